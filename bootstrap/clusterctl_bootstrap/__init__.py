@@ -1,0 +1,1 @@
+"""Everything that ends up on a node."""

@@ -1,0 +1,1 @@
+"""What a cluster is, and the Pulumi program that makes it."""

@@ -1,0 +1,1 @@
+"""A stand-in region: the same program on one machine, before it costs anything."""
