@@ -1,0 +1,185 @@
+"""The engine for this checkout, found or made, and the wrapper `.venv/bin/pulumi` that runs it.
+
+Tried in this order: a suitable `pulumi` on PATH, what an earlier run cached, Pulumi's own release,
+a build from Go modules. The cache lies outside the checkout, so a second clone finds it ready.
+The language host must lie beside the real binary: the engine looks there first, symlinks resolved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import go_modules
+import pulumi_release
+from engine_failure import EngineFailure
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+ENVIRONMENT_BIN = CHECKOUT / ".venv" / "bin"
+LANGUAGE_HOST_FILES = ("pulumi-language-python", "pulumi-language-python-exec")
+ENGINE_FILES = ("pulumi", *LANGUAGE_HOST_FILES, "pulumi-resource-pulumi-python")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """A real `pulumi` binary, and in a few words where it came from."""
+
+    binary: Path
+    origin: str
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    versions = tomllib.loads((CHECKOUT / "scripts" / "versions.toml").read_text())["engine"]
+    try:
+        engine = find_engine(versions, source=arguments.source)
+        install_wrapper(engine.binary)
+    except EngineFailure as failure:
+        print(f"scripts/engine: {failure}", file=sys.stderr)
+        return 1
+    print(f"engine {engine_version(engine.binary)} ({engine.origin})", file=sys.stderr)
+    return 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/engine", description="Gives .venv/bin/pulumi.")
+    parser.add_argument(
+        "--source",
+        choices=("path", "cache", "release", "modules"),
+        help="take the engine from here only (default: try them in this order)",
+    )
+    return parser.parse_args()
+
+
+def find_engine(versions: dict[str, object], *, source: str | None) -> Engine:
+    """The first engine that can be had. Raises EngineFailure with what was tried and what helps."""
+    if source in (None, "path") and (found := engine_on_path(versions)) is not None:
+        return found
+    if source == "path":
+        raise EngineFailure("no suitable pulumi on PATH; next: scripts/engine")
+    target = cache_folder() / "engine" / str(versions["version"])
+    with locked(target.parent):
+        if source in (None, "cache") and is_complete(target):
+            return Engine(binary=target / "pulumi", origin=f"cached in {target}")
+        if source == "cache":
+            raise EngineFailure(f"nothing cached in {target}; next: scripts/engine")
+        return make_engine(versions, target, source=source)
+
+
+def engine_on_path(versions: dict[str, object]) -> Engine | None:
+    lowest, excluded = parse(str(versions["version"])), parse(str(versions["newest_excluded"]))
+    for folder in os.get_exec_path():
+        binary = Path(folder) / "pulumi"
+        if Path(folder).resolve() == ENVIRONMENT_BIN or not os.access(binary, os.X_OK):
+            continue
+        version = parse(engine_version(binary))
+        beside = binary.resolve().parent
+        if not lowest <= version < excluded:
+            print(f"{binary} is version {version}, wanted {lowest} or newer", file=sys.stderr)
+        elif not all((beside / name).exists() for name in LANGUAGE_HOST_FILES):
+            print(f"{binary} has no Python language host beside it", file=sys.stderr)
+        else:
+            return Engine(binary=binary.resolve(), origin=str(binary))
+    return None
+
+
+def make_engine(versions: dict[str, object], target: Path, *, source: str | None) -> Engine:
+    for stale in target.parent.glob(".making-*"):
+        shutil.rmtree(stale)
+    reasons = []
+    ways = {"release": pulumi_release.download, "modules": go_modules.build}
+    for name, make in ways.items():
+        if source not in (None, name):
+            continue
+        making = Path(tempfile.mkdtemp(prefix=".making-", dir=target.parent))
+        try:
+            make(versions, making)
+            put_in_place(making, target)
+        except EngineFailure as failure:
+            reasons.append(str(failure))
+            print(f"engine: {failure}", file=sys.stderr)
+            continue
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+        return Engine(binary=target / "pulumi", origin=f"{name}, cached in {target}")
+    raise EngineFailure(
+        "no engine to be had: " + "; ".join(reasons) + ". Put Pulumi "
+        f"{versions['version']} or Go {go_modules.wanted_go(versions)} on PATH; next: scripts/engine"
+    )
+
+
+def put_in_place(making: Path, target: Path) -> None:
+    missing = [name for name in ENGINE_FILES if not (making / name).is_file()]
+    if missing:
+        raise EngineFailure(f"what was made lacks {', '.join(missing)}")
+    for name in ENGINE_FILES:
+        (making / name).chmod(0o755)
+    making.chmod(0o755)
+    engine_version(making / "pulumi")
+    if target.exists():
+        shutil.rmtree(target)
+    making.rename(target)
+
+
+def is_complete(target: Path) -> bool:
+    return all(os.access(target / name, os.X_OK) for name in ENGINE_FILES)
+
+
+def install_wrapper(engine: Path) -> None:
+    """Write `.venv/bin/pulumi`, whole or not at all."""
+    template = (CHECKOUT / "scripts" / "pulumi-wrapper").read_text()
+    text = template.replace("@CHECKOUT@", shlex.quote(str(CHECKOUT)))
+    text = text.replace("@ENGINE@", shlex.quote(str(engine)))
+    with tempfile.NamedTemporaryFile("w", dir=ENVIRONMENT_BIN, delete=False) as fresh:
+        fresh.write(text)
+    os.chmod(fresh.name, 0o755)
+    os.replace(fresh.name, ENVIRONMENT_BIN / "pulumi")
+
+
+def engine_version(binary: Path) -> str:
+    """The version `binary` reports, without the leading v. Raises EngineFailure when it does not run."""
+    environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    argv = [str(binary), "version"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, env=environment)
+    except (OSError, subprocess.TimeoutExpired) as failure:
+        raise EngineFailure(f"{binary} does not run: {failure}") from failure
+    if done.returncode != 0:
+        raise EngineFailure(f"{binary} does not run: {done.stderr.strip()}")
+    return done.stdout.strip().removeprefix("v")
+
+
+def parse(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def cache_folder() -> Path:
+    if own := os.environ.get("CLUSTERCTL_CACHE"):
+        return Path(own)
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches) / "clusterctl"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One maker at a time; the others wait and then find what it made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    sys.exit(main())
