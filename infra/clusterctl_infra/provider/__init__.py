@@ -1,0 +1,1 @@
+"""Our own Pulumi provider: the resources Identity, Membership and Inventory, over raw gRPC."""
