@@ -1,0 +1,1 @@
+"""Machine drivers: what boots, reaches, disturbs and ends the machines of a rehearsed region."""

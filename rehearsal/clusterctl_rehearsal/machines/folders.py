@@ -1,0 +1,102 @@
+"""Where a machine keeps its files below a driver's root folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterctl_rehearsal.machines.driver import MachineError
+from clusterctl_rehearsal.machines.names import checked
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineFolder:
+    """The paths of one machine; only `ended` outlives it."""
+
+    root: Path
+    cluster: str
+    node: str
+
+    @property
+    def path(self) -> Path:
+        """The folder removed with the machine."""
+        return self.root / checked(self.cluster) / checked(self.node)
+
+    @property
+    def upper(self) -> Path:
+        """The machine's own layer over the base image: its disk."""
+        return self.path / "upper"
+
+    @property
+    def work(self) -> Path:
+        """overlayfs' scratch folder, on the same file system as `upper`."""
+        return self.path / "work"
+
+    @property
+    def disk(self) -> Path:
+        """Mount point of the machine's root, inside its supervisor's mount namespace only."""
+        return self.path / "disk"
+
+    @property
+    def console(self) -> Path:
+        """What the machine printed on its console."""
+        return self.path / "console.log"
+
+    @property
+    def launch(self) -> Path:
+        """JSON: what the supervisor starts."""
+        return self.path / "launch.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the supervisor for as long as it lives."""
+        return self.path / "supervisor.lock"
+
+    @property
+    def ended(self) -> Path:
+        """JSON, written when the machine ended by itself: time, how, console."""
+        return self.root / checked(self.cluster) / f"{checked(self.node)}.ended"
+
+
+def write_end(folder: MachineFolder, how: str) -> None:
+    """Record that a machine ended by itself, with the last of its console."""
+    record = {"time": time.time(), "how": how, "console": tail(folder.console, 100)}
+    temporary = folder.ended.with_suffix(".new")
+    temporary.write_text(json.dumps(record))
+    temporary.replace(folder.ended)
+
+
+def tail(path: Path, lines: int) -> str:
+    """The last lines of a file, without carriage returns; empty if it is not there."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 200 * lines - 1000))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.replace("\r", "").splitlines()[-lines:])
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder and all below; refused while something is mounted in it."""
+    if not path.exists() and not path.is_symlink():
+        return
+    mounted = [place for place in mount_points() if place.is_relative_to(path)]
+    if mounted:
+        raise MachineError(f"{path} is not removed: {mounted[0]} is a mount", f"umount {mounted[0]}")
+    shutil.rmtree(path, ignore_errors=True)  # a second remover may be at work: both end at nothing
+    if path.exists():
+        shutil.rmtree(path)
+
+
+def mount_points() -> Iterable[Path]:
+    """Every mount point of this process's mount namespace."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        field = line.split()[4]
+        yield Path(field.encode().decode("unicode_escape"))

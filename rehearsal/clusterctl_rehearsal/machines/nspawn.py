@@ -1,0 +1,189 @@
+"""Machines booted by systemd-nspawn: real systemd, real cloud-init, real sshd. Needs root."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from clusterctl_rehearsal.machines import cgroup, network, processes
+from clusterctl_rehearsal.machines.container import launch, to_json
+from clusterctl_rehearsal.machines.driver import MachineError, MachineSpec, MachineState
+from clusterctl_rehearsal.machines.folders import MachineFolder, remove_tree, tail
+from clusterctl_rehearsal.machines.image import ensure_image, host_recipe, image_folder
+from clusterctl_rehearsal.machines.recipe import ImageRecipe
+from clusterctl_rehearsal.machines.seed import place, seed_files
+from clusterctl_rehearsal.machines.supervisor import STARTED
+from clusterctl_rehearsal.machines.tidy import tidy
+
+_TOOLS = {
+    "systemd-nspawn": "systemd-container",
+    "mmdebstrap": "mmdebstrap",
+    "nft": "nftables",
+    "ip": "iproute2",
+    "unshare": "util-linux",
+}
+_START_TIMEOUT_S = 30.0
+_SETTLE_TIMEOUT_S = 30.0
+
+
+class NspawnDriver:
+    """Boots each machine as a container with a network, cgroup and disk layer of its own."""
+
+    def __init__(self, *, root: Path, cache: Path) -> None:
+        self.root = root
+        self.cache = cache
+
+    @cached_property
+    def _recipe(self) -> ImageRecipe:
+        return host_recipe()
+
+    @property
+    def name(self) -> str:
+        """The driver's name."""
+        return "nspawn"
+
+    def unusable(self) -> str | None:
+        """Why booted machines do not work here, with the command that helps."""
+        if sys.platform != "linux":
+            return "booted machines need Linux"
+        if os.geteuid() != 0:
+            return "booted machines need root: sudo -E clusterctl up …"
+        packages = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
+        if packages:
+            return f"tools are missing: apt-get install -y --no-install-recommends {' '.join(packages)}"
+        try:
+            cgroup.mounted_trees()
+        except MachineError as error:
+            return f"{error}: {error.hint}"
+        return None
+
+    def prepare(self, progress: Callable[[str], None]) -> None:
+        """Build the base image if it is not in the cache."""
+        ensure_image(self.cache, self._recipe, progress)
+
+    def create_network(self, cluster: str, cidr: str, gateway_ip: str) -> None:
+        """Make the cluster's VPC namespace."""
+        network.create(cluster, cidr, gateway_ip)
+
+    def delete_network(self, cluster: str) -> None:
+        """Remove the cluster's VPC namespace."""
+        network.delete(cluster)
+        cgroup.remove_cluster(cgroup.mounted_trees(), cluster)
+
+    def listen(self, cluster: str, address: str, port: int) -> socket.socket:
+        """A listening socket in the VPC. Close it, or the namespace outlives delete_network."""
+        return network.listen(cluster, address, port)
+
+    def boot(self, spec: MachineSpec) -> None:
+        """Start a machine; returns when nspawn runs, before the machine's systemd is up."""
+        folder = self._folder(spec.cluster, spec.node)
+        if self.state(spec.cluster, spec.node) is not MachineState.GONE:
+            raise MachineError(f"{spec.node} of {spec.cluster} is already running")
+        self.kill(spec.cluster, spec.node)
+        image = image_folder(self.cache, self._recipe)
+        if not image.exists():
+            raise MachineError("the base image is not built", "clusterctl rehearse image")
+        try:
+            for path in (folder.upper, folder.work, folder.disk):
+                path.mkdir(parents=True, mode=0o755)
+            place(folder.upper, image, seed_files(spec))
+            folder.launch.write_text(to_json(launch(spec, lower=str(image), disk=str(folder.disk))))
+            network.attach(
+                spec.cluster,
+                spec.node,
+                address=spec.private_ip,
+                prefix_length=spec.prefix_length,
+                gateway_ip=spec.gateway_ip,
+                mac=spec.mac,
+            )
+            self._start_supervisor(folder)
+        except BaseException:
+            tidy(cgroup.mounted_trees(), folder)
+            raise
+
+    def state(self, cluster: str, node: str) -> MachineState:
+        """What the kernel says; a machine between two boots of a reboot is running."""
+        trees = cgroup.mounted_trees()
+        deadline = time.monotonic() + _SETTLE_TIMEOUT_S
+        while True:
+            state = cgroup.state(trees, cluster, node)
+            if state is not MachineState.GONE or not self._supervisors(cluster, node):
+                return state
+            if time.monotonic() > deadline:
+                return state
+            time.sleep(0.02)
+
+    def console_tail(self, cluster: str, node: str, lines: int) -> str:
+        """The last lines of the console, from the record of its end if it has ended."""
+        return tail(self._folder(cluster, node).console, lines)
+
+    def kill(self, cluster: str, node: str) -> None:
+        """End a machine at once and remove everything of it."""
+        for supervisor in self._supervisors(cluster, node):
+            processes.end(supervisor.process_id)
+        folder = self._folder(cluster, node)
+        tidy(cgroup.mounted_trees(), folder)
+        folder.ended.unlink(missing_ok=True)
+
+    def found(self) -> tuple[tuple[str, str], ...]:
+        """The machines alive by their cgroups; what dead ones left without a supervisor goes."""
+        trees = cgroup.mounted_trees()
+        alive = []
+        for cluster, node in cgroup.machines(trees):
+            if self.state(cluster, node) is not MachineState.GONE:
+                alive.append((cluster, node))
+            elif not self._supervisors(cluster, node):
+                tidy(trees, self._folder(cluster, node))
+        return tuple(alive)
+
+    def clean(self, cluster: str) -> None:
+        """Remove everything of a cluster, found by cgroup, namespace, process and folder."""
+        trees = cgroup.mounted_trees()
+        supervisors = [found for found in processes.supervisors() if found.cluster == cluster]
+        for supervisor in supervisors:
+            processes.end(supervisor.process_id)
+        nodes = {node for name, node in cgroup.machines(trees) if name == cluster}
+        nodes |= set(network.machine_namespaces(cluster))
+        nodes |= {path.name for path in (self.root / cluster).glob("*/")}
+        for node in nodes:
+            cgroup.kill(trees, cluster, node)
+        for node in sorted(nodes):
+            tidy(trees, self._folder(cluster, node))
+        for supervisor in supervisors:  # one of another root than ours
+            remove_tree(Path(supervisor.root) / cluster / supervisor.node)
+        self.delete_network(cluster)
+        remove_tree(self.root / cluster)
+
+    def _folder(self, cluster: str, node: str) -> MachineFolder:
+        return MachineFolder(root=self.root, cluster=cluster, node=node)
+
+    def _supervisors(self, cluster: str, node: str) -> list[processes.Supervisor]:
+        wanted = (cluster, node)
+        return [found for found in processes.supervisors() if (found.cluster, found.node) == wanted]
+
+    def _start_supervisor(self, folder: MachineFolder) -> None:
+        source_root = Path(__file__).resolve().parents[2]
+        argv = [sys.executable, "-S", "-m", processes.SUPERVISOR_MODULE]
+        argv += [str(self.root), folder.cluster, folder.node]
+        with (folder.path / "supervisor.log").open("wb") as log:
+            done = subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd="/",
+                env={"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(source_root)},
+                start_new_session=True,
+                timeout=_START_TIMEOUT_S,
+            )
+        answer = done.stdout.decode(errors="replace").strip()
+        if answer != STARTED:
+            reason = answer or tail(folder.path / "supervisor.log", 1) or "its supervisor ended"
+            raise MachineError(f"{folder.node} of {folder.cluster} did not start: {reason}")

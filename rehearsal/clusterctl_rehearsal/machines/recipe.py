@@ -1,0 +1,147 @@
+"""The recipe of the base image: plain data, and the hash that names the image it makes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+PACKAGES = (
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "openssh-server",
+    "cloud-init",
+    "python3",
+    "iproute2",
+    "nftables",
+    "sudo",
+    "ca-certificates",
+    "curl",
+    "fuse3",
+    "iputils-ping",
+    "netcat-openbsd",
+    "procps",
+    "libnss-myhostname",  # a machine knows its own name without a resolver, as an Ubuntu image does
+)
+
+# What a machine without terminals, hardware events or the internet only waits for.
+MASKED_UNITS = (
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+    "dpkg-db-backup.timer",
+    "e2scrub_all.timer",
+    "e2scrub_reap.service",
+    "fstrim.timer",
+    "console-getty.service",
+    "getty.target",
+    "systemd-udevd.service",
+    "systemd-udev-trigger.service",
+    "systemd-udevd-control.socket",
+    "systemd-udevd-kernel.socket",
+    "systemd-networkd.service",
+    "systemd-networkd.socket",
+    "systemd-networkd-wait-online.service",
+    "systemd-journal-flush.service",
+    "systemd-timesyncd.service",
+)
+
+# Without `locale: false` cloud-init ends in "status: error": minbase has no locales.
+# The network is configured from outside; the seed folder is the one data source.
+CLOUD_INIT_SETTINGS = """\
+datasource_list: [NoCloud]
+datasource: {NoCloud: {fs_label: null}}
+network: {config: disabled}
+locale: false
+"""
+
+# With ssh_pwauth in user-data instead, cloud-init restarts sshd after it already answered.
+SSHD_SETTINGS = "PasswordAuthentication no\n"
+
+
+FILES = {
+    "etc/cloud/cloud.cfg.d/90_local.cfg": CLOUD_INIT_SETTINGS,
+    "etc/ssh/sshd_config.d/10-no-passwords.conf": SSHD_SETTINGS,
+    "etc/machine-id": "",
+    "etc/resolv.conf": "",  # an unreachable resolver costs ten seconds per look-up
+    "etc/hostname": "",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageRecipe:
+    """Everything the image depends on; two equal recipes make the same image."""
+
+    suite: str
+    architecture: str
+    sources: str
+    packages: tuple[str, ...] = PACKAGES
+    apt_options: tuple[str, ...] = ()
+    masked_units: tuple[str, ...] = MASKED_UNITS
+    files: tuple[tuple[str, str], ...] = tuple(FILES.items())
+    removed: tuple[str, ...] = (
+        "etc/ssh/ssh_host_*",
+        "etc/apt/apt.conf.d/99mmdebstrap",
+        "var/lib/dbus/machine-id",
+    )
+    layout: int = 1
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hex digits that name the image."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def build_argv(recipe: ImageRecipe, *, target: str, sources_file: str) -> list[str]:
+    """mmdebstrap in namespaces of its own: killed with its caller, its mounts gone with it."""
+    return [
+        *("setpriv", "--pdeathsig", "KILL"),
+        *("unshare", "--mount", "--propagation", "private"),
+        *("--pid", "--fork", "--kill-child", "--mount-proc"),
+        *("mmdebstrap", "--mode=root", "--format=directory", "--variant=minbase"),
+        f"--include={','.join(recipe.packages)}",
+        *(f"--aptopt={option}" for option in recipe.apt_options),
+        "--dpkgopt=path-exclude=/usr/share/doc/*",
+        "--dpkgopt=path-exclude=/usr/share/man/*",
+        recipe.suite,
+        target,
+        sources_file,
+    ]
+
+
+def usable_apt_options(dump: str) -> tuple[str, ...]:
+    """The lines of `apt-config dump` that decide whether a package source answers."""
+    wanted = ("Acquire::Check-", "Acquire::http", "Acquire::https", "Acquire::ForceIPv")
+    return tuple(
+        line.rstrip(";")
+        for line in dump.splitlines()
+        if line.startswith(wanted) and not line.endswith('"";')
+    )
+
+
+def is_sources_text(text: str) -> bool:
+    """Whether a file of package sources names at least one."""
+    starts: Sequence[str] = ("deb ", "deb [", "URIs:")
+    return any(line.lstrip().startswith(tuple(starts)) for line in text.splitlines())
+
+
+def first_uri(sources: str) -> str:
+    """The first package source, for messages."""
+    for word in sources.split():
+        if "://" in word and not word.startswith("#"):
+            return word
+    return "(none)"
+
+
+def failure_reason(log: str, sources: str) -> str:
+    """One sentence for a failed build, from what the tool printed."""
+    if "No space left on device" in log:
+        return "the disk is full"
+    signs = ("Temporary failure resolving", "Could not resolve", "Could not connect",
+             "Unable to connect", "Connection timed out", "Network is unreachable", "Failed to fetch")
+    if any(sign in log for sign in signs):
+        return f"the package source {first_uri(sources)} was not reached"
+    errors = [line for line in log.splitlines() if line.startswith(("E:", "Err:", "dpkg: error"))]
+    return errors[-1] if errors else "mmdebstrap failed"
