@@ -1,0 +1,139 @@
+"""The catalog: instance types, prices, images and regions, read from dated data files in the package."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any  # JSON before it is checked
+
+from clusterctl_infra.catalog.gpus import fits_gpu, parse_gpus
+from clusterctl_infra.catalog.instance import InstanceType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """US dollars per hour; None is unknown, never 0."""
+
+    on_demand_usd_per_hour: float | None
+    spot_usd_per_hour: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image:
+    """A named image: an SSM parameter per architecture."""
+
+    name: str
+    meaning: str
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalog:
+    """What AWS has to offer, as far as the data files know."""
+
+    types: Mapping[str, InstanceType]
+    prices: Mapping[tuple[str, str], Price]
+    """(instance type, region) → price."""
+    images: Mapping[str, Image]
+    region_names: tuple[str, ...]
+    prices_dated: str
+    """ISO date (or month) of the price snapshot."""
+    public_address_usd_per_hour: float
+
+    def instance_type(self, name: str) -> InstanceType | None:
+        return self.types.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.types)
+
+    def for_gpus(self, spec: str, region: str | None = None) -> list[InstanceType]:
+        """The types with exactly these GPUs: the cheapest on-demand in `region` first, unknown prices last, then by
+        name. Without a region, the lowest price anywhere counts. Raises GpuSpecUnreadable."""
+        wanted = parse_gpus(spec)
+        rows = [row for row in self.types.values() if row.gpu_count == wanted.count and fits_gpu(row, wanted)]
+        return sorted(rows, key=lambda row: (self._rank_price(row.name, region), row.name))
+
+    def with_gpu(self, spec: str) -> list[InstanceType]:
+        """The types that have this GPU in whatever number. Raises GpuSpecUnreadable."""
+        wanted = parse_gpus(spec)
+        return [row for row in self.types.values() if fits_gpu(row, wanted)]
+
+    def price_usd_per_hour(self, instance_type: str, region: str) -> float | None:
+        """On-demand, Linux, one instance; None: unknown."""
+        price = self.prices.get((instance_type, region))
+        return None if price is None else price.on_demand_usd_per_hour
+
+    def spot_price_usd_per_hour(self, instance_type: str, region: str) -> float | None:
+        """The lowest of the region's zones on the day of the snapshot; None: unknown."""
+        price = self.prices.get((instance_type, region))
+        return None if price is None else price.spot_usd_per_hour
+
+    def regions_with_price(self, instance_type: str) -> tuple[str, ...]:
+        """Where the snapshot has a price for the type, sorted."""
+        return tuple(sorted(region for name, region in self.prices if name == instance_type))
+
+    def image_parameter(self, name: str, architecture: str = "x86_64") -> str | None:
+        """The SSM parameter that holds the newest AMI id; None: no such image for that architecture."""
+        image = self.images.get(name)
+        return None if image is None else image.parameters.get(architecture)
+
+    def regions(self) -> tuple[str, ...]:
+        return self.region_names
+
+    def _rank_price(self, name: str, region: str | None) -> float:
+        places = [region] if region is not None else self.regions_with_price(name)
+        known = [price for place in places if (price := self.price_usd_per_hour(name, place)) is not None]
+        return min(known, default=float("inf"))
+
+
+def load_catalog() -> Catalog:
+    """The catalog in this package; a few milliseconds."""
+    regions = _json("regions.json")
+    charges = _json("charges.json")
+    prices_dated, prices = _prices(_text("prices.csv"))
+    return Catalog(
+        types={row["name"]: _instance_type(row) for row in _json("instance_types.json")["types"]},
+        prices=prices,
+        images={name: Image(name=name, **row) for name, row in _json("images.json")["images"].items()},
+        region_names=tuple(regions["regions"]),
+        prices_dated=prices_dated,
+        public_address_usd_per_hour=charges["public_address_usd_per_hour"],
+    )
+
+
+def _instance_type(row: dict[str, Any]) -> InstanceType:
+    return InstanceType(**{**row, "usage_classes": tuple(row["usage_classes"])})
+
+
+def _prices(text: str) -> tuple[str, dict[tuple[str, str], Price]]:
+    """The snapshot's date and its rows; comment lines begin with `#`, one of them is `# dated: 2026-01-15`."""
+    lines = text.splitlines()
+    dated = next(line.removeprefix("# dated:").strip() for line in lines if line.startswith("# dated:"))
+    rows = csv.DictReader(_without_comments(lines))
+    return dated, {
+        (row["instance_type"], row["region"]): Price(
+            on_demand_usd_per_hour=_number(row["on_demand_usd_per_hour"]),
+            spot_usd_per_hour=_number(row["spot_usd_per_hour_min"]),
+        )
+        for row in rows
+    }
+
+
+def _without_comments(lines: list[str]) -> Iterator[str]:
+    return (line for line in lines if not line.startswith("#"))
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def _json(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(_text(name))
+    return data
+
+
+def _text(name: str) -> str:
+    return (files("clusterctl_infra.catalog") / "data" / name).read_text(encoding="utf-8")
