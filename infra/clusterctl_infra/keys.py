@@ -1,0 +1,63 @@
+"""The keys of a cluster, all derived from its seed: the same at every `up`, on every computer, for every size.
+
+HKDF-SHA256 (RFC 5869) without salt; `info` is `clusterctl/1/<purpose>` and, for a slot's own, `/<slot>` behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from clusterctl_infra.openssh_key import private_pem, public_line
+
+HOST_KEY_PURPOSE = "ssh-host-key"
+LOGIN_KEY_PURPOSE = "ssh-login-key"
+BARRIER_PURPOSE = "barrier-secret"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyPair:
+    """An ed25519 key; `private_pem` is a secret."""
+
+    private_pem: str
+    """openssh-key-v1, ends in a newline."""
+    public: str
+    """`ssh-ed25519 AAAA… comment`."""
+
+    def __repr__(self) -> str:
+        return f"KeyPair(public={self.public!r})"
+
+
+def host_key(seed: bytes, slot: int) -> KeyPair:
+    """The SSH host key of `slot`: it stays when the slot's machine is replaced."""
+    return _key_pair(seed, HOST_KEY_PURPOSE, slot, comment=f"clusterctl-host-{slot}")
+
+
+def login_key(seed: bytes) -> KeyPair:
+    """The key that clusterctl logs in with, the same for all nodes."""
+    return _key_pair(seed, LOGIN_KEY_PURPOSE, None, comment="clusterctl-login")
+
+
+def barrier_secret(seed: bytes) -> bytes:
+    """32 bytes that all nodes of a cluster share, for the start barrier."""
+    return derive(seed, BARRIER_PURPOSE)
+
+
+def derive(seed: bytes, purpose: str, slot: int | None = None, length: int = 32) -> bytes:
+    """`length` bytes that only the holder of `seed` can compute; another purpose or slot gives unrelated ones."""
+    place = "" if slot is None else f"/{slot}"
+    info = f"clusterctl/1/{purpose}{place}".encode()
+    return HKDF(algorithm=SHA256(), length=length, salt=None, info=info).derive(seed)
+
+
+def _key_pair(seed: bytes, purpose: str, slot: int | None, *, comment: str) -> KeyPair:
+    private = derive(seed, purpose, slot)
+    public = Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    check = derive(seed, f"{purpose}-check", slot, length=4)
+    return KeyPair(
+        private_pem=private_pem(private, public, check=check, comment=comment),
+        public=public_line(public, comment),
+    )
