@@ -1,0 +1,44 @@
+"""What one node is told at birth: built by the plan, read by the renderer, carried as node.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodePlan:
+    """A node's own facts; peers are computed from `slot_cidr` and `nodes`, never listed (D19)."""
+
+    cluster: str
+    cluster_id: str
+    run: int
+    generation: int
+    """0 in user-data; pushed files start at 1."""
+    slot: int
+    rank: int
+    nodes: int
+    gpus_per_node: int
+    slot_cidr: str
+    """Slot i has the address `network_address + i`."""
+    deadline: datetime
+    """UTC."""
+    imds: str = "root"
+    """`root`: only root reaches 169.254.169.254; `users`: everybody."""
+    fabric: str = "none"
+    efa_interfaces: int = 0
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeAccess:
+    """Who may log in and how the node proves itself; the private key is a secret."""
+
+    user: str
+    authorized_keys: tuple[str, ...]
+    host_private_key: str
+    """openssh-key-v1 PEM."""
+    host_public_key: str
+    packages: tuple[str, ...] = ()
+    scripts: Mapping[str, str] = field(default_factory=dict)

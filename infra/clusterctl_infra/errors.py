@@ -1,0 +1,91 @@
+"""Every failure that clusterctl expects, as one tree.
+
+ClusterctlError                exit 1   something expected went wrong
+├── ConfigError                exit 2   a person's file or flag is wrong (carries all problems at once)
+├── UsageError                 exit 2   flags that do not go together
+├── NothingMatched             exit 3   no such cluster, no such node
+├── SomeNodesFailed            exit 4   the command ran; some nodes did not succeed
+├── EngineError                exit 1   the Pulumi engine is missing, locked, or ended with an error
+├── CloudError                 exit 1   AWS (or the rehearsed region) refused; carries its error code
+├── CapExceeded                exit 1   a cap says no
+├── NotReached                 exit 255 the one node asked for could not be reached over SSH
+├── RehearsalError             exit 1   the stand-in for AWS cannot do its work on this machine
+└── NotBuiltYet                exit 2   modelled, refused until it is built
+
+Each carries one sentence with the value seen and, where there is one, the command that helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ClusterctlError(Exception):
+    """An expected failure: a sentence for a person, a hint that is a command, an exit code."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class ConfigError(ClusterctlError):
+    """A configuration that cannot be used; `problems` are lines for a person, all of them."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, problems: Sequence[str] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
+
+
+class UsageError(ClusterctlError):
+    """Flags or arguments that do not go together."""
+
+    exit_code = 2
+
+
+class NothingMatched(ClusterctlError):
+    """No cluster or node fits what was asked for."""
+
+    exit_code = 3
+
+
+class SomeNodesFailed(ClusterctlError):
+    """The work was done everywhere it could be; on some nodes it failed."""
+
+    exit_code = 4
+
+
+class EngineError(ClusterctlError):
+    """The Pulumi engine is missing, locked, or ended with an error."""
+
+
+class CloudError(ClusterctlError):
+    """AWS refused; `code` is AWS's own error code, such as InsufficientInstanceCapacity."""
+
+    def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
+class CapExceeded(ClusterctlError):
+    """A price, budget or run time cap refuses what was asked for."""
+
+
+class NotReached(ClusterctlError):
+    """The one node asked for did not answer over SSH."""
+
+    exit_code = 255
+
+
+class RehearsalError(ClusterctlError):
+    """The stand-in for AWS cannot do its work on this machine."""
+
+
+class NotBuiltYet(ClusterctlError):
+    """Modelled in the configuration, but refused until it is built."""
+
+    exit_code = 2

@@ -1,0 +1,42 @@
+"""What a cluster is from birth to end, as kept in the stack's state by the Identity resource."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+CLUSTER_ID_LENGTH = 12
+SEED_BYTES = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Facts that never change while a cluster lives, but for `run`, `started_at` and a deliberate new image."""
+
+    cluster_id: str
+    """12 lower-case hex digits; every look-up and IAM condition uses it."""
+    started_at: datetime
+    """UTC; the anchor of `runtime`; a new run (after zero nodes) gets a new one."""
+    run: int
+    """1 at birth, one more after each `down` and `up`."""
+    owner: str
+    image_id: str
+    """The AMI id, resolved once."""
+    zone: str
+    """The availability zone, chosen once."""
+    seed: bytes
+    """32 secret bytes from which all keys derive."""
+
+
+def stand_in_identity(*, owner: str, image_id: str | None, zone: str | None, region: str, now: datetime) -> Identity:
+    """An identity for plans made before the first `up`: same lengths, keys that no machine will ever carry."""
+    return Identity(
+        cluster_id="0" * CLUSTER_ID_LENGTH,
+        started_at=now,
+        run=1,
+        owner=owner,
+        image_id=image_id or "ami-" + "0" * 17,
+        zone=zone or f"{region}?",
+        seed=hashlib.sha256(b"clusterctl stand-in seed: never on a machine").digest(),
+    )

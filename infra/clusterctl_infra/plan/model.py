@@ -1,0 +1,116 @@
+"""What a configuration means, as plain data: the result of `plan()`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+InterfaceKind = Literal["interface", "efa", "efa-only"]
+DeadlineReason = Literal["runtime", "budget"]
+ProblemLevel = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Something wrong with the configuration; an error stops `up`, a warning is shown."""
+
+    level: ProblemLevel
+    path: str
+    """Where in cluster.yaml, e.g. `nodes` or `storage[0].size`; empty for the whole."""
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterfacePlan:
+    """One network interface of a launch template."""
+
+    network_card_index: int
+    device_index: int
+    kind: InterfaceKind
+    private_ip: str | None
+    """Only the primary interface (card 0, device 0) has one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkPlan:
+    """The network: where nodes live and where services live."""
+
+    vpc_cidr: str
+    node_subnet_cidr: str
+    slot_cidr: str
+    """The upper half of the node subnet, reserved for slots: slot i has address base + i."""
+    service_subnet_cidr: str
+    adopted_vpc_id: str | None
+    adopted_node_subnet_id: str | None
+    public_addresses: Literal["automatic", "elastic", "none"]
+    ssh_cidrs: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotPlan:
+    """One place in the cluster; depends on its own number only, never on how many others there are."""
+
+    slot: int
+    rank: int
+    name: str
+    private_ip: str
+    interfaces: tuple[InterfacePlan, ...]
+    tags: Mapping[str, str]
+    host_public_key: str
+    """`ssh-ed25519 AAAA…` as in known_hosts; derived from the seed."""
+    replacement_trigger: str
+    """A hash of all that makes a new machine necessary (D4)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricePlan:
+    """US dollars per hour; None is unknown and never 0."""
+
+    node_usd_per_hour: float | None
+    nodes_usd_per_hour: float | None
+    addresses_usd_per_hour: float
+    storage_usd_per_hour: float | None
+    total_usd_per_hour: float | None
+    cap_node_usd_per_hour: float | None
+    prices_dated: str
+    """ISO date of the price snapshot."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeadlinePlan:
+    """When the cluster ends, and which cap says so."""
+
+    at: datetime
+    reason: DeadlineReason
+    runtime_at: datetime
+    budget_at: datetime | None
+    budget_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterPlan:
+    """Everything that a configuration means."""
+
+    name: str
+    cluster_id: str
+    run: int
+    owner: str
+    region: str
+    zone: str
+    image_id: str
+    instance_type: str
+    gpu_name: str | None
+    """As people say it: `H100 80GB`; None without GPUs."""
+    gpus_per_node: int
+    placement: Literal["cluster", "none"]
+    capacity: Literal["on-demand"]
+    slots: tuple[SlotPlan, ...]
+    network: NetworkPlan
+    tags: Mapping[str, str]
+    price: PricePlan
+    deadline: DeadlinePlan
+    user_data_bytes: int
+    """Of the largest slot, raw after gzip; the limit is 16,384."""
+    problems: tuple[Problem, ...]
