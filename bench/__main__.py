@@ -1,0 +1,42 @@
+"""Print the tables asked for: `scripts/bench [startup] [rehearsed] [engine]`; all without arguments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from bench import engine, rehearsed, startup
+from bench.machine import describe_machine
+
+Table = Callable[[], list[tuple[str, ...]]]
+
+TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
+    "startup": (startup.table, ("command", "median", "over python", "aim")),
+    "rehearsed": (rehearsed.table, ("machines", "nodes", "up → all ready", "aim", "down", "aim")),
+    "engine": (
+        engine.table,
+        ("nodes", "resources", "preview", "up", "bare preview", "bare up", "up / bare up", "peak memory"),
+    ),
+}
+
+
+def main(names: Sequence[str]) -> int:
+    """0 when every table was printed; 2 for a name that is no table."""
+    unknown = [name for name in names if name not in TABLES]
+    if unknown:
+        print(f"no such table: {', '.join(unknown)} (there are: {', '.join(TABLES)})", file=sys.stderr)
+        return 2
+    print(f"{describe_machine()}\n", flush=True)
+    for name in names or TABLES:
+        rows, heads = TABLES[name][0](), TABLES[name][1]
+        print(f"### {name}\n\n{_markdown(heads, rows)}\n", flush=True)
+    return 0
+
+
+def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,77 @@
+"""What our program costs the engine: preview and up without machines, beside as many bare resources."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from bench.timing import Timing, run_with_memory
+from bench.workspace import BIN, ROOT, Workspace, workspace
+
+SIZES = (4, 64, 256)
+PULUMI = str(BIN / "pulumi")
+BARE = """\
+import pulumi_aws as aws
+for number in range({count}):
+    aws.ec2.PlacementGroup(f"bare-{{number}}", name=f"bare-{{number}}", strategy="cluster")
+"""
+
+
+def table() -> list[tuple[str, ...]]:
+    """Rows: nodes, resources, preview and up of the cluster, of the bare program, ratio of the two ups, peak memory."""
+    return [_row(nodes) for nodes in SIZES]
+
+
+def _row(nodes: int) -> tuple[str, ...]:
+    with workspace() as space:
+        stack = space.stack(f"scale{nodes}", nodes=nodes, machines="none")
+        preview, up = _preview_and_up(space, stack)
+        count = _resources(space, stack)
+        bare = space.folder / "bare"
+        bare.mkdir()
+        (bare / "__main__.py").write_text(BARE.format(count=count))
+        (bare / "Pulumi.yaml").write_text(
+            f"name: bare\nruntime: python\nplugins:\n  providers:\n    - name: aws\n      path: {ROOT}/rehearsal/plugin\n"
+        )
+        (bare / "rehearsal.yaml").write_text("machines: none\n")
+        bare_preview, bare_up = _preview_and_up(space, bare)
+    return (
+        str(nodes),
+        str(count),
+        f"{preview.wall_s:.1f} s",
+        f"{up.wall_s:.1f} s",
+        f"{bare_preview.wall_s:.1f} s",
+        f"{bare_up.wall_s:.1f} s",
+        f"{up.wall_s / bare_up.wall_s:.2f}",
+        f"{up.peak_mib:.0f} MiB",
+    )
+
+
+def _preview_and_up(space: Workspace, stack: Path) -> tuple[Timing, Timing]:
+    folder = str(stack)
+    subprocess.run(
+        [PULUMI, "stack", "init", "dev", "--non-interactive"],
+        env=space.env,
+        cwd=folder,
+        check=True,
+        timeout=60,
+        capture_output=True,
+    )
+    preview = run_with_memory([PULUMI, "preview", "--non-interactive"], env=space.env, cwd=folder, timeout_s=300)
+    up = run_with_memory(
+        [PULUMI, "up", "--yes", "--skip-preview", "--non-interactive", "--parallel", "64"],
+        env=space.env,
+        cwd=folder,
+        timeout_s=600,
+    )
+    return preview, up
+
+
+def _resources(space: Workspace, stack: Path) -> int:
+    """How many resources the stack has, the stack itself and providers left out."""
+    exported = subprocess.run(
+        [PULUMI, "stack", "export"], env=space.env, cwd=str(stack), check=True, timeout=60, capture_output=True
+    )
+    rows = json.loads(exported.stdout)["deployment"]["resources"]
+    return sum(1 for row in rows if not row["type"].startswith(("pulumi:pulumi:Stack", "pulumi:providers:")))

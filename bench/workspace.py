@@ -1,0 +1,71 @@
+"""A throw-away home, state and stack, so that measuring touches nothing of the person who measures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = ROOT / ".venv" / "bin"
+CLUSTERCTL = str(BIN / "clusterctl")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """Where one measurement lives: `env` points everything into `folder`."""
+
+    folder: Path
+    env: dict[str, str]
+
+    def stack(self, name: str, *, nodes: int, machines: str) -> Path:
+        """A new stack folder like stacks/rehearsal with `nodes` nodes on `machines`."""
+        source, target = ROOT / "stacks" / "rehearsal", self.folder / name
+        target.mkdir()
+        (target / "__main__.py").write_bytes((source / "__main__.py").read_bytes())
+        plugins = "\n".join(
+            f"    - name: {plugin}\n      path: {ROOT / folder}"
+            for plugin, folder in (("aws", "rehearsal/plugin"), ("clusterctl", "infra/plugin"))
+        )
+        (target / "Pulumi.yaml").write_text(
+            f"name: {name}\nruntime: python\ndescription: a measurement\nplugins:\n  providers:\n{plugins}\n"
+        )
+        config = (source / "cluster.yaml").read_text().splitlines()
+        config = [line for line in config if line.split(":")[0] not in ("name", "nodes")]
+        (target / "cluster.yaml").write_text("\n".join([f"name: {name}", f"nodes: {nodes}", *config]) + "\n")
+        (target / "rehearsal.yaml").write_text(f"machines: {machines}\n")
+        return target
+
+    def clusterctl(self, *arguments: str, timeout_s: float = 300) -> None:
+        """Run clusterctl here, not measured; its failure is raised with its output."""
+        subprocess.run([CLUSTERCTL, *arguments], env=self.env, check=True, timeout=timeout_s, capture_output=True)
+
+
+@contextmanager
+def workspace() -> Iterator[Workspace]:
+    """A workspace that is cleaned up, with all rehearsed machines in it, however the measurement ends."""
+    folder = Path(tempfile.mkdtemp(prefix="clusterctl-bench-"))
+    state = folder / "pulumi-state"
+    state.mkdir()
+    env = {
+        **{key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "AWS_", "CLUSTERCTL_"))},
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "CLUSTERCTL_HOME": str(folder / "home"),
+        "PULUMI_HOME": str(folder / "pulumi-home"),
+        "PULUMI_BACKEND_URL": f"file://{state}",
+        "PULUMI_CONFIG_PASSPHRASE": "measuring",
+    }
+    if "CLUSTERCTL_CACHE" in os.environ:
+        env["CLUSTERCTL_CACHE"] = os.environ["CLUSTERCTL_CACHE"]
+    try:
+        yield Workspace(folder=folder, env=env)
+    finally:
+        subprocess.run(
+            [CLUSTERCTL, "rehearse", "clean", "--all"], env=env, check=False, timeout=120, capture_output=True
+        )
+        shutil.rmtree(folder, ignore_errors=True)
