@@ -1,0 +1,5 @@
+"""`python -m clusterctl`."""
+
+from clusterctl.main import main
+
+main()

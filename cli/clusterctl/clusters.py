@@ -1,0 +1,62 @@
+"""Which cluster a command means: the inventories on this computer, and the one that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
+
+from clusterctl.home import Home
+from clusterctl.suggestions import did_you_mean
+
+VARIABLE = "CLUSTERCTL_CLUSTER"
+REHEARSAL_SUFFIX = "@rehearsal"
+
+
+def cluster_names(home: Home) -> tuple[str, ...]:
+    """The clusters that this computer has an inventory of, sorted."""
+    try:
+        return tuple(sorted(path.stem for path in home.inventory_dir.glob("*.json")))
+    except OSError:
+        return ()
+
+
+def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) -> Inventory:
+    """The inventory of `name`, else of `$CLUSTERCTL_CLUSTER`, else of the only cluster there is.
+
+    Raises NothingMatched, and InventoryUnreadable naming the file.
+    """
+    known = cluster_names(home)
+    wanted, source = (name, "--cluster") if name else (environ.get(VARIABLE), f"${VARIABLE}")
+    cluster = matching_cluster(wanted, known, source=source) if wanted else _only(known, home)
+    path = home.inventory_file(cluster)
+    try:
+        return read_inventory(path)
+    except FileNotFoundError as e:
+        raise NothingMatched(f"cluster {cluster} has just gone: {path} is not there any more") from e
+    except OSError as e:
+        raise InventoryUnreadable(f"{path}: cannot be read ({e.strerror})") from e
+
+
+def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
+    """The known cluster called `wanted`; `train` also means `train@rehearsal` when no other is called so."""
+    for candidate in (wanted, wanted + REHEARSAL_SUFFIX):
+        if candidate in known:
+            return candidate
+    if not known:
+        raise NothingMatched(f"{source} {wanted}: no cluster is known on this computer", hint="clusterctl up STACK")
+    names = [*known, *(name.removesuffix(REHEARSAL_SUFFIX) for name in known)]
+    raise NothingMatched(
+        f"{source} {wanted}: no such cluster{did_you_mean(wanted, names)}; known here: {', '.join(known)}"
+    )
+
+
+def _only(known: Sequence[str], home: Home) -> str:
+    if not known:
+        raise NothingMatched(f"no cluster on this computer ({home.inventory_dir} has none)", hint="clusterctl up STACK")
+    if len(known) > 1:
+        raise NothingMatched(
+            f"{len(known)} clusters here: {', '.join(known)}; say which one", hint=f"--cluster {known[0]}"
+        )
+    return known[0]

@@ -1,0 +1,1 @@
+"""One module per verb: flags, help and a call."""

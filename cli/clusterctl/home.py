@@ -1,0 +1,67 @@
+"""Where clusterctl keeps what it knows on this computer: `$CLUSTERCTL_HOME`, else `~/.local/state/clusterctl`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+VARIABLE = "CLUSTERCTL_HOME"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """The folders below `path`; none of them need exist."""
+
+    path: Path
+
+    @property
+    def inventory_dir(self) -> Path:
+        """One `<cluster>.json` per cluster."""
+        return self.path / "inventory"
+
+    @property
+    def keys_dir(self) -> Path:
+        """One folder per cluster: login key, known_hosts."""
+        return self.path / "keys"
+
+    @property
+    def ledger_dir(self) -> Path:
+        """One append-only `<cluster_id>.jsonl` per cluster."""
+        return self.path / "ledger"
+
+    @property
+    def runs_dir(self) -> Path:
+        """One `<cluster>.json` per run of the engine that is under way."""
+        return self.path / "runs"
+
+    @property
+    def rehearsal_dir(self) -> Path:
+        """The rehearsed region: region.json, store, machines."""
+        return self.path / "rehearsal"
+
+    @property
+    def log_dir(self) -> Path:
+        """Tracebacks of failures that nobody expected."""
+        return self.path / "log"
+
+    def inventory_file(self, cluster: str) -> Path:
+        """The inventory of `cluster`, whose name has `@rehearsal` behind it in a rehearsal."""
+        return self.inventory_dir / f"{cluster}.json"
+
+    def run_file(self, cluster: str) -> Path:
+        """The engine's run under way for `cluster`."""
+        return self.runs_dir / f"{cluster}.json"
+
+    def ledger_file(self, cluster_id: str) -> Path:
+        """The append-only account of the cluster with this id."""
+        return self.ledger_dir / f"{cluster_id}.jsonl"
+
+
+def home_directory(environ: Mapping[str, str]) -> Home:
+    """The home that `environ` names; an empty variable counts as none."""
+    named = environ.get(VARIABLE)
+    if named:
+        return Home(path=Path(named).expanduser().absolute())
+    person = environ.get("HOME")
+    return Home(path=(Path(person) if person else Path.home()) / ".local" / "state" / "clusterctl")

@@ -1,0 +1,115 @@
+"""The program `clusterctl`: finds the verb, runs it, turns a failure into a sentence and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+from clusterctl_infra.errors import ClusterctlError, UsageError
+
+from clusterctl.output import Output
+from clusterctl.suggestions import did_you_mean
+from clusterctl.verbs import VERBS, module_of
+
+VERSION = "0.1.0"
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+
+class VerbGroup(click.Group):
+    """The verbs of `VERBS`; a verb's module is loaded when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, in the order in which a person meets them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command behind a verb; None for a word that is no verb."""
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(module_of(cmd_name)).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that `args` starts with. Raises UsageError naming the nearest one."""
+        word = args[0]
+        if word not in VERBS and not word.startswith("-") and not ctx.resilient_parsing:
+            raise UsageError(f"no verb {word!r}{did_you_mean(word, VERBS)}", hint="clusterctl --help")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of verbs, from `VERBS` alone."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def help_width() -> int:
+    """How wide help is printed: the terminal, at most 100. Asked here because click would load shutil (5 ms)."""
+    try:
+        return min(os.get_terminal_size().columns, 100)
+    except OSError:
+        return 80
+
+
+@click.command(
+    cls=VerbGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "terminal_width": help_width()},
+    epilog="Each verb has its own help with an example: clusterctl ssh --help",
+)
+@click.version_option(VERSION, "--version", prog_name="clusterctl", message="%(prog)s %(version)s")
+def cli() -> None:
+    """GPU clusters for training: made by Pulumi, lived with through one command."""
+
+
+def main() -> None:
+    """Runs the program and ends the process with its exit code.
+
+    Without the interpreter's own end: taking its modules apart costs 14 ms of a start's 60, and a thread that
+    still waits for a node that will never answer must not hold the person up. Nothing here relies on `atexit`.
+    """
+    output = Output.of_process()
+    code = run(sys.argv[1:], output)
+    try:
+        output.close()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    os._exit(code)
+
+
+def run(argv: Sequence[str], output: Output) -> int:
+    """The exit code of `clusterctl ARGV`; whatever goes wrong is told to `output`."""
+    try:
+        code = cli.main(list(argv) or ["--help"], prog_name="clusterctl", standalone_mode=False, obj=output)
+        return code if isinstance(code, int) else 0
+    except ClusterctlError as error:
+        output.error(error)
+        return error.exit_code
+    except click.ClickException as error:
+        output.error(_usage(error))
+        return UsageError.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        output.note("clusterctl: interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # `clusterctl nodes | head -1`: the reader has what it wanted
+        return 0
+    except Exception as error:  # noqa: BLE001 the boundary: what nobody expected becomes one line and a log
+        report_crash = importlib.import_module("clusterctl.crash").report_crash  # loaded on use, as a verb is
+        output.note(report_crash(error, environ=os.environ))
+        return EXIT_BUG
+
+
+def _usage(error: click.ClickException) -> UsageError:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "clusterctl"
+    message = error.format_message()
+    return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
+
+
+if __name__ == "__main__":
+    main()

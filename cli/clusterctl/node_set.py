@@ -1,0 +1,98 @@
+"""Sets of nodes as people write and read them: `0,2-5`, `all`, `train-2`, `train-[0-1,3]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from clusterctl_infra.errors import NothingMatched, UsageError
+
+ALL = "all"
+# Compiled on use: `nodes` shares this module and has 60 ms to start in.
+_RANGE = r"(\d{1,9})(?:-(\d{1,9}))?"
+_NUMBERED = r"(.*)-(\d+)"
+
+
+def parse_node_set(text: str, *, cluster: str, slots: Sequence[int]) -> tuple[int, ...]:
+    """The slots that `text` names, ascending, each once.
+
+    `cluster` is the name before the dash in node names, `slots` the slots there are.
+    Raises UsageError for text that is no set, NothingMatched for nodes that do not exist.
+    """
+    items = _items(text)
+    if not items:
+        raise UsageError(f"--node {text!r}: no node named; write 2, or 0,2-5, or {cluster}-2, or all")
+    chosen: set[int] = set()
+    for item in items:
+        chosen.update(_slots_of(item, cluster=cluster, slots=slots))
+    return tuple(sorted(chosen))
+
+
+def fold_numbers(numbers: Iterable[int]) -> str:
+    """`0-1,3`: ascending ranges, each number once."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def fold_names(names: Iterable[str]) -> str:
+    """`train-[0-1,3]` for several nodes of one cluster, `train-2` for one; other names as they are."""
+    numbers: dict[str, list[int]] = {}
+    others: list[str] = []
+    for name in names:
+        match = re.fullmatch(_NUMBERED, name)
+        if match is None:
+            others.append(name)
+        else:
+            numbers.setdefault(match[1], []).append(int(match[2]))
+    folded = []
+    for prefix in sorted(numbers):
+        ranges = fold_numbers(numbers[prefix])
+        folded.append(f"{prefix}-{ranges}" if ranges.isdigit() else f"{prefix}-[{ranges}]")
+    return ",".join(folded + sorted(set(others)))
+
+
+def _items(text: str) -> list[str]:
+    """`text` split at commas and blanks outside brackets."""
+    return [item for item in re.split(r"[,\s]+(?![^\[]*\])", text.strip()) if item]
+
+
+def _slots_of(item: str, *, cluster: str, slots: Sequence[int]) -> Iterable[int]:
+    if item == ALL:
+        if not slots:
+            raise NothingMatched(f"{cluster} has no nodes", hint="clusterctl up STACK")
+        return slots
+    numbers = item.removeprefix(f"{cluster}-")
+    if numbers.startswith("[") and numbers.endswith("]"):
+        parts = numbers[1:-1].split(",")
+    else:
+        parts = [numbers]
+    return [slot for part in parts for slot in _range(part.strip(), item, cluster=cluster, slots=slots)]
+
+
+def _range(part: str, item: str, *, cluster: str, slots: Sequence[int]) -> range:
+    match = re.fullmatch(_RANGE, part)
+    if match is None:
+        raise UsageError(f"--node {item}: not a set of nodes; write 2, or 0,2-5, or {cluster}-2, or all")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first:
+        raise UsageError(f"--node {item}: runs backwards; write {last}-{first}")
+    known = set(slots)
+    # Ends first: a range of a billion is refused without being walked.
+    missing = next((n for n in (first, last) if n not in known), None)
+    if missing is None:
+        missing = next((n for n in range(first, last + 1) if n not in known), None)
+    if missing is not None:
+        raise NothingMatched(_no_node(missing, cluster, slots), hint="clusterctl nodes")
+    return range(first, last + 1)
+
+
+def _no_node(number: int, cluster: str, slots: Sequence[int]) -> str:
+    if not slots:
+        return f"no node {number}: {cluster} has no nodes"
+    noun = "only node" if len(slots) == 1 else "nodes"
+    return f"no node {number}: {cluster} has {noun} {fold_numbers(slots)}"

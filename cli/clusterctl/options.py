@@ -1,0 +1,61 @@
+"""The flags that several verbs share: the same word means the same everywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.clusters import cluster_names, find_cluster
+from clusterctl.home import home_directory
+from clusterctl.node_set import ALL, parse_node_set
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def chosen_cluster(name: str | None) -> Inventory:
+    """The inventory that `--cluster`, `$CLUSTERCTL_CLUSTER` or being the only one means."""
+    return find_cluster(home_directory(os.environ), name=name, environ=os.environ)
+
+
+def chosen_nodes(inventory: Inventory, text: str) -> tuple[int, ...]:
+    """The slots that the text of `--node` means in this cluster."""
+    return parse_node_set(text, cluster=inventory.name, slots=[node.slot for node in inventory.nodes])
+
+
+def cluster_option(function: F) -> F:
+    """Adds `--cluster NAME`."""
+    return click.option(
+        "--cluster",
+        metavar="NAME",
+        shell_complete=_complete_clusters,
+        help="The cluster; else $CLUSTERCTL_CLUSTER, else the only one known here.",
+    )(function)
+
+
+def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
+    """Adds `--node SET` with this default and help."""
+    return click.option("--node", metavar="SET", default=default, shell_complete=_complete_nodes, help=help)
+
+
+def json_option(function: F) -> F:
+    """Adds `--json`, passed as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="JSON to stdout instead of text.")(function)
+
+
+def _complete_clusters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    names = cluster_names(home_directory(os.environ))
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _complete_nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    try:
+        inventory = chosen_cluster(ctx.params.get("cluster"))
+    except ClusterctlError:
+        return []
+    words = [ALL, *(str(node.slot) for node in inventory.nodes), *(node.name for node in inventory.nodes)]
+    return [word for word in words if word.startswith(incomplete)]

@@ -1,0 +1,26 @@
+"""The verbs of clusterctl and their lines in `clusterctl --help`.
+
+A plain table: a verb's module is loaded only when it is used, so its one-line help stands here.
+"""
+
+from __future__ import annotations
+
+VERBS = {
+    "plan": "What a stack means: nodes, price, deadline, problems.",
+    "up": "Make a stack true and wait until every node is ready.",
+    "down": "End a cluster's nodes, or all of it.",
+    "replace": "Remake one node: same name, same address.",
+    "status": "What every node does, the cost, the deadline.",
+    "nodes": "The nodes of a cluster, asking nobody.",
+    "ssh": "Run a command on nodes, or log in to one.",
+    "ssh-config": "A block for ~/.ssh/config.",
+    "env": "What /etc/clusterctl/env has on a node.",
+    "schema": "JSON Schema of cluster.yaml, for editors.",
+    "rehearse": "The rehearsed region: list, clean, fault.",
+    "completion": "Completion for bash, zsh or fish.",
+}
+
+
+def module_of(verb: str) -> str:
+    """The module whose attribute `command` is this verb: `clusterctl.commands.ssh_config` for `ssh-config`."""
+    return f"clusterctl.commands.{verb.replace('-', '_')}"

@@ -1,0 +1,1 @@
+"""What commands show: pure functions from data to text."""
