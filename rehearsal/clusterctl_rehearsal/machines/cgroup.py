@@ -87,6 +87,24 @@ def freeze(trees: CgroupTrees, cluster: str, node: str, *, frozen: bool) -> None
         time.sleep(_POLL_S)
 
 
+def first_process(trees: CgroupTrees, cluster: str, node: str) -> int | None:
+    """The process that is number 1 inside the machine; None while there is none."""
+    for file in _folder(trees.unified, cluster, node).rglob("cgroup.procs"):
+        for number in file.read_text().split():
+            if is_first_process(_status(number)):
+                return int(number)
+    return None
+
+
+def is_first_process(status: str) -> bool:
+    """Whether the text of /proc/<pid>/status is that of a process namespace's number 1."""
+    for line in status.splitlines():
+        if line.startswith("NSpid:"):
+            numbers = line.split()[1:]
+            return len(numbers) > 1 and numbers[-1] == "1"
+    return False
+
+
 def kill(trees: CgroupTrees, cluster: str, node: str) -> None:
     """Send SIGKILL to every process of a machine, frozen or not; they may take a moment."""
     try:
@@ -136,6 +154,13 @@ def _events(folder: Path) -> dict[str, str]:
     except OSError:  # absent, or removed between open and read (ENODEV)
         return {}
     return dict(line.split(" ", 1) for line in text.splitlines())
+
+
+def _status(process_id: str) -> str:
+    try:
+        return Path(f"/proc/{process_id}/status").read_text()
+    except OSError:  # ended meanwhile
+        return ""
 
 
 def _inherit_cpuset(folder: Path) -> None:

@@ -44,9 +44,7 @@ def host_recipe() -> ImageRecipe:
             "this is not a Debian or Ubuntu computer with package sources, so no base image can be built",
             "clusterctl up --help",
         )
-    options = subprocess.run(
-        ["apt-config", "dump", "Acquire"], text=True, capture_output=True, timeout=20
-    )
+    options = subprocess.run(["apt-config", "dump", "Acquire"], text=True, capture_output=True, timeout=20)
     return ImageRecipe(
         suite=suite,
         architecture=platform.machine(),

@@ -34,9 +34,7 @@ def unshare(kinds: int) -> None:
 
 def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
     """Mount as mount(2) does."""
-    result = _libc.mount(
-        source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()
-    )
+    result = _libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode())
     _check(result, target)
 
 
@@ -62,7 +60,7 @@ def inside_network(namespace_path: str, action: Callable[[], T]) -> T:
             finally:
                 os.close(descriptor)
             results.append(action())
-        except BaseException as error:  # handed to the calling thread
+        except BaseException as error:  # noqa: BLE001 - handed to the calling thread
             errors.append(error)
 
     thread = threading.Thread(target=run, name="inside-network")

@@ -21,9 +21,7 @@ def checked(word: str) -> str:
     A dot is not allowed: it stands between the two in the name of a namespace.
     """
     if _WORD.fullmatch(word) is None:
-        raise MachineError(
-            f"{word!r} cannot name a cluster or machine: letters, digits, - _ @, 63 at most"
-        )
+        raise MachineError(f"{word!r} cannot name a cluster or machine: letters, digits, - _ @, 63 at most")
     return word
 
 

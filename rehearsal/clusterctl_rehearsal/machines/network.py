@@ -8,6 +8,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from clusterctl_rehearsal.machines.disturbance import (
+    full_rate_argv,
+    healing_rules,
+    partition_rules,
+    rate_argv,
+)
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.kernel import inside_network
 from clusterctl_rehearsal.machines.names import (
@@ -26,7 +32,7 @@ def create(cluster: str, cidr: str, gateway_ip: str) -> None:
     """Make the VPC's namespace and its bridge, which carries the gateway address."""
     namespace = cluster_namespace(cluster)
     if not (NAMESPACE_FOLDER / namespace).exists():
-        _ip("netns", "add", namespace)
+        _run(("ip", "netns", "add", namespace))
     batch(namespace, bridge_commands(cidr, gateway_ip), tolerant=True)
     if not bridge_is_up(cluster):
         raise MachineError(f"the network of {cluster} could not be made: no bridge in {namespace}")
@@ -60,19 +66,17 @@ def delete(cluster: str) -> None:
 def delete_namespace(namespace: str) -> None:
     """Remove a namespace and its file, whichever of the two is there."""
     path = NAMESPACE_FOLDER / namespace
-    if path.exists() and not _try_ip("netns", "del", namespace):
+    if path.exists() and not _succeeds(("ip", "netns", "del", namespace)):
         path.unlink(missing_ok=True)
 
 
-def attach(
-    cluster: str, node: str, *, address: str, prefix_length: int, gateway_ip: str, mac: str
-) -> None:
+def attach(cluster: str, node: str, *, address: str, prefix_length: int, gateway_ip: str, mac: str) -> None:
     """Make a machine's namespace with its one interface, configured from outside.
 
     From outside, because systemd-networkd in the machine costs 13 s of waiting at boot.
     """
     namespace = machine_namespace(cluster, node)
-    _ip("netns", "add", namespace)
+    _run(("ip", "netns", "add", namespace))
     port = bridge_port(node)
     batch(
         cluster_namespace(cluster),
@@ -102,7 +106,7 @@ def detach(cluster: str, node: str) -> None:
     """
     vpc = cluster_namespace(cluster)
     if (NAMESPACE_FOLDER / vpc).exists():
-        _try_ip("-n", vpc, "link", "del", bridge_port(node))
+        _succeeds(("ip", "-n", vpc, "link", "del", bridge_port(node)))
     delete_namespace(machine_namespace(cluster, node))
 
 
@@ -128,25 +132,54 @@ def set_plugged(cluster: str, node: str, *, plugged: bool) -> None:
     batch(cluster_namespace(cluster), (f"link set {bridge_port(node)} {state}",))
 
 
+def partition(cluster: str, node_a: str, node_b: str) -> None:
+    """Part two machines of a cluster."""
+    _nft(cluster, partition_rules(node_a, node_b))
+
+
+def slow(cluster: str, node: str, rate_mbit: int) -> None:
+    """Limit both directions of a machine's link."""
+    for namespace, interface in _ends(cluster, node):
+        _run(("tc", "-n", namespace, *rate_argv(interface, rate_mbit)))
+
+
+def heal(cluster: str) -> None:
+    """End every partition and every limit of a cluster."""
+    _nft(cluster, healing_rules())
+    for node in machine_namespaces(cluster):
+        for namespace, interface in _ends(cluster, node):
+            _succeeds(("tc", "-n", namespace, *full_rate_argv(interface)))
+
+
 def batch(namespace: str, commands: Sequence[str], *, tolerant: bool = False) -> None:
     """Run `ip` commands in a namespace by one process; `tolerant` lets each fail."""
     argv = ["ip", "-n", namespace, *(["-force"] if tolerant else []), "-batch", "-"]
-    done = subprocess.run(
-        argv, input="\n".join(commands), text=True, capture_output=True, timeout=_TIMEOUT_S
-    )
+    text = "\n".join(commands)
+    done = subprocess.run(argv, input=text, text=True, capture_output=True, timeout=_TIMEOUT_S)
     if done.returncode != 0 and not tolerant:
         raise MachineError(f"the network {namespace} refused a change: {done.stderr.strip()}")
 
 
-def _ip(*arguments: str) -> None:
-    done = subprocess.run(["ip", *arguments], text=True, capture_output=True, timeout=_TIMEOUT_S)
+def _ends(cluster: str, node: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (
+        (cluster_namespace(cluster), bridge_port(node)),
+        (machine_namespace(cluster, node), MACHINE_INTERFACE),
+    )
+
+
+def _nft(cluster: str, script: str) -> None:
+    path = NAMESPACE_FOLDER / cluster_namespace(cluster)
+    _run(("nsenter", f"--net={path}", "nft", "-f", "-"), script)
+
+
+def _run(argv: Sequence[str], text: str = "") -> None:
+    done = subprocess.run(argv, input=text, text=True, capture_output=True, timeout=_TIMEOUT_S)
     if done.returncode != 0:
-        raise MachineError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
+        raise MachineError(f"{' '.join(argv)}: {done.stderr.strip()}")
 
 
-def _try_ip(*arguments: str) -> bool:
-    done = subprocess.run(["ip", *arguments], capture_output=True, timeout=_TIMEOUT_S)
-    return done.returncode == 0
+def _succeeds(argv: Sequence[str]) -> bool:
+    return subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S).returncode == 0
 
 
 def _listening(address: str, port: int) -> socket.socket:

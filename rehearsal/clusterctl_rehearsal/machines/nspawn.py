@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -126,11 +127,45 @@ class NspawnDriver:
 
     def kill(self, cluster: str, node: str) -> None:
         """End a machine at once and remove everything of it."""
-        for supervisor in self._supervisors(cluster, node):
-            processes.end(supervisor.process_id)
+        processes.end_supervisors(self._supervisors(cluster, node))
         folder = self._folder(cluster, node)
         tidy(cgroup.mounted_trees(), folder)
         folder.ended.unlink(missing_ok=True)
+
+    def freeze(self, cluster: str, node: str) -> None:
+        """Stop all processes of a machine; its address still answers to TCP, nothing else does."""
+        cgroup.freeze(self._trees_of_running(cluster, node), cluster, node, frozen=True)
+
+    def thaw(self, cluster: str, node: str) -> None:
+        """Let a frozen machine go on."""
+        cgroup.freeze(self._trees_of_running(cluster, node), cluster, node, frozen=False)
+
+    def unplug(self, cluster: str, node: str) -> None:
+        """Take a machine off its network."""
+        network.set_plugged(cluster, node, plugged=False)
+
+    def plug(self, cluster: str, node: str) -> None:
+        """Put a machine back on its network."""
+        network.set_plugged(cluster, node, plugged=True)
+
+    def partition(self, cluster: str, node_a: str, node_b: str) -> None:
+        """Part two machines; the rest of the cluster and the caller reach both."""
+        network.partition(cluster, node_a, node_b)
+
+    def heal(self, cluster: str) -> None:
+        """End every partition and every limited link of a cluster."""
+        network.heal(cluster)
+
+    def slow(self, cluster: str, node: str, rate_mbit: int) -> None:
+        """Limit both directions of a machine's link."""
+        network.slow(cluster, node, rate_mbit)
+
+    def reboot(self, cluster: str, node: str) -> None:
+        """Ask the machine's systemd for an orderly reboot, as a power button's signal would."""
+        first = cgroup.first_process(self._trees_of_running(cluster, node), cluster, node)
+        if first is None:
+            raise MachineError(f"{node} of {cluster} is not up far enough to be rebooted")
+        os.kill(first, signal.SIGRTMIN + 5)  # systemd(1): starts reboot.target
 
     def found(self) -> tuple[tuple[str, str], ...]:
         """The machines alive by their cgroups; what dead ones left without a supervisor goes."""
@@ -147,8 +182,7 @@ class NspawnDriver:
         """Remove everything of a cluster, found by cgroup, namespace, process and folder."""
         trees = cgroup.mounted_trees()
         supervisors = [found for found in processes.supervisors() if found.cluster == cluster]
-        for supervisor in supervisors:
-            processes.end(supervisor.process_id)
+        processes.end_supervisors(supervisors)
         nodes = {node for name, node in cgroup.machines(trees) if name == cluster}
         nodes |= set(network.machine_namespaces(cluster))
         nodes |= {path.name for path in (self.root / cluster).glob("*/")}
@@ -163,6 +197,12 @@ class NspawnDriver:
 
     def _folder(self, cluster: str, node: str) -> MachineFolder:
         return MachineFolder(root=self.root, cluster=cluster, node=node)
+
+    def _trees_of_running(self, cluster: str, node: str) -> cgroup.CgroupTrees:
+        trees = cgroup.mounted_trees()
+        if cgroup.state(trees, cluster, node) is MachineState.GONE:
+            raise MachineError(f"{node} of {cluster} does not run")
+        return trees
 
     def _supervisors(self, cluster: str, node: str) -> list[processes.Supervisor]:
         wanted = (cluster, node)

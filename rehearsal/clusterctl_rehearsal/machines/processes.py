@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SUPERVISOR_MODULE = "clusterctl_rehearsal.machines.supervisor"
+END_NOW_SIGNAL = signal.SIGUSR1  # a supervisor kills its machine, tidies up and ends
 _END_TIMEOUT_S = 10.0
+_POLL_S = 0.002
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,21 +54,31 @@ def running() -> Iterator[tuple[int, list[str]]]:
             yield int(entry.name), line.decode(errors="replace").rstrip("\0").split("\0")
 
 
-def end(process_id: int) -> None:
-    """Kill a process and return once it is gone, reaped or not."""
+def end_supervisors(found: Sequence[Supervisor]) -> None:
+    """End machines by their supervisors, and those supervisors that do not end in time."""
+    for supervisor in found:
+        _signal(supervisor.process_id, END_NOW_SIGNAL)
+    for supervisor in found:
+        if not _wait_until_gone(supervisor.process_id):
+            _signal(supervisor.process_id, signal.SIGKILL)
+            _wait_until_gone(supervisor.process_id)
+
+
+def _signal(process_id: int, number: signal.Signals) -> None:
     try:
-        handle = os.pidfd_open(process_id)
+        os.kill(process_id, number)
     except ProcessLookupError:
         return
-    try:
-        signal.pidfd_send_signal(handle, signal.SIGKILL)
-        deadline = time.monotonic() + _END_TIMEOUT_S
-        while _is_alive(process_id) and time.monotonic() < deadline:
-            time.sleep(0.002)
-    except ProcessLookupError:
-        return
-    finally:
-        os.close(handle)
+
+
+def _wait_until_gone(process_id: int) -> bool:
+    """Whether a process ended in time; a zombie nobody has reaped yet counts as ended."""
+    deadline = time.monotonic() + _END_TIMEOUT_S
+    while _is_alive(process_id):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
 
 
 def _is_alive(process_id: int) -> bool:

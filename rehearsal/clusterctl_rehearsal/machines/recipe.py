@@ -114,11 +114,7 @@ def build_argv(recipe: ImageRecipe, *, target: str, sources_file: str) -> list[s
 def usable_apt_options(dump: str) -> tuple[str, ...]:
     """The lines of `apt-config dump` that decide whether a package source answers."""
     wanted = ("Acquire::Check-", "Acquire::http", "Acquire::https", "Acquire::ForceIPv")
-    return tuple(
-        line.rstrip(";")
-        for line in dump.splitlines()
-        if line.startswith(wanted) and not line.endswith('"";')
-    )
+    return tuple(line.rstrip(";") for line in dump.splitlines() if line.startswith(wanted) and not line.endswith('"";'))
 
 
 def is_sources_text(text: str) -> bool:
@@ -139,8 +135,15 @@ def failure_reason(log: str, sources: str) -> str:
     """One sentence for a failed build, from what the tool printed."""
     if "No space left on device" in log:
         return "the disk is full"
-    signs = ("Temporary failure resolving", "Could not resolve", "Could not connect",
-             "Unable to connect", "Connection timed out", "Network is unreachable", "Failed to fetch")
+    signs = (
+        "Temporary failure resolving",
+        "Could not resolve",
+        "Could not connect",
+        "Unable to connect",
+        "Connection timed out",
+        "Network is unreachable",
+        "Failed to fetch",
+    )
     if any(sign in log for sign in signs):
         return f"the package source {first_uri(sources)} was not reached"
     errors = [line for line in log.splitlines() if line.startswith(("E:", "Err:", "dpkg: error"))]

@@ -3,7 +3,7 @@
     python -S -m clusterctl_rehearsal.machines.supervisor ROOT CLUSTER NODE
 
 It belongs to nobody: it outlives the caller of `boot`, and ends with its machine. SIGTERM
-powers the machine off in order. Killed itself, it leaves the machine running; whoever
+powers the machine off in order, SIGUSR1 ends it at once. Killed itself, it leaves the machine running; whoever
 looks for machines next (`found`, `clean`, `kill`) does its tidying.
 """
 
@@ -36,6 +36,7 @@ from clusterctl_rehearsal.machines.kernel import (
     unshare,
 )
 from clusterctl_rehearsal.machines.network import NAMESPACE_FOLDER
+from clusterctl_rehearsal.machines.processes import END_NOW_SIGNAL
 from clusterctl_rehearsal.machines.tidy import tidy
 
 STARTED = "started"
@@ -96,6 +97,7 @@ class Machine:
         """Start nspawn in the machine's cgroup and network; OSError if it cannot be started."""
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         signal.signal(signal.SIGALRM, lambda *_: self.end_now())
+        signal.signal(END_NOW_SIGNAL, lambda *_: self.end_now())
         cgroup.create(self.trees, self.folder.cluster, self.folder.node)
         answer, question = os.pipe()
         self.process_id = os.fork()
@@ -115,7 +117,8 @@ class Machine:
         signal.alarm(_POWER_OFF_TIMEOUT_S)
 
     def end_now(self) -> None:
-        """Kill everything in the machine."""
+        """Kill everything in the machine, for good."""
+        self.is_stopping = True
         cgroup.kill(self.trees, self.folder.cluster, self.folder.node)
 
     def wait(self) -> str:
@@ -125,13 +128,15 @@ class Machine:
             code = os.waitstatus_to_exitcode(status)
             if code != REBOOT_EXIT_CODE or self.is_stopping:
                 return how_it_ended(code)
-            self.end_now()
+            cgroup.kill(self.trees, self.folder.cluster, self.folder.node)
             cgroup.remove(self.trees, self.folder.cluster, self.folder.node)
             self.start()
+            if self.is_stopping:  # asked to while the cgroup was still empty
+                self.end_now()
 
     def _become_container(self, question: int) -> None:
         try:
-            for number in (signal.SIGTERM, signal.SIGALRM):
+            for number in (signal.SIGTERM, signal.SIGALRM, END_NOW_SIGNAL):
                 signal.signal(number, signal.SIG_DFL)
             cgroup.enter(self.trees, self.folder.cluster, self.folder.node)
             set_namespace(self.network, CLONE_NEWNET)
