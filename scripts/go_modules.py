@@ -56,9 +56,7 @@ def check_go(versions: dict[str, Any]) -> None:
         raise EngineFailure(f"Go is {match[0].removeprefix('go')}, wanted {wanted} or newer")
 
 
-def write_module(
-    folder: Path, requires: dict[str, str], replace: dict[str, str], versions: dict[str, Any]
-) -> Path:
+def write_module(folder: Path, requires: dict[str, str], replace: dict[str, str], versions: dict[str, Any]) -> Path:
     """A module of our own that requires exactly these: replacements only count in the main module."""
     folder.mkdir()
     lines = ["module clusterctl.invalid/engine", f"go {wanted_go(versions)}"]

@@ -1,0 +1,30 @@
+"""What holds for every test: a home of its own, and no way to anybody's account or engine state."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Machines differ and are shared: a slow example is no failure here. The timing tests say so themselves.
+settings.register_profile("tests", deadline=None, print_blob=True)
+settings.load_profile("tests")
+
+REAL_ACCOUNT_SETTINGS = ("AWS_", "PULUMI_", "CLUSTERCTL_")
+KEPT = ("CLUSTERCTL_CACHE", "CLUSTERCTL_TEST_RUN")
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `$CLUSTERCTL_HOME` that ends with the test; whatever points at a real account is taken away."""
+    for name in os.environ:
+        if name.startswith(REAL_ACCOUNT_SETTINGS) and name not in KEPT:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    home = tmp_path / "clusterctl-home"
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(home))
+    return home
