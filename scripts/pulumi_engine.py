@@ -109,14 +109,15 @@ def make_engine(versions: dict[str, object], target: Path, *, source: str | None
             put_in_place(making, target)
         except EngineFailure as failure:
             reasons.append(str(failure))
-            print(f"engine: {failure}", file=sys.stderr)
+            if len(reasons) < len(ways) and source is None:
+                print(f"{failure}: trying the next way", file=sys.stderr)
             continue
         finally:
             shutil.rmtree(making, ignore_errors=True)
         return Engine(binary=target / "pulumi", origin=f"{name}, cached in {target}")
     raise EngineFailure(
-        "no engine to be had: " + "; ".join(reasons) + ". Put Pulumi "
-        f"{versions['version']} or Go {go_modules.wanted_go(versions)} on PATH; next: scripts/engine"
+        f"no engine: {'; '.join(reasons)}. Next, with Pulumi {versions['version']} or "
+        f"Go {go_modules.wanted_go(versions)} on PATH, or the network in reach: scripts/engine"
     )
 
 
@@ -140,12 +141,15 @@ def is_complete(target: Path) -> bool:
 def install_wrapper(engine: Path) -> None:
     """Write `.venv/bin/pulumi`, whole or not at all."""
     template = (CHECKOUT / "scripts" / "pulumi-wrapper").read_text()
-    text = template.replace("@CHECKOUT@", shlex.quote(str(CHECKOUT)))
-    text = text.replace("@ENGINE@", shlex.quote(str(engine)))
     with tempfile.NamedTemporaryFile("w", dir=ENVIRONMENT_BIN, delete=False) as fresh:
-        fresh.write(text)
+        fresh.write(wrapper_text(template, checkout=CHECKOUT, engine=engine))
     os.chmod(fresh.name, 0o755)
     os.replace(fresh.name, ENVIRONMENT_BIN / "pulumi")
+
+
+def wrapper_text(template: str, *, checkout: Path, engine: Path) -> str:
+    text = template.replace("@CHECKOUT@", shlex.quote(str(checkout)))
+    return text.replace("@ENGINE@", shlex.quote(str(engine)))
 
 
 def engine_version(binary: Path) -> str:
