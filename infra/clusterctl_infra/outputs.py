@@ -43,6 +43,7 @@ class InventorySsh:
     """argv with `{host}` and `{port}`; None: directly."""
     address: str = "private"
     """Which address to dial: `private` or `public`."""
+    port: int = 22
 
 
 @dataclass(frozen=True, kw_only=True)

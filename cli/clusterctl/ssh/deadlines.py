@@ -1,0 +1,50 @@
+"""How long each phase of reaching a node may take."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadlines:
+    """Seconds for each phase, and for all of them together until a command can start.
+
+    Ten seconds are three lost SYNs; a healthy node over a 200 ms line takes under two for all of it.
+    """
+
+    total_s: float = 15.0
+    connect_s: float = 10.0
+    greeting_s: float = 10.0
+    """Until the server's version line; a proxy command's own way counts here too."""
+    key_exchange_s: float = 10.0
+    login_s: float = 10.0
+    session_s: float = 10.0
+
+    @classmethod
+    def within(cls, total_s: float) -> Deadlines:
+        """All phases together in `total_s`, each one as long as what is left of it."""
+        return cls(
+            total_s=total_s,
+            connect_s=total_s,
+            greeting_s=total_s,
+            key_exchange_s=total_s,
+            login_s=total_s,
+            session_s=total_s,
+        )
+
+
+class Clock:
+    """What is left of the total, measured from its making."""
+
+    def __init__(self, total_s: float) -> None:
+        self._began_at = time.monotonic()
+        self._ends_at = self._began_at + total_s
+
+    def left_s(self, phase_s: float) -> float:
+        """The shorter of the phase's time and what is left of all; never below a millisecond."""
+        return max(0.001, min(phase_s, self._ends_at - time.monotonic()))
+
+    def elapsed_s(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._began_at

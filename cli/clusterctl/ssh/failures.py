@@ -1,0 +1,28 @@
+"""Why a node could not be reached, or was lost: one type, told apart by `kind`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+FailureKind = Literal[
+    "refused",  # nobody listens there
+    "timeout",  # a phase did not end in its time
+    "host-key",  # the machine is not the one that was declared
+    "auth",  # the machine does not want us
+    "lost",  # it was there, and then it was not
+    "unreachable",  # no way to the address, or no address
+    "proxy",  # the command that makes the way ended
+    "key",  # no usable private key on this computer
+    "protocol",  # what answers does not speak SSH as we do
+]
+Phase = Literal["connect", "greeting", "key exchange", "login", "session", "command"]
+
+
+class NodeFailure(Exception):
+    """A node without a result; partial failure is data, so this is no ClusterctlError."""
+
+    def __init__(self, kind: FailureKind, message: str, *, phase: Phase = "connect") -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
+        self.message = message
+        self.phase: Phase = phase

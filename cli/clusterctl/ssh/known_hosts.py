@@ -1,0 +1,29 @@
+"""The declared host keys as OpenSSH's known_hosts, under the nodes' own names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.home import Home
+
+
+def known_hosts_text(inventory: Inventory) -> str:
+    """One line per node: `train-2 ssh-ed25519 AAAA…`; found by `HostKeyAlias`, so address and port do not matter."""
+    lines = [f"{node.name} {' '.join(node.host_public_key.split()[:2])}\n" for node in inventory.nodes]
+    return "".join(lines)
+
+
+def write_known_hosts(inventory: Inventory, home: Home) -> Path:
+    """The file `keys/<cluster>/known_hosts`, written anew if its content differs."""
+    path = home.keys_dir / inventory.cluster / "known_hosts"
+    text = known_hosts_text(inventory)
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+    return path

@@ -1,0 +1,60 @@
+"""A proxy command as a socket: the way to nodes in a private network."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import tempfile
+from collections.abc import Sequence
+
+from clusterctl.ssh.failures import NodeFailure
+
+END_S = 1.0
+
+
+class Proxy:
+    """The running command; `socket` is its standard input and output."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        """Starts the command. Raises NodeFailure when there is no such program."""
+        self.argv = tuple(argv)
+        self.socket, theirs = socket.socketpair()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 lives as long as the proxy; a pipe could fill up
+        try:
+            self._process = subprocess.Popen(
+                self.argv,
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=self._complaints,
+                start_new_session=True,
+            )
+        except OSError as e:
+            self.socket.close()
+            self._complaints.close()
+            raise NodeFailure("proxy", f"the proxy command {argv[0]} did not start: {e.strerror}") from e
+        finally:
+            theirs.close()
+
+    def complaint(self) -> str | None:
+        """How the command ended and the last thing it said; None while it runs."""
+        try:
+            code = self._process.wait(timeout=0.2)
+        except subprocess.TimeoutExpired:
+            return None
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"exit {code}"
+
+    def close(self) -> None:
+        """Ends the command and waits for it."""
+        self.socket.close()
+        try:
+            self._process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout=END_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(timeout=END_S)
+        self._complaints.close()
