@@ -1,0 +1,63 @@
+"""Where a rehearsal keeps its things."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class RehearsalHome:
+    """`$CLUSTERCTL_HOME/rehearsal`: one region server, its state, its machines."""
+
+    root: Path
+
+    @property
+    def endpoint_file(self) -> Path:
+        """Where the running region listens: JSON, written when it does."""
+        return self.root / "region.json"
+
+    @property
+    def lock_file(self) -> Path:
+        """Held by the region for as long as it runs."""
+        return self.root / "region.lock"
+
+    @property
+    def start_lock_file(self) -> Path:
+        """Held by whoever starts a region."""
+        return self.root / "start.lock"
+
+    @property
+    def log_file(self) -> Path:
+        return self.root / "region.log"
+
+    @property
+    def token_file(self) -> Path:
+        """The password of the region's private requests, readable by its owner only."""
+        return self.root / "region.token"
+
+    @property
+    def store(self) -> Path:
+        return self.root / "store"
+
+    @property
+    def machines(self) -> Path:
+        return self.root / "machines"
+
+    @property
+    def proof(self) -> Path:
+        """Nonces of engine runs that the stand-in plugin has answered."""
+        return self.root / "proof"
+
+
+def rehearsal_home(environment: Mapping[str, str]) -> RehearsalHome:
+    """The home that `CLUSTERCTL_HOME` names, or a person's usual one."""
+    home = environment.get("CLUSTERCTL_HOME") or str(Path.home() / ".local/state/clusterctl")
+    return RehearsalHome(root=Path(home).absolute() / "rehearsal")
+
+
+def current_home() -> RehearsalHome:
+    """The home of this process's environment."""
+    return rehearsal_home(os.environ)

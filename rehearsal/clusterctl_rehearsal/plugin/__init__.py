@@ -1,0 +1,1 @@
+"""The provider plugin that the Pulumi engine takes for `aws`."""

@@ -1,0 +1,76 @@
+"""The settings that hold now: rehearsal.yaml of the last run, with the faults of this rehearsal laid over it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any  # JSON values
+
+from clusterctl_rehearsal.region.settings import Settings, settings_from_rows
+
+
+class Behaviour:
+    """Kept on disk, so that a restarted region behaves as before."""
+
+    def __init__(self, folder: Path) -> None:
+        self._settings_file = folder / "settings.json"
+        self._faults_file = folder / "faults.json"
+        self._lock = threading.Lock()
+        self._rows: dict[str, Any] = _read(self._settings_file)
+        self._faults: dict[str, Any] = _read(self._faults_file)
+
+    def settings(self) -> Settings:
+        """What holds now."""
+        settings = settings_from_rows(self._rows, source="rehearsal.yaml")
+        faults = self._faults
+        return dataclasses.replace(
+            settings,
+            capacity=_laid_over(settings.capacity, faults.get("capacity")),
+            quotas=_laid_over(settings.quotas, faults.get("quotas")),
+            latency_ms=faults.get("latency_ms", settings.latency_ms),
+            images_dated=faults.get("images_dated", settings.images_dated),
+        )
+
+    def register(self, rows: Mapping[str, Any]) -> None:
+        """Takes the settings of a stack. Raises SettingsError."""
+        settings_from_rows(rows, source="rehearsal.yaml")
+        with self._lock:
+            self._rows = dict(rows)
+            _write(self._settings_file, self._rows)
+
+    def faults(self) -> dict[str, Any]:
+        """What faults have changed."""
+        return dict(self._faults)
+
+    def set_fault(self, key: str, value: Any) -> None:
+        """Lays a value over the settings; None takes it away again."""
+        with self._lock:
+            self._faults = {name: kept for name, kept in {**self._faults, key: value}.items() if kept is not None}
+            _write(self._faults_file, self._faults)
+
+    def set_fault_entry(self, key: str, name: str, value: Any) -> None:
+        """The same for one entry of a mapping, such as the capacity of one type."""
+        entries = {**self._faults.get(key, {}), name: value}
+        self.set_fault(key, {name: kept for name, kept in entries.items() if kept is not None} or None)
+
+
+def _laid_over(settings: Mapping[str, int], faults: Mapping[str, int] | None) -> dict[str, int]:
+    return {**settings, **(faults or {})}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        rows = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return rows if isinstance(rows, dict) else {}
+
+
+def _write(path: Path, rows: Mapping[str, Any]) -> None:
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(rows))
+    os.replace(temporary, path)

@@ -1,0 +1,113 @@
+"""How many machines of a type the region has left, and how many vCPUs the account may use."""
+
+from __future__ import annotations
+
+from clusterctl_infra.catalog.reader import Catalog
+
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.settings import Settings
+from clusterctl_rehearsal.region.store import Store
+
+_INSTANCE = "aws:ec2/instance:Instance"
+_RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
+
+
+def reserved_by(store: Store, reservation_id: str) -> int:
+    """How many living instances sit in a reservation."""
+    return sum(row.facts.get("reservation") == reservation_id for row in store.live(_INSTANCE))
+
+
+def counted(store: Store, region: str, instance_type: str | None = None) -> list[tuple[str, int]]:
+    """(instance type, count) of everything that takes capacity: reservations whole, instances outside of them."""
+    rows = [
+        (str(row.inputs["instanceType"]), int(row.inputs["instanceCount"]))
+        for row in store.live(_RESERVATION)
+        if row.region == region
+    ]
+    living = {row.id for row in store.live(_RESERVATION)}
+    rows += [
+        (str(row.facts["instance_type"]), 1)
+        for row in store.live(_INSTANCE)
+        if row.region == region and row.facts.get("reservation") not in living
+    ]
+    return [row for row in rows if instance_type is None or row[0] == instance_type]
+
+
+def check_room(store: Store, settings: Settings, region: str, instance_type: str, *, more: int, message: str) -> None:
+    """Raises InsufficientInstanceCapacity unless the region has `more` of the type."""
+    limit = settings.capacity.get(instance_type)
+    if limit is None or more <= 0:
+        return
+    if sum(count for _, count in counted(store, region, instance_type)) + more > limit:
+        raise AwsError("InsufficientInstanceCapacity", message, status=500)
+
+
+def check_vcpus(store: Store, settings: Settings, catalog: Catalog, region: str, *, more: int) -> None:
+    """Raises VcpuLimitExceeded unless the account may use `more` vCPUs."""
+    limit = settings.quotas.get("vcpus")
+    if limit is None or more <= 0:
+        return
+    used = 0
+    for name, count in counted(store, region):
+        kind = catalog.instance_type(name)
+        used += count * (0 if kind is None else kind.vcpus)
+    if used + more > limit:
+        raise AwsError(
+            "VcpuLimitExceeded",
+            f"You have requested more vCPU capacity than your current vCPU limit of {limit} allows for the instance "
+            "bucket that the specified instance type belongs to. Please visit "
+            "http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
+        )
+
+
+def shortage(instance_type: str, zone: str, zones: tuple[str, ...]) -> str:
+    """AWS's sentence for an instance that finds no place."""
+    others = ", ".join(name for name in zones if name != zone)
+    return (
+        f"We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested ({zone}). "
+        "Our system will be working on provisioning additional capacity. You can currently get "
+        f"{instance_type} capacity by not specifying an Availability Zone in your request or choosing {others}."
+    )
+
+
+def fitting_reservation(store: Store, request: dict[str, str | None]) -> Record | None:
+    """The reservation that the instance goes into: the one it names, or an open one that fits.
+
+    `request`: reservation, preference, instance_type, zone, placement_group (ARN).
+    Raises AWS's refusals for a named one.
+    """
+    wanted, preference = request["reservation"], request["preference"]
+    rows = [row for row in store.live(_RESERVATION) if _fits(row, request)]
+    if wanted is not None:
+        named = store.get(_RESERVATION, wanted)
+        if named is None or not named.is_live:
+            raise AwsError(
+                "InvalidCapacityReservationId.NotFound", f"The ID of the Capacity Reservation is invalid: {wanted}"
+            )
+        if named not in rows:
+            raise AwsError(
+                "InvalidParameterValue",
+                f"The attributes of the instance do not match those of the Capacity Reservation {wanted}.",
+            )
+        rows = [named]
+    elif preference == "none":
+        return None
+    else:
+        rows = [row for row in rows if row.inputs.get("instanceMatchCriteria", "open") == "open"]
+    free = next((row for row in rows if reserved_by(store, row.id) < int(row.inputs["instanceCount"])), None)
+    if free is None and (wanted is not None or preference == "capacity-reservations-only"):
+        raise AwsError(
+            "ReservationCapacityExceeded",
+            "The requested reservation does not have sufficient compatible and available capacity for this request.",
+        )
+    return free
+
+
+def _fits(row: Record, request: dict[str, str | None]) -> bool:
+    group = row.inputs.get("placementGroupArn")
+    return (
+        row.inputs["instanceType"] == request["instance_type"]
+        and row.inputs["availabilityZone"] == request["zone"]
+        and (group is None or group == request["placement_group"])
+    )

@@ -1,0 +1,151 @@
+"""Asking the region: finds it, starts it when it is not there, repeats what a restart interrupted."""
+
+from __future__ import annotations
+
+import fcntl
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any  # JSON values
+
+from clusterctl_rehearsal.home import RehearsalHome
+from clusterctl_rehearsal.region.http_names import PRIVATE, TOKEN_HEADER
+from clusterctl_rehearsal.region.refusal import AwsError, NotKnownYet
+
+START_TIMEOUT_S = 20.0
+REQUEST_TIMEOUT_S = 600.0
+"""The first machine of all waits for its base image to be built."""
+RETRIES = 5
+
+
+class RegionUnreachable(Exception):
+    """The region's server cannot be started, with the end of its log."""
+
+
+class RegionClient:
+    """One connection per thread."""
+
+    def __init__(self, home: RehearsalHome) -> None:
+        self._home = home
+        self._local = threading.local()
+
+    def ask(
+        self, verb: str, asked: dict[str, Any], progress: Callable[[str], None] = lambda message: None
+    ) -> dict[str, Any]:
+        """The answer. Raises AwsError, NotKnownYet (also for what it refuses), RegionUnreachable.
+
+        A request that the region's end interrupted is made again: creates carry a client token.
+        """
+        for attempt in range(RETRIES + 1):
+            try:
+                answer = self._once(verb, asked, progress)
+            except (OSError, http.client.HTTPException, ValueError):
+                self._local.connection = None
+                if attempt == RETRIES:
+                    raise
+                time.sleep(0.05 * attempt)
+                continue
+            error = answer.get("aws")
+            if error is not None:
+                raise AwsError(error["code"], error["message"], status=error["status"])
+            if "refused" in answer:
+                raise NotKnownYet(answer["refused"])
+            return dict(answer["result"])
+        raise RegionUnreachable("the region's server ends again and again")  # pragma: no cover
+
+    def _once(self, verb: str, asked: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
+        connection, token = self._connection()
+        connection.request("POST", PRIVATE + verb, json.dumps(asked), {TOKEN_HEADER: token})
+        response = connection.getresponse()
+        if response.status != 200:
+            response.read()
+            raise ValueError(f"HTTP {response.status}")  # a token of before a restart
+        while True:
+            row = json.loads(response.readline())
+            if "progress" not in row:
+                response.read()
+                return dict(row)
+            progress(row["progress"])
+
+    def _connection(self) -> tuple[http.client.HTTPConnection, str]:
+        found: tuple[http.client.HTTPConnection, str] | None = getattr(self._local, "connection", None)
+        if found is None:
+            host, port = ensure_region(self._home)["endpoint"].removeprefix("http://").split(":")
+            connection = http.client.HTTPConnection(host, int(port), timeout=REQUEST_TIMEOUT_S)
+            found = self._local.connection = connection, self._home.token_file.read_text()
+        return found
+
+
+def running_region(home: RehearsalHome) -> dict[str, Any] | None:
+    """What region.json says (endpoint, pid, started_at) if that process serves now."""
+    try:
+        row = json.loads(home.endpoint_file.read_bytes())
+        with home.lock_file.open("r") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return dict(row) if _alive(int(row["pid"])) else None
+    except (FileNotFoundError, ValueError):
+        return None
+    return None
+
+
+def ensure_region(home: RehearsalHome) -> dict[str, Any]:
+    """The running region, started if need be. Raises RegionUnreachable."""
+    found = running_region(home)
+    if found is not None:
+        return found
+    home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with home.start_lock_file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = running_region(home)
+        if found is not None:
+            return found
+        return _start(home)
+
+
+def _start(home: RehearsalHome) -> dict[str, Any]:
+    before = home.log_file.stat().st_size if home.log_file.exists() else 0
+    with home.log_file.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "clusterctl_rehearsal.region.process"],
+            cwd="/",
+            env={**os.environ, "CLUSTERCTL_HOME": str(home.root.parent)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        found = running_region(home)
+        if found is not None and found["pid"] == process.pid:
+            return found
+        if process.poll() is not None and found is None and process.returncode != 0:
+            break
+        if found is not None:
+            return found
+        time.sleep(0.01)
+    raise RegionUnreachable(f"the rehearsed region does not start: {_log_end(home.log_file, before)}")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _log_end(path: Path, start: int) -> str:
+    with path.open("rb") as file:
+        file.seek(start)
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"it says nothing in {path}"

@@ -1,0 +1,99 @@
+"""The region's private requests: what the plugin and the `clusterctl rehearse` verbs ask it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any  # JSON values
+
+from clusterctl_rehearsal.region.behaviour import Behaviour
+from clusterctl_rehearsal.region.faults import Faults
+from clusterctl_rehearsal.region.lookups import look_up
+from clusterctl_rehearsal.region.record import Properties
+from clusterctl_rehearsal.region.region import Progress, Region
+from clusterctl_rehearsal.region.throttle import Throttle
+
+
+class Desk:
+    """One method per request; every answer is a JSON object."""
+
+    def __init__(self, *, region: Region, behaviour: Behaviour, faults: Faults, throttle: Throttle) -> None:
+        self._region = region
+        self._behaviour = behaviour
+        self._faults = faults
+        self._throttle = throttle
+        self.answers: dict[str, Callable[[Properties, Progress], Properties]] = {
+            "ping": lambda asked, progress: {},
+            "settings": self._settings,
+            "create": self._create,
+            "update": self._update,
+            "read": self._read,
+            "delete": self._delete,
+            "look-up": self._look_up,
+            "fault": lambda asked, progress: {"said": faults.do(asked["verb"], asked["args"])},
+            "list": lambda asked, progress: self._list(),
+        }
+
+    def as_aws(self) -> None:
+        """What every request to AWS goes through: its latency and its request limit. Raises AwsError."""
+        settings = self._behaviour.settings()
+        if settings.latency_ms:
+            time.sleep(settings.latency_ms / 1000)
+        self._throttle.take(settings.requests_per_s)
+
+    def _settings(self, asked: Properties, progress: Progress) -> Properties:
+        self._behaviour.register(asked["settings"])
+        return {"faults": self._behaviour.faults()}
+
+    def _create(self, asked: Properties, progress: Progress) -> Properties:
+        self.as_aws()
+        record = self._region.create(
+            asked["type"],
+            asked["inputs"],
+            region=asked["region"],
+            request=asked["request"],
+            machines=asked["machines"],
+            progress=progress,
+        )
+        return {"id": record.id, "outputs": self._region.read(record.token, record.id) or record.outputs}
+
+    def _update(self, asked: Properties, progress: Progress) -> Properties:
+        self.as_aws()
+        record = self._region.update(asked["type"], asked["id"], asked["inputs"])
+        return {"outputs": self._region.read(record.token, record.id) or record.outputs}
+
+    def _read(self, asked: Properties, progress: Progress) -> Properties:
+        self.as_aws()
+        return {"outputs": self._region.read(asked["type"], asked["id"])}
+
+    def _delete(self, asked: Properties, progress: Progress) -> Properties:
+        self.as_aws()
+        self._region.delete(asked["type"], asked["id"])
+        return {}
+
+    def _look_up(self, asked: Properties, progress: Progress) -> Properties:
+        self.as_aws()
+        region = self._region
+        settings = self._behaviour.settings()
+        answer = look_up(
+            asked["type"], asked["args"], region=asked["region"], settings=settings, catalog=region.catalog
+        )
+        return {"outputs": answer}
+
+    def _list(self) -> dict[str, Any]:
+        return {
+            "resources": [
+                {
+                    "id": row.id,
+                    "type": row.token,
+                    "cluster": row.tags.get("clusterctl:name", ""),
+                    "region": row.region,
+                    "state": row.state,
+                    "node": row.facts.get("node"),
+                    "machines": row.facts.get("machines"),
+                    "private_ip": row.outputs.get("privateIp"),
+                }
+                for row in self._region.store.live()
+            ],
+            "faults": self._behaviour.faults(),
+        }

@@ -1,0 +1,191 @@
+"""Faults: what goes wrong in a rehearsal on purpose. One table of verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError
+from clusterctl_rehearsal.region.behaviour import Behaviour
+from clusterctl_rehearsal.region.instances import HOST_FAILED, Instances
+from clusterctl_rehearsal.region.nearest import did_you_mean
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.types.network import INSTANCE
+
+OFF = ("off", "none", "all")
+"""Takes a lasting fault away again."""
+
+
+class FaultError(Exception):
+    """A fault that cannot be done, in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One verb."""
+
+    usage: str
+    meaning: str
+    do: Callable[[Faults, Sequence[str]], str]
+    arguments: tuple[int, int]
+    """Fewest, most."""
+
+
+class Faults:
+    """Does faults to machines and to the region's behaviour."""
+
+    def __init__(self, *, instances: Instances, behaviour: Behaviour, stop: Callable[[], None]) -> None:
+        self.instances = instances
+        self.behaviour = behaviour
+        self.stop = stop
+
+    def do(self, verb: str, args: Sequence[str]) -> str:
+        """Does it; gives a sentence of what was done. Raises FaultError."""
+        fault = FAULTS.get(verb)
+        if fault is None:
+            raise FaultError(f"no fault is called {verb!r}: {did_you_mean(verb, tuple(FAULTS))}")
+        fewest, most = fault.arguments
+        if not fewest <= len(args) <= most:
+            raise FaultError(f"{verb} wants: {verb} {fault.usage}")
+        try:
+            return fault.do(self, args)
+        except MachineError as e:
+            raise FaultError(" ".join(filter(None, (str(e), e.hint)))) from e
+
+    def node(self, name: str) -> Record:
+        """The living instance of a node: by `train-2` or by instance id. Raises FaultError."""
+        rows = list(self.instances.store.live(INSTANCE))
+        found = [row for row in rows if name in (row.facts["node"], row.id)]
+        if not found:
+            names = tuple(str(row.facts["node"]) for row in rows)
+            raise FaultError(f"no node {name}: " + (did_you_mean(name, names) if names else "nothing runs"))
+        return found[0]
+
+    def driver(self, record: Record) -> MachineDriver:
+        return self.instances.room.driver(record.facts["machines"])
+
+
+def _on_machine(said: str, act: Callable[[MachineDriver, str, str], None]) -> Callable[[Faults, Sequence[str]], str]:
+    def do(faults: Faults, args: Sequence[str]) -> str:
+        record = faults.node(args[0])
+        act(faults.driver(record), record.facts["network"], record.facts["node"])
+        return said.format(node=record.facts["node"])
+
+    return do
+
+
+def _kill(faults: Faults, args: Sequence[str]) -> str:
+    record = faults.node(args[0])
+    faults.instances.terminate(record, HOST_FAILED)
+    return f"{record.facts['node']} is dead, as after a hardware failure"
+
+
+def _partition(faults: Faults, args: Sequence[str]) -> str:
+    one, other = faults.node(args[0]), faults.node(args[1])
+    faults.driver(one).partition(one.facts["network"], one.facts["node"], other.facts["node"])
+    return f"{one.facts['node']} and {other.facts['node']} do not hear each other; plug {args[0]} heals it"
+
+
+def _plug(driver: MachineDriver, network: str, node: str) -> None:
+    driver.plug(network, node)
+    driver.heal(network)
+
+
+def _slow(faults: Faults, args: Sequence[str]) -> str:
+    record = faults.node(args[0])
+    rate_mbit = _count(args[1]) if len(args) > 1 else 10
+    faults.driver(record).slow(record.facts["network"], record.facts["node"], rate_mbit)
+    return f"{record.facts['node']} has {rate_mbit} Mbit/s; plug {args[0]} heals it"
+
+
+def _fail_bootstrap(faults: Faults, args: Sequence[str]) -> str:
+    node, message = args[0], " ".join(args[1:]) or "simulated failure"
+    off = message in OFF
+    faults.behaviour.set_fault_entry("fail_bootstrap", node, None if off else message)
+    return f"{node} boots as usual again" if off else f"every next boot of {node} fails: {message}"
+
+
+def _limit(key: str) -> Callable[[Faults, Sequence[str]], str]:
+    def do(faults: Faults, args: Sequence[str]) -> str:
+        name, _, text = args[0].partition("=")
+        text = text or (args[1] if len(args) > 1 else "")
+        count = None if text in OFF else _count(text)
+        faults.behaviour.set_fault_entry(key, name, count)
+        return f"{key} of {name}: " + ("as the settings say" if count is None else str(count))
+
+    return do
+
+
+def _latency(faults: Faults, args: Sequence[str]) -> str:
+    latency_ms = None if args[0] in OFF else _count(args[0].removesuffix("ms"))
+    faults.behaviour.set_fault("latency_ms", latency_ms)
+    return "latency as the settings say" if latency_ms is None else f"every answer takes {latency_ms} ms longer"
+
+
+def _new_images(faults: Faults, args: Sequence[str]) -> str:
+    dated = None if args[0] in OFF else args[0]
+    faults.behaviour.set_fault("images_dated", dated)
+    return "images as the settings say" if dated is None else f"newer images came out: {dated}"
+
+
+def _stop(faults: Faults, args: Sequence[str]) -> str:
+    faults.stop()
+    return "the region's server stops; machines live on, and the next command starts it again"
+
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise FaultError(f"{text!r} is not a count")
+    return int(text)
+
+
+FAULTS = {
+    "kill": Fault(usage="NODE", meaning="the machine dies at once", do=_kill, arguments=(1, 1)),
+    "freeze": Fault(
+        usage="NODE",
+        meaning="it stands still, still connected",
+        do=_on_machine("{node} stands still", lambda driver, network, node: driver.freeze(network, node)),
+        arguments=(1, 1),
+    ),
+    "thaw": Fault(
+        usage="NODE",
+        meaning="it goes on",
+        do=_on_machine("{node} goes on", lambda driver, network, node: driver.thaw(network, node)),
+        arguments=(1, 1),
+    ),
+    "unplug": Fault(
+        usage="NODE",
+        meaning="off the network",
+        do=_on_machine("{node} is off the network", lambda driver, network, node: driver.unplug(network, node)),
+        arguments=(1, 1),
+    ),
+    "plug": Fault(
+        usage="NODE",
+        meaning="on the network again, partitions and slow links of its cluster healed",
+        do=_on_machine("{node} is on the network", _plug),
+        arguments=(1, 1),
+    ),
+    "partition": Fault(usage="NODE NODE", meaning="two do not hear each other", do=_partition, arguments=(2, 2)),
+    "reboot": Fault(
+        usage="NODE",
+        meaning="it reboots; its disk stays",
+        do=_on_machine("{node} reboots", lambda driver, network, node: driver.reboot(network, node)),
+        arguments=(1, 1),
+    ),
+    "fail-bootstrap": Fault(
+        usage="NODE [MESSAGE… | off]",
+        meaning="its next boots fail",
+        do=_fail_bootstrap,
+        arguments=(1, 40),
+    ),
+    "slow": Fault(usage="NODE [MBIT_PER_S]", meaning="a slow network link", do=_slow, arguments=(1, 2)),
+    "capacity": Fault(
+        usage="TYPE=COUNT | TYPE=off", meaning="how many the region has", do=_limit("capacity"), arguments=(1, 2)
+    ),
+    "quota": Fault(
+        usage="vcpus|addresses|vpcs=COUNT | …=off", meaning="the account's limit", do=_limit("quotas"), arguments=(1, 2)
+    ),
+    "latency": Fault(usage="MILLISECONDS | off", meaning="slow answers of AWS", do=_latency, arguments=(1, 1)),
+    "new-images": Fault(usage="DATE | off", meaning="newer machine images come out", do=_new_images, arguments=(1, 1)),
+    "stop-region": Fault(usage="", meaning="the region's server ends; machines live on", do=_stop, arguments=(0, 0)),
+}

@@ -1,0 +1,4 @@
+"""Words of the region's private requests."""
+
+PRIVATE = "/clusterctl/"
+TOKEN_HEADER = "X-Clusterctl-Token"

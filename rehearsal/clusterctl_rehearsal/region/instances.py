@@ -1,0 +1,140 @@
+"""The life of instances: from pending to terminated, with the machine behind each."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from clusterctl_rehearsal.machines.driver import MachineError, MachineState
+from clusterctl_rehearsal.region.machine_room import MachineRoom
+from clusterctl_rehearsal.region.placement import network_name
+from clusterctl_rehearsal.region.record import Properties, Record
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.region.types.addresses import elastic_address_of
+from clusterctl_rehearsal.region.types.network import INSTANCE, NETWORK_INTERFACE
+from clusterctl_rehearsal.region.types.row import Request
+
+Reason = tuple[str, str]
+USER_INITIATED: Reason = ("Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown")
+INSTANCE_INITIATED: Reason = (
+    "Client.InstanceInitiatedShutdown",
+    "Client.InstanceInitiatedShutdown: Instance initiated shutdown",
+)
+HOST_FAILED: Reason = ("Server.InternalError", "Server.InternalError: Internal error on launch")
+REMEMBERED_S = 3600.0
+"""How long AWS shows a terminated instance: about an hour (EC2 user guide, "Terminate instances")."""
+
+
+class Instances:
+    """Starts and ends instances; `lock` guards every record of the region and is not held while machines boot."""
+
+    def __init__(self, *, store: Store, room: MachineRoom, clock: Callable[[], float] = time.time) -> None:
+        self.store = store
+        self.room = room
+        self.clock = clock
+        self.lock = threading.RLock()
+
+    def start(self, record: Record, progress: Callable[[str], None]) -> Record:
+        """The running instance; when its machine cannot be made, it is terminated and AwsError raised."""
+        if record.state != "pending":
+            return record
+        try:
+            machines = self.room.boot(record, progress)
+        except MachineError as e:
+            self._end(record.id, ("Server.InternalError", str(e)))
+            raise AwsError("Server.InternalError", " ".join(filter(None, (str(e), e.hint))), status=500) from e
+        with self.lock:
+            now = self.store.get(INSTANCE, record.id) or record
+            if not now.is_live:  # a fault was quicker
+                return now
+            return self.store.put(now.changed(state="running", machines=machines))
+
+    def outputs(self, record: Record) -> Properties:
+        """What the provider shows now."""
+        public = elastic_address_of(self.store, record.id) or record.facts["public_ip"] or ""
+        dns = f"ec2-{public.replace('.', '-')}.{record.region}.compute.amazonaws.com" if public else ""
+        return {**record.outputs, "instanceState": record.state, "publicIp": public, "publicDns": dns}
+
+    def changed(self, old: Record, request: Request) -> Record:
+        """The instance after an update in place: tags, groups and what else the provider does not replace."""
+        tags = {**(old.tags if "tags" not in request.inputs else {}), **(request.inputs.get("tags") or {})}
+        outputs = {**old.outputs, **request.inputs, "tagsAll": {**_template_tags(old), **tags}}
+        return dataclasses.replace(old, inputs=request.inputs, outputs=outputs)
+
+    def terminate(self, record: Record, reason: Reason = USER_INITIATED) -> None:
+        """Ends the instance and returns when its machine is gone."""
+        with self.lock:
+            now = self.store.get(INSTANCE, record.id)
+            if now is None or not now.is_live:
+                return
+            self.store.put(now.changed(state="shutting-down", reason=list(reason)))
+        self.room.kill(now)
+        self._end(record.id, reason)
+
+    def end_network(self, vpc: Record) -> None:
+        """Removes the VPC's network on this computer; its instances are gone."""
+        self.room.delete_network(network_name(self.store, vpc))
+
+    def watch(self) -> None:
+        """One look at every machine: those that ended by themselves become terminated instances."""
+        for record in list(self.store.live(INSTANCE)):
+            if record.state == "running" and self.room.state(record) is MachineState.GONE:
+                self._end(record.id, INSTANCE_INITIATED)
+            elif record.state == "shutting-down" and self.clock() - record.created_at > 60:
+                self.terminate(record)
+        for record in self.store.all(INSTANCE):
+            ended_at = record.facts.get("ended_at")
+            if ended_at is not None and self.clock() - ended_at > REMEMBERED_S:
+                with self.lock:
+                    self.store.forget(record)
+
+    def adopt(self) -> None:
+        """After a restart: machines that still run are taken over, what was under way is finished."""
+        for record in list(self.store.live(INSTANCE)):
+            if record.state == "shutting-down":
+                self.room.kill(record)
+                self._end(record.id, USER_INITIATED)
+            elif record.state == "running" and not self.room.adopt(record):
+                self._end(record.id, INSTANCE_INITIATED)
+            elif record.state == "pending":
+                self.room.kill(record)
+                self.start(record, lambda message: None)
+
+    def _end(self, id: str, reason: Reason) -> None:
+        with self.lock:
+            record = self.store.get(INSTANCE, id)
+            if record is None or not record.is_live:
+                return
+            said = record.facts.get("reason") or list(reason)
+            ended = record.changed(state="terminated", reason=said, ended_at=self.clock(), public_ip=None)
+            kept = [card for card in record.facts["interfaces"] if not card["delete"]]
+            self.store.put(dataclasses.replace(ended, refs=()))
+            for card in kept:
+                self.store.put(_left_behind(record, card))
+
+
+def launched_at(record: Record) -> str:
+    """As the EC2 API writes it."""
+    return datetime.fromtimestamp(record.created_at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+def _left_behind(record: Record, card: Properties) -> Record:
+    return Record(
+        id=card["id"],
+        token=NETWORK_INTERFACE,
+        region=record.region,
+        inputs={},
+        outputs={"tagsAll": {}},
+        refs=(card["subnet"], *card["groups"]),
+        facts={"ip": card["ip"], "vpc": record.facts["vpc"], "card": card},
+        created_at=record.created_at,
+    )
+
+
+def _template_tags(record: Record) -> dict[str, str]:
+    own = record.inputs.get("tags") or {}
+    return {key: value for key, value in record.tags.items() if key not in own}

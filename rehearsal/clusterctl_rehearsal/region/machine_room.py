@@ -1,0 +1,135 @@
+"""The machines behind instances: which driver, what each boots with, its metadata service."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, cast
+
+from clusterctl_rehearsal.machines.auto import MachineKind, choose
+from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError, MachineFile, MachineSpec, MachineState
+from clusterctl_rehearsal.region.metadata import MetadataService
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.region.subnets import router_address
+
+FilesFor = Callable[[Record], Mapping[str, MachineFile]]
+METADATA_ADDRESS = "169.254.169.254"
+DriverName = Literal["nspawn", "process", "none"]
+_SUBNET = "aws:ec2/subnet:Subnet"
+_INSTANCE = "aws:ec2/instance:Instance"
+
+
+class MachineRoom:
+    """Knows the driver of every instance and asks it."""
+
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        cache: Path,
+        store: Store,
+        files: FilesFor,
+        shares: Callable[[], Mapping[str, str]],
+        metadata: MetadataService,
+    ) -> None:
+        self._folder = folder
+        self._cache = cache
+        self._store = store
+        self._files = files
+        self._shares = shares
+        self._metadata = metadata
+        self._drivers: dict[str, MachineDriver] = {}
+        self._networks: set[str] = set()
+        self._lock = threading.Lock()
+
+    def driver(self, kind: str) -> MachineDriver:
+        """The driver of that kind; for `auto` the best that works. Raises MachineError."""
+        with self._lock:
+            if kind not in self._drivers:
+                chosen = choose(cast(MachineKind, kind), root=self._folder, cache=self._cache).driver
+                self._drivers[kind] = self._drivers.setdefault(chosen.name, chosen)
+            return self._drivers[kind]
+
+    def boot(self, record: Record, progress: Callable[[str], None]) -> str:
+        """Starts the instance's machine; gives the name of the driver that did."""
+        driver = self.driver(record.facts["machines"])
+        driver.prepare(progress)
+        self._ready_network(driver, record)
+        driver.boot(self._spec(record))
+        return driver.name
+
+    def adopt(self, record: Record) -> bool:
+        """Whether the instance's machine is still there after a restart of the region."""
+        driver = self.driver(record.facts["machines"])
+        if driver.name == "none":  # nothing but our own record of it
+            driver.boot(self._spec(record))
+            return True
+        if driver.state(*_names(record)) is MachineState.GONE:
+            return False
+        self._ready_network(driver, record)
+        return True
+
+    def state(self, record: Record) -> MachineState:
+        return self.driver(record.facts["machines"]).state(*_names(record))
+
+    def kill(self, record: Record) -> None:
+        """Ends the machine at once; nothing happens if it is gone."""
+        self.driver(record.facts["machines"]).kill(*_names(record))
+
+    def delete_network(self, network: str) -> None:
+        """Removes a VPC's network, with its metadata service."""
+        self._metadata.close(network)
+        with self._lock:
+            self._networks.discard(network)
+            drivers = list(self._drivers.values())
+        for driver in drivers:
+            driver.delete_network(network)
+
+    def _ready_network(self, driver: MachineDriver, record: Record) -> None:
+        network = str(record.facts["network"])
+        with self._lock:
+            if network in self._networks or driver.name == "none":
+                return
+            self._refuse_another_home(driver, network)
+            subnet = self._subnet(record)
+            driver.create_network(network, str(subnet.inputs["cidrBlock"]), router_address(subnet))
+            self._metadata.serve(network, driver.listen(network, METADATA_ADDRESS, 80))
+            self._networks.add(network)
+
+    def _refuse_another_home(self, driver: MachineDriver, network: str) -> None:
+        ours = {row.facts["node"] for row in self._store.live(_INSTANCE) if row.facts["network"] == network}
+        others = sorted(node for cluster, node in driver.found() if cluster == network and node not in ours)
+        if others:
+            raise MachineError(
+                f"another rehearsal of the name {network} lives on this computer ({', '.join(others)})",
+                f"clusterctl rehearse clean {network}",
+            )
+
+    def _spec(self, record: Record) -> MachineSpec:
+        facts, subnet = record.facts, self._subnet(record)
+        primary = facts["interfaces"][0]
+        return MachineSpec(
+            cluster=facts["network"],
+            node=facts["node"],
+            instance_id=record.id,
+            private_ip=primary["ip"],
+            prefix_length=ipaddress.IPv4Network(subnet.inputs["cidrBlock"]).prefixlen,
+            gateway_ip=router_address(subnet),
+            mac=primary["mac"],
+            user_data=base64.b64decode(facts["user_data"]),
+            files=self._files(record),
+            read_only_shares=self._shares(),
+        )
+
+    def _subnet(self, record: Record) -> Record:
+        found = self._store.get(_SUBNET, record.facts["interfaces"][0]["subnet"])
+        assert found is not None  # a subnet with an instance in it cannot be deleted
+        return found
+
+
+def _names(record: Record) -> tuple[str, str]:
+    return str(record.facts["network"]), str(record.facts["node"])

@@ -1,0 +1,176 @@
+"""The instance metadata service (IMDSv2), one per VPC, on a socket inside it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any  # what the handler's base class takes
+
+from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
+
+Lookup = Callable[[str, str], Record | None]
+"""(network, private address) → the live instance that has it."""
+MAX_TOKEN_S = 21600
+
+
+class MetadataService:
+    """Answers every machine as itself: who asks is known by the address it asks from."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+        self._servers: dict[str, ThreadingHTTPServer] = {}
+
+    def serve(self, network: str, listener: socket.socket) -> None:
+        """Answers on `listener` until the network is closed."""
+        self.close(network)
+        server = _Server(listener, _handler(network, self._lookup))
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
+        self._servers[network] = server
+
+    def close(self, network: str) -> None:
+        """Stops answering; the kernel keeps a network for as long as a socket in it is open."""
+        server = self._servers.pop(network, None)
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+
+
+def metadata_text(record: Record, path: str) -> str | None:
+    """What the service says under `/latest/meta-data/`; None: no such page. A folder is a list of names."""
+    tree = _tree(record)
+    node: Any = tree
+    for part in path.strip("/").split("/"):
+        if part == "":
+            break
+        node = node.get(part) if isinstance(node, dict) else None
+        if node is None:
+            return None
+    if isinstance(node, dict):
+        return "\n".join(f"{key}/" if isinstance(value, dict) else key for key, value in node.items())
+    return str(node)
+
+
+def _tree(record: Record) -> dict[str, Any]:
+    facts, outputs = record.facts, record.outputs
+    cards = {
+        card["mac"]: {
+            "device-number": card["device"],
+            "interface-id": card["id"],
+            "local-ipv4s": card["ip"] or "",
+            "mac": card["mac"],
+            "network-card": card["card"],
+            "subnet-id": card["subnet"],
+            "vpc-id": facts["vpc"],
+        }
+        for card in facts["interfaces"]
+    }
+    tags = {key: value for key, value in record.tags.items() if "/" not in key and " " not in key}
+    shown = facts["metadata_options"].get("instanceMetadataTags") == "enabled"
+    return {
+        "ami-id": facts["image"],
+        "ami-launch-index": 0,
+        "hostname": outputs["privateDns"],
+        "instance-action": "none",
+        "instance-id": record.id,
+        "instance-life-cycle": facts["market"] or "on-demand",
+        "instance-type": facts["instance_type"],
+        "local-hostname": outputs["privateDns"],
+        "local-ipv4": outputs["privateIp"],
+        "mac": facts["interfaces"][0]["mac"],
+        "network": {"interfaces": {"macs": cards}},
+        "placement": {
+            "availability-zone": facts["zone"],
+            "group-name": facts["placement_group"] or "",
+            "region": record.region,
+        },
+        "reservation-id": "r-" + record.id.removeprefix("i-"),
+        "services": {"domain": "amazonaws.com", "partition": "aws"},
+        **({"tags": {"instance": tags}} if shown else {}),
+    }
+
+
+def identity_document(record: Record) -> str:
+    """`/latest/dynamic/instance-identity/document`."""
+    facts = record.facts
+    return json.dumps(
+        {
+            "accountId": ACCOUNT_ID,
+            "architecture": facts["architecture"],
+            "availabilityZone": facts["zone"],
+            "imageId": facts["image"],
+            "instanceId": record.id,
+            "instanceType": facts["instance_type"],
+            "privateIp": record.outputs["privateIp"],
+            "region": record.region,
+        }
+    )
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, listener: socket.socket, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(("", 0), handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        self.server_address = listener.getsockname()
+        self.tokens: dict[str, float] = {}
+
+
+def _handler(network: str, lookup: Lookup) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        server: _Server
+        server_version, sys_version = "EC2ws", ""
+        timeout = 10
+
+        def do_PUT(self) -> None:
+            life_s = self.headers.get("X-aws-ec2-metadata-token-ttl-seconds", "")
+            if self.path != "/latest/api/token":
+                return self._say(404)
+            if not life_s.isdigit() or not 1 <= int(life_s) <= MAX_TOKEN_S:
+                return self._say(400)
+            token = secrets.token_urlsafe(40)
+            self.server.tokens[token] = time.monotonic() + int(life_s)
+            self._say(200, token.encode(), {"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": life_s})
+
+        def do_GET(self) -> None:
+            record = lookup(network, self.client_address[0])
+            token = self.headers.get("X-aws-ec2-metadata-token")
+            needed = record is None or record.facts["metadata_options"].get("httpTokens") == "required"
+            if (needed or token is not None) and self.server.tokens.get(token or "", 0) < time.monotonic():
+                return self._say(401)
+            page = None if record is None else _page(record, self.path)
+            return self._say(404) if page is None else self._say(200, page)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nobody reads it."""
+
+        def _say(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
+            self.send_response(status)  # with a Date header, from which a node takes the time
+            for key, value in (headers or {}).items():
+                self.send_header(key, value)
+            self.send_header("Content-Type", "text/plain")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    return Handler
+
+
+def _page(record: Record, path: str) -> bytes | None:
+    path = path.partition("?")[0]
+    version, _, rest = path.strip("/").partition("/")
+    if rest == "user-data":
+        return base64.b64decode(record.facts["user_data"]) or None
+    if rest == "dynamic/instance-identity/document":
+        return identity_document(record).encode()
+    if rest == "meta-data" or rest.startswith("meta-data/"):
+        text = metadata_text(record, rest.removeprefix("meta-data"))
+        return None if text is None else text.encode()
+    return None

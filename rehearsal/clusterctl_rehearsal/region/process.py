@@ -1,0 +1,157 @@
+"""The region's server process: starts on demand, ends with its last resource."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import TextIO
+
+from clusterctl_infra.catalog.reader import load_catalog
+
+from clusterctl_rehearsal.api.front import Api
+from clusterctl_rehearsal.gpu.files import machine_files
+from clusterctl_rehearsal.home import RehearsalHome, current_home
+from clusterctl_rehearsal.machines.driver import MachineFile
+from clusterctl_rehearsal.region.behaviour import Behaviour
+from clusterctl_rehearsal.region.desk import Desk
+from clusterctl_rehearsal.region.faults import Faults
+from clusterctl_rehearsal.region.http import RegionServer
+from clusterctl_rehearsal.region.instances import Instances
+from clusterctl_rehearsal.region.machine_room import MachineRoom
+from clusterctl_rehearsal.region.metadata import MetadataService
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.region import Region
+from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.region.throttle import Throttle
+from clusterctl_rehearsal.region.types.network import INSTANCE
+
+WATCH_S = 0.25
+LOCK_TIMEOUT_S = 2.0
+IDLE_S = 10.0
+"""Without a resource and without a request for so long, it ends."""
+
+
+def main() -> int:
+    """Serves the home's region until its last resource is gone."""
+    home = current_home()
+    lock = home.lock_file.open("w")
+    if not _locked(lock):
+        return 0  # another one serves
+    _Process(home).run()
+    return 0
+
+
+def _locked(lock: TextIO) -> bool:
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(BlockingIOError):  # somebody looks whether it is held, or the predecessor ends
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(0.01)
+    return False
+
+
+class _Process:
+    def __init__(self, home: RehearsalHome) -> None:
+        self._home = home
+        self._stopped = threading.Event()
+        self.store = Store(home.store)
+        self._behaviour = Behaviour(home.root)
+        self._catalog = load_catalog()
+        room = MachineRoom(
+            folder=home.machines,
+            cache=cache_folder(),
+            store=self.store,
+            files=self._files,
+            shares=lambda: self._behaviour.settings().shares,
+            metadata=MetadataService(self._asker),
+        )
+        self._instances = Instances(store=self.store, room=room)
+        region = Region(
+            store=self.store, catalog=self._catalog, settings=self._behaviour.settings, instances=self._instances
+        )
+        faults = Faults(instances=self._instances, behaviour=self._behaviour, stop=self._stopped.set)
+        self._desk = Desk(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
+        self._server = self._listen(Api(region=region, before=self._desk.as_aws))
+
+    def run(self) -> None:
+        """Takes over what a predecessor left, says where it listens, serves."""
+        self._instances.adopt()
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
+        self._announce()
+        threading.Thread(target=self._server.api.warm_up, daemon=True).start()
+        while not self._stopped.wait(WATCH_S):
+            try:
+                self._instances.watch()
+            except Exception:  # noqa: BLE001 — one bad look must not end the region
+                traceback.print_exc()
+            if self._idle() or not self._is_ours():
+                break
+        time.sleep(0.05)  # the answer to stop-region is on its way
+        self._server.shutdown()
+
+    def _idle(self) -> bool:
+        waited_s = time.monotonic() - self._server.last_request
+        return self._server.busy == 0 and waited_s > IDLE_S and next(self.store.live(), None) is None
+
+    def _is_ours(self) -> bool:
+        """False when the home was removed or somebody else announced himself."""
+        try:
+            return bool(json.loads(self._home.endpoint_file.read_bytes())["pid"] == os.getpid())
+        except (FileNotFoundError, ValueError):
+            return False
+
+    def _listen(self, api: Api) -> RegionServer:
+        token = secrets.token_hex(16)
+        _write_private(self._home.token_file, token)
+        try:  # the port of before: whoever was told the endpoint still finds it
+            port = int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2])
+            return RegionServer(port, desk=self._desk, api=api, token=token)
+        except (FileNotFoundError, ValueError, KeyError, OSError):
+            return RegionServer(0, desk=self._desk, api=api, token=token)
+
+    def _announce(self) -> None:
+        host, port = self._server.server_address[:2]
+        row = {"endpoint": f"http://{host!s}:{port}", "pid": os.getpid(), "started_at": time.time()}
+        temporary = self._home.endpoint_file.with_suffix(".new")
+        temporary.write_text(json.dumps(row))
+        os.replace(temporary, self._home.endpoint_file)
+
+    def _asker(self, network: str, address: str) -> Record | None:
+        for row in self.store.live(INSTANCE):
+            if row.facts["network"] == network and any(card["ip"] == address for card in row.facts["interfaces"]):
+                return row
+        return None
+
+    def _files(self, record: Record) -> dict[str, MachineFile]:
+        kind = self._catalog.instance_type(record.facts["instance_type"])
+        failures = self._behaviour.faults().get("fail_bootstrap", {})
+        failure = failures.get(record.facts["node"])
+        files = {} if kind is None else machine_files(kind)
+        if failure is not None:
+            files["/var/lib/clusterctl/simulated-failure"] = MachineFile(content=f"{failure}\n".encode())
+        return files
+
+
+def cache_folder() -> Path:
+    """Where things that all rehearsals share are kept, such as the base image."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(os.environ.get("CLUSTERCTL_CACHE") or f"{base}/clusterctl")
+
+
+def _write_private(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""What the region answers where AWS would refuse."""
+
+from __future__ import annotations
+
+
+class AwsError(Exception):
+    """AWS's own error code and sentence."""
+
+    def __init__(self, code: str, message: str, *, status: int = 400) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.status = status
+
+
+class NotKnownYet(Exception):
+    """The stand-in does not know a type, look-up or operation; AWS may."""

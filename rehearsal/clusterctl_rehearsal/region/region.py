@@ -1,0 +1,199 @@
+"""The region: creates, changes and ends resources as AWS would."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable
+
+from clusterctl_infra.catalog.reader import Catalog
+
+from clusterctl_rehearsal.region.instances import Instances
+from clusterctl_rehearsal.region.placement import place
+from clusterctl_rehearsal.region.record import Properties, Record
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.settings import Settings
+from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
+from clusterctl_rehearsal.region.types.network import INSTANCE
+from clusterctl_rehearsal.region.types.row import Request, ResourceType
+from clusterctl_rehearsal.region.types.table import TYPES, resource_type
+
+Progress = Callable[[str], None]
+
+
+class Region:
+    """All resources and the one lock around them; settings are read anew for each request."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        catalog: Catalog,
+        settings: Callable[[], Settings],
+        instances: Instances,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store = store
+        self.catalog = catalog
+        self.settings = settings
+        self.instances = instances
+        self.clock = clock
+        self.lock: threading.RLock = instances.lock
+
+    def create(
+        self, token: str, inputs: Properties, *, region: str, request: str, machines: str, progress: Progress
+    ) -> Record:
+        """The new resource; for an instance when its machine has been started.
+
+        A repeated `request` (client token) gives what the first one made. Raises AwsError, NotKnownYet.
+        """
+        row = resource_type(token)
+        with self.lock:
+            made = next((old for old in self.store.live(token) if request and old.request == request), None)
+            if made is None:
+                asked = self._request(row, row.new_id(inputs), inputs, region)
+                self._check(row, asked)
+                if token != INSTANCE:
+                    return self.store.put(_new_record(row, asked, request))
+                made = self.store.put(place(asked, token=request, machines=machines))
+        return self.instances.start(made, progress)
+
+    def update(self, token: str, id: str, inputs: Properties) -> Record:
+        """The changed resource. Raises AwsError, NotKnownYet."""
+        row = resource_type(token)
+        with self.lock:
+            old = self._live(row, id)
+            asked = dataclasses.replace(self._request(row, id, inputs, old.region), old=old)
+            self._check(row, asked)
+            if token == INSTANCE:
+                return self.store.put(self.instances.changed(old, asked))
+            kept = {key: value for key, value in old.outputs.items() if key not in old.inputs}
+            outputs = {**kept, **asked.inputs, **_tags(row, asked.inputs)}
+            record = dataclasses.replace(old, inputs=asked.inputs, outputs=outputs, refs=_refs(row, asked.inputs))
+            return self.store.put(_versioned(record, old) if "versions" in old.facts else record)
+
+    def read(self, token: str, id: str) -> Properties | None:
+        """The resource's outputs; None when it is gone, as a terminated instance is for the provider."""
+        row = resource_type(token)
+        with self.lock:
+            record = self.store.get(row.token, id)
+            if record is None or not record.is_live:
+                return None
+            return self.instances.outputs(record) if token == INSTANCE else record.outputs
+
+    def delete(self, token: str, id: str) -> None:
+        """Ends the resource; for an instance when its machine is gone. Raises AwsError."""
+        row = TYPES[token]
+        with self.lock:
+            record = self._live(row, id)
+            if token != INSTANCE:
+                self._check_unused(row, record)
+                if "mainRouteTableId" in record.outputs:
+                    self.instances.end_network(record)
+                self._forget(record)
+                return
+        self.instances.terminate(record)
+
+    def _request(self, row: ResourceType, id: str, inputs: Properties, region: str) -> Request:
+        return Request(
+            id=id,
+            region=region,
+            inputs={**row.defaults, **{key: value for key, value in inputs.items() if value is not None}},
+            store=self.store,
+            settings=self.settings(),
+            catalog=self.catalog,
+            now=self.clock(),
+        )
+
+    def _check(self, row: ResourceType, request: Request) -> None:
+        for key, token in row.needs.items():
+            for wanted in _ids(request.inputs.get(key)):
+                found = self.store.get(token, wanted)
+                if found is None or not found.is_live:
+                    raise _not_found(TYPES[token], wanted)
+        if row.unique is not None:
+            self._check_unique(row, request)
+        row.check(request)
+
+    def _check_unique(self, row: ResourceType, request: Request) -> None:
+        assert row.unique is not None
+        keys, code, sentence = row.unique
+        wanted = [request.inputs.get(key) for key in keys]
+        for other in self.store.live(row.token):
+            same_place = other.region == request.region and other.id != (request.old.id if request.old else None)
+            if same_place and [other.inputs.get(key) for key in keys] == wanted:
+                raise AwsError(code, sentence.format(**{"id": request.id, **request.inputs}))
+
+    def _check_unused(self, row: ResourceType, record: Record) -> None:
+        for other in self.store.live():
+            part_of = TYPES[other.token].part_of
+            is_part = part_of is not None and other.inputs.get(part_of) == record.id
+            if record.id in other.refs and other.token in row.blocked_by and not is_part:
+                code, sentence = row.blocked
+                raise AwsError(code, sentence.format(kind=row.kind, id=record.id))
+
+    def _forget(self, record: Record) -> None:
+        for other in list(self.store.live()):
+            part_of = TYPES[other.token].part_of
+            if part_of is not None and other.inputs.get(part_of) == record.id:
+                self.store.forget(other)
+        self.store.forget(record)
+
+    def _live(self, row: ResourceType, id: str) -> Record:
+        record = self.store.get(row.token, id)
+        if record is None or not record.is_live:
+            raise _not_found(row, id)
+        return record
+
+
+def _new_record(row: ResourceType, request: Request, client_token: str) -> Record:
+    inputs = request.inputs
+    outputs = {**row.outputs(request), **inputs, **_tags(row, inputs), "region": request.region}
+    facts = {"versions": {"1": inputs}} if "latestVersion" in outputs else {}
+    return Record(
+        id=request.id,
+        token=row.token,
+        region=request.region,
+        inputs=inputs,
+        outputs=outputs,
+        refs=_refs(row, inputs),
+        facts=facts,
+        created_at=request.now,
+        request=client_token,
+    )
+
+
+def _versioned(record: Record, old: Record) -> Record:
+    keys = {*record.inputs, *old.inputs} - set(NOT_A_NEW_VERSION)
+    latest = int(old.outputs["latestVersion"])
+    versions = dict(old.facts["versions"])
+    if any(record.inputs.get(key) != old.inputs.get(key) for key in keys):
+        latest += 1
+        versions[str(latest)] = record.inputs
+    default = record.inputs.get("defaultVersion") or old.outputs["defaultVersion"]
+    if record.inputs.get("updateDefaultVersion"):
+        default = latest
+    outputs = {**record.outputs, "latestVersion": latest, "defaultVersion": default}
+    return dataclasses.replace(record, outputs=outputs).changed(versions=versions)
+
+
+def _tags(row: ResourceType, inputs: Properties) -> Properties:
+    return {"tagsAll": inputs.get("tags") or {}} if row.taggable else {}
+
+
+def _refs(row: ResourceType, inputs: Properties) -> tuple[str, ...]:
+    return tuple(id for key in row.needs for id in _ids(inputs.get(key)))
+
+
+def _ids(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [str(item) for item in value]
+    return [] if value in (None, "") else [str(value)]
+
+
+def _not_found(row: ResourceType, id: str) -> AwsError:
+    return AwsError(
+        row.not_found, f"The {row.kind} ID '{id}' does not exist", status=404 if row.service == "IAM" else 400
+    )

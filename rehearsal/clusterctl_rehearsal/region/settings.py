@@ -1,0 +1,92 @@
+"""How the region behaves: from rehearsal.yaml, and what faults have laid over it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any  # YAML and JSON values before they are checked
+
+from clusterctl_rehearsal.region.nearest import did_you_mean
+
+MACHINE_KINDS = ("auto", "nspawn", "process", "none")
+
+
+class SettingsError(ValueError):
+    """rehearsal.yaml or a fault says something that cannot be; all of it, in sentences."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Where AWS has a number for everybody, the default is AWS's."""
+
+    machines: str = "auto"
+    """What boots behind an instance: auto, nspawn, process, none."""
+    capacity: Mapping[str, int] = field(default_factory=dict)
+    """Instance type → how many the region has; a type not named has enough."""
+    quotas: Mapping[str, int] = field(default_factory=lambda: {"addresses": 5, "vpcs": 5})
+    """`vcpus` (on-demand), `addresses` (elastic), `vpcs`; the last two are new accounts' defaults."""
+    zones: tuple[str, ...] = ("a", "b", "c")
+    """Letters of the zones in every region; each instance type is offered in all of them."""
+    latency_ms: int = 0
+    """Added to every answer."""
+    requests_per_s: int = 0
+    """Beyond it RequestLimitExceeded; 0: no limit."""
+    shares: Mapping[str, str] = field(default_factory=dict)
+    """Folder of this computer → where machines see it, read-only; one that is not there is left out."""
+    images_dated: str = ""
+    """Another text: newer images came out."""
+    strict: bool = False
+    """Also refuse what AWS accepts and what later hangs; ours, not AWS's."""
+
+
+def settings_from_rows(rows: Mapping[str, Any], *, source: str) -> Settings:
+    """The settings in a mapping. Raises SettingsError with every problem."""
+    known = {item.name: item for item in dataclasses.fields(Settings)}
+    problems = [_unknown(key, tuple(known)) for key in rows if key not in known]
+    values: dict[str, Any] = {}
+    for key, value in rows.items():
+        problem = _problem(key, value) if key in known else None
+        if problem is not None:
+            problems.append(problem)
+        elif key in known:
+            values[key] = value
+    if problems:
+        raise SettingsError(f"{source}: " + "; ".join(problems))
+    if "quotas" in values:
+        values["quotas"] = {**Settings().quotas, **values["quotas"]}
+    if "zones" in values:
+        values["zones"] = tuple(values["zones"])
+    return Settings(**values)
+
+
+def settings_to_rows(settings: Settings) -> dict[str, Any]:
+    """A JSON-able dictionary."""
+    return {**dataclasses.asdict(settings), "zones": list(settings.zones)}
+
+
+def _unknown(key: str, known: tuple[str, ...]) -> str:
+    return f"{key}: unknown key ({did_you_mean(str(key), known)})"
+
+
+def _problem(key: str, value: Any) -> str | None:
+    if key == "machines":
+        return None if value in MACHINE_KINDS else f"machines: {value!r} is not one of {', '.join(MACHINE_KINDS)}"
+    if key in ("capacity", "quotas"):
+        fits = isinstance(value, Mapping) and all(_is_count(count) for count in value.values())
+        return None if fits else f"{key}: {value!r} is not a mapping of names to counts"
+    if key in ("latency_ms", "requests_per_s"):
+        return None if _is_count(value) else f"{key}: {value!r} is not a count"
+    if key == "shares":
+        fits = isinstance(value, Mapping) and all(isinstance(path, str) for pair in value.items() for path in pair)
+        return None if fits else f"shares: {value!r} is not a mapping of folders to folders"
+    if key == "zones":
+        fits = isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(item, str) for item in value)
+        return None if fits else f"zones: {value!r} is not a list of letters"
+    if key == "strict":
+        return None if isinstance(value, bool) else f"strict: {value!r} is not true or false"
+    return None if isinstance(value, str) else f"{key}: {value!r} is not a text"
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,61 @@
+"""All resources of the region, in memory and on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from clusterctl_rehearsal.region.record import Record, record_from_json, record_to_json
+
+
+class Store:
+    """One file per resource, each replaced whole, so that SIGKILL at any point leaves a readable store.
+
+    The caller serialises writers; readers get copies of lists.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._records: dict[tuple[str, str], Record] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(folder.glob("*.json")):
+            record = record_from_json(json.loads(path.read_bytes()))
+            self._records[record.token, record.id] = record
+
+    def get(self, token: str, id: str) -> Record | None:
+        """The resource, also one that is only remembered."""
+        return self._records.get((token, id))
+
+    def put(self, record: Record) -> Record:
+        """The record, kept."""
+        path = self._path(record)
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps(record_to_json(record)))
+        os.replace(temporary, path)
+        self._records[record.token, record.id] = record
+        return record
+
+    def forget(self, record: Record) -> None:
+        """Removes it."""
+        self._path(record).unlink(missing_ok=True)
+        self._records.pop((record.token, record.id), None)
+
+    def all(self, token: str | None = None) -> list[Record]:
+        """Every record of a type (or of all), oldest first."""
+        rows = [row for row in list(self._records.values()) if token is None or row.token == token]
+        return sorted(rows, key=lambda row: row.created_at)
+
+    def live(self, token: str | None = None) -> Iterator[Record]:
+        """Every resource of a type (or of all) that exists."""
+        return (row for row in self.all(token) if row.is_live)
+
+    def find(self, id: str) -> Record | None:
+        """The live resource with that id, of any type."""
+        return next((row for row in list(self._records.values()) if row.id == id and row.is_live), None)
+
+    def _path(self, record: Record) -> Path:
+        kind = record.token.rpartition(":")[2]
+        return self._folder / f"{kind}.{quote(record.id, safe='')}.json"

@@ -1,0 +1,1 @@
+"""The resource types that the region knows: data rows, a few checks."""

@@ -1,0 +1,163 @@
+"""Elastic addresses and what they are tied to."""
+
+from __future__ import annotations
+
+import random
+
+from clusterctl_rehearsal.region.record import Properties
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.region.types.network import EIP, INSTANCE, NAT_GATEWAY, NETWORK_INTERFACE
+from clusterctl_rehearsal.region.types.row import Request, ResourceType, random_hex
+
+EIP_ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
+
+
+def unused_public_address(store: Store) -> str:
+    """An address of 198.18.0.0/15 (RFC 2544: never on the internet) that nobody here has."""
+    taken = {row.outputs.get("publicIp") for row in store.live()}
+    while True:
+        address = f"198.{random.randrange(18, 20)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+        if address not in taken:
+            return address
+
+
+def _check_eip(request: Request) -> None:
+    limit = request.settings.quotas.get("addresses")
+    if request.old is None and limit is not None:
+        if sum(row.region == request.region for row in request.store.live(EIP)) >= limit:
+            raise AwsError("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+    _check_target(request, request.inputs.get("instance"), request.inputs.get("networkInterface"))
+
+
+def _check_association(request: Request) -> None:
+    _check_target(request, request.inputs.get("instanceId"), request.inputs.get("networkInterfaceId"))
+    address = request.store.get(EIP, request.inputs.get("allocationId") or "")
+    if address is None:
+        raise AwsError(
+            "InvalidAllocationID.NotFound", f"The allocation ID '{request.inputs.get('allocationId')}' does not exist"
+        )
+    holder = association_of(request.store, address.id)
+    if holder is not None and request.inputs.get("allowReassociation") is False:
+        raise AwsError("Resource.AlreadyAssociated", f"resource {address.id} is already associated with {holder[0]}")
+
+
+def _check_target(request: Request, instance_id: str | None, interface_id: str | None) -> None:
+    instance = request.store.get(INSTANCE, instance_id) if instance_id else None
+    if instance_id and (instance is None or not instance.is_live):
+        raise AwsError("InvalidInstanceID.NotFound", f"The instance ID '{instance_id}' does not exist")
+    with_address = [card for card in (instance.facts["interfaces"] if instance else []) if card["kind"] != "efa-only"]
+    if len(with_address) > 1:
+        raise AwsError(
+            "InvalidInstanceID",
+            f"There are multiple interfaces attached to instance '{instance_id}'. "
+            "Please specify an interface ID for the operation instead.",
+        )
+    if interface_id and interface_owner(request.store, interface_id) is None:
+        raise AwsError("InvalidNetworkInterfaceID.NotFound", f"The networkInterface ID '{interface_id}' does not exist")
+
+
+def interface_owner(store: Store, interface_id: str) -> str | None:
+    """The id of the live instance that has the interface."""
+    for row in store.live(INSTANCE):
+        if any(card["id"] == interface_id for card in row.facts["interfaces"]):
+            return row.id
+    return None
+
+
+def association_of(store: Store, allocation_id: str) -> tuple[str, str] | None:
+    """(instance or gateway id, association id) of what has the address; None if nothing has."""
+    for row in store.live(EIP_ASSOCIATION):
+        if row.inputs.get("allocationId") == allocation_id:
+            holder = row.inputs.get("instanceId") or interface_owner(store, row.inputs.get("networkInterfaceId") or "")
+            if holder is not None and _is_alive(store, holder):
+                return holder, row.id
+    for row in store.live(NAT_GATEWAY):
+        if row.inputs.get("allocationId") == allocation_id:
+            return row.id, row.outputs["associationId"]
+    address = store.get(EIP, allocation_id)
+    if address is None:
+        return None
+    holder = address.inputs.get("instance") or interface_owner(store, address.inputs.get("networkInterface") or "")
+    return (holder, address.facts.get("association", "")) if holder and _is_alive(store, holder) else None
+
+
+def elastic_address_of(store: Store, instance_id: str) -> str | None:
+    """The elastic address of an instance."""
+    for row in store.live(EIP):
+        holder = association_of(store, row.id)
+        if holder is not None and holder[0] == instance_id:
+            return str(row.outputs["publicIp"])
+    return None
+
+
+def _is_alive(store: Store, instance_id: str) -> bool:
+    row = store.get(INSTANCE, instance_id)
+    return row is not None and row.is_live
+
+
+def _eip(request: Request) -> Properties:
+    address = unused_public_address(request.store)
+    return {
+        "arn": request.arn("elastic-ip"),
+        "allocationId": request.id,
+        "associationId": f"eipassoc-{random_hex(17)}" if request.inputs.get("instance") else "",
+        "domain": "vpc",
+        "publicIp": address,
+        "publicDns": f"ec2-{address.replace('.', '-')}.{request.region}.compute.amazonaws.com",
+        "publicIpv4Pool": "amazon",
+        "networkBorderGroup": request.region,
+    }
+
+
+def _association(request: Request) -> Properties:
+    address = request.store.get(EIP, request.inputs["allocationId"])
+    assert address is not None  # _check_association has looked
+    return {"publicIp": address.outputs["publicIp"]}
+
+
+ADDRESS_TYPES = (
+    ResourceType(
+        token=EIP,
+        label="EC2 EIP",
+        prefix="eipalloc",
+        create="AllocateAddress",
+        delete="ReleaseAddress",
+        not_found="InvalidAllocationID.NotFound",
+        source="internal/service/ec2/ec2_eip.go",
+        replace=("address", "customerOwnedIpv4Pool", "domain", "networkBorderGroup", "publicIpv4Pool"),
+        blocked_by=(NAT_GATEWAY,),
+        blocked=("InvalidIPAddress.InUse", "The address with allocation id [{id}] is in use."),
+        check=_check_eip,
+        outputs=_eip,
+    ),
+    ResourceType(
+        token=EIP_ASSOCIATION,
+        label="EC2 EIP Association",
+        prefix="eipassoc",
+        create="AssociateAddress",
+        delete="DisassociateAddress",
+        not_found="InvalidAssociationID.NotFound",
+        source="internal/service/ec2/ec2_eip_association.go",
+        replace=(
+            "allocationId",
+            "allowReassociation",
+            "instanceId",
+            "networkInterfaceId",
+            "privateIpAddress",
+            "publicIp",
+        ),
+        taggable=False,
+        check=_check_association,
+        outputs=_association,
+    ),
+    ResourceType(
+        token=NETWORK_INTERFACE,
+        label="EC2 Network Interface",
+        prefix="eni",
+        create="",  # only what an instance leaves behind
+        delete="DeleteNetworkInterface",
+        not_found="InvalidNetworkInterfaceID.NotFound",
+        source="internal/service/ec2/vpc_network_interface.go",
+    ),
+)

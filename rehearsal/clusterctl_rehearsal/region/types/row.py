@@ -1,0 +1,122 @@
+"""What the region knows of one resource type: a row of data, a few small functions."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from clusterctl_infra.catalog.reader import Catalog
+
+from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.settings import Settings
+from clusterctl_rehearsal.region.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One create or update, and the world it happens in."""
+
+    id: str
+    region: str
+    inputs: Properties
+    store: Store
+    settings: Settings
+    catalog: Catalog
+    now: float
+    old: Record | None = None
+    """The record before an update."""
+
+    def arn(self, kind: str) -> str:
+        """The ARN of a resource of the EC2 kind `kind`."""
+        return f"arn:aws:ec2:{self.region}:{ACCOUNT_ID}:{kind}/{self.id}"
+
+    def timestamp(self) -> str:
+        """Now, as the provider writes it."""
+        return datetime.fromtimestamp(self.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def zone_names(self) -> tuple[str, ...]:
+        return tuple(self.region + letter for letter in self.settings.zones)
+
+
+def no_outputs(request: Request) -> Properties:
+    """Nothing but the inputs."""
+    return {}
+
+
+def no_check(request: Request) -> None:
+    """AWS has nothing against it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceType:
+    """One row. `source` is the file of the Terraform provider that the replace list was read from."""
+
+    token: str
+    label: str
+    """As the provider names it in errors: `EC2 VPC`."""
+    prefix: str = ""
+    """Of random ids; empty: `name` is the id."""
+    create: str
+    """The API operation, such as `CreateVpc`; its service is that of `service`."""
+    delete: str
+    service: str = "EC2"
+    not_found: str
+    """The error code for an id that is not there."""
+    source: str
+    replace: tuple[str, ...] = ()
+    """Inputs whose change makes a new resource (ForceNew, RequiresReplace)."""
+    name: str | None = None
+    """The input that the provider fills with a made-up name."""
+    unique: tuple[tuple[str, ...], str, str] | None = None
+    """Inputs that no two share, with the error code and sentence of a second one."""
+    taggable: bool = True
+    defaults: Properties = field(default_factory=dict)
+    """What the provider puts into inputs that are left out."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """Input (an id or a list of them) → the type it names; must be there."""
+    part_of: str | None = None
+    """Input that names the resource whose end takes this one along."""
+    blocked_by: tuple[str, ...] = ()
+    """Types that, while one of them needs this resource, keep it from being deleted."""
+    blocked: tuple[str, str] = ("DependencyViolation", "The {kind} '{id}' has dependencies and cannot be deleted.")
+    check: Callable[[Request], None] = no_check
+    outputs: Callable[[Request], Properties] = no_outputs
+    id: Callable[[Properties], str] | None = None
+    computed_on_change: tuple[str, ...] = ()
+    """Outputs that a preview cannot know once an input changed."""
+
+    @property
+    def kind(self) -> str:
+        """The last word of the token: `vpc`."""
+        return self.token.rpartition("/")[2].partition(":")[0]
+
+    def new_id(self, inputs: Properties) -> str:
+        """An id as AWS would give it."""
+        if self.id is not None:
+            return self.id(inputs)
+        if self.prefix:
+            return f"{self.prefix}-{random_hex(17)}"
+        return str(inputs[self.name or "name"])
+
+
+def random_hex(length: int) -> str:
+    """As many random hex digits."""
+    return secrets.token_hex((length + 1) // 2)[:length]
+
+
+def parse_cidr(text: str, *, smallest: int = 28, largest: int = 16) -> ipaddress.IPv4Network:
+    """The network; AWS's refusal of what is no block or has a size it does not give."""
+    try:
+        network = ipaddress.IPv4Network(text)
+    except ValueError as e:
+        raise AwsError(
+            "InvalidParameterValue",
+            f"Value ({text}) for parameter cidrBlock is invalid. This is not a valid CIDR block.",
+        ) from e
+    if not largest <= network.prefixlen <= smallest:
+        raise AwsError("InvalidVpc.Range", f"The CIDR '{text}' is invalid.")
+    return network
