@@ -41,6 +41,10 @@ class Catalog:
     region_names: tuple[str, ...]
     prices_dated: str
     """ISO date (or month) of the price snapshot."""
+    complete_families: frozenset[str]
+    """Families for which the snapshot names every region; of others it has a selection."""
+    refused_types: Mapping[str, str]
+    """Types that AWS has and the catalog does not → the reason."""
     public_address_usd_per_hour: float
 
     def instance_type(self, name: str) -> InstanceType | None:
@@ -75,6 +79,12 @@ class Catalog:
         """Where the snapshot has a price for the type, sorted."""
         return tuple(sorted(region for name, region in self.prices if name == instance_type))
 
+    def is_offered(self, instance_type: str, region: str) -> bool:
+        """False only where the snapshot is complete for the family and has no row for the region."""
+        if instance_type.partition(".")[0] not in self.complete_families:
+            return True
+        return (instance_type, region) in self.prices or not self.regions_with_price(instance_type)
+
     def image_parameter(self, name: str, architecture: str = "x86_64") -> str | None:
         """The SSM parameter that holds the newest AMI id; None: no such image for that architecture."""
         image = self.images.get(name)
@@ -93,13 +103,15 @@ def load_catalog() -> Catalog:
     """The catalog in this package; a few milliseconds."""
     regions = _json("regions.json")
     charges = _json("charges.json")
-    prices_dated, prices = _prices(_text("prices.csv"))
+    lines = _text("prices.csv").splitlines()
     return Catalog(
         types={row["name"]: _instance_type(row) for row in _json("instance_types.json")["types"]},
-        prices=prices,
+        prices=_prices(lines),
         images={name: Image(name=name, **row) for name, row in _json("images.json")["images"].items()},
         region_names=tuple(regions["regions"]),
-        prices_dated=prices_dated,
+        prices_dated=_remark(lines, "dated"),
+        complete_families=frozenset(_remark(lines, "complete").split()),
+        refused_types=_json("refused_types.json")["types"],
         public_address_usd_per_hour=charges["public_address_usd_per_hour"],
     )
 
@@ -108,18 +120,20 @@ def _instance_type(row: dict[str, Any]) -> InstanceType:
     return InstanceType(**{**row, "usage_classes": tuple(row["usage_classes"])})
 
 
-def _prices(text: str) -> tuple[str, dict[tuple[str, str], Price]]:
-    """The snapshot's date and its rows; comment lines begin with `#`, one of them is `# dated: 2026-01-15`."""
-    lines = text.splitlines()
-    dated = next(line.removeprefix("# dated:").strip() for line in lines if line.startswith("# dated:"))
-    rows = csv.DictReader(_without_comments(lines))
-    return dated, {
+def _prices(lines: list[str]) -> dict[tuple[str, str], Price]:
+    return {
         (row["instance_type"], row["region"]): Price(
             on_demand_usd_per_hour=_number(row["on_demand_usd_per_hour"]),
             spot_usd_per_hour=_number(row["spot_usd_per_hour_min"]),
         )
-        for row in rows
+        for row in csv.DictReader(_without_comments(lines))
     }
+
+
+def _remark(lines: list[str], word: str) -> str:
+    """The text of the comment line `# word: text`."""
+    start = f"# {word}:"
+    return next(line.removeprefix(start).strip() for line in lines if line.startswith(start))
 
 
 def _without_comments(lines: list[str]) -> Iterator[str]:

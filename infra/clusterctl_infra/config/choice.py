@@ -1,0 +1,122 @@
+"""From `gpus:` or `instance_type:` to one instance type of the catalog.
+
+Every refusal is a ValueError whose sentence follows "gpus: 'h100:9': " in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clusterctl_infra.catalog.gpus import EXAMPLES, GpuSpec, GpuSpecUnreadable, counts_of, gpu_keys, parse_gpus
+from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.nearest import did_you_mean
+
+MULTI_ENTRY = "a list tried in order; name one"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceChoice:
+    """The type, and where several would do, the rule that chose it."""
+
+    name: str
+    others: tuple[str, ...] = ()
+    note: str | None = None
+
+
+def choose_instance(
+    catalog: Catalog,
+    *,
+    region: str,
+    gpus: str | Sequence[str] | None,
+    instance_type: str | Sequence[str] | None,
+    fabric: str,
+) -> InstanceChoice:
+    """The one type. Raises ValueError."""
+    if (gpus is None) == (instance_type is None):
+        raise ValueError("name exactly one of gpus and instance_type")
+    if gpus is not None:
+        return choose_by_gpus(catalog, _one(gpus), region=region, fabric=fabric)
+    assert instance_type is not None
+    return InstanceChoice(name=check_instance_type(catalog, _one(instance_type), region=region).name)
+
+
+def check_instance_type(catalog: Catalog, name: str, *, region: str | None) -> InstanceType:
+    """The row of that name, offered in the region. Raises ValueError."""
+    found = catalog.instance_type(name)
+    if found is None:
+        reason = catalog.refused_types.get(name)
+        if reason is not None:
+            raise ValueError(f"not built yet: {reason}")
+        raise ValueError(f"AWS has no such instance type, or it is not in the catalog{_near_type(catalog, name)}")
+    if region is not None and not catalog.is_offered(name, region):
+        raise ValueError(f"not offered in {region} (prices of {catalog.prices_dated}); {_offered(catalog, name)}")
+    return found
+
+
+def choose_by_gpus(catalog: Catalog, spec: str, *, region: str | None, fabric: str = "auto") -> InstanceChoice:
+    """The cheapest fitting type. Raises ValueError."""
+    try:
+        wanted = parse_gpus(spec)
+    except GpuSpecUnreadable as e:
+        raise ValueError(str(e)) from e
+    fitting = catalog.for_gpus(spec, region)
+    if not fitting:
+        raise ValueError(_no_such_gpus(catalog, spec, wanted))
+    offered = [row for row in fitting if region is None or catalog.is_offered(row.name, region)]
+    if not offered:
+        where = "; ".join(f"{row.name}: {', '.join(catalog.regions_with_price(row.name))}" for row in fitting)
+        raise ValueError(f"not offered in {region} (prices of {catalog.prices_dated}); {where}")
+    usable = [row for row in offered if row.has_efa or fabric != "required"]
+    if not usable:
+        raise ValueError(f"fabric: required, but {_names(offered)} has no EFA")
+    first, *rest = (row.name for row in usable)
+    if not rest:
+        return InstanceChoice(name=first)
+    if region is not None and catalog.price_usd_per_hour(first, region) is None:
+        rule = "the first by name, since no price is known"
+    else:
+        rule = f"the cheapest known in {region}" if region is not None else "the cheapest known"
+    return InstanceChoice(
+        name=first,
+        others=tuple(rest),
+        note=f"{spec} is {first}: {rule}; instance_type chooses another ({', '.join(rest)})",
+    )
+
+
+def _no_such_gpus(catalog: Catalog, spec: str, wanted: GpuSpec) -> str:
+    same = catalog.with_gpu(spec)
+    if not same:
+        keys = {key: row for row in catalog.types.values() for key in gpu_keys(row)}
+        known = sorted({row.gpu_name for row in catalog.types.values() if gpu_keys(row) and row.gpu_name is not None})
+        sizes = sorted({row.gpu_name or "" for row in catalog.types.values() if wanted.key in gpu_keys(row)})
+        if sizes:
+            return f"AWS has {' and '.join(sizes)} only"
+        return f"no such GPU{did_you_mean(wanted.key, keys)}; known are {', '.join(known)}; written as {EXAMPLES}"
+    counts = counts_of(same)
+    label = (same[0].gpu_name or "").rpartition(" ")[0]
+    if wanted.count > max(counts):
+        return f"a node has at most {max(counts)} × {label} ({_names(row for row in same if row.gpu_count == max(counts))})"
+    options = ", ".join(f"{count} ({' '.join(names)})" for count, names in counts.items())
+    return f"a node has one of these numbers of {label}: {options}"
+
+
+def _near_type(catalog: Catalog, name: str) -> str:
+    family = name.partition(".")[0]
+    siblings = [each for each in catalog.names() if each.partition(".")[0] == family]
+    return did_you_mean(name, siblings or catalog.names())
+
+
+def _offered(catalog: Catalog, name: str) -> str:
+    return f"it is in {', '.join(catalog.regions_with_price(name))}"
+
+
+def _names(rows: object) -> str:
+    return ", ".join(row.name for row in rows)  # type: ignore[attr-defined]
+
+
+def _one(value: str | Sequence[str]) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"not built yet: {MULTI_ENTRY}")
+    return value

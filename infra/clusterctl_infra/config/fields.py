@@ -1,0 +1,205 @@
+"""The leaf types of cluster.yaml: each reads a person's text, and is the Python value inside.
+
+A validator raises ValueError with a sentence that follows "path: value: "; problems.py adds both.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Annotated, TypeVar
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from clusterctl_infra.config import quantities
+from clusterctl_infra.config.ssh_keys import check_public_key
+
+T = TypeVar("T")
+NAME_LENGTH = 40
+"""Leaves room in a 63-character host name and in IAM's 64 characters for what clusterctl appends."""
+NODES_LIMIT = 1000
+
+
+def check_name(value: object) -> str:
+    """A host name label that AWS takes too. Raises ValueError."""
+    text = check_text(value)
+    if not text:
+        raise ValueError("empty; write a name such as train")
+    if len(text) > NAME_LENGTH:
+        raise ValueError(f"{len(text)} characters; the most is {NAME_LENGTH}")
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", text, re.ASCII):
+        wish = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+        better = f" (did you mean {wish}?)" if wish and wish != text else ""
+        raise ValueError(f"lower-case letters, digits and inner hyphens only{better}")
+    if text.startswith(("sg-", "xn--")):
+        raise ValueError("AWS and DNS keep names that begin with sg- or xn-- for themselves")
+    return text
+
+
+def check_nodes(value: object) -> int:
+    """1 to NODES_LIMIT. Raises ValueError."""
+    count = _whole(value)
+    if count < 1:
+        raise ValueError("a cluster has at least 1 node; to end one: clusterctl down")
+    if count > NODES_LIMIT:
+        raise ValueError(f"at most {NODES_LIMIT} nodes")
+    return count
+
+
+def check_text(value: object) -> str:
+    """One line of text. Raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError("not a single value")
+    if any(ord(character) < 32 for character in value):
+        raise ValueError("holds a line break or control character")
+    return value
+
+
+def check_duration(value: object) -> timedelta:
+    """Raises ValueError."""
+    if isinstance(value, timedelta):
+        return quantities.check_duration(value)
+    return quantities.parse_duration(check_text(value))
+
+
+def check_dollars(value: object) -> float:
+    """Raises ValueError."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return quantities.check_dollars(float(value))
+    return quantities.parse_dollars(check_text(value))
+
+
+def check_size(value: object) -> int:
+    """GiB. Raises ValueError."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    return quantities.parse_size_gib(check_text(value))
+
+
+def check_positive(value: object) -> int:
+    """A whole number above 0. Raises ValueError."""
+    count = _whole(value)
+    if count < 1:
+        raise ValueError("a whole number above 0")
+    return count
+
+
+def check_switch(value: object) -> bool:
+    """Raises ValueError."""
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "false": False}
+    text = check_text(value).lower()
+    if text not in words:
+        raise ValueError("write true or false")
+    return words[text]
+
+
+def check_cidr(value: object) -> str:
+    """An IPv4 network. Raises ValueError."""
+    text = check_text(value).strip()
+    if ":" in text and _is_ipv6(text):
+        raise ValueError("IPv6 is not used; write an IPv4 network such as 203.0.113.7/32")
+    try:
+        interface = ipaddress.IPv4Interface(text)
+    except ValueError as e:
+        raise ValueError("not an IPv4 network such as 203.0.113.7/32") from e
+    if "/" not in text:
+        raise ValueError(f"an address without its prefix length (did you mean {text}/32?)")
+    if not re.fullmatch(r"[0-9.]+/\d{1,2}", text, re.ASCII):
+        raise ValueError(f"write the prefix length as a number (did you mean {interface.network}?)")
+    if interface.ip != interface.network.network_address:
+        raise ValueError(f"an address inside a network (did you mean {interface.network}?)")
+    return text
+
+
+def check_env(value: object) -> dict[str, str]:
+    """Environment variables. Raises ValueError for the first that no shell would take."""
+    found = _texts(value)
+    for name, text in found.items():
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
+            raise ValueError(f"{name}: not the name of an environment variable")
+        if "\0" in text:
+            raise ValueError(f"{name}: holds a NUL character")
+    return found
+
+
+def check_tags(value: object) -> dict[str, str]:
+    """AWS tags. Raises ValueError for the first that AWS, or the metadata service, would refuse."""
+    found = _texts(value)
+    if len(found) > 40:
+        raise ValueError(f"{len(found)} tags; AWS takes 50, of which clusterctl keeps 10 for itself")
+    for name, text in found.items():
+        if not re.fullmatch(r"[A-Za-z0-9+=.,_:@-]{1,128}", name, re.ASCII):
+            raise ValueError(f"{name}: a tag's key is 1 to 128 letters, digits or + - = . , _ : @")
+        if name.lower().startswith(("aws:", "clusterctl:")):
+            raise ValueError(f"{name}: keys that begin with aws: or clusterctl: are taken")
+        if not re.fullmatch(r"[\w +\-=.,_:/@]{0,256}", text):
+            raise ValueError(f"{name}: a tag's value is at most 256 letters, digits, blanks or + - = . , _ : / @")
+    return found
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return quantities.parse_whole(check_text(value))
+
+
+def _texts(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError("not a mapping of names to values")
+    for name, text in value.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise ValueError(f"{name}: not a text value" + ("; write '' for an empty one" if text is None else ""))
+    return dict(value)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Interface(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _schema(kind: str, *examples: object, **more: object) -> WithJsonSchema:
+    return WithJsonSchema({"type": kind, "examples": list(examples), **more})
+
+
+def _text_or_number(pattern: str, *examples: object) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$", "examples": list(examples)})
+
+
+def _read(check: Callable[[object], T]) -> BeforeValidator:
+    return BeforeValidator(check)
+
+
+_DURATION_TEXT = PlainSerializer(quantities.format_duration, return_type=str)
+Name = Annotated[str, _read(check_name), _text_or_number("[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", "train")]
+Text = Annotated[str, _read(check_text)]
+NodeCount = Annotated[int, _read(check_nodes), _schema("integer", 4, minimum=1, maximum=NODES_LIMIT)]
+Duration = Annotated[
+    timedelta,
+    _read(check_duration),
+    _DURATION_TEXT,
+    _text_or_number(r"(?=\d)(\d+d)?(\d+h)?(\d+m)?(\d+s)?", "12h", "90m", "2d"),
+]
+Dollars = Annotated[float, _read(check_dollars), _schema("number", 60, 2.5, exclusiveMinimum=0)]
+SizeGib = Annotated[
+    int,
+    _read(check_size),
+    PlainSerializer(quantities.format_size, return_type=str),
+    _text_or_number(r"\d+(\.\d+)?(GiB|TiB)", "1200GiB", "4.8TiB"),
+]
+Positive = Annotated[int, _read(check_positive), _schema("integer", minimum=1)]
+Switch = Annotated[bool, _read(check_switch)]
+Cidr = Annotated[str, _read(check_cidr), _text_or_number(r"\d+\.\d+\.\d+\.\d+/\d+", "203.0.113.7/32")]
+PublicKey = Annotated[
+    str,
+    _read(check_public_key),
+    _text_or_number(r"(ssh-|ecdsa-|sk-).+", "ssh-ed25519 AAAA… you@laptop"),
+]
+Env = Annotated[dict[str, str], _read(check_env)]
+Tags = Annotated[dict[str, str], _read(check_tags)]

@@ -1,0 +1,140 @@
+"""cluster.yaml and the overrides of a stack → ClusterConfig, or one ConfigError with every problem."""
+
+from __future__ import annotations
+
+import getpass
+import stat
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from clusterctl_infra.catalog.reader import Catalog, load_catalog
+from clusterctl_infra.config import document, overrides
+from clusterctl_infra.config.document import Document, Tree, read_document
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.not_built import not_built_yet
+from clusterctl_infra.config.problems import ConfigProblem, problems_of
+from clusterctl_infra.config.rules import broken_rules
+from clusterctl_infra.errors import ConfigError
+
+SIZE_LIMIT_BYTES = 256 * 1024
+"""A hundred times what a cluster needs; a larger file is another file."""
+NO_OVERRIDES: Mapping[str, str] = {}
+_STAND_INS: dict[str, Tree] = {"name": "x", "region": "us-west-2", "nodes": "1"}
+"""For required fields that are missing or unsound, so that the others can still be looked at together."""
+
+
+def load_cluster(path: Path, *, overrides: Mapping[str, str] = NO_OVERRIDES) -> ClusterConfig:
+    """The configuration in the file, with the stack's overrides. Raises ConfigError with all problems."""
+    config = parse_cluster(_read(path), source=str(path), overrides=overrides, catalog=load_catalog())
+    return config if config.owner is not None else config.model_copy(update={"owner": login_name()})
+
+
+def parse_cluster(
+    text: str, *, source: str, catalog: Catalog, overrides: Mapping[str, str] = NO_OVERRIDES
+) -> ClusterConfig:
+    """The configuration in `text`; pure. Raises ConfigError with all problems, naming `source`."""
+    read = read_document(text)
+    problems = [ConfigProblem(path=each.path, message=each.message, line=each.line) for each in read.problems]
+    if not problems and not isinstance(read.tree, dict):
+        problems.append(ConfigProblem(path=(), message=_not_a_cluster(read.tree)))
+    if not isinstance(read.tree, dict):
+        raise _error(source, problems, Document(tree=None, lines={}, problems=()), NO_OVERRIDES)
+    tree, override_problems = _apply(read.tree, overrides)
+    config, model_problems = _validate(tree, catalog)
+    problems += override_problems + model_problems
+    if problems or config is None:
+        raise _error(source, problems, read, overrides)
+    return config
+
+
+def login_name() -> str:
+    """Who runs this, as a tag; `unknown` where the system does not say."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "unknown"
+
+
+def _apply(tree: dict[str, Tree], given: Mapping[str, str]) -> tuple[dict[str, Tree], list[ConfigProblem]]:
+    return overrides.apply(tree, given)
+
+
+def _validate(tree: dict[str, Tree], catalog: Catalog) -> tuple[ClusterConfig | None, list[ConfigProblem]]:
+    """The model of the tree when it is one, and everything wrong with it, in the file's order."""
+    problems: list[ConfigProblem] = []
+    config = None
+    try:
+        config = checked = ClusterConfig.model_validate(tree)
+        unsound: frozenset[str] = frozenset()
+    except ValidationError as e:
+        problems = problems_of(e, ClusterConfig)
+        unsound = frozenset(str(problem.path[0]) for problem in problems if problem.path)
+        checked = _with_stand_ins(tree, unsound)
+    problems += broken_rules(checked, catalog, unsound) + not_built_yet(checked, unsound)
+    return config, problems
+
+
+def _with_stand_ins(tree: dict[str, Tree], unsound: frozenset[str]) -> ClusterConfig:
+    sound = {key: value for key, value in tree.items() if key not in unsound}
+    return ClusterConfig.model_validate(_STAND_INS | sound)
+
+
+def _not_a_cluster(tree: Tree) -> str:
+    if tree is None:
+        return "empty; a cluster needs at least name, region, nodes and gpus"
+    return "not a mapping: write key: value lines, such as name: train"
+
+
+def _read(path: Path) -> str:
+    try:
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise ConfigError(f"{path}: a folder, not a file (did you mean {path / 'cluster.yaml'}?)")
+        if not stat.S_ISREG(kind):
+            raise ConfigError(f"{path}: not a file")
+        with path.open("rb") as file:
+            data = file.read(SIZE_LIMIT_BYTES + 1)
+    except FileNotFoundError as e:
+        raise ConfigError(f"{path}: no such file") from e
+    except (OSError, ValueError) as e:
+        raise ConfigError(f"{path}: cannot be read ({getattr(e, 'strerror', None) or e})") from e
+    if len(data) > SIZE_LIMIT_BYTES:
+        raise ConfigError(f"{path}: larger than {SIZE_LIMIT_BYTES // 1024} KiB; this is no cluster.yaml")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        line = data.count(b"\n", 0, e.start) + 1
+        raise ConfigError(f"{path}: not UTF-8 text (line {line}, byte {e.start}: 0x{data[e.start]:02x})") from e
+
+
+def _error(source: str, problems: list[ConfigProblem], read: Document, given: Mapping[str, str]) -> ConfigError:
+    placed = [_placed(problem, read.lines, given) for problem in _without_repeats(problems)]
+    placed.sort(key=lambda row: (row[0] is None, row[0] or 0))
+    count = "1 problem" if len(placed) == 1 else f"{len(placed)} problems"
+    return ConfigError(f"{source}: {count}, nothing was created", problems=[line for _, line in placed])
+
+
+def _without_repeats(problems: list[ConfigProblem]) -> list[ConfigProblem]:
+    return list({(problem.path, problem.message): problem for problem in problems}.values())
+
+
+def _placed(
+    problem: ConfigProblem, lines: Mapping[document.Path, int], given: Mapping[str, str]
+) -> tuple[int | None, str]:
+    key = overrides.key_of(problem.path, given)
+    if key is not None:
+        shown = replace(problem, path=()).text()
+        return None, f"  config clusterctl:{key}: {shown}"
+    line = problem.line or _line_of(problem.path, lines)
+    return (line, f"  line {line:<3} {problem.text()}") if line is not None else (None, f"  {problem.text()}")
+
+
+def _line_of(path: document.Path, lines: Mapping[document.Path, int]) -> int | None:
+    """The line of the path, or of the nearest thing around it."""
+    for length in range(len(path), 0, -1):
+        if path[:length] in lines:
+            return lines[path[:length]]
+    return None

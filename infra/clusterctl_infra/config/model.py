@@ -1,0 +1,177 @@
+"""What cluster.yaml may say: strict models for a person's file. Defaults live here, each with its reason."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.choice import InstanceChoice, choose_instance
+from clusterctl_infra.config.fields import (
+    Cidr,
+    Dollars,
+    Duration,
+    Env,
+    Name,
+    NodeCount,
+    PublicKey,
+    Tags,
+    Text,
+    check_text,
+)
+from clusterctl_infra.config.storage import STRICT, StorageConfig
+from clusterctl_infra.errors import ConfigError
+
+DEFAULT_IMAGE = "dlami-base-ubuntu-22.04"
+LOGIN_USER = "ubuntu"
+
+
+def check_one_or_list(value: object) -> str | tuple[str, ...]:
+    """One text, or several in the order in which they are tried. Raises ValueError."""
+    if isinstance(value, list | tuple):
+        entries = tuple(check_text(entry).strip() for entry in value)
+        if not entries:
+            raise ValueError("an empty list")
+        return entries[0] if len(entries) == 1 else entries
+    return check_text(value).strip()
+
+
+def check_user(value: object) -> str:
+    """Raises ValueError for any but the one user."""
+    if value != LOGIN_USER:
+        raise ValueError(f"the login user is {LOGIN_USER} on every image; leave the key out")
+    return LOGIN_USER
+
+
+OneOrList = Annotated[
+    str | tuple[str, ...],
+    BeforeValidator(check_one_or_list),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+]
+User = Annotated[str, BeforeValidator(check_user), WithJsonSchema({"const": LOGIN_USER})]
+
+
+class AdoptConfig(BaseModel):
+    """A network that exists."""
+
+    model_config = STRICT
+    vpc_id: Text = Field(description="The VPC.", examples=["vpc-0a1b2c3d4e5f67890"])
+    node_subnet_id: Text = Field(description="The subnet for nodes.", examples=["subnet-0a1b2c3d4e5f67890"])
+    node_subnet_cidr: Cidr | None = Field(default=None, description="Its range, where it cannot be looked up.")
+
+
+class NetworkConfig(BaseModel):
+    """The addresses of the cluster's own network."""
+
+    model_config = STRICT
+    vpc_cidr: Cidr = Field(default="10.0.0.0/16", description="The whole network.")
+    node_subnet_cidr: Cidr = Field(
+        default="10.0.0.0/20", description="Nodes live in its upper half: slot i has the half's address + i."
+    )
+    service_subnet_cidr: Cidr = Field(
+        default="10.0.16.0/24", description="File systems and gateways, so that none takes a slot's address."
+    )
+    adopt: AdoptConfig | None = Field(default=None, description="Use a network that exists.")
+
+
+class AccessConfig(BaseModel):
+    """Who reaches the nodes, and how."""
+
+    model_config = STRICT
+    mode: Literal["public", "private"] = Field(
+        default="public", description="`public`: each node has a public address; `private`: none has."
+    )
+    ssh_from: tuple[Cidr, ...] = Field(
+        default=(), description="Networks that may reach port 22. Empty by default: nobody is let in unasked."
+    )
+    user: User = Field(default=LOGIN_USER, description="The login user: made on every image, so always the same.")
+    authorized_keys: tuple[PublicKey, ...] = Field(
+        default=(), description="Public keys that may log in; empty: a key is derived for the cluster."
+    )
+
+
+class CapsConfig(BaseModel):
+    """Limits that end in a refusal before, or in a deadline."""
+
+    model_config = STRICT
+    price_usd_per_hour: Dollars | None = Field(default=None, description="Per node. A dearer node is refused.")
+    budget_usd: Dollars | None = Field(
+        default=None, description="The whole cluster, ever. Spent: the cluster ends, whatever `runtime` says."
+    )
+    runtime: Duration = Field(
+        default=timedelta(hours=24),
+        description="Per run, from creation. There is no unlimited: a forgotten cluster costs one day. At most 30d.",
+    )
+    idle: Duration | None = Field(default=None, description="End after so long without use.")
+
+
+class ClusterConfig(BaseModel):
+    """One cluster, as its cluster.yaml describes it."""
+
+    model_config = ConfigDict(**STRICT, title="cluster.yaml")
+    name: Name = Field(description="Names the cluster and its nodes: `train` has `train-0`, `train-1`, …")
+    region: Text = Field(description="The AWS region.", examples=["us-west-2"])
+    zone: Text | None = Field(
+        default=None,
+        description="The availability zone; left out, one is chosen at birth and kept.",
+        examples=["us-west-2b"],
+    )
+    nodes: NodeCount = Field(description="How many nodes.")
+    gpus: OneOrList | None = Field(
+        default=None,
+        description="GPUs per node. Of several fitting instance types the cheapest of the region is taken.",
+        examples=["h100:8", "8xh100", "h100-80gb.sxm.8x"],
+    )
+    instance_type: OneOrList | None = Field(
+        default=None, description="The EC2 instance type, instead of `gpus`.", examples=["p5.48xlarge"]
+    )
+    image: Text = Field(
+        default=DEFAULT_IMAGE,
+        description="A name from the catalog, or an AMI id. The default has the NVIDIA and EFA drivers.",
+        examples=[DEFAULT_IMAGE, "ami-0a1b2c3d4e5f67890"],
+    )
+    placement: Literal["cluster", "none"] = Field(
+        default="cluster", description="`cluster`: one rack neighbourhood, what EFA is fast in; `none` for test boxes."
+    )
+    capacity: Literal["on-demand", "spot", "capacity-block", "reservation"] = Field(
+        default="on-demand", description="Where the machines come from."
+    )
+    fabric: Literal["auto", "required", "none"] = Field(
+        default="auto",
+        description="EFA: `auto` where the type has it; `required`: EFA or nothing; `none`: one plain interface.",
+    )
+    network: NetworkConfig = Field(default_factory=NetworkConfig, description="Addresses.")
+    access: AccessConfig = Field(default_factory=AccessConfig, description="Who reaches the nodes.")
+    storage: tuple[StorageConfig, ...] = Field(default=(), description="What is mounted.")
+    caps: CapsConfig = Field(default_factory=CapsConfig, description="What it may cost, and how long it may live.")
+    env: Env = Field(
+        default_factory=dict,
+        description="Environment variables of every login and job.",
+        examples=[{"NCCL_DEBUG": "INFO"}],
+    )
+    packages: tuple[Text, ...] = Field(default=(), description="Packages to install at birth.")
+    scripts: tuple[Text, ...] = Field(default=(), description="Files to run as root at birth, in order.")
+    imds: Literal["root", "users"] = Field(
+        default="root",
+        description="Who on a node reaches the metadata service: it shows user-data, with the node's host key.",
+    )
+    ranks: Literal["slot", "topology"] = Field(
+        default="slot", description="`slot`: the rank is the slot; `topology`: ordered by AWS's network topology."
+    )
+    owner: Text | None = Field(default=None, description="Whom to ask; left out: the login name of whoever ran `up`.")
+    tags: Tags = Field(default_factory=dict, description="AWS tags on everything.", examples=[{"team": "vision"}])
+
+    def instance_choice(self, catalog: Catalog) -> InstanceChoice:
+        """The one instance type that nodes have, and why, where there was a choice. Raises ConfigError."""
+        try:
+            return choose_instance(
+                catalog, region=self.region, gpus=self.gpus, instance_type=self.instance_type, fabric=self.fabric
+            )
+        except ValueError as e:
+            raise ConfigError(f"cluster {self.name}: {e}") from e
+
+    def instance_type_name(self, catalog: Catalog) -> str:
+        """The one instance type that nodes have. Raises ConfigError."""
+        return self.instance_choice(catalog).name

@@ -1,0 +1,123 @@
+"""Durations, sizes, whole numbers and dollars as people write them: each read from its text, or a ValueError that says how."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+
+DURATION_EXAMPLES = "90m, 12h, 2d or 1h30m"
+DURATION_PATTERN = r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?"
+SIZE_EXAMPLES = "1200GiB or 4.8TiB"
+SIZE_PATTERN = r"(\d+(?:\.\d+)?)(GiB|TiB)"
+LONGEST_RUNTIME = timedelta(days=30)
+"""Once a month somebody says again that the cluster is wanted; also keeps every sum of money finite."""
+_UNITS_S = (86400, 3600, 60, 1)
+_DIGITS_LIMIT = 9
+"""Longer numbers are typing errors; also keeps arithmetic in range."""
+
+
+def parse_duration(text: str) -> timedelta:
+    """The duration in `text`: numbers with d, h, m, s, in that order. Raises ValueError."""
+    compact = text.strip()
+    found = re.fullmatch(DURATION_PATTERN, compact, re.ASCII)
+    if found is None or not compact:
+        raise ValueError(_duration_hint(compact))
+    parts = [int(part[: _DIGITS_LIMIT + 1]) if part is not None else 0 for part in found.groups()]
+    seconds = sum(part * unit for part, unit in zip(parts, _UNITS_S, strict=True))
+    if seconds == 0:
+        raise ValueError(f"a duration is longer than 0; write {DURATION_EXAMPLES}")
+    return check_duration(timedelta(seconds=min(seconds, 10**9)))
+
+
+def check_duration(value: timedelta) -> timedelta:
+    """`value` when it is a whole number of seconds in 1 s … 30 d. Raises ValueError."""
+    if value < timedelta(seconds=1):
+        raise ValueError(f"a duration is at least 1s; write {DURATION_EXAMPLES}")
+    if value > LONGEST_RUNTIME:
+        raise ValueError(f"longer than {LONGEST_RUNTIME.days}d, the longest that is taken")
+    if value.microseconds:
+        raise ValueError("a duration is a whole number of seconds")
+    return value
+
+
+def format_duration(value: timedelta) -> str:
+    """`1h30m` for 90 minutes: what `parse_duration` reads back (whole seconds)."""
+    rest = int(value.total_seconds())
+    text = ""
+    for unit, letter in zip(_UNITS_S, "dhms", strict=True):
+        count, rest = divmod(rest, unit)
+        text += f"{count}{letter}" if count else ""
+    return text or "0s"
+
+
+def parse_size_gib(text: str) -> int:
+    """The size in `text`, in GiB. Raises ValueError."""
+    compact = text.strip()
+    found = re.fullmatch(SIZE_PATTERN, compact, re.ASCII)
+    if found is None:
+        raise ValueError(_size_hint(compact))
+    size = float(found[1][: _DIGITS_LIMIT + 3]) * (1024 if found[2] == "TiB" else 1)
+    if size < 1 or size > 10**_DIGITS_LIMIT:
+        raise ValueError("a size is between 1GiB and 1000000TiB")
+    if abs(size - round(size)) > 1e-6 and found[2] == "GiB":
+        raise ValueError("a size is a whole number of GiB")
+    return round(size)
+
+
+def format_size(gib: int) -> str:
+    """`1200GiB`: what `parse_size_gib` reads back."""
+    return f"{gib}GiB"
+
+
+def parse_whole(text: str) -> int:
+    """The whole number in `text`: decimal digits only. Raises ValueError."""
+    compact = text.strip()
+    if re.fullmatch(r"0\d+", compact, re.ASCII):
+        raise ValueError(f"a leading 0 may mean octal; write {compact.lstrip('0') or '0'}")
+    if not re.fullmatch(r"-?\d+", compact, re.ASCII):
+        raise ValueError("not a whole number, such as 4")
+    if len(compact) > _DIGITS_LIMIT + 1:
+        raise ValueError("a number with too many digits")
+    return int(compact)
+
+
+def parse_dollars(text: str) -> float:
+    """The amount in `text`: a plain decimal number. Raises ValueError."""
+    compact = text.strip()
+    if not re.fullmatch(r"-?\d+(\.\d+)?", compact, re.ASCII):
+        raise ValueError(_dollar_hint(compact))
+    return check_dollars(float(compact) if len(compact) <= 20 else math.inf)
+
+
+def check_dollars(value: float) -> float:
+    """`value` when it is an amount above 0 that a bill could have. Raises ValueError."""
+    if not math.isfinite(value) or value <= 0:
+        raise ValueError("an amount of US dollars is a number above 0; leave the key out for no cap")
+    if value > 1e9:
+        raise ValueError("more US dollars than anybody has; the most that is taken is 1000000000")
+    return value
+
+
+def _duration_hint(text: str) -> str:
+    unit = re.fullmatch(r"(\d+)\s*(?:(s)|(m)|(h)|(d))[a-z]*", text.lower(), re.ASCII)
+    if re.fullmatch(r"\d+", text, re.ASCII):
+        return f"a number without a unit; write {DURATION_EXAMPLES}"
+    if unit is not None:
+        return f"not a duration (did you mean {unit[1]}{unit[unit.lastindex or 0]}?)"
+    return f"not a duration; write {DURATION_EXAMPLES}"
+
+
+def _size_hint(text: str) -> str:
+    if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
+        return f"a number without a unit; write {SIZE_EXAMPLES}"
+    if found := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([gt])i?b?", text.lower(), re.ASCII):
+        return f"not a size: units are GiB and TiB (did you mean {found[1]}{found[2].upper()}iB?)"
+    return f"not a size; write {SIZE_EXAMPLES}"
+
+
+def _dollar_hint(text: str) -> str:
+    plain = re.sub(r"[$,_\s]|usd", "", text.lower())
+    if plain != text and re.fullmatch(r"\d+(\.\d+)?", plain, re.ASCII):
+        return f"not a plain number of US dollars (did you mean {plain}?)"
+    return "not a number of US dollars, such as 60 or 2.5"

@@ -1,0 +1,216 @@
+"""Rules between fields, and between fields and the catalog: one function each, in a table.
+
+A rule looks at fields that are sound by themselves (`needs`), so one mistake is reported once.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus, choose_instance
+from clusterctl_infra.config.document import Path
+from clusterctl_infra.config.model import ClusterConfig, NetworkConfig
+from clusterctl_infra.config.nearest import did_you_mean
+from clusterctl_infra.config.problems import ConfigProblem, shown
+
+VPC_PREFIXES = range(16, 29)
+"""AWS takes networks and subnets of /16 … /28."""
+RESERVED = tuple(ipaddress.IPv4Network(each) for each in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """`check` yields (path, sentence) for what is wrong; it runs when all of `needs` are sound."""
+
+    needs: frozenset[str]
+    check: Callable[[ClusterConfig, Catalog], Iterator[tuple[Path, str]]]
+
+
+def broken_rules(config: ClusterConfig, catalog: Catalog, unsound: frozenset[str] = frozenset()) -> list[ConfigProblem]:
+    """What is wrong with `config`; its fields in `unsound` are stand-ins and are not looked at."""
+    return [
+        ConfigProblem(path=path, message=message)
+        for rule in RULES
+        if not rule.needs & unsound
+        for path, message in rule.check(config, catalog)
+    ]
+
+
+def one_of_gpus_and_type(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    if config.gpus is None and config.instance_type is None:
+        yield (), "gpus or instance_type is missing: write gpus: h100:8, or instance_type: p5.48xlarge"
+    if config.gpus is not None and config.instance_type is not None:
+        yield ("instance_type",), f"{shown(config.instance_type)}: gpus is written too; keep one of them"
+
+
+def region_exists(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    if config.region in catalog.regions():
+        return
+    if config.region[:-1] in catalog.regions():
+        yield (
+            ("region",),
+            f"{shown(config.region)}: a zone (did you mean region: {config.region[:-1]}, zone: {config.region}?)",
+        )
+        return
+    near = did_you_mean(config.region, catalog.regions())
+    yield ("region",), f"{shown(config.region)}: no AWS region{near or '; one is ' + catalog.regions()[-1]}"
+
+
+def zone_is_in_region(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    if config.zone is None or re.fullmatch(re.escape(config.region) + "[a-z]", config.zone):
+        return
+    yield ("zone",), f"{shown(config.zone)}: not a zone of {config.region}, such as {config.region}b"
+
+
+def gpus_exist(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    for path, spec in _entries("gpus", config.gpus):
+        try:
+            choose_by_gpus(catalog, spec, region=None)
+        except ValueError as e:
+            yield path, f"{shown(spec)}: {e}"
+
+
+def instance_type_exists(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    for path, name in _entries("instance_type", config.instance_type):
+        try:
+            check_instance_type(catalog, name, region=None)
+        except ValueError as e:
+            yield path, f"{shown(name)}: {e}"
+
+
+def offered_in_region(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """Only what the rules above let through: a type that exists, in a region that exists."""
+    if config.region not in catalog.regions():
+        return
+    for path, name in _entries("instance_type", config.instance_type):
+        if catalog.instance_type(name) is not None and not catalog.is_offered(name, config.region):
+            yield path, f"{shown(name)}: {_refusal(lambda: check_instance_type(catalog, name, region=config.region))}"
+    for path, spec in _entries("gpus", config.gpus):
+        if not _refusal(lambda: choose_by_gpus(catalog, spec, region=None)):
+            refusal = _refusal(lambda: choose_by_gpus(catalog, spec, region=config.region, fabric=config.fabric))
+            if refusal:
+                yield path, f"{shown(spec)}: {refusal}"
+
+
+def fabric_is_there(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    for _, name in _entries("instance_type", config.instance_type):
+        row = catalog.instance_type(name)
+        if config.fabric == "required" and row is not None and not row.has_efa:
+            yield ("fabric",), f"'required': {name} has no EFA; choose a type that has, or fabric: none"
+
+
+def placement_is_possible(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    for _, name in _entries("instance_type", config.instance_type):
+        row = catalog.instance_type(name)
+        if config.placement == "cluster" and row is not None and not row.placement_group_cluster:
+            yield (
+                ("placement",),
+                f"'cluster': AWS takes no {name} into a cluster placement group; write placement: none",
+            )
+
+
+def image_exists(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    if config.image in catalog.images or re.fullmatch(r"ami-([0-9a-f]{8}|[0-9a-f]{17})", config.image):
+        return
+    if config.image.startswith("ami-"):
+        yield ("image",), f"{shown(config.image)}: an AMI id is ami- and 8 or 17 hex digits"
+        return
+    names = ", ".join(catalog.images)
+    near = did_you_mean(config.image, catalog.images)
+    yield ("image",), f"{shown(config.image)}: no image of that name{near}; known are {names}, or an AMI id"
+
+
+def image_fits_architecture(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    if config.image not in catalog.images:
+        return
+    try:
+        chosen = choose_instance(
+            catalog, region=config.region, gpus=config.gpus, instance_type=config.instance_type, fabric=config.fabric
+        )
+    except ValueError:
+        return
+    row = catalog.instance_type(chosen.name)
+    if row is not None and catalog.image_parameter(config.image, row.architecture) is None:
+        fitting = [name for name in catalog.images if catalog.image_parameter(name, row.architecture) is not None]
+        yield (
+            ("image",),
+            f"{shown(config.image)}: not made for {row.architecture} ({row.name}); {', '.join(fitting)} are",
+        )
+
+
+def networks_fit(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    network = config.network
+    ranges = {name: ipaddress.IPv4Network(getattr(network, name)) for name in _RANGES}
+    for name, cidr in ranges.items():
+        if cidr.prefixlen not in VPC_PREFIXES:
+            yield ("network", name), f"{shown(str(cidr))}: AWS takes /16 to /28"
+        if any(cidr.overlaps(reserved) for reserved in RESERVED):
+            yield ("network", name), f"{shown(str(cidr))}: reserved addresses; take one inside 10.0.0.0/8"
+    yield from _inside(network, ranges)
+
+
+def _inside(network: NetworkConfig, ranges: dict[str, ipaddress.IPv4Network]) -> Iterator[tuple[Path, str]]:
+    vpc, nodes, services = (ranges[name] for name in _RANGES)
+    for name in _RANGES[1:]:
+        if not ranges[name].subnet_of(vpc):
+            yield ("network", name), f"{shown(str(ranges[name]))}: not inside vpc_cidr {network.vpc_cidr}"
+    if nodes.overlaps(services):
+        yield ("network", "service_subnet_cidr"), f"{shown(str(services))}: overlaps node_subnet_cidr {nodes}"
+
+
+def ssh_networks_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """AWS refuses a second rule for the same network (InvalidPermission.Duplicate)."""
+    for index, cidr in enumerate(config.access.ssh_from):
+        if cidr in config.access.ssh_from[:index]:
+            yield ("access", "ssh_from", index), f"{shown(cidr)}: written twice"
+
+
+def mounts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    mounts = [storage.mount for storage in config.storage]
+    for index, mount in enumerate(mounts):
+        if mount in mounts[:index]:
+            yield ("storage", index, "mount"), f"{shown(mount)}: mounted twice"
+
+
+_RANGES = ("vpc_cidr", "node_subnet_cidr", "service_subnet_cidr")
+
+
+def _entries(field: str, value: str | tuple[str, ...] | None) -> list[tuple[Path, str]]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [((field,), value)]
+    return [((field, index), each) for index, each in enumerate(value)]
+
+
+def _refusal(attempt: Callable[[], object]) -> str:
+    try:
+        attempt()
+    except ValueError as e:
+        return str(e)
+    return ""
+
+
+def _rule(check: Callable[[ClusterConfig, Catalog], Iterator[tuple[Path, str]]], *needs: str) -> Rule:
+    return Rule(needs=frozenset(needs), check=check)
+
+
+RULES = (
+    _rule(one_of_gpus_and_type, "gpus", "instance_type"),
+    _rule(region_exists, "region"),
+    _rule(zone_is_in_region, "zone", "region"),
+    _rule(gpus_exist, "gpus"),
+    _rule(instance_type_exists, "instance_type"),
+    _rule(offered_in_region, "region", "gpus", "instance_type", "fabric"),
+    _rule(fabric_is_there, "fabric", "instance_type"),
+    _rule(placement_is_possible, "placement", "instance_type"),
+    _rule(image_exists, "image"),
+    _rule(image_fits_architecture, "image", "region", "gpus", "instance_type", "fabric"),
+    _rule(networks_fit, "network"),
+    _rule(ssh_networks_differ, "access"),
+    _rule(mounts_differ, "storage"),
+)

@@ -1,0 +1,93 @@
+"""What a stack's Pulumi config says to clusterctl: overrides, the ledger's copy, whether it is down, the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterctl_infra.config.document import read_document
+from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.ledger import Ledger, ledger_from_json
+
+NAMESPACE = "clusterctl:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackSettings:
+    """The `clusterctl:` part of a stack's config."""
+
+    overrides: Mapping[str, str]
+    ledger: Ledger
+    down: bool
+    """Zero nodes on purpose (D28)."""
+    run: int
+    """1 at birth."""
+
+
+def stack_settings(values: Mapping[str, str]) -> StackSettings:
+    """The settings in `values` (keys without the namespace). Raises ConfigError."""
+    return StackSettings(
+        overrides={key: text for key, text in values.items() if key not in ("ledger", "down", "run")},
+        ledger=_ledger(values.get("ledger")),
+        down=_down(values.get("down", "false")),
+        run=_run(values.get("run", "1")),
+    )
+
+
+def read_stack_settings(stack_dir: Path, stack_name: str) -> StackSettings:
+    """The settings in `Pulumi.<stack_name>.yaml`; those of an empty one where there is no such file. Raises ConfigError."""
+    path = stack_dir / f"Pulumi.{stack_name}.yaml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return stack_settings({})
+    except (OSError, ValueError) as e:
+        raise ConfigError(f"{path}: cannot be read ({e})") from e
+    read = read_document(text)
+    if read.problems:
+        first = read.problems[0]
+        raise ConfigError(f"{path}: line {first.line or 1}: {first.message}")
+    config = read.tree.get("config") if isinstance(read.tree, dict) else None
+    if config is not None and not isinstance(config, dict):
+        raise ConfigError(f"{path}: config is not a mapping")
+    try:
+        return stack_settings(_own(config or {}, path))
+    except ConfigError as e:
+        raise ConfigError(f"{path}: {e.message}", problems=e.problems, hint=e.hint) from e
+
+
+def _own(config: Mapping[str, object], path: Path) -> dict[str, str]:
+    found = {}
+    for key, value in config.items():
+        if not key.startswith(NAMESPACE):
+            continue
+        if not isinstance(value, str):
+            raise ConfigError(f"{key} is not a plain value (secrets, lists and mappings are not read)")
+        found[key.removeprefix(NAMESPACE)] = value
+    return found
+
+
+def _ledger(text: str | None) -> Ledger:
+    if not text:
+        return Ledger()
+    try:
+        return ledger_from_json(json.loads(text))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
+        raise ConfigError(
+            f"clusterctl:ledger is not a ledger ({e}); clusterctl writes it, no person does",
+            hint="pulumi config rm clusterctl:ledger",
+        ) from e
+
+
+def _down(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ConfigError(f"clusterctl:down: {text!r}: write true or false", hint="pulumi config rm clusterctl:down")
+    return text == "true"
+
+
+def _run(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) < 10**6):
+        raise ConfigError(f"clusterctl:run: {text!r}: a whole number from 1", hint="pulumi config rm clusterctl:run")
+    return int(text)
