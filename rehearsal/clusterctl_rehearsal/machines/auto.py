@@ -9,6 +9,7 @@ from typing import Literal
 
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
+from clusterctl_rehearsal.machines.process import ProcessDriver
 from clusterctl_rehearsal.machines.records import RecordsDriver
 
 MachineKind = Literal["auto", "nspawn", "process", "none"]
@@ -32,11 +33,10 @@ def choose(kind: MachineKind, *, root: Path, cache: Path) -> Choice:
     if kind == "none":
         return Choice(driver=RecordsDriver(), sentence=f"{_WHAT['none']}, as asked")
     nspawn = NspawnDriver(root=root, cache=cache)
+    process = ProcessDriver(root=root)
     if kind == "auto":
-        return first_usable((nspawn,))
-    if kind == "process":
-        raise MachineError("not built yet: process machines")
-    driver: MachineDriver = nspawn
+        return first_usable((nspawn, process))
+    driver: MachineDriver = nspawn if kind == "nspawn" else process
     problem = driver.unusable()
     if problem is not None:
         raise MachineError(f"{_WHAT[kind].split(' (')[0]} do not work here: {problem}")

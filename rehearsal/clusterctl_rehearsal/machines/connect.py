@@ -4,7 +4,7 @@
 
 Standard library only and of one piece, so that it starts in a few milliseconds. Machines
 booted by nspawn are reached through /run/netns/ccl-<cluster>; those of the process driver
-through the namespaces of the cluster's holder, whose id is in ROOT/<cluster>/holder.json.
+through the namespaces of the cluster's holder, whose id is in ROOT/<cluster>/holder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 
 CONNECT_TIMEOUT_S = 15.0
 NAMESPACE_FOLDER = "/run/netns"
-HOLDER_FILE = "holder.json"
+HOLDER_FILE = "holder"  # its process id in digits
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _CHUNK_BYTES = 1 << 16
@@ -28,35 +28,17 @@ class NotReached(OSError):
 
 
 def open_connection(root: str, cluster: str, host: str, port: int, timeout_s: float) -> socket.socket:
-    """A connected TCP socket, made by a child process inside the cluster's network.
+    """A connected TCP socket inside the cluster's network. Raises NotReached.
 
-    A child, because a namespace is entered for good: it hands the socket over and ends.
-    Raises NotReached.
+    A child process makes it, because a namespace is entered for good: it hands the socket
+    over and ends.
     """
-    ours, childs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    with ours:
-        argv = [sys.executable, "-I", "-S", os.path.abspath(__file__), root, cluster, host, str(port)]
-        with childs:
-            handed = childs.fileno()
-            child = os.posix_spawn(
-                argv[0],
-                [*argv, str(timeout_s), str(_HANDED_OVER)],
-                os.environ,
-                file_actions=[(os.POSIX_SPAWN_DUP2, handed, _HANDED_OVER)],
-            )
-        ours.settimeout(timeout_s + 5)
-        try:
-            message, descriptors, _, _ = socket.recv_fds(ours, 1000, 1)
-        except TimeoutError as error:
-            raise NotReached(f"{host}:{port} did not answer in {timeout_s:g} s") from error
-        finally:
-            os.waitpid(child, 0)
-    if not descriptors:
-        raise NotReached(message.decode(errors="replace") or f"{host}:{port} was not reached")
-    return socket.socket(fileno=descriptors[0])
+    return _handed_over(["connect", root, cluster, host, str(port), str(timeout_s)], timeout_s)
 
 
-_HANDED_OVER = 9  # the descriptor on which the child hands the socket over
+def open_listener(root: str, cluster: str, address: str, port: int) -> socket.socket:
+    """A listening TCP socket inside the cluster's network, made likewise. Raises NotReached."""
+    return _handed_over(["listen", root, cluster, address, str(port), "0"], CONNECT_TIMEOUT_S)
 
 
 def enter(root: str, cluster: str) -> None:
@@ -66,7 +48,7 @@ def enter(root: str, cluster: str) -> None:
         _join(path, _CLONE_NEWNET)
         return
     holder = _holder(root, cluster)
-    # Root enters the network alone: joining the user namespace would drop what it may do here.
+    # Root enters the network alone: joining the user namespace would drop what root may do.
     if os.geteuid() != 0:
         _join(f"/proc/{holder}/ns/user", _CLONE_NEWUSER)
     _join(f"/proc/{holder}/ns/net", _CLONE_NEWNET)
@@ -107,40 +89,72 @@ def relay(connection: socket.socket, source: int, target: int) -> None:
 
 def main(arguments: list[str]) -> int:
     """Exit code: 0 after a relayed connection, 1 with one sentence on standard error."""
-    if len(arguments) not in (4, 6):
+    if arguments[:1] == ["--hand-over"]:
+        return _hand_over(arguments[1:])
+    if len(arguments) != 4:
         sys.stderr.write("usage: connect.py ROOT CLUSTER HOST PORT\n")
         return 2
-    root, cluster, host, port = arguments[:4]
-    timeout_s = float(arguments[4]) if len(arguments) == 6 else CONNECT_TIMEOUT_S
-    requester = socket.socket(fileno=int(arguments[5])) if len(arguments) == 6 else None
+    root, cluster, host, port = arguments
     try:
         enter(root, cluster)
-        connection = connect(host, int(port), timeout_s)
-        if requester is not None:
-            connection.settimeout(None)
-            socket.send_fds(requester, [b"."], [connection.fileno()])
-        else:
-            relay(connection, 0, 1)
+        relay(connect(host, int(port), CONNECT_TIMEOUT_S), 0, 1)
     except NotReached as error:
-        if requester is not None:
-            requester.send(str(error).encode())
-        else:
-            sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{error}\n")
         return 1
     except (ConnectionError, BrokenPipeError):  # either end went away in the middle: ssh says so
         return 1
     return 0
 
 
-def _holder(root: str, cluster: str) -> int:
-    path = os.path.join(root, cluster, HOLDER_FILE)
+def _handed_over(request: list[str], timeout_s: float) -> socket.socket:
+    ours, childs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with ours:
+        argv = [sys.executable, "-I", "-S", os.path.abspath(__file__), "--hand-over", *request]
+        with childs:
+            actions = [(os.POSIX_SPAWN_DUP2, childs.fileno(), 0)]
+            child = os.posix_spawn(argv[0], argv, os.environ, file_actions=actions)
+        ours.settimeout(timeout_s + 5)
+        try:
+            message, descriptors, _, _ = socket.recv_fds(ours, 1000, 1)
+        except TimeoutError as error:
+            raise NotReached(f"{request[3]}:{request[4]} did not answer in {timeout_s:g} s") from error
+        finally:
+            ours.shutdown(socket.SHUT_RDWR)
+            os.waitpid(child, 0)
+    if not descriptors:
+        raise NotReached(message.decode(errors="replace") or f"{request[3]}:{request[4]} was not reached")
+    return socket.socket(fileno=descriptors[0])
+
+
+def _hand_over(request: list[str]) -> int:
+    purpose, root, cluster, host, port, timeout_s = request
+    requester = socket.socket(fileno=0)
     try:
-        with open(path) as file:
-            fields = dict(pair.strip(' "{}\n').split('": ', 1) for pair in file.read().split(","))
-        holder = int(fields["process_id"])
-    except (OSError, ValueError, KeyError) as error:
+        enter(root, cluster)
+        if purpose == "listen":
+            made = socket.create_server((host, int(port)), backlog=128)
+        else:
+            made = connect(host, int(port), float(timeout_s))
+            made.settimeout(None)
+        socket.send_fds(requester, [b"."], [made.fileno()])
+    except OSError as error:
+        requester.send(str(error).encode())
+        return 1
+    return 0
+
+
+def _holder(root: str, cluster: str) -> str:
+    """The holder's process id; the number may be another's by now, so its command line is looked at."""
+    try:
+        with open(os.path.join(root, cluster, HOLDER_FILE)) as file:
+            process_id = str(int(file.read()))
+        with open(f"/proc/{process_id}/cmdline") as file:
+            argv = file.read().rstrip("\0").split("\0")
+    except (OSError, ValueError) as error:
         raise NotReached(f"cluster {cluster} has no network on this computer") from error
-    return holder
+    if len(argv) < 4 or argv[-1] != cluster or not argv[-3].endswith(".holder"):
+        raise NotReached(f"cluster {cluster} has no network on this computer any more")
+    return process_id
 
 
 def _join(path: str, kind: int) -> None:

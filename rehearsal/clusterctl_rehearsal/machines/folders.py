@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,9 +90,21 @@ def remove_tree(path: Path) -> None:
     mounted = [place for place in mount_points() if place.is_relative_to(path)]
     if mounted:
         raise MachineError(f"{path} is not removed: {mounted[0]} is a mount", f"umount {mounted[0]}")
-    shutil.rmtree(path, ignore_errors=True)  # a second remover may be at work: both end at nothing
-    if path.exists():
-        shutil.rmtree(path)
+    shutil.rmtree(path, onerror=_try_again)
+    if path.exists():  # a second remover was at work: both end at nothing
+        shutil.rmtree(path, onerror=_try_again)
+
+
+def _try_again(action: Callable[..., object], path: str, _: object) -> None:
+    """overlayfs leaves folders of mode 0, which only root can look into."""
+    try:
+        os.chmod(path, 0o700)
+        if action in (os.open, os.scandir, os.lstat):
+            shutil.rmtree(path)
+        else:
+            action(path)
+    except FileNotFoundError:
+        return
 
 
 def mount_points() -> Iterable[Path]:

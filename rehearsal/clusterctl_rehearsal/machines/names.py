@@ -9,6 +9,8 @@ from clusterctl_rehearsal.machines.driver import MachineError
 
 BRIDGE = "br0"
 MACHINE_INTERFACE = "host0"
+LOGIN_USER = "ubuntu"
+LOGIN_USER_ID = 1000
 CGROUP_FOLDER = "clusterctl"
 NETWORK_NAMESPACE_PREFIX = "ccl-"
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9@_-]{0,62}")

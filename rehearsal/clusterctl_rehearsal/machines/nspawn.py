@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -15,12 +14,12 @@ from pathlib import Path
 
 from clusterctl_rehearsal.machines import cgroup, network, processes
 from clusterctl_rehearsal.machines.container import launch, to_json
+from clusterctl_rehearsal.machines.detached import start_detached
 from clusterctl_rehearsal.machines.driver import MachineError, MachineSpec, MachineState
 from clusterctl_rehearsal.machines.folders import MachineFolder, remove_tree, tail
 from clusterctl_rehearsal.machines.image import ensure_image, host_recipe, image_folder
 from clusterctl_rehearsal.machines.recipe import ImageRecipe
 from clusterctl_rehearsal.machines.seed import place, seed_files
-from clusterctl_rehearsal.machines.supervisor import STARTED
 from clusterctl_rehearsal.machines.tidy import tidy
 
 _TOOLS = {
@@ -30,7 +29,6 @@ _TOOLS = {
     "ip": "iproute2",
     "unshare": "util-linux",
 }
-_START_TIMEOUT_S = 30.0
 _SETTLE_TIMEOUT_S = 30.0
 
 
@@ -104,7 +102,10 @@ class NspawnDriver:
                 gateway_ip=spec.gateway_ip,
                 mac=spec.mac,
             )
-            self._start_supervisor(folder)
+            arguments = (str(self.root), spec.cluster, spec.node)
+            problem = start_detached(processes.SUPERVISOR_MODULE, arguments, folder.path / "supervisor.log")
+            if problem is not None:
+                raise MachineError(f"{spec.node} of {spec.cluster} did not start: {problem}")
         except BaseException:
             tidy(cgroup.mounted_trees(), folder)
             raise
@@ -207,23 +208,3 @@ class NspawnDriver:
     def _supervisors(self, cluster: str, node: str) -> list[processes.Supervisor]:
         wanted = (cluster, node)
         return [found for found in processes.supervisors() if (found.cluster, found.node) == wanted]
-
-    def _start_supervisor(self, folder: MachineFolder) -> None:
-        source_root = Path(__file__).resolve().parents[2]
-        argv = [sys.executable, "-S", "-m", processes.SUPERVISOR_MODULE]
-        argv += [str(self.root), folder.cluster, folder.node]
-        with (folder.path / "supervisor.log").open("wb") as log:
-            done = subprocess.run(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd="/",
-                env={"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(source_root)},
-                start_new_session=True,
-                timeout=_START_TIMEOUT_S,
-            )
-        answer = done.stdout.decode(errors="replace").strip()
-        if answer != STARTED:
-            reason = answer or tail(folder.path / "supervisor.log", 1) or "its supervisor ended"
-            raise MachineError(f"{folder.node} of {folder.cluster} did not start: {reason}")

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SUPERVISOR_MODULE = "clusterctl_rehearsal.machines.supervisor"
+PROCESS_SUPERVISOR_MODULE = "clusterctl_rehearsal.machines.process_supervisor"
+HOLDER_MODULE = "clusterctl_rehearsal.machines.holder"
+FIRST_PROCESS = "/usr/local/lib/clusterctl/machine/first_process.py"  # a path inside process machines
 END_NOW_SIGNAL = signal.SIGUSR1  # a supervisor kills its machine, tidies up and ends
 _END_TIMEOUT_S = 10.0
 _POLL_S = 0.002
@@ -25,20 +28,48 @@ class Supervisor:
     node: str
 
 
-def supervisors() -> Iterator[Supervisor]:
-    """Every living supervisor on this computer."""
-    for process_id, argv in running():
-        found = parse_supervisor(process_id, argv)
-        if found is not None:
-            yield found
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """A living process that holds a cluster's rootless network."""
+
+    process_id: int
+    root: str
+    cluster: str
 
 
-def parse_supervisor(process_id: int, argv: Sequence[str]) -> Supervisor | None:
-    """The supervisor that a command line belongs to, if it is one."""
-    if len(argv) < 5 or argv[-5:-3] != ["-m", SUPERVISOR_MODULE]:
+def supervisors(module: str = SUPERVISOR_MODULE) -> list[Supervisor]:
+    """Every living supervisor of a kind on this computer."""
+    found = (parse_supervisor(process_id, argv, module) for process_id, argv in running())
+    return [supervisor for supervisor in found if supervisor is not None]
+
+
+def parse_supervisor(process_id: int, argv: Sequence[str], module: str = SUPERVISOR_MODULE) -> Supervisor | None:
+    """The supervisor that a command line belongs to, if it is one of that kind."""
+    if len(argv) < 5 or list(argv[-5:-3]) != ["-m", module]:
         return None
     root, cluster, node = argv[-3:]
     return Supervisor(process_id=process_id, root=root, cluster=cluster, node=node)
+
+
+def holders() -> list[Holder]:
+    """Every living holder of a cluster's network on this computer."""
+    found = (parse_holder(process_id, argv) for process_id, argv in running())
+    return [holder for holder in found if holder is not None]
+
+
+def parse_holder(process_id: int, argv: Sequence[str]) -> Holder | None:
+    """The holder that a command line belongs to, if it is one."""
+    if len(argv) < 4 or list(argv[-4:-2]) != ["-m", HOLDER_MODULE]:
+        return None
+    return Holder(process_id=process_id, root=argv[-2], cluster=argv[-1])
+
+
+def parse_machine(argv: Sequence[str]) -> tuple[str, str] | None:
+    """(cluster, node) from the command line of a process machine's bwrap or first process."""
+    if len(argv) < 2 or argv[-2] != FIRST_PROCESS:
+        return None
+    cluster, _, node = argv[-1].partition("/")
+    return cluster, node
 
 
 def running() -> Iterator[tuple[int, list[str]]]:
@@ -57,21 +88,22 @@ def running() -> Iterator[tuple[int, list[str]]]:
 def end_supervisors(found: Sequence[Supervisor]) -> None:
     """End machines by their supervisors, and those supervisors that do not end in time."""
     for supervisor in found:
-        _signal(supervisor.process_id, END_NOW_SIGNAL)
+        send(supervisor.process_id, END_NOW_SIGNAL)
     for supervisor in found:
-        if not _wait_until_gone(supervisor.process_id):
-            _signal(supervisor.process_id, signal.SIGKILL)
-            _wait_until_gone(supervisor.process_id)
+        if not wait_until_gone(supervisor.process_id):
+            send(supervisor.process_id, signal.SIGKILL)
+            wait_until_gone(supervisor.process_id)
 
 
-def _signal(process_id: int, number: signal.Signals) -> None:
+def send(process_id: int, number: signal.Signals) -> None:
+    """Signal a process that may be gone."""
     try:
         os.kill(process_id, number)
     except ProcessLookupError:
         return
 
 
-def _wait_until_gone(process_id: int) -> bool:
+def wait_until_gone(process_id: int) -> bool:
     """Whether a process ended in time; a zombie nobody has reaped yet counts as ended."""
     deadline = time.monotonic() + _END_TIMEOUT_S
     while _is_alive(process_id):

@@ -74,7 +74,8 @@ def _make_folder(upper: Path, lower: Path) -> None:
     upper.mkdir()
     if lower.is_dir():
         status = lower.stat()
-        os.chown(upper, status.st_uid, status.st_gid)
-        upper.chmod(status.st_mode & 0o7777)
+        if os.geteuid() == 0:
+            os.chown(upper, status.st_uid, status.st_gid)
+        upper.chmod(status.st_mode & 0o7777 | 0o700)
     else:
         upper.chmod(0o755)

@@ -23,6 +23,7 @@ from clusterctl_rehearsal.machines.container import (
     from_json,
     how_it_ended,
 )
+from clusterctl_rehearsal.machines.detached import STARTED, become_independent, tell
 from clusterctl_rehearsal.machines.folders import MachineFolder, write_end
 from clusterctl_rehearsal.machines.kernel import (
     CLONE_NEWNET,
@@ -39,7 +40,6 @@ from clusterctl_rehearsal.machines.network import NAMESPACE_FOLDER
 from clusterctl_rehearsal.machines.processes import END_NOW_SIGNAL
 from clusterctl_rehearsal.machines.tidy import tidy
 
-STARTED = "started"
 _POWER_OFF_TIMEOUT_S = 20
 
 
@@ -47,9 +47,7 @@ def main(arguments: list[str]) -> None:
     """Become independent, start the machine, say so on standard output, stay until its end."""
     root, cluster, node = arguments
     folder = MachineFolder(root=Path(root), cluster=cluster, node=node)
-    if os.fork() != 0:
-        os._exit(0)  # the caller waits for this one; the other is nobody's child
-    os.umask(0o022)
+    become_independent()
     lock = folder.lock.open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
     trees = cgroup.mounted_trees()
@@ -58,10 +56,10 @@ def main(arguments: list[str]) -> None:
         machine.mount_disk()
         machine.start()
     except Exception as error:  # told to the caller, who raises it
-        _tell(f"{error}")
+        tell(f"{error}")
         tidy(trees, folder)
         raise
-    _tell(STARTED)
+    tell(STARTED)
     how = machine.wait()
     unmount(str(folder.disk), MNT_DETACH)
     write_end(folder, how)
@@ -148,13 +146,6 @@ class Machine:
         except OSError as error:
             os.write(question, f"{self.launch.argv[0]}: {error}".encode())
             os._exit(127)
-
-
-def _tell(text: str) -> None:
-    """One line to the caller of `boot`, who reads until the end; then its pipe is let go."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
-    os.dup2(2, 1)
 
 
 if __name__ == "__main__":

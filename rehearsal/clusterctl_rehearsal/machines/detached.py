@@ -1,0 +1,57 @@
+"""Starting a process that outlives its starter, and hearing from it once whether it came up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from clusterctl_rehearsal.machines.folders import tail
+
+STARTED = "started"
+_START_TIMEOUT_S = 30.0
+
+
+def start_detached(module: str, arguments: Sequence[str], log: Path) -> str | None:
+    """Run a module of ours on its own: None once it says it started, else the reason it did not.
+
+    It gets a session of its own and none of our descriptors; `-S` and the one search path
+    are enough, as such modules need the standard library and this package only.
+    """
+    source_root = Path(__file__).resolve().parents[2]
+    with log.open("wb") as log_file:
+        done = subprocess.run(
+            [sys.executable, "-S", "-m", module, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log_file,
+            cwd="/",
+            env={"PATH": search_path(), "PYTHONPATH": str(source_root)},
+            start_new_session=True,
+            timeout=_START_TIMEOUT_S,
+        )
+    answer = done.stdout.decode(errors="replace").strip()
+    if answer == STARTED:
+        return None
+    return answer or tail(log, 1) or "its process ended"
+
+
+def become_independent() -> None:
+    """Leave the caller: it waits for the process that ends here, the other is nobody's child."""
+    if os.fork() != 0:
+        os._exit(0)
+    os.umask(0o022)
+
+
+def tell(text: str) -> None:
+    """Answer the caller of `start_detached`, who reads to the end; then let go of its pipe."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+
+
+def search_path() -> str:
+    """The caller's PATH with the folders that hold ip, nft and sshd, which a plain user's lacks."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"

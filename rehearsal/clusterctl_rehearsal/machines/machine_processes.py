@@ -1,0 +1,83 @@
+"""The processes of an unprivileged machine, found by the command line of its first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from clusterctl_rehearsal.machines.cgroup import is_first_process
+from clusterctl_rehearsal.machines.driver import MachineState
+from clusterctl_rehearsal.machines.processes import parse_machine, running
+
+_STOP_ROUNDS = 5
+
+
+def machines() -> dict[tuple[str, str], list[int]]:
+    """bwrap and first process of every machine, by (cluster, node), of whoever started them."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for process_id, argv in running():
+        machine = parse_machine(argv)
+        if machine is not None:
+            found.setdefault(machine, []).append(process_id)
+    return found
+
+
+def first_process(cluster: str, node: str) -> int | None:
+    """The machine's number 1; None if the machine is not up."""
+    candidates = machines().get((cluster, node), [])
+    return next((number for number in candidates if is_first_process(_read(number, "status"))), None)
+
+
+def state(cluster: str, node: str) -> MachineState:
+    """Gone without a process of its own; frozen if its first process is stopped."""
+    processes = machines().get((cluster, node), [])
+    if any(is_stopped(_read(process_id, "stat")) for process_id in processes):
+        return MachineState.FROZEN
+    return MachineState.RUNNING if processes else MachineState.GONE
+
+
+def send_to_all(first: int, number: signal.Signals) -> None:
+    """Signal every process of a machine; again and again, as a process may have just forked."""
+    for _ in range(_STOP_ROUNDS):
+        before = set(descendants(first))
+        for process_id in before:
+            try:
+                os.kill(process_id, number)
+            except ProcessLookupError:
+                continue
+        if set(descendants(first)) == before:
+            return
+        time.sleep(0.005)
+
+
+def descendants(first: int) -> Iterator[int]:
+    """A process and all below it; in a machine orphans come back to number 1, so none is missed."""
+    yield first
+    for child in children(first):
+        yield from descendants(child)
+
+
+def children(process_id: int) -> list[int]:
+    """The children of all threads of a process."""
+    found: list[int] = []
+    for file in Path(f"/proc/{process_id}/task").glob("*/children"):
+        try:
+            found += [int(word) for word in file.read_text().split()]
+        except OSError:  # ended meanwhile
+            continue
+    return found
+
+
+def is_stopped(stat: str) -> bool:
+    """Whether the text of /proc/<pid>/stat is that of a stopped process."""
+    return stat.rpartition(")")[2].split()[:1] == ["T"]
+
+
+def _read(process_id: int, name: str) -> str:
+    try:
+        return Path(f"/proc/{process_id}/{name}").read_text()
+    except OSError:  # ended meanwhile
+        return ""
