@@ -11,9 +11,8 @@ from typing import Any  # AWS's JSON
 
 SOURCE = "moto 5.2.5, moto/ec2/resources/instance_types.json.gz: a dump of EC2 DescribeInstanceTypes"
 DATED = "2026-10-27"
-FAMILIES = (
-    "p3dn p4d p4de p5 p5e p5en p6-b200 p6-b300 g4dn g5 g5g g6 g6e g6f gr6 gr6f g7 g7e".split()  # with NVIDIA GPUs
-)
+P_FAMILIES = ("p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300")
+G_FAMILIES = ("g4dn", "g5", "g5g", "g6", "g6e", "g6f", "gr6", "gr6f", "g7", "g7e")
 CPU_TYPES = ("t3.micro", "t3.medium", "m5.large", "c5.large", "c5n.18xlarge")
 """Cheap boxes for tests of everything but GPUs; c5n.18xlarge has EFA."""
 GPU_NAMES: Mapping[tuple[str, int], str] = {
@@ -96,7 +95,7 @@ def _gpus(described: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _wanted(name: str) -> bool:
-    return name in CPU_TYPES or _family(name) in FAMILIES
+    return name in CPU_TYPES or _family(name) in P_FAMILIES + G_FAMILIES
 
 
 def _family(name: str) -> str:

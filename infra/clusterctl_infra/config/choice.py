@@ -14,6 +14,7 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.nearest import did_you_mean
 
 MULTI_ENTRY = "a list tried in order; name one"
+SIBLINGS_SHOWN = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,25 +71,27 @@ def choose_by_gpus(catalog: Catalog, spec: str, *, region: str | None, fabric: s
         raise ValueError(f"not offered in {region} (prices of {catalog.prices_dated}); {where}")
     usable = [row for row in offered if row.has_efa or fabric != "required"]
     if not usable:
-        raise ValueError(f"fabric: required, but {_names(offered)} has no EFA")
-    first, *rest = (row.name for row in usable)
+        raise ValueError(f"fabric: required, but {', '.join(row.name for row in offered)} has no EFA")
+    return _first_of(catalog, spec, region, [row.name for row in usable])
+
+
+def _first_of(catalog: Catalog, spec: str, region: str | None, names: list[str]) -> InstanceChoice:
+    """The first, with the rule that put it there when there are others."""
+    first, *rest = names
     if not rest:
         return InstanceChoice(name=first)
     if region is not None and catalog.price_usd_per_hour(first, region) is None:
         rule = "the first by name, since no price is known"
     else:
         rule = f"the cheapest known in {region}" if region is not None else "the cheapest known"
-    return InstanceChoice(
-        name=first,
-        others=tuple(rest),
-        note=f"{spec} is {first}: {rule}; instance_type chooses another ({', '.join(rest)})",
-    )
+    note = f"{spec} is {first}: {rule}; instance_type chooses another ({', '.join(rest)})"
+    return InstanceChoice(name=first, others=tuple(rest), note=note)
 
 
 def _no_such_gpus(catalog: Catalog, spec: str, wanted: GpuSpec) -> str:
     same = catalog.with_gpu(spec)
     if not same:
-        keys = {key: row for row in catalog.types.values() for key in gpu_keys(row)}
+        keys = sorted({key for row in catalog.types.values() for key in gpu_keys(row)})
         known = sorted({row.gpu_name for row in catalog.types.values() if gpu_keys(row) and row.gpu_name is not None})
         sizes = sorted({row.gpu_name or "" for row in catalog.types.values() if wanted.key in gpu_keys(row)})
         if sizes:
@@ -97,7 +100,7 @@ def _no_such_gpus(catalog: Catalog, spec: str, wanted: GpuSpec) -> str:
     counts = counts_of(same)
     label = (same[0].gpu_name or "").rpartition(" ")[0]
     if wanted.count > max(counts):
-        return f"a node has at most {max(counts)} × {label} ({_names(row for row in same if row.gpu_count == max(counts))})"
+        return f"a node has at most {max(counts)} × {label} ({', '.join(counts[max(counts)])})"
     options = ", ".join(f"{count} ({' '.join(names)})" for count, names in counts.items())
     return f"a node has one of these numbers of {label}: {options}"
 
@@ -105,15 +108,13 @@ def _no_such_gpus(catalog: Catalog, spec: str, wanted: GpuSpec) -> str:
 def _near_type(catalog: Catalog, name: str) -> str:
     family = name.partition(".")[0]
     siblings = [each for each in catalog.names() if each.partition(".")[0] == family]
+    if 0 < len(siblings) <= SIBLINGS_SHOWN:
+        return f" (did you mean {' or '.join(siblings)}?)"
     return did_you_mean(name, siblings or catalog.names())
 
 
 def _offered(catalog: Catalog, name: str) -> str:
     return f"it is in {', '.join(catalog.regions_with_price(name))}"
-
-
-def _names(rows: object) -> str:
-    return ", ".join(row.name for row in rows)  # type: ignore[attr-defined]
 
 
 def _one(value: str | Sequence[str]) -> str:

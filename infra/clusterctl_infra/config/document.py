@@ -18,7 +18,9 @@ NODE_LIMIT = 20_000
 """Visits, aliases followed: a file that unfolds to more is an attack or an accident."""
 DEPTH_LIMIT = 40
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-_STANDARD_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in "str int float bool null timestamp value".split())
+_STANDARD_TAGS = frozenset(
+    f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "timestamp", "value")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +123,7 @@ class _Reader:
     def _scalar(self, node: Node, path: Path) -> Tree:
         if node.tag not in _STANDARD_TAGS:
             self._problem(node, path, f"tags are not read ({node.tag}); write a plain value")
-        if node.style is None and node.value in _NULLS:
+        if isinstance(node, ScalarNode) and node.style is None and node.value in _NULLS:
             return None
         return str(node.value)
 

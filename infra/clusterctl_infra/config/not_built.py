@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from clusterctl_infra.config.choice import MULTI_ENTRY
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.problems import ConfigProblem
@@ -32,12 +33,12 @@ NOT_BUILT = (
     NotBuilt(
         path=("gpus",),
         asked=lambda config: isinstance(config.gpus, tuple),
-        instead="a list tried in order; name one",
+        instead=MULTI_ENTRY,
     ),
     NotBuilt(
         path=("instance_type",),
         asked=lambda config: isinstance(config.instance_type, tuple),
-        instead="a list tried in order; name one",
+        instead=MULTI_ENTRY,
     ),
     NotBuilt(
         path=("capacity",),

@@ -9,8 +9,11 @@ from clusterctl_infra.config.document import Path, Tree
 from clusterctl_infra.config.nearest import did_you_mean
 from clusterctl_infra.config.problems import ConfigProblem
 
-_TOP = "name region zone nodes gpus instance_type image placement capacity fabric imds ranks owner".split()
-_CAPS = "price_usd_per_hour budget_usd runtime idle".split()
+_TOP = (
+    *("name", "region", "zone", "nodes", "gpus", "instance_type", "image", "placement"),
+    *("capacity", "fabric", "imds", "ranks", "owner"),
+)
+_CAPS = ("price_usd_per_hour", "budget_usd", "runtime", "idle")
 OVERRIDES: Mapping[str, tuple[str, ...]] = {
     **{key: (key,) for key in _TOP},
     **{key: ("caps", key) for key in _CAPS},

@@ -1,4 +1,4 @@
-"""Durations, sizes, whole numbers and dollars as people write them: each read from its text, or a ValueError that says how."""
+"""Durations, sizes, whole numbers and dollars as people write them: the value, or a ValueError that says how."""
 
 from __future__ import annotations
 

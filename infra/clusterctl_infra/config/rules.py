@@ -9,6 +9,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus, choose_instance
@@ -88,10 +89,10 @@ def offered_in_region(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple
         return
     for path, name in _entries("instance_type", config.instance_type):
         if catalog.instance_type(name) is not None and not catalog.is_offered(name, config.region):
-            yield path, f"{shown(name)}: {_refusal(lambda: check_instance_type(catalog, name, region=config.region))}"
+            yield path, f"{shown(name)}: {_refusal(partial(check_instance_type, catalog, name, region=config.region))}"
     for path, spec in _entries("gpus", config.gpus):
-        if not _refusal(lambda: choose_by_gpus(catalog, spec, region=None)):
-            refusal = _refusal(lambda: choose_by_gpus(catalog, spec, region=config.region, fabric=config.fabric))
+        if not _refusal(partial(choose_by_gpus, catalog, spec, region=None)):
+            refusal = _refusal(partial(choose_by_gpus, catalog, spec, region=config.region, fabric=config.fabric))
             if refusal:
                 yield path, f"{shown(spec)}: {refusal}"
 

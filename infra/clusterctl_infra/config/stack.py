@@ -37,7 +37,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
 
 
 def read_stack_settings(stack_dir: Path, stack_name: str) -> StackSettings:
-    """The settings in `Pulumi.<stack_name>.yaml`; those of an empty one where there is no such file. Raises ConfigError."""
+    """The settings in `Pulumi.<stack_name>.yaml`; without the file, empty ones. Raises ConfigError."""
     path = stack_dir / f"Pulumi.{stack_name}.yaml"
     try:
         text = path.read_text(encoding="utf-8")

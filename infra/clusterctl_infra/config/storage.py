@@ -12,7 +12,7 @@ STRICT = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
 def check_lustre_size(value: object) -> int:
-    """A size that FSx for Lustre makes (persistent 2 and scratch 2: 1200 GiB or a multiple of 2400). Raises ValueError."""
+    """A size that FSx for Lustre makes (1200 GiB or a multiple of 2400). Raises ValueError."""
     from_text = check_size(value)
     if from_text == 1200 or (from_text > 0 and from_text % 2400 == 0):
         return from_text
