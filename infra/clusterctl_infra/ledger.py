@@ -46,8 +46,8 @@ def ledger_from_json(rows: Iterable[Mapping[str, object]]) -> Ledger:
 
 
 def _span(row: Mapping[str, object]) -> Span:
-    ended = row["ended_at"]
-    price = row["price_usd_per_hour"]
+    ended = row.get("ended_at")  # the engine leaves nulls out of a stack's outputs
+    price = row.get("price_usd_per_hour")
     return Span(
         slot=int(str(row["slot"]).removesuffix(".0")),
         instance_id=str(row["instance_id"]),

@@ -117,5 +117,9 @@ def read_inventory(path: Path) -> Inventory:
 
 
 def _known(kind: Any, row: dict[str, Any]) -> dict[str, Any]:
-    names = {field.name for field in dataclasses.fields(kind)}
-    return {key: value for key, value in row.items() if key in names}
+    """The row's fields of `kind`; what may be None and is not there is None, as the engine leaves nulls out."""
+    return {
+        field.name: row.get(field.name)
+        for field in dataclasses.fields(kind)
+        if field.name in row or str(field.type).endswith("| None")
+    }

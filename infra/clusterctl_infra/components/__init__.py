@@ -1,0 +1,1 @@
+"""The Pulumi components of a cluster: the only place that imports pulumi."""

@@ -1,0 +1,106 @@
+"""The resources of our own provider, as a Pulumi program sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any  # resource properties
+
+import pulumi
+
+PLUGIN_VERSION = "0.1.0"
+
+
+class IdentityResource(pulumi.CustomResource):
+    """What the cluster is, decided once; `seed` is a secret of 64 hex digits."""
+
+    cluster_id: pulumi.Output[str]
+    started_at: pulumi.Output[str]
+    owner: pulumi.Output[str]
+    image_id: pulumi.Output[str]
+    zone: pulumi.Output[str]
+    run: pulumi.Output[int]
+    seed: pulumi.Output[str]
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        name: str,
+        owner: str,
+        image_spec: str,
+        image_candidate: pulumi.Input[str],
+        zone_candidate: pulumi.Input[str],
+        run: int,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs = {
+            "name": name,
+            "owner": owner,
+            "image_spec": image_spec,
+            "image_candidate": image_candidate,
+            "zone_candidate": zone_candidate,
+            "run": run,
+        }
+        outputs = dict.fromkeys(("cluster_id", "started_at", "image_id", "zone", "seed"))
+        super().__init__(
+            "clusterctl:index:Identity",
+            resource_name,
+            {**inputs, **outputs},
+            _own(opts, secret_outputs=["seed"]),
+        )
+
+
+class InventoryResource(pulumi.CustomResource):
+    """The inventory file and the login key on the computer that runs the engine."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        inventory: pulumi.Input[Mapping[str, Any]],
+        login_key: pulumi.Input[str] | None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs = {"inventory": inventory, "login_key": login_key}
+        super().__init__("clusterctl:index:Inventory", resource_name, inputs, _own(opts))
+
+
+class MembershipResource(pulumi.CustomResource):
+    """Who is in which slot, the number of that membership, and the account."""
+
+    generation: pulumi.Output[int]
+    members: pulumi.Output[Sequence[Mapping[str, Any]]]
+    ledger: pulumi.Output[Sequence[Mapping[str, Any]]]
+    deadline: pulumi.Output[str]
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        cluster: pulumi.Input[str],
+        cluster_id: pulumi.Input[str],
+        run: pulumi.Input[int],
+        started_at: pulumi.Input[str],
+        deadline: pulumi.Input[str],
+        planned_at: str,
+        node_price_usd_per_hour: float | None,
+        members: Sequence[Mapping[str, pulumi.Input[Any]]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs = {
+            "cluster": cluster,
+            "cluster_id": cluster_id,
+            "run": run,
+            "started_at": started_at,
+            "deadline": deadline,
+            "planned_at": planned_at,
+            "node_price_usd_per_hour": node_price_usd_per_hour,
+            "members": members,
+        }
+        outputs = dict.fromkeys(("generation", "ledger"))
+        super().__init__("clusterctl:index:Membership", resource_name, {**inputs, **outputs}, _own(opts))
+
+
+def _own(opts: pulumi.ResourceOptions | None, *, secret_outputs: Sequence[str] = ()) -> pulumi.ResourceOptions:
+    ours = pulumi.ResourceOptions(version=PLUGIN_VERSION, additional_secret_outputs=list(secret_outputs))
+    return pulumi.ResourceOptions.merge(opts, ours)

@@ -1,0 +1,111 @@
+"""The Identity resource: what a cluster is, decided once and kept in the state (D1, D4, D28)."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any  # property values
+
+from clusterctl_infra.identity import CLUSTER_ID_LENGTH, SEED_BYTES
+from clusterctl_infra.provider.local_home import LocalHome
+from clusterctl_infra.provider.property_values import UNKNOWN, Secret, Unknown
+from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, Properties, ResourceRefused
+
+TYPE = "clusterctl:index:Identity"
+NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
+
+_TEXTS = ("name", "owner", "image_spec", "image_candidate", "zone_candidate")
+_IMAGE_ID = re.compile(r"ami-[0-9a-f]{8,17}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityResource:
+    """Makes identities; `owner`, `image_candidate` and `zone_candidate` count at birth only."""
+
+    home: LocalHome
+    environ: Mapping[str, str]
+    now: Callable[[], datetime]
+
+    def check(self, inputs: Properties) -> list[CheckFailure]:
+        """Every input that is missing or not what it should be."""
+        failures = [
+            CheckFailure(property=name, reason=f"{name} is {inputs.get(name)!r}; it has to be a text that is not empty")
+            for name in _TEXTS
+            if not _is_text(inputs.get(name))
+        ]
+        image = inputs.get("image_candidate")
+        if isinstance(image, str) and image and _IMAGE_ID.fullmatch(image) is None:
+            failures.append(
+                CheckFailure(
+                    property="image_candidate", reason=f"{image!r} is not an AMI id such as ami-0abc1234def567890"
+                )
+            )
+        run = inputs.get("run")
+        if not isinstance(run, Unknown) and (not isinstance(run, int) or isinstance(run, bool) or run < 1):
+            failures.append(
+                CheckFailure(property="run", reason=f"run is {run!r}; it has to be a whole number from 1 on")
+            )
+        return failures
+
+    def difference(self, state: Properties, old_inputs: Properties, inputs: Properties) -> Difference:
+        """Another name is another cluster; a new run or image is the same one, changed."""
+        if inputs["name"] != state["name"]:
+            return Difference(changed=("name",), replaced=("name",))
+        changed = tuple(key for key in ("run", "image_spec") if inputs[key] != state[key])
+        return Difference(changed=changed)
+
+    def create(self, inputs: Properties, place: Place) -> tuple[str, dict[str, Any]]:
+        """A new identity; in a preview its id, seed and start are unknown."""
+        if place.preview:
+            facts: dict[str, Any] = {"cluster_id": UNKNOWN, "started_at": UNKNOWN, "seed": Secret(UNKNOWN)}
+            return "", {**_chosen(inputs), **facts}
+        self._refuse_without_proof()
+        cluster_id = secrets.token_hex(CLUSTER_ID_LENGTH // 2)
+        born = {"cluster_id": cluster_id, "started_at": self._now(), "seed": Secret(secrets.token_hex(SEED_BYTES))}
+        return cluster_id, {**_chosen(inputs), **born}
+
+    def update(self, state: Properties, inputs: Properties, place: Place) -> dict[str, Any]:
+        """The same identity with a new run or a new image; all of it is known in a preview too (D4).
+
+        In a preview of a new run `started_at` is the preview's own time.
+        """
+        if not place.preview:
+            self._refuse_without_proof()
+        outputs = {**state, "seed": Secret(state["seed"])}
+        if inputs["run"] != state["run"]:
+            outputs |= {"run": inputs["run"], "started_at": self._now()}
+        if inputs["image_spec"] != state["image_spec"]:
+            outputs |= {"image_spec": inputs["image_spec"], "image_id": inputs["image_candidate"]}
+        return outputs
+
+    def delete(self, state: Properties, place: Place) -> None:
+        """Nothing: an identity is only in the state."""
+
+    def _now(self) -> str:
+        return self.now().replace(microsecond=0).isoformat()
+
+    def _refuse_without_proof(self) -> None:
+        """In a rehearsal nothing is made before the stand-in for AWS has proved that it is the one answering (D10)."""
+        nonce = self.environ.get(NONCE_VARIABLE)
+        if nonce and not self.home.proof_file(nonce).exists():
+            raise ResourceRefused(
+                "this is a rehearsal, but the plugin that answers for aws is not the stand-in: nothing was made"
+            )
+
+
+def _chosen(inputs: Properties) -> dict[str, Any]:
+    return {
+        "name": inputs["name"],
+        "owner": inputs["owner"],
+        "image_spec": inputs["image_spec"],
+        "image_id": inputs["image_candidate"],
+        "zone": inputs["zone_candidate"],
+        "run": inputs["run"],
+    }
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, Unknown) or (isinstance(value, str) and value != "")

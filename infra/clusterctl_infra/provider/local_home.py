@@ -1,0 +1,91 @@
+"""The files that our provider keeps for the person at this computer: inventory, keys, ledger."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any  # JSON before it is checked
+
+
+def home_from(environ: Mapping[str, str]) -> Path:
+    """`$CLUSTERCTL_HOME`, else `~/.local/state/clusterctl` (D38)."""
+    named = environ.get("CLUSTERCTL_HOME")
+    return Path(named) if named else Path(environ.get("HOME", "~")).expanduser() / ".local/state/clusterctl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalHome:
+    """Paths under one CLUSTERCTL_HOME, and safe writing there; every file is for its owner only."""
+
+    root: Path
+
+    def inventory_file(self, cluster: str) -> Path:
+        return self.root / "inventory" / f"{cluster}.json"
+
+    def key_dir(self, cluster: str) -> Path:
+        return self.root / "keys" / cluster
+
+    def ledger_file(self, cluster_id: str) -> Path:
+        return self.root / "ledger" / f"{cluster_id}.jsonl"
+
+    def proof_file(self, nonce: str) -> Path:
+        return self.root / "rehearsal" / "proof" / nonce
+
+    def read_inventory(self, cluster: str) -> dict[str, Any] | None:
+        """The inventory file as JSON; None when there is none, or it is not an object."""
+        try:
+            data = json.loads(self.inventory_file(cluster).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return data if isinstance(data, dict) else None
+
+    def write_inventory(self, cluster: str, inventory: Mapping[str, Any]) -> None:
+        """Puts the inventory in its file, whole or not at all."""
+        text = json.dumps(inventory, indent=1, sort_keys=True) + "\n"
+        write_private(self.inventory_file(cluster), text)
+
+    def append_ledger(self, cluster_id: str, row: Mapping[str, Any]) -> None:
+        """Adds one line to the cluster's account; lines already there are never touched."""
+        file = self.ledger_file(cluster_id)
+        _private_folder(file.parent)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
+            stream.write(json.dumps(row, sort_keys=True) + "\n")
+
+    @contextlib.contextmanager
+    def inventory_lock(self, cluster: str) -> Iterator[None]:
+        """Held while the inventory file is read, changed and written: two resources and the command line write it."""
+        folder = self.inventory_file(cluster).parent
+        _private_folder(folder)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def write_private(file: Path, text: str) -> None:
+    """Writes the file atomically, readable by its owner alone."""
+    _private_folder(file.parent)
+    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _private_folder(folder: Path) -> None:
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)

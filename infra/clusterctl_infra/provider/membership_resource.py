@@ -1,0 +1,124 @@
+"""The Membership resource: which machine is in which slot, since when, at what price (D5, D24)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any  # property values
+
+from clusterctl_infra.ledger import Ledger, ledger_from_json, ledger_to_json
+from clusterctl_infra.provider.inventory_file import with_membership
+from clusterctl_infra.provider.ledger_change import LedgerChange, close_all, follow_members
+from clusterctl_infra.provider.local_home import LocalHome
+from clusterctl_infra.provider.property_values import UNKNOWN, has_unknown
+from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, Properties
+
+TYPE = "clusterctl:index:Membership"
+
+_REQUIRED = ("cluster", "cluster_id", "run", "started_at", "deadline", "planned_at", "members")
+_COUNTED = ("members", "run", "deadline")
+"""What makes a new generation; another price counts for machines that come later, so it alone changes nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipResource:
+    """Keeps generation and account in the state, and a copy in this computer's files."""
+
+    home: LocalHome
+    now: Callable[[], datetime]
+
+    def check(self, inputs: Properties) -> list[CheckFailure]:
+        """Every input that is missing, and members that share a slot."""
+        failures = [CheckFailure(property=key, reason=f"{key} is missing") for key in _REQUIRED if key not in inputs]
+        if failures or has_unknown(inputs["members"]):
+            return failures
+        slots = [member["slot"] for member in inputs["members"]]
+        return [
+            CheckFailure(property="members", reason=f"slot {slot} has {slots.count(slot)} members")
+            for slot in sorted(set(slots))
+            if slots.count(slot) > 1
+        ]
+
+    def difference(self, state: Properties, old_inputs: Properties, inputs: Properties) -> Difference:
+        """Changed members, run or deadline, or a file here that does not know them; never `planned_at` or the price."""
+        replaced = tuple(key for key in ("cluster_id", "cluster") if inputs[key] != state[key])
+        changed = [key for key in _COUNTED if inputs[key] != state[key]]
+        if not changed and not self._is_written(state):
+            changed = ["members"]
+        return Difference(changed=(*changed, *replaced), replaced=replaced)
+
+    def create(self, inputs: Properties, place: Place) -> tuple[str, dict[str, Any]]:
+        """The first generation, with an account that begins at the cluster's start."""
+        nothing = {"generation": 0, "members": [], "ledger": [], "run": 0, "deadline": ""}
+        return str(inputs["cluster_id"]), self.update(nothing, inputs, place)
+
+    def update(self, state: Properties, inputs: Properties, place: Place) -> dict[str, Any]:
+        """The next generation when anything that counts changed, else the same one, written here again."""
+        kept = {key: inputs[key] for key in ("cluster", "cluster_id", "run", "deadline", "members")}
+        if has_unknown([kept, inputs["started_at"]]):
+            return {**kept, "generation": UNKNOWN, "ledger": UNKNOWN}
+        is_changed = any(inputs[key] != state[key] for key in _COUNTED)
+        generation = int(state["generation"]) + (1 if is_changed else 0)
+        change = _change(state, inputs)
+        outputs = {**kept, "generation": generation, "ledger": ledger_to_json(change.ledger)}
+        if not place.preview:
+            self._write(outputs)
+            if is_changed:
+                self._append(outputs, change, at=str(inputs["planned_at"]))
+        return outputs
+
+    def delete(self, state: Properties, place: Place) -> None:
+        """Closes the account: what ran until now is written down before the state forgets it."""
+        change = close_all(_ledger(state), at=self.now().replace(microsecond=0))
+        closed = {**state, "generation": int(state["generation"]) + 1, "members": []}
+        self._append(closed, change, at=self.now().replace(microsecond=0).isoformat())
+
+    def _is_written(self, state: Properties) -> bool:
+        present = self.home.read_inventory(str(state["cluster"]))
+        if present is None or present.get("cluster_id") != state["cluster_id"]:
+            return False
+        ids = {node.get("slot"): node.get("instance_id") for node in present.get("nodes", ())}
+        is_known = all(ids.get(member["slot"]) == member["instance_id"] for member in state["members"])
+        return is_known and bool(present.get("generation") == state["generation"])
+
+    def _write(self, outputs: Mapping[str, Any]) -> None:
+        cluster = str(outputs["cluster"])
+        with self.home.inventory_lock(cluster):
+            present = self.home.read_inventory(cluster)
+            if present is None or present.get("cluster_id") != outputs["cluster_id"]:
+                return
+            merged = with_membership(
+                present,
+                members=outputs["members"],
+                generation=outputs["generation"],
+                deadline=outputs["deadline"],
+            )
+            self.home.write_inventory(cluster, merged)
+
+    def _append(self, outputs: Mapping[str, Any], change: LedgerChange, *, at: str) -> None:
+        row = {
+            "at": at,
+            "cluster": outputs["cluster"],
+            "run": outputs["run"],
+            "generation": outputs["generation"],
+            "deadline": outputs["deadline"],
+            "opened": ledger_to_json(Ledger(spans=change.opened)),
+            "closed": ledger_to_json(Ledger(spans=change.closed)),
+        }
+        self.home.append_ledger(str(outputs["cluster_id"]), row)
+
+
+def _change(state: Properties, inputs: Properties) -> LedgerChange:
+    price = inputs.get("node_price_usd_per_hour")
+    return follow_members(
+        _ledger(state),
+        {int(member["slot"]): str(member["instance_id"]) for member in inputs["members"]},
+        at=datetime.fromisoformat(str(inputs["planned_at"])),
+        run_started_at=datetime.fromisoformat(str(inputs["started_at"])),
+        price_usd_per_hour=None if price is None else float(price),
+    )
+
+
+def _ledger(state: Properties) -> Ledger:
+    return ledger_from_json(state["ledger"])
