@@ -19,7 +19,7 @@ for number in range({count}):
 
 
 def table() -> list[tuple[str, ...]]:
-    """Rows: nodes, resources, preview and up of the cluster, of the bare program, ratio of the two ups, peak memory."""
+    """Rows: nodes, resources, preview and up of the cluster and of the bare program, ratio of the ups, memory."""
     return [_row(nodes) for nodes in SIZES]
 
 
@@ -32,7 +32,8 @@ def _row(nodes: int) -> tuple[str, ...]:
         bare.mkdir()
         (bare / "__main__.py").write_text(BARE.format(count=count))
         (bare / "Pulumi.yaml").write_text(
-            f"name: bare\nruntime: python\nplugins:\n  providers:\n    - name: aws\n      path: {ROOT}/rehearsal/plugin\n"
+            "name: bare\nruntime: python\nplugins:\n  providers:\n"
+            f"    - name: aws\n      path: {ROOT}/rehearsal/plugin\n"
         )
         (bare / "rehearsal.yaml").write_text("machines: none\n")
         bare_preview, bare_up = _preview_and_up(space, bare)

@@ -40,7 +40,9 @@ def _row(case: Case) -> tuple[str, ...]:
     downs: list[Timing] = []
     for number in range(case.runs):
         with workspace() as space:
-            stack = str(space.stack(f"b{case.nodes}{case.machines[0]}{number}", nodes=case.nodes, machines=case.machines))
+            stack = str(
+                space.stack(f"b{case.nodes}{case.machines[0]}{number}", nodes=case.nodes, machines=case.machines)
+            )
             ups.append(run([CLUSTERCTL, "up", stack], env=space.env, cwd=str(space.folder), timeout_s=180))
             downs.append(run([CLUSTERCTL, "down", stack], env=space.env, cwd=str(space.folder), timeout_s=60))
     return (
