@@ -1,0 +1,1 @@
+"""What the command line asks AWS, or the rehearsed region, directly."""

@@ -1,0 +1,1 @@
+"""Running the Pulumi engine, and repairing what a killed run left behind."""

@@ -1,0 +1,156 @@
+"""What the engine may see: its variables, for a real run and for a rehearsal, which can never spend money.
+
+A rehearsal gets no AWS credential, profile or metadata service, no plugin from PATH, and a PULUMI_HOME in which only
+the stand-in is called aws. The engine prefers a plugin on PATH to one in PULUMI_HOME (engine 3.250), hence
+PULUMI_IGNORE_AMBIENT_PLUGINS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from clusterctl_infra.errors import EngineError
+
+from clusterctl.engine.stack import Stack
+from clusterctl.home import VARIABLE as HOME_VARIABLE
+from clusterctl.home import Home
+
+STACK_DIR_VARIABLE = "CLUSTERCTL_STACK_DIR"
+STACK_NAME_VARIABLE = "CLUSTERCTL_STACK_NAME"
+RUN_VARIABLE = "CLUSTERCTL_RUN"
+NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
+OWN_PLUGIN_VERSION = "0.1.0"
+REHEARSAL_CREDENTIAL = "rehearsal"
+_REDIRECTING = ("PULUMI_DEBUG_PROVIDERS", "PULUMI_DEBUG_LANGUAGES", "PULUMI_HOME", "PULUMI_PLUGIN_PATH")
+"""Variables that would let another plugin answer than the one chosen here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineEnvironment:
+    """How the engine is started for one stack."""
+
+    env: Mapping[str, str]
+    rehearsal: bool
+    endpoint_url: str | None
+    """Of the rehearsed region; None on AWS."""
+    executable: str
+    config_file: Path
+    """The stack's config; a copy under the home when a real stack is rehearsed."""
+    is_own_backend: bool
+    """The state is not the one that plain `pulumi` in the folder uses."""
+    run_token: str
+    """In the environment of every process of the run, so that what is left of it is known."""
+
+
+def engine_environment(
+    stack: Stack, *, rehearse: bool, home: Home, environ: Mapping[str, str], endpoint_url: str | None = None
+) -> EngineEnvironment:
+    """The environment for one run; `endpoint_url` is where the rehearsed region listens. Raises EngineError."""
+    rehearsal = rehearse or stack.is_rehearsal_project
+    is_own_backend = rehearsal and not stack.is_rehearsal_project
+    run_token = secrets.token_hex(16)
+    base = {
+        **environ,
+        RUN_VARIABLE: run_token,
+        HOME_VARIABLE: str(home.path),
+        STACK_DIR_VARIABLE: str(stack.directory),
+        STACK_NAME_VARIABLE: stack.name,
+    }
+    env = real_variables(base)
+    if rehearsal:
+        backend = f"file://{home.rehearsal_dir / 'state'}" if is_own_backend else None
+        env = rehearsal_variables(
+            env, home=home, endpoint_url=endpoint_url, nonce=run_token, backend_url=backend
+        )
+        prepare_rehearsal(home)
+    config_file = stack.config_file
+    if is_own_backend:
+        config_file = home.rehearsal_dir / "config" / stack.project / stack.config_file.name
+        prepare_config_folder(config_file.parent, project=stack.project)
+    return EngineEnvironment(
+        env=env,
+        rehearsal=rehearsal,
+        endpoint_url=endpoint_url if rehearsal else None,
+        executable=find_engine(environ),
+        config_file=config_file,
+        is_own_backend=is_own_backend,
+        run_token=run_token,
+    )
+
+
+def real_variables(base: Mapping[str, str]) -> dict[str, str]:
+    """`base` with this Python's folder first on PATH: the language host starts the first python3 it finds."""
+    folder = str(Path(sys.executable).parent)
+    path = [folder, *(entry for entry in base.get("PATH", os.defpath).split(os.pathsep) if entry != folder)]
+    return {**base, "PATH": os.pathsep.join(path), "PULUMI_SKIP_UPDATE_CHECK": "true"}
+
+
+def rehearsal_variables(
+    base: Mapping[str, str], *, home: Home, endpoint_url: str | None, nonce: str, backend_url: str | None
+) -> dict[str, str]:
+    """`base` without anything that reaches AWS, and with what reaches the stand-in."""
+    kept = {
+        key: value for key, value in base.items() if not key.startswith(("AWS_", "BOTO_")) and key not in _REDIRECTING
+    }
+    bypass = ",".join(filter(None, (kept.get("NO_PROXY") or kept.get("no_proxy"), "127.0.0.1,localhost")))
+    env = {
+        **kept,
+        "AWS_ACCESS_KEY_ID": REHEARSAL_CREDENTIAL,
+        "AWS_SECRET_ACCESS_KEY": REHEARSAL_CREDENTIAL,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "PULUMI_HOME": str(home.rehearsal_dir / "pulumi"),
+        "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        NONCE_VARIABLE: nonce,
+        "NO_PROXY": bypass,
+        "no_proxy": bypass,
+    }
+    if endpoint_url is not None:
+        env["AWS_ENDPOINT_URL"] = endpoint_url
+    if backend_url is not None:
+        env["PULUMI_BACKEND_URL"] = backend_url
+    return env
+
+
+def find_engine(environ: Mapping[str, str]) -> str:
+    """The `pulumi` beside this Python, else on PATH. Raises EngineError."""
+    beside = Path(sys.executable).parent / "pulumi"
+    if os.access(beside, os.X_OK):
+        return str(beside)
+    found = shutil.which("pulumi", path=environ.get("PATH"))
+    if found is None:
+        raise EngineError(f"no pulumi: not beside {sys.executable}, not on PATH", hint="scripts/engine")
+    return found
+
+
+def prepare_rehearsal(home: Home) -> None:
+    """Makes the rehearsal's state folder, and its plugin folders, where the stand-in alone is called aws."""
+    (home.rehearsal_dir / "state").mkdir(parents=True, exist_ok=True, mode=0o700)
+    plugins = home.rehearsal_dir / "pulumi" / "plugins"
+    modules = {
+        f"resource-aws-v{version('pulumi_aws')}": ("aws", "clusterctl_rehearsal.plugin"),
+        f"resource-clusterctl-v{OWN_PLUGIN_VERSION}": ("clusterctl", "clusterctl_infra.provider"),
+    }
+    for folder, (name, module) in modules.items():
+        path = plugins / folder / f"pulumi-resource-{name}"
+        text = f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n'
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o755)
+
+
+def prepare_config_folder(folder: Path, *, project: str) -> None:
+    """Makes the folder in which a rehearsed real stack has its config: the stack's own file stays as it is."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (folder / "Pulumi.yaml").write_text(f"name: {json.dumps(project)}\nruntime: python\n", encoding="utf-8")

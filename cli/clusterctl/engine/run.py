@@ -1,0 +1,190 @@
+"""One run of the engine that changes things: started as a child, its events read, ended when its parent ends.
+
+It writes its events into a file, which is read as it grows. A pipe would kill the engine (SIGPIPE) in the middle of
+a change when this process is killed, and nobody would write the state (engine 3.250).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, Literal  # `Any`: what signal.signal gives back
+
+from clusterctl_infra.errors import EngineError
+
+from clusterctl.engine.call import Engine
+from clusterctl.engine.events import Event, Finished, Message, Refusal, parse_event, refusals
+from clusterctl.engine.strays import end_program, end_run
+
+POLL_S = 0.02
+POLITE_INTERRUPTS = 2
+CLOSING_S = 0.3
+"""After its last word the engine takes this long to end its plugins."""
+Verb = Literal["up", "destroy"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """How the engine ended."""
+
+    succeeded: bool
+    interrupted: bool
+    changes: dict[str, int]
+    refusals: tuple[Refusal, ...]
+    log: Path
+    """The engine's events, as it wrote them."""
+    said: str
+    """What it wrote to stderr, for failures that are no events."""
+
+
+def engine_argv(
+    executable: str, verb: Verb, *, stack_name: str, config_file: Path, parallel: int, options: Sequence[str] = ()
+) -> list[str]:
+    """The engine's command line."""
+    argv = [executable, verb, "--yes", "--skip-preview", "--json", "--non-interactive", "--parallel", str(parallel)]
+    return [*argv, "--stack", stack_name, "--config-file", str(config_file), *options]
+
+
+def parallel_for(nodes: int, *, rehearsal: bool) -> int:
+    """How many resources change at once: by default the engine takes too few (D11); AWS throttles beyond 32."""
+    wanted = max(nodes, 16)
+    return wanted if rehearsal else min(wanted, 32)
+
+
+def run_engine(
+    engine: Engine,
+    verb: Verb,
+    *,
+    parallel: int,
+    log: Path,
+    on_event: Callable[[Event], None],
+    on_interrupt: Callable[[int], None],
+    options: Sequence[str] = (),
+    config_file: Path | None = None,
+) -> RunResult:
+    """Runs the engine to its end; the first Ctrl-C asks it to stop, the second insists, the third kills it.
+
+    To be called from the main thread: the child is told when the thread that started it ends (prctl(2)).
+    """
+    environment = engine.environment
+    argv = engine_argv(
+        environment.executable,
+        verb,
+        stack_name=engine.stack.name,
+        config_file=config_file or environment.config_file,
+        parallel=parallel,
+        options=options,
+    )
+    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    error_log = log.with_suffix(".err")
+    with _private(log) as stdout, _private(error_log) as stderr, log.open("rb") as reader:
+        child = _start([*_ends_with_parent(), *argv], engine, stdout=stdout, stderr=stderr)
+        messages: list[Message] = []
+        finished: Finished | None = None
+        with _Interrupts(child, token=environment.run_token, tell=on_interrupt) as interrupts:
+            for event in _Follower(child, token=environment.run_token).events(reader):
+                if isinstance(event, Message):
+                    messages.append(event)
+                if isinstance(event, Finished):
+                    finished = event
+                on_event(event)
+    return RunResult(
+        succeeded=child.returncode == 0,
+        interrupted=interrupts.count > 0,
+        changes={} if finished is None else dict(finished.changes),
+        refusals=refusals(messages),
+        log=log,
+        said=error_log.read_text(encoding="utf-8", errors="replace").strip(),
+    )
+
+
+class _Follower:
+    """Reads the growing file until the engine is gone."""
+
+    def __init__(self, child: subprocess.Popen[bytes], *, token: str) -> None:
+        self._child = child
+        self._token = token
+        self._is_over_since: float | None = None
+
+    def events(self, reader: IO[bytes]) -> Iterator[Event]:
+        rest = b""
+        while True:
+            is_gone = self._child.poll() is not None
+            chunk = reader.read()
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                event = parse_event(line.decode(errors="replace"))
+                if isinstance(event, Finished):
+                    self._is_over_since = time.monotonic()
+                if event is not None:
+                    yield event
+            if is_gone and not chunk:
+                return
+            self._hurry()
+            time.sleep(POLL_S)
+
+    def _hurry(self) -> None:
+        if self._is_over_since is not None and time.monotonic() - self._is_over_since > CLOSING_S:
+            end_program(self._token)
+            self._is_over_since = time.monotonic()
+
+
+class _Interrupts:
+    """While entered, Ctrl-C reaches the engine as a signal instead of this program as an exception."""
+
+    def __init__(self, child: subprocess.Popen[bytes], *, token: str, tell: Callable[[int], None]) -> None:
+        self._child = child
+        self._token = token
+        self._tell = tell
+        self._previous: Any = None
+        self.count = 0
+
+    def __enter__(self) -> _Interrupts:
+        self._previous = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._previous)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        self._tell(self.count)
+        if self._child.poll() is not None:
+            return
+        if self.count <= POLITE_INTERRUPTS:
+            self._child.send_signal(signal.SIGINT)
+        else:
+            self._child.kill()
+            end_run(self._token)
+
+
+def _start(argv: list[str], engine: Engine, *, stdout: IO[bytes], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            argv,
+            cwd=engine.stack.directory,
+            env=dict(engine.environment.env),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    except OSError as e:
+        raise EngineError(f"pulumi does not start: {e}", hint="scripts/engine") from e
+
+
+def _ends_with_parent() -> list[str]:
+    """The argv before another's that makes it end, politely, with this process; nothing where there is none."""
+    found = shutil.which("setpriv")
+    return [] if found is None else [found, "--pdeathsig", "INT", "--"]
+
+
+def _private(path: Path) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")

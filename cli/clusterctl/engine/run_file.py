@@ -1,0 +1,104 @@
+"""The file of a run under way, `runs/<cluster>.json`: who runs what since when, so that the next run can repair.
+
+Beside it a lock that the kernel gives back when its holder dies: two runs of one cluster never meet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import getpass
+import json
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from clusterctl_infra.errors import EngineError
+
+from clusterctl.engine.processes import boot_id, find_process, is_alive
+from clusterctl.home import Home
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """One run: the command line's process, and the token by which the engine and its plugins are known."""
+
+    verb: str
+    user: str
+    host: str
+    boot: str
+    began_at: str
+    cli_pid: int
+    cli_ticks: int
+    token: str
+    """In the environment of every process that the run starts."""
+    cluster_id: str | None = None
+
+    @property
+    def is_of_this_boot(self) -> bool:
+        """Its process ids mean something here."""
+        return self.host == socket.gethostname() and self.boot == boot_id()
+
+
+def new_record(verb: str, *, token: str, cluster_id: str | None) -> RunRecord:
+    """The record of this very process."""
+    own = find_process(os.getpid())
+    return RunRecord(
+        verb=verb,
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+        boot=boot_id(),
+        began_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        cli_pid=os.getpid(),
+        cli_ticks=0 if own is None else own.start_ticks,
+        token=token,
+        cluster_id=cluster_id,
+    )
+
+
+def read_record(path: Path) -> RunRecord | None:
+    """The record in the file; None when there is none, or it is not readable as one."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        known = {field.name for field in fields(RunRecord)}
+        return RunRecord(**{key: value for key, value in data.items() if key in known})
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def write_record(path: Path, record: RunRecord) -> None:
+    """Puts the record in place, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.write_text(json.dumps({"version": VERSION, **asdict(record)}), encoding="utf-8")
+    os.replace(fresh, path)
+
+
+@contextlib.contextmanager
+def only_run(home: Home, cluster: str) -> Iterator[None]:
+    """Holds the cluster for this process. Raises EngineError naming the process that holds it."""
+    path = home.run_file(cluster)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with path.with_suffix(".lock").open("a") as lock:
+        _hold(lock, path, cluster)
+        yield
+
+
+def _hold(lock: IO[str], path: Path, cluster: str) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as e:
+        record = read_record(path)
+        if record is None or not is_alive(record.cli_pid, record.cli_ticks):
+            raise EngineError(f"another clusterctl is changing {cluster}", hint="clusterctl status") from e
+        raise EngineError(
+            f"clusterctl {record.verb} is changing {cluster}: started by {record.user} on {record.host} "
+            f"(pid {record.cli_pid}) at {record.began_at}",
+            hint=f"wait for it, or end it: kill -INT {record.cli_pid}",
+        ) from e

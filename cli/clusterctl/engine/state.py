@@ -1,0 +1,161 @@
+"""What `pulumi stack export` says, as far as clusterctl reads it: resources, pending operations, our own resources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any  # JSON objects before they are checked
+
+from clusterctl_infra.identity import Identity, stand_in_identity
+from clusterctl_infra.ledger import Ledger, ledger_from_json
+
+INSTANCE_TYPE = "aws:ec2/instance:Instance"
+IDENTITY_TYPE = "clusterctl:index:Identity"
+MEMBERSHIP_TYPE = "clusterctl:index:Membership"
+INVENTORY_TYPE = "clusterctl:index:Inventory"
+SLOT_TAG = "clusterctl:slot"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateResource:
+    """One resource of the state."""
+
+    urn: str
+    type: str
+    id: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    is_custom: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingOperation:
+    """What the engine was doing when it was killed."""
+
+    kind: str
+    """`creating`, `updating`, `deleting`, …"""
+    urn: str
+    type: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotInstance:
+    """The instance that the state has for a slot."""
+
+    slot: int
+    instance_id: str
+    urn: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackState:
+    """A stack's state; empty when it was never run."""
+
+    resources: tuple[StateResource, ...] = ()
+    pending: tuple[PendingOperation, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing but the stack itself and its providers."""
+        return not any(resource.is_custom for resource in self.resources)
+
+    def of_type(self, type: str) -> tuple[StateResource, ...]:
+        """The resources of one type, in the state's order."""
+        return tuple(resource for resource in self.resources if resource.type == type)
+
+    def find(self, type: str) -> StateResource | None:
+        """The only resource of a type."""
+        return next(iter(self.of_type(type)), None)
+
+    @property
+    def cluster_id(self) -> str | None:
+        """Of the Identity."""
+        identity = self.find(IDENTITY_TYPE)
+        return None if identity is None else str(identity.outputs.get("cluster_id") or "") or None
+
+    @property
+    def cluster_name(self) -> str | None:
+        """The name that the cluster was born with."""
+        identity = self.find(IDENTITY_TYPE)
+        return None if identity is None else str(identity.outputs.get("name") or "") or None
+
+    @property
+    def instances(self) -> tuple[SlotInstance, ...]:
+        """The instances by slot."""
+        return tuple(sorted(self._instances(), key=lambda instance: instance.slot))
+
+    @property
+    def physical_ids(self) -> frozenset[str]:
+        """Everything that names a thing outside: ids, ARNs and names of all custom resources."""
+        return frozenset(name for resource in self.resources if resource.is_custom for name in _names(resource))
+
+    def _instances(self) -> Iterator[SlotInstance]:
+        for resource in self.of_type(INSTANCE_TYPE):
+            slot = (resource.inputs.get("tags") or {}).get(SLOT_TAG)
+            if slot is not None:
+                yield SlotInstance(slot=int(slot), instance_id=resource.id, urn=resource.urn)
+
+
+def parse_state(text: str) -> StackState:
+    """The state in the export's JSON. Raises ValueError."""
+    deployment = json.loads(text).get("deployment") or {}
+    return StackState(
+        resources=tuple(_resource(row) for row in deployment.get("resources") or ()),
+        pending=tuple(_pending(row) for row in deployment.get("pending_operations") or ()),
+    )
+
+
+def identity_in(state: StackState, *, region: str) -> Identity | None:
+    """The cluster's identity with a stand-in for its secret seed, which stays in the state."""
+    resource = state.find(IDENTITY_TYPE)
+    if resource is None:
+        return None
+    outputs = resource.outputs
+    started_at = datetime.fromisoformat(str(outputs["started_at"]))
+    owner = str(outputs["owner"])
+    seed = stand_in_identity(owner=owner, image_id=None, zone=None, region=region, now=started_at).seed
+    return Identity(
+        cluster_id=str(outputs["cluster_id"]),
+        started_at=started_at,
+        run=int(outputs["run"]),
+        owner=owner,
+        image_id=str(outputs["image_id"]),
+        zone=str(outputs["zone"]),
+        seed=seed,
+    )
+
+
+def ledger_in(state: StackState) -> Ledger | None:
+    """The account kept in the Membership; None when there is none yet."""
+    membership = state.find(MEMBERSHIP_TYPE)
+    rows = None if membership is None else membership.outputs.get("ledger")
+    return None if not isinstance(rows, list) else ledger_from_json(rows)
+
+
+def _names(resource: StateResource) -> Iterator[str]:
+    yield resource.id
+    for key in ("arn", "name", "allocationId", "securityGroupRuleId", "keyPairId"):
+        value = resource.outputs.get(key)
+        if isinstance(value, str) and value:
+            yield value
+
+
+def _resource(row: Mapping[str, Any]) -> StateResource:
+    type = str(row.get("type", ""))
+    return StateResource(
+        urn=str(row.get("urn", "")),
+        type=type,
+        id=str(row.get("id") or ""),
+        inputs=row.get("inputs") or {},
+        outputs=row.get("outputs") or {},
+        is_custom=bool(row.get("custom")) and not type.startswith("pulumi:"),
+    )
+
+
+def _pending(row: Mapping[str, Any]) -> PendingOperation:
+    resource = row.get("resource") or {}
+    return PendingOperation(
+        kind=str(row.get("type", "")), urn=str(resource.get("urn", "")), type=str(resource.get("type", ""))
+    )
