@@ -38,6 +38,11 @@ def start_detached(module: str, arguments: Sequence[str], log: Path) -> str | No
     return answer or tail(log, 1) or "its process ended"
 
 
+def search_path() -> str:
+    """The caller's PATH with the folders that hold ip, nft and sshd, which a plain user's lacks."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
+
+
 def become_independent() -> None:
     """Leave the caller: it waits for the process that ends here, the other is nobody's child."""
     if os.fork() != 0:
@@ -50,8 +55,3 @@ def tell(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
     os.dup2(2, 1)
-
-
-def search_path() -> str:
-    """The caller's PATH with the folders that hold ip, nft and sshd, which a plain user's lacks."""
-    return f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from clusterctl_rehearsal.machines.detached import start_detached
 from clusterctl_rehearsal.machines.driver import MachineError, MachineSpec, MachineState
 from clusterctl_rehearsal.machines.folders import MachineFolder, remove_tree, tail
 from clusterctl_rehearsal.machines.image import ensure_image, host_recipe, image_folder
+from clusterctl_rehearsal.machines.inotify import InotifyLimit
 from clusterctl_rehearsal.machines.recipe import ImageRecipe
 from clusterctl_rehearsal.machines.seed import place, seed_files
 from clusterctl_rehearsal.machines.tidy import tidy
@@ -30,14 +32,17 @@ _TOOLS = {
     "unshare": "util-linux",
 }
 _SETTLE_TIMEOUT_S = 30.0
+_log = logging.getLogger(__name__)
 
 
 class NspawnDriver:
     """Boots each machine as a container with a network, cgroup and disk layer of its own."""
 
-    def __init__(self, *, root: Path, cache: Path) -> None:
+    def __init__(self, *, root: Path, cache: Path, notice: Callable[[str], None] = _log.warning) -> None:
+        """`notice` hears of what was changed on the whole computer."""
         self.root = root
         self.cache = cache
+        self.notice = notice
 
     @cached_property
     def _recipe(self) -> ImageRecipe:
@@ -92,6 +97,7 @@ class NspawnDriver:
         try:
             for path in (folder.upper, folder.work, folder.disk):
                 path.mkdir(parents=True, mode=0o755)
+            self._make_room()
             place(folder.upper, image, seed_files(spec))
             folder.launch.write_text(to_json(launch(spec, lower=str(image), disk=str(folder.disk))))
             network.attach(
@@ -195,6 +201,13 @@ class NspawnDriver:
             remove_tree(Path(supervisor.root) / cluster / supervisor.node)
         self.delete_network(cluster)
         remove_tree(self.root / cluster)
+
+    def _make_room(self) -> None:
+        begun = len(list(self.root.glob("*/*/upper")))  # those booted at the same moment have no cgroup yet
+        alive = len(list(cgroup.machines(cgroup.mounted_trees())))
+        sentence = InotifyLimit().make_room(max(begun, alive))
+        if sentence is not None:
+            self.notice(sentence)
 
     def _folder(self, cluster: str, node: str) -> MachineFolder:
         return MachineFolder(root=self.root, cluster=cluster, node=node)

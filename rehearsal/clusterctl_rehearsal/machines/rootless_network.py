@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from clusterctl_rehearsal.machines import processes
-from clusterctl_rehearsal.machines.detached import start_detached
+from clusterctl_rehearsal.machines.detached import search_path, start_detached
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.names import BRIDGE, checked
 from clusterctl_rehearsal.machines.network import bridge_commands
@@ -62,7 +63,8 @@ def batch(process_id: int, commands: Sequence[str], *, tolerant: bool = False) -
 def run(process_id: int, argv: Sequence[str], text: str = "", *, tolerant: bool = False) -> None:
     """Run a command as root of a process's user namespace, in its network."""
     whole = (*entering(process_id), *argv)
-    done = subprocess.run(whole, input=text, text=True, capture_output=True, timeout=_TIMEOUT_S)
+    environment = {**os.environ, "PATH": search_path()}
+    done = subprocess.run(whole, input=text, text=True, capture_output=True, timeout=_TIMEOUT_S, env=environment)
     if done.returncode != 0 and not tolerant:
         raise MachineError(f"{' '.join(argv)}: {done.stderr.strip()}")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from clusterctl_rehearsal.machines import cgroup, network
 from clusterctl_rehearsal.machines.folders import MachineFolder, remove_tree
+from clusterctl_rehearsal.machines.inotify import InotifyLimit
 from clusterctl_rehearsal.machines.names import container_name
 
 _NSPAWN_FOLDER = Path("/run/systemd/nspawn")
@@ -22,6 +23,8 @@ def tidy(trees: cgroup.CgroupTrees, folder: MachineFolder) -> None:
     network.detach(folder.cluster, folder.node)
     forget_container(container_name(folder.cluster, folder.node))
     remove_tree(folder.path)
+    if next(cgroup.machines(trees), None) is None:
+        InotifyLimit().put_back()
 
 
 def forget_container(name: str) -> None:
