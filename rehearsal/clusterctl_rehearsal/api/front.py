@@ -1,23 +1,84 @@
+"""AWS requests by service and operation: who answers, and how refusals are written."""
+
 from __future__ import annotations
 
+import json
+import re
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any  # parameters and answers are JSON-like
+
+from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.ec2 import EC2
+from clusterctl_rehearsal.api.iam import IAM
+from clusterctl_rehearsal.api.json_services import SSM, STS, TAGGING
+from clusterctl_rehearsal.api.model import ServiceModel, form
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.region import Region
+
+_SCOPE = re.compile(r"Credential=[^/]+/\d+/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request")
+_QUERY_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ec2": EC2, "iam": IAM, "sts": STS}
+_JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ssm": SSM, "tagging": TAGGING}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
+    """An HTTP answer."""
+
     status: int
     body: bytes
     content_type: str = "text/xml"
 
 
 class Api:
-    def __init__(self, *, region: Any, before: Callable[[], None]) -> None:
-        pass
+    """Signatures are not checked: nobody else can reach the region."""
+
+    def __init__(self, *, region: Region, before: Callable[[], None]) -> None:
+        self._region = region
+        self._before = before
+        self._models = {service: ServiceModel(service) for service in _QUERY_SERVICES}
 
     def warm_up(self) -> None:
-        pass
+        """Reads what the first request would wait for."""
+        self._models["ec2"].knows("DescribeInstances")
 
     def answer(self, headers: Mapping[str, str], body: bytes) -> Reply:
-        return Reply(status=400, body=b"")
+        """The answer to a request, or AWS's refusal of it."""
+        scope = _SCOPE.search(headers.get("Authorization", ""))
+        region_name, service = scope.groups() if scope else ("us-east-1", "sts")
+        if service in _JSON_SERVICES:
+            return self._json(service, region_name, headers, body)
+        return self._query(service if service in self._models else "ec2", service, region_name, form(body))
+
+    def _query(self, spoken: str, service: str, region_name: str, params: dict[str, str]) -> Reply:
+        model, request_id, operation = self._models[spoken], str(uuid.uuid4()), params.get("Action", "")
+        try:
+            handler = _QUERY_SERVICES[spoken].get(operation)
+            if spoken != service or handler is None:
+                raise AwsError(
+                    "InvalidAction", f"The stand-in does not know {service}:{operation} yet (AWS may).", status=400
+                )
+            result = self._call(handler, operation, model.parameters(operation, params), region_name)
+            return Reply(status=200, body=model.answer(operation, result, request_id))
+        except AwsError as e:
+            return Reply(status=e.status, body=model.error(e.code, e.message, request_id))
+
+    def _json(self, service: str, region_name: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        operation = headers.get("X-Amz-Target", "").rpartition(".")[2]
+        content_type = "application/x-amz-json-1.1"
+        try:
+            handler = _JSON_SERVICES[service].get(operation)
+            if handler is None:
+                raise AwsError("UnknownOperationException", f"The stand-in does not know {service}:{operation} yet.")
+            result = self._call(handler, operation, json.loads(body or b"{}"), region_name)
+            return Reply(status=200, body=json.dumps(result).encode(), content_type=content_type)
+        except AwsError as e:
+            said = json.dumps({"__type": e.code, "message": e.message}).encode()
+            return Reply(status=e.status, body=said, content_type=content_type)
+
+    def _call(self, handler: Handler, operation: str, params: dict[str, Any], region_name: str) -> dict[str, Any]:
+        self._before()
+        call = Call(operation=operation, parameters=params, region_name=region_name, region=self._region)
+        with self._region.lock:
+            return handler(call)

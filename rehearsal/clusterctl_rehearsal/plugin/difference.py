@@ -27,9 +27,8 @@ def difference(row: ResourceType, old: Mapping[str, Any], new: Mapping[str, Any]
     before, after = {**row.defaults, **_given(old)}, {**row.defaults, **_given(new)}
     changed = tuple(sorted(key for key in {*before, *after} if _differs(before.get(key), after.get(key))))
     replacing = tuple(path for path in row.replace if _differs(_at(before, path), _at(after, path)))
-    if "userData" in changed or "userDataBase64" in changed:
-        if after.get("userDataReplaceOnChange"):
-            replacing += tuple(key for key in ("userData", "userDataBase64") if key in changed)
+    if after.get("userDataReplaceOnChange"):
+        replacing += tuple(key for key in ("userData", "userDataBase64") if key in changed)
     # As the bridge does: a name that a person chose and that stays cannot be had twice.
     kept_name = row.name is not None and row.name in new and not _differs(old.get(row.name), new.get(row.name))
     return Difference(changed=changed, replacing=replacing, delete_first=bool(replacing) and kept_name)

@@ -65,8 +65,8 @@ def shortage(instance_type: str, zone: str, zones: tuple[str, ...]) -> str:
     """AWS's sentence for an instance that finds no place."""
     others = ", ".join(name for name in zones if name != zone)
     return (
-        f"We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested ({zone}). "
-        "Our system will be working on provisioning additional capacity. You can currently get "
+        f"We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested "
+        f"({zone}). Our system will be working on provisioning additional capacity. You can currently get "
         f"{instance_type} capacity by not specifying an Availability Zone in your request or choosing {others}."
     )
 

@@ -14,7 +14,7 @@ from clusterctl_rehearsal.region.placement import network_name
 from clusterctl_rehearsal.region.record import Properties, Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.store import Store
-from clusterctl_rehearsal.region.types.addresses import elastic_address_of
+from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION, elastic_address_of
 from clusterctl_rehearsal.region.types.network import INSTANCE, NETWORK_INTERFACE
 from clusterctl_rehearsal.region.types.row import Request
 
@@ -65,14 +65,22 @@ class Instances:
         outputs = {**old.outputs, **request.inputs, "tagsAll": {**_template_tags(old), **tags}}
         return dataclasses.replace(old, inputs=request.inputs, outputs=outputs)
 
+    def shut_down(self, record: Record, reason: Reason = USER_INITIATED) -> Record:
+        """The instance on its way to its end."""
+        with self.lock:
+            now = self.store.get(INSTANCE, record.id) or record
+            if not now.is_live or now.state == "shutting-down":
+                return now
+            return self.store.put(now.changed(state="shutting-down", reason=list(reason)))
+
     def terminate(self, record: Record, reason: Reason = USER_INITIATED) -> None:
         """Ends the instance and returns when its machine is gone."""
-        with self.lock:
-            now = self.store.get(INSTANCE, record.id)
-            if now is None or not now.is_live:
-                return
-            self.store.put(now.changed(state="shutting-down", reason=list(reason)))
-        self.room.kill(now)
+        if self.shut_down(record, reason).is_live:
+            self.finish(record, reason)
+
+    def finish(self, record: Record, reason: Reason = USER_INITIATED) -> None:
+        """Takes an instance that shuts down to its end."""
+        self.room.kill(record)
         self._end(record.id, reason)
 
     def end_network(self, vpc: Record) -> None:
@@ -84,8 +92,6 @@ class Instances:
         for record in list(self.store.live(INSTANCE)):
             if record.state == "running" and self.room.state(record) is MachineState.GONE:
                 self._end(record.id, INSTANCE_INITIATED)
-            elif record.state == "shutting-down" and self.clock() - record.created_at > 60:
-                self.terminate(record)
         for record in self.store.all(INSTANCE):
             ended_at = record.facts.get("ended_at")
             if ended_at is not None and self.clock() - ended_at > REMEMBERED_S:
@@ -96,8 +102,7 @@ class Instances:
         """After a restart: machines that still run are taken over, what was under way is finished."""
         for record in list(self.store.live(INSTANCE)):
             if record.state == "shutting-down":
-                self.room.kill(record)
-                self._end(record.id, USER_INITIATED)
+                self.finish(record)
             elif record.state == "running" and not self.room.adopt(record):
                 self._end(record.id, INSTANCE_INITIATED)
             elif record.state == "pending":
@@ -115,6 +120,10 @@ class Instances:
             self.store.put(dataclasses.replace(ended, refs=()))
             for card in kept:
                 self.store.put(_left_behind(record, card))
+            targets = {record.id, *(card["id"] for card in record.facts["interfaces"])}
+            for row in list(self.store.live(EIP_ASSOCIATION)):
+                if targets & {row.inputs.get("instanceId"), row.inputs.get("networkInterfaceId")}:
+                    self.store.forget(row)
 
 
 def launched_at(record: Record) -> str:

@@ -49,6 +49,9 @@ class Launch:
     metadata_options: Mapping[str, Any]
     market: str | None
     tags: Mapping[str, str]
+    """Of the instance."""
+    resource_tags: Mapping[str, Mapping[str, str]]
+    """Kind (`volume`, `network-interface`) → tags of what is made with it."""
     template_id: str | None
     template_version: str | None
 
@@ -60,6 +63,7 @@ def resolve(inputs: Properties, store: Store) -> Launch:
     placement = base.get("placement") or {}
     reservation = inputs.get("capacityReservationSpecification") or base.get("capacityReservationSpecification") or {}
     profile = base.get("iamInstanceProfile") or {}
+    kinds = {row["resourceType"]: dict(row.get("tags") or {}) for row in base.get("tagSpecifications") or []}
     return Launch(
         image_id=inputs.get("ami") or base.get("imageId"),
         instance_type=inputs.get("instanceType") or base.get("instanceType"),
@@ -79,7 +83,8 @@ def resolve(inputs: Properties, store: Store) -> Launch:
         or "stop",
         metadata_options=inputs.get("metadataOptions") or base.get("metadataOptions") or {},
         market=(base.get("instanceMarketOptions") or inputs.get("instanceMarketOptions") or {}).get("marketType"),
-        tags={**_template_tags(base), **(inputs.get("tags") or {})},
+        tags={**kinds.get("instance", {}), **(inputs.get("tags") or {})},
+        resource_tags={kind: tags for kind, tags in kinds.items() if kind != "instance"},
         template_id=None if template is None else template.id,
         template_version=version if template is not None else None,
     )
@@ -172,10 +177,3 @@ def _interface(row: Properties) -> LaunchInterface:
         # AWS keeps secondary interfaces unless told otherwise: 32 would stay behind for each p5 node.
         delete_on_termination=(card, device) == (0, 0) if delete in (None, "") else str(delete).lower() == "true",
     )
-
-
-def _template_tags(base: Properties) -> dict[str, str]:
-    for row in base.get("tagSpecifications") or []:
-        if row.get("resourceType") == "instance":
-            return dict(row.get("tags") or {})
-    return {}

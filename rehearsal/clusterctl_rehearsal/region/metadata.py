@@ -165,7 +165,7 @@ def _handler(network: str, lookup: Lookup) -> type[BaseHTTPRequestHandler]:
 
 def _page(record: Record, path: str) -> bytes | None:
     path = path.partition("?")[0]
-    version, _, rest = path.strip("/").partition("/")
+    _version, _, rest = path.strip("/").partition("/")
     if rest == "user-data":
         return base64.b64decode(record.facts["user_data"]) or None
     if rest == "dynamic/instance-identity/document":

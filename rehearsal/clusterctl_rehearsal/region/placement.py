@@ -101,6 +101,7 @@ def _described(launch: Launch) -> Properties:
         "key_name": launch.key_name,
         "profile": launch.instance_profile,
         "market": launch.market,
+        "resource_tags": {kind: dict(tags) for kind, tags in launch.resource_tags.items()},
         "metadata_options": dict(launch.metadata_options),
     }
 
@@ -139,10 +140,7 @@ def _cards(request: Request, launch: Launch) -> list[Properties]:
                 "kind": row.kind,
                 "subnet": subnet.id,
                 "ip": ip,
-                "mac": mac_address(ip)
-                if ip
-                else f"02:01:{row.card:02x}:{row.device:02x}:"
-                + ":".join((digits := random_hex(4))[i : i + 2] for i in (0, 2)),
+                "mac": mac_address(ip) if ip else f"02:01:{row.card:02x}:{row.device:02x}:00:00",
                 "groups": list(row.groups),
                 "delete": row.delete_on_termination,
             }

@@ -24,22 +24,18 @@ def unused_public_address(store: Store) -> str:
 
 def _check_eip(request: Request) -> None:
     limit = request.settings.quotas.get("addresses")
-    if request.old is None and limit is not None:
-        if sum(row.region == request.region for row in request.store.live(EIP)) >= limit:
-            raise AwsError("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+    used = sum(row.region == request.region for row in request.store.live(EIP))
+    if request.old is None and limit is not None and used >= limit:
+        raise AwsError("AddressLimitExceeded", "The maximum number of addresses has been reached.")
     _check_target(request, request.inputs.get("instance"), request.inputs.get("networkInterface"))
 
 
 def _check_association(request: Request) -> None:
     _check_target(request, request.inputs.get("instanceId"), request.inputs.get("networkInterfaceId"))
-    address = request.store.get(EIP, request.inputs.get("allocationId") or "")
-    if address is None:
-        raise AwsError(
-            "InvalidAllocationID.NotFound", f"The allocation ID '{request.inputs.get('allocationId')}' does not exist"
-        )
-    holder = association_of(request.store, address.id)
+    allocation_id = str(request.inputs.get("allocationId"))
+    holder = association_of(request.store, allocation_id)
     if holder is not None and request.inputs.get("allowReassociation") is False:
-        raise AwsError("Resource.AlreadyAssociated", f"resource {address.id} is already associated with {holder[0]}")
+        raise AwsError("Resource.AlreadyAssociated", f"resource {allocation_id} is already associated with {holder[0]}")
 
 
 def _check_target(request: Request, instance_id: str | None, interface_id: str | None) -> None:
@@ -79,7 +75,7 @@ def association_of(store: Store, allocation_id: str) -> tuple[str, str] | None:
     if address is None:
         return None
     holder = address.inputs.get("instance") or interface_owner(store, address.inputs.get("networkInterface") or "")
-    return (holder, address.facts.get("association", "")) if holder and _is_alive(store, holder) else None
+    return (holder, address.outputs.get("associationId", "")) if holder and _is_alive(store, holder) else None
 
 
 def elastic_address_of(store: Store, instance_id: str) -> str | None:
@@ -101,13 +97,17 @@ def _eip(request: Request) -> Properties:
     return {
         "arn": request.arn("elastic-ip"),
         "allocationId": request.id,
-        "associationId": f"eipassoc-{random_hex(17)}" if request.inputs.get("instance") else "",
+        "associationId": f"eipassoc-{random_hex(17)}" if _has_target(request) else "",
         "domain": "vpc",
         "publicIp": address,
         "publicDns": f"ec2-{address.replace('.', '-')}.{request.region}.compute.amazonaws.com",
         "publicIpv4Pool": "amazon",
         "networkBorderGroup": request.region,
     }
+
+
+def _has_target(request: Request) -> bool:
+    return bool(request.inputs.get("instance") or request.inputs.get("networkInterface"))
 
 
 def _association(request: Request) -> Properties:
@@ -126,7 +126,7 @@ ADDRESS_TYPES = (
         not_found="InvalidAllocationID.NotFound",
         source="internal/service/ec2/ec2_eip.go",
         replace=("address", "customerOwnedIpv4Pool", "domain", "networkBorderGroup", "publicIpv4Pool"),
-        blocked_by=(NAT_GATEWAY,),
+        blocked_by=(NAT_GATEWAY, EIP_ASSOCIATION),
         blocked=("InvalidIPAddress.InUse", "The address with allocation id [{id}] is in use."),
         check=_check_eip,
         outputs=_eip,
@@ -147,6 +147,7 @@ ADDRESS_TYPES = (
             "privateIpAddress",
             "publicIp",
         ),
+        needs={"allocationId": EIP},
         taggable=False,
         check=_check_association,
         outputs=_association,

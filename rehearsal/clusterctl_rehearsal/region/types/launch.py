@@ -54,7 +54,8 @@ def _check_layout(interfaces: tuple[LaunchInterface, ...], kind: InstanceType) -
     if len(interfaces) > 1 and any(row.associate_public_ip for row in interfaces):
         raise AwsError(
             "InvalidParameterCombination",
-            "The associatePublicIPAddress parameter cannot be specified when launching with multiple network interfaces.",
+            "The associatePublicIPAddress parameter cannot be specified when launching with "
+            "multiple network interfaces.",
         )
     for card in {row.card for row in interfaces}:
         count = sum(row.card == card for row in interfaces)

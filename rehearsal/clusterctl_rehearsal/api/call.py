@@ -1,0 +1,32 @@
+"""One call of an AWS API, and what a handler makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any  # parameters and answers are JSON-like
+
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.region import Region
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """`region_name`: the one that the request is signed for."""
+
+    operation: str
+    parameters: dict[str, Any]
+    region_name: str
+    region: Region
+
+    def records(self, token: str) -> list[Record]:
+        """Every record of a type in the call's region, oldest first; ended ones too."""
+        return [row for row in self.region.store.all(token) if row.region == self.region_name]
+
+
+Handler = Callable[[Call], dict[str, Any]]
+
+
+def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
+    """Tags as every AWS API writes them."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]

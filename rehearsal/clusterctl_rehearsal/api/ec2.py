@@ -1,0 +1,77 @@
+"""EC2: every call that the stand-in answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any  # parameters and answers are JSON-like
+
+from clusterctl_rehearsal.api import ec2_compute_views as compute
+from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.ec2_describe import DESCRIBE
+from clusterctl_rehearsal.api.ec2_end import END
+from clusterctl_rehearsal.api.filters import matching, page
+from clusterctl_rehearsal.region.lookups import offerings
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.types.table import TYPES
+
+View = dict[str, Any]
+
+
+def _offerings(call: Call) -> dict[str, Any]:
+    wanted = {row["Name"]: row["Values"] for row in call.parameters.get("Filters") or []}
+    kind = call.parameters.get("LocationType") or "region"
+    found = offerings(call.region_name, call.region.settings(), call.region.catalog, wanted, kind)
+    rows = [{"InstanceType": name, "LocationType": kind, "Location": location} for name, location in found]
+    shown, rest = page(rows, call.parameters)
+    return {"InstanceTypeOfferings": shown, "NextToken": rest}
+
+
+def _listed(key: str, ids: str, id_key: str, rows: Callable[[Call], Any], filters: Mapping[str, str]) -> Handler:
+    def handler(call: Call) -> dict[str, Any]:
+        wanted = call.parameters.get(ids) or []
+        shown = [view for view in rows(call) if not wanted or view[id_key] in wanted]
+        shown = matching(shown, call.parameters.get("Filters") or [], filters)
+        found, rest = page(shown, call.parameters)
+        return {key: found, "NextToken": rest}
+
+    return handler
+
+
+def _tags(call: Call) -> list[View]:
+    return [
+        {"ResourceId": row.id, "ResourceType": _tag_kind(row), "Key": key, "Value": value}
+        for row in call.region.store.live()
+        if row.region == call.region_name
+        for key, value in row.tags.items()
+    ]
+
+
+def _tag_kind(row: Record) -> str:
+    arn = str(row.outputs.get("arn") or "")
+    return arn.rpartition(":")[2].partition("/")[0] if arn else TYPES[row.token].kind
+
+
+EC2: dict[str, Handler] = {
+    **DESCRIBE,
+    **END,
+    "DescribeInstanceTypeOfferings": _offerings,
+    "DescribeNetworkInterfaces": _listed(
+        "NetworkInterfaces",
+        "NetworkInterfaceIds",
+        "NetworkInterfaceId",
+        compute.network_interfaces,
+        {
+            "attachment.instance-id": "Attachment.InstanceId",
+            "attachment.status": "Attachment.Status",
+            "group-id": "Groups.GroupId",
+        },
+    ),
+    "DescribeVolumes": _listed(
+        "Volumes",
+        "VolumeIds",
+        "VolumeId",
+        compute.volumes,
+        {"attachment.instance-id": "Attachments.InstanceId", "status": "State"},
+    ),
+    "DescribeTags": _listed("Tags", "", "", _tags, {}),
+}

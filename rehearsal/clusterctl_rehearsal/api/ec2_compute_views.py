@@ -1,0 +1,198 @@
+"""Instances and what belongs to them as the EC2 API shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any  # views are JSON-like
+
+from clusterctl_rehearsal.api.call import Call, tag_list
+from clusterctl_rehearsal.region.capacity import reserved_by
+from clusterctl_rehearsal.region.instances import launched_at
+from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
+from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE
+from clusterctl_rehearsal.region.types.network import INSTANCE, NAT_GATEWAY, NETWORK_INTERFACE
+
+View = dict[str, Any]
+STATE_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
+
+
+def instance(call: Call, row: Record) -> View:
+    """One instance, also one that has ended."""
+    facts, outputs = row.facts, call.region.instances.outputs(row)
+    code, message = facts.get("reason") or ("", "")
+    alive = row.is_live
+    return {
+        "InstanceId": row.id,
+        "ImageId": facts["image"],
+        "InstanceType": facts["instance_type"],
+        "Architecture": facts["architecture"],
+        "State": state(row),
+        "StateReason": {"Code": code, "Message": message} if code else None,
+        "StateTransitionReason": message,
+        "LaunchTime": launched_at(row),
+        "KeyName": facts["key_name"],
+        "Placement": {
+            "AvailabilityZone": facts["zone"],
+            "GroupName": facts["placement_group"] or "",
+            "Tenancy": "default",
+        },
+        "PrivateIpAddress": outputs["privateIp"] if alive else None,
+        "PrivateDnsName": outputs["privateDns"] if alive else "",
+        "PublicIpAddress": outputs["publicIp"] or None if alive else None,
+        "PublicDnsName": outputs["publicDns"] if alive else "",
+        "SubnetId": outputs["subnetId"] if alive else None,
+        "VpcId": facts["vpc"] if alive else None,
+        "CapacityReservationId": facts["reservation"],
+        "ClientToken": row.request,
+        "InstanceLifecycle": facts["market"],
+        "NetworkInterfaces": [_attached(row, card, outputs["publicIp"]) for card in facts["interfaces"]]
+        if alive
+        else [],
+        "SecurityGroups": [{"GroupId": group} for group in facts["interfaces"][0]["groups"]] if alive else [],
+        "IamInstanceProfile": _profile(call, facts["profile"]),
+        "RootDeviceName": "/dev/sda1",
+        "RootDeviceType": "ebs",
+        "BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": _ebs(row)}] if alive else [],
+        "AmiLaunchIndex": 0,
+        "VirtualizationType": "hvm",
+    }
+
+
+def state(row: Record) -> View:
+    """InstanceState."""
+    return {"Code": STATE_CODES[row.state], "Name": row.state}
+
+
+def reservation(call: Call, row: Record, view: View) -> View:
+    """The reservation (of RunInstances) around an instance."""
+    return {"ReservationId": "r-" + row.id.removeprefix("i-"), "OwnerId": ACCOUNT_ID, "Groups": [], "Instances": [view]}
+
+
+def placement_group(call: Call, row: Record) -> View:
+    return {
+        "GroupName": row.id,
+        "GroupId": row.outputs["placementGroupId"],
+        "GroupArn": row.outputs["arn"],
+        "Strategy": row.inputs["strategy"],
+        "State": "available",
+    }
+
+
+def capacity_reservation(call: Call, row: Record) -> View:
+    total = int(row.inputs["instanceCount"])
+    return {
+        "CapacityReservationId": row.id,
+        "CapacityReservationArn": row.outputs["arn"],
+        "InstanceType": row.inputs["instanceType"],
+        "InstancePlatform": row.inputs["instancePlatform"],
+        "InstanceMatchCriteria": row.inputs["instanceMatchCriteria"],
+        "AvailabilityZone": row.inputs["availabilityZone"],
+        "TotalInstanceCount": total,
+        "AvailableInstanceCount": total - reserved_by(call.region.store, row.id),
+        "EndDate": row.inputs.get("endDate"),
+        "EndDateType": row.inputs["endDateType"],
+        "PlacementGroupArn": row.inputs.get("placementGroupArn"),
+        "State": "active",
+        "StartDate": launched_at(row),
+        "CreateDate": launched_at(row),
+        "Tenancy": "default",
+    }
+
+
+def launch_template(call: Call, row: Record) -> View:
+    return {
+        "LaunchTemplateId": row.id,
+        "LaunchTemplateName": row.inputs["name"],
+        "CreateTime": launched_at(row),
+        "DefaultVersionNumber": row.outputs["defaultVersion"],
+        "LatestVersionNumber": row.outputs["latestVersion"],
+    }
+
+
+def network_interfaces(call: Call) -> Iterator[View]:
+    """Those of instances, of gateways, and those that instances left behind."""
+    for row in call.records(INSTANCE):
+        if row.is_live:
+            for card in row.facts["interfaces"]:
+                attached = {**_attached(row, card, ""), "VpcId": row.facts["vpc"]}
+                attached["Attachment"] = {**attached["Attachment"], "InstanceId": row.id}
+                yield attached
+    for row in call.records(NETWORK_INTERFACE):
+        yield {**_card(row.facts["card"], "available"), "VpcId": row.facts["vpc"], "Attachment": None}
+    for row in call.records(NAT_GATEWAY):
+        yield {
+            "NetworkInterfaceId": row.outputs["networkInterfaceId"],
+            "InterfaceType": "nat_gateway",
+            "Status": "in-use",
+            "SubnetId": row.inputs["subnetId"],
+            "Description": f"Interface for NAT Gateway {row.id}",
+            "VpcId": None,
+            "Attachment": None,
+            "Groups": [],
+            "TagSet": [],
+        }
+
+
+def volumes(call: Call) -> Iterator[View]:
+    """The root disk of every instance; it ends with it."""
+    for row in call.records(INSTANCE):
+        if row.is_live:
+            ebs = _ebs(row)
+            attachment = {"VolumeId": ebs["VolumeId"], "InstanceId": row.id, "State": "attached", "Device": "/dev/sda1"}
+            yield {
+                "VolumeId": ebs["VolumeId"],
+                "AvailabilityZone": row.facts["zone"],
+                "State": "in-use",
+                "Size": 100,
+                "VolumeType": "gp3",
+                "CreateTime": launched_at(row),
+                "Attachments": [{**attachment, "DeleteOnTermination": True}],
+                "Tags": tag_list(row.facts["resource_tags"].get("volume", {})),
+            }
+
+
+def _attached(row: Record, card: dict[str, Any], public_ip: str) -> View:
+    view = _card(card, "in-use")
+    view["TagSet"] = tag_list(row.facts["resource_tags"].get("network-interface", {}))
+    view["Attachment"] = {
+        "AttachmentId": card["id"].replace("eni-", "eni-attach-"),
+        "DeviceIndex": card["device"],
+        "NetworkCardIndex": card["card"],
+        "DeleteOnTermination": card["delete"],
+        "Status": "attached",
+    }
+    if public_ip and (card["card"], card["device"]) == (0, 0):
+        view["Association"] = {"PublicIp": public_ip, "IpOwnerId": ACCOUNT_ID}
+    return view
+
+
+def _card(card: dict[str, Any], status: str) -> View:
+    return {
+        "NetworkInterfaceId": card["id"],
+        "InterfaceType": card["kind"],
+        "MacAddress": card["mac"],
+        "OwnerId": ACCOUNT_ID,
+        "PrivateIpAddress": card["ip"],  # an efa-only interface has none
+        "PrivateIpAddresses": [{"Primary": True, "PrivateIpAddress": card["ip"]}] if card["ip"] else [],
+        "SourceDestCheck": True,
+        "Status": status,
+        "SubnetId": card["subnet"],
+        "Groups": [{"GroupId": group} for group in card["groups"]],
+        "TagSet": [],
+    }
+
+
+def _ebs(row: Record) -> View:
+    return {
+        "VolumeId": "vol-" + row.id.removeprefix("i-"),
+        "Status": "attached",
+        "AttachTime": launched_at(row),
+        "DeleteOnTermination": True,
+    }
+
+
+def _profile(call: Call, name: str | None) -> View | None:
+    for row in call.region.store.live(INSTANCE_PROFILE):
+        if name in (row.id, row.outputs["arn"]):
+            return {"Arn": row.outputs["arn"], "Id": row.outputs["uniqueId"]}
+    return None

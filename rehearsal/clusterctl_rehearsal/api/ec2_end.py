@@ -1,0 +1,132 @@
+"""EC2's ending calls: one row each, and those that AWS does in an own way."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from dataclasses import dataclass
+from typing import Any  # parameters and answers are JSON-like
+
+from clusterctl_rehearsal.api import ec2_compute_views as compute
+from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.ec2_describe import check_all_found
+from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.types import addresses, capacity, network, security
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """One ending call: the type, and the parameter that names one or several."""
+
+    token: str
+    parameter: str
+
+
+_ENDED = {
+    "DeleteVpc": Ended(token=network.VPC, parameter="VpcId"),
+    "DeleteSubnet": Ended(token=network.SUBNET, parameter="SubnetId"),
+    "DeleteSubnetCidrReservation": Ended(token=network.CIDR_RESERVATION, parameter="SubnetCidrReservationId"),
+    "DeleteSecurityGroup": Ended(token=network.SECURITY_GROUP, parameter="GroupId"),
+    "RevokeSecurityGroupIngress": Ended(token=security.INGRESS_RULE, parameter="SecurityGroupRuleIds"),
+    "RevokeSecurityGroupEgress": Ended(token=security.EGRESS_RULE, parameter="SecurityGroupRuleIds"),
+    "DeleteRouteTable": Ended(token=network.ROUTE_TABLE, parameter="RouteTableId"),
+    "DisassociateRouteTable": Ended(token=network.ROUTE_TABLE_ASSOCIATION, parameter="AssociationId"),
+    "DeleteNatGateway": Ended(token=network.NAT_GATEWAY, parameter="NatGatewayId"),
+    "DeleteVpcEndpoints": Ended(token=network.VPC_ENDPOINT, parameter="VpcEndpointIds"),
+    "ReleaseAddress": Ended(token=network.EIP, parameter="AllocationId"),
+    "DeleteNetworkInterface": Ended(token=network.NETWORK_INTERFACE, parameter="NetworkInterfaceId"),
+    "CancelCapacityReservation": Ended(token=capacity.CAPACITY_RESERVATION, parameter="CapacityReservationId"),
+    "DeletePlacementGroup": Ended(token=capacity.PLACEMENT_GROUP, parameter="GroupName"),
+    "DeleteLaunchTemplate": Ended(token=LAUNCH_TEMPLATE, parameter="LaunchTemplateId"),
+}
+
+
+def _end(row: Ended) -> Handler:
+    def handler(call: Call) -> dict[str, Any]:
+        named = call.parameters.get(row.parameter)
+        if not named:
+            raise AwsError("MissingParameter", f"The request must contain the parameter {row.parameter}")
+        for id in named if isinstance(named, list) else [named]:
+            _dry_run(call)
+            call.region.delete(row.token, id)
+        return {"Return": True}
+
+    return handler
+
+
+def _dry_run(call: Call) -> None:
+    if call.parameters.get("DryRun"):
+        raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
+
+
+def _terminate(call: Call) -> dict[str, Any]:
+    wanted = call.parameters.get("InstanceIds") or []
+    rows = {row.id: row for row in call.records(network.INSTANCE)}
+    check_all_found(network.INSTANCE, wanted, set(rows))  # one bad id, and none is terminated
+    _dry_run(call)
+    answers = []
+    for row in (rows[id] for id in wanted):
+        now = call.region.instances.shut_down(row)
+        answers.append({"InstanceId": row.id, "PreviousState": compute.state(row), "CurrentState": compute.state(now)})
+        if now.is_live:
+            threading.Thread(target=call.region.instances.finish, args=(now,), daemon=True).start()
+    return {"TerminatingInstances": answers}
+
+
+def _delete_internet_gateway(call: Call) -> dict[str, Any]:
+    id = call.parameters["InternetGatewayId"]
+    row = call.region.store.get(network.INTERNET_GATEWAY, id)
+    if row is not None and row.inputs.get("vpcId"):
+        raise AwsError("DependencyViolation", f"The internetGateway '{id}' has dependencies and cannot be deleted.")
+    call.region.delete(network.INTERNET_GATEWAY, id)
+    return {}
+
+
+def _detach_internet_gateway(call: Call) -> dict[str, Any]:
+    id, vpc_id = call.parameters["InternetGatewayId"], call.parameters.get("VpcId")
+    row = call.region.store.get(network.INTERNET_GATEWAY, id)
+    if row is None or row.inputs.get("vpcId") != vpc_id:
+        raise AwsError("Gateway.NotAttached", f"resource {id} is not attached to network {vpc_id}")
+    kept = {key: value for key, value in row.inputs.items() if key != "vpcId"}
+    call.region.update(network.INTERNET_GATEWAY, id, kept)
+    return {}
+
+
+def _delete_route(call: Call) -> dict[str, Any]:
+    table, cidr = call.parameters["RouteTableId"], call.parameters.get("DestinationCidrBlock")
+    for row in call.records(network.ROUTE):
+        if row.inputs["routeTableId"] == table and row.inputs.get("destinationCidrBlock") == cidr:
+            call.region.delete(network.ROUTE, row.id)
+            return {}
+    raise AwsError("InvalidRoute.NotFound", f"no route with destination-cidr-block {cidr} in route table {table}")
+
+
+def _delete_key_pair(call: Call) -> dict[str, Any]:
+    wanted = (call.parameters.get("KeyName"), call.parameters.get("KeyPairId"))
+    for row in call.records(security.KEY_PAIR):
+        if row.id == wanted[0] or row.outputs["keyPairId"] == wanted[1]:
+            call.region.delete(security.KEY_PAIR, row.id)
+    return {"Return": True}  # AWS says so for one that is not there, too
+
+
+def _disassociate_address(call: Call) -> dict[str, Any]:
+    id = call.parameters.get("AssociationId") or ""
+    for row in call.records(network.EIP):
+        if id and row.outputs.get("associationId") == id:
+            kept = {key: value for key, value in row.inputs.items() if key not in ("instance", "networkInterface")}
+            call.region.store.put(dataclasses.replace(row, inputs=kept, outputs={**row.outputs, "associationId": ""}))
+            return {}
+    call.region.delete(addresses.EIP_ASSOCIATION, id)
+    return {}
+
+
+END: dict[str, Handler] = {
+    **{operation: _end(row) for operation, row in _ENDED.items()},
+    "TerminateInstances": _terminate,
+    "DeleteInternetGateway": _delete_internet_gateway,
+    "DetachInternetGateway": _detach_internet_gateway,
+    "DeleteRoute": _delete_route,
+    "DeleteKeyPair": _delete_key_pair,
+    "DisassociateAddress": _disassociate_address,
+}

@@ -1,0 +1,192 @@
+"""Network resources as the EC2 API shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any  # views are JSON-like
+
+from clusterctl_rehearsal.api.call import Call, tag_list
+from clusterctl_rehearsal.region.instances import launched_at
+from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
+from clusterctl_rehearsal.region.subnets import free_count
+from clusterctl_rehearsal.region.types.addresses import association_of
+from clusterctl_rehearsal.region.types.network import INSTANCE, ROUTE, ROUTE_TABLE_ASSOCIATION
+from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
+
+View = dict[str, Any]
+ViewOf = Callable[[Call, Record], View]
+
+
+def vpc(call: Call, row: Record) -> View:
+    return {
+        "VpcId": row.id,
+        "CidrBlock": row.inputs["cidrBlock"],
+        "State": "available",
+        "IsDefault": False,
+        "DhcpOptionsId": row.outputs["dhcpOptionsId"],
+        "InstanceTenancy": "default",
+    }
+
+
+def subnet(call: Call, row: Record) -> View:
+    return {
+        "SubnetId": row.id,
+        "VpcId": row.inputs["vpcId"],
+        "CidrBlock": row.inputs["cidrBlock"],
+        "State": "available",
+        "AvailabilityZone": row.outputs["availabilityZone"],
+        "AvailabilityZoneId": row.outputs["availabilityZoneId"],
+        "AvailableIpAddressCount": free_count(call.region.store, row),
+        "MapPublicIpOnLaunch": row.outputs["mapPublicIpOnLaunch"],
+        "SubnetArn": row.outputs["arn"],
+        "DefaultForAz": False,
+    }
+
+
+def security_group(call: Call, row: Record) -> View:
+    return {
+        "GroupId": row.id,
+        "GroupName": row.inputs["name"],
+        "Description": row.inputs["description"],
+        "VpcId": row.inputs["vpcId"],
+    }
+
+
+def security_group_rule(call: Call, row: Record) -> View:
+    inputs = row.inputs
+    view: View = {
+        "SecurityGroupRuleId": row.id,
+        "GroupId": inputs["securityGroupId"],
+        "IsEgress": row.token == EGRESS_RULE,
+        "IpProtocol": inputs["ipProtocol"],
+        "FromPort": inputs.get("fromPort", -1),
+        "ToPort": inputs.get("toPort", -1),
+        "CidrIpv4": inputs.get("cidrIpv4"),
+    }
+    if inputs.get("referencedSecurityGroupId"):
+        view["ReferencedGroupInfo"] = {"GroupId": inputs["referencedSecurityGroupId"], "UserId": ACCOUNT_ID}
+    return view
+
+
+def route_table(call: Call, row: Record) -> View:
+    store = call.region.store
+    routes = [*(row.inputs.get("routes") or []), *(r.inputs for r in store.live(ROUTE) if row.id in r.refs)]
+    vpc_cidr = next(one.inputs["cidrBlock"] for one in store.live() if one.id == row.inputs["vpcId"])
+    return {
+        "RouteTableId": row.id,
+        "VpcId": row.inputs["vpcId"],
+        "Associations": [
+            {
+                "Main": False,
+                "RouteTableAssociationId": one.id,
+                "RouteTableId": row.id,
+                "SubnetId": one.inputs.get("subnetId"),
+                "AssociationState": {"State": "associated"},
+            }
+            for one in store.live(ROUTE_TABLE_ASSOCIATION)
+            if one.inputs["routeTableId"] == row.id
+        ],
+        "Routes": [
+            {"DestinationCidrBlock": vpc_cidr, "GatewayId": "local", "State": "active", "Origin": "CreateRouteTable"},
+            *(_route(one) for one in routes),
+        ],
+    }
+
+
+def _route(row: dict[str, Any]) -> View:
+    return {
+        "DestinationCidrBlock": row.get("cidrBlock") or row.get("destinationCidrBlock"),
+        "GatewayId": row.get("gatewayId"),
+        "NatGatewayId": row.get("natGatewayId"),
+        "Origin": "CreateRoute",
+        "State": "active",
+    }
+
+
+def internet_gateway(call: Call, row: Record) -> View:
+    vpc_id = row.inputs.get("vpcId")
+    attachments = [{"State": "available", "VpcId": vpc_id}] if vpc_id else []
+    return {"InternetGatewayId": row.id, "Attachments": attachments}
+
+
+def nat_gateway(call: Call, row: Record) -> View:
+    found = call.region.store.find(row.inputs["subnetId"])
+    return {
+        "NatGatewayId": row.id,
+        "SubnetId": row.inputs["subnetId"],
+        "VpcId": None if found is None else found.inputs["vpcId"],
+        "State": "available",
+        "CreateTime": launched_at(row),
+        "NatGatewayAddresses": [
+            {
+                "AllocationId": row.inputs.get("allocationId"),
+                "NetworkInterfaceId": row.outputs["networkInterfaceId"],
+                "PublicIp": row.outputs["publicIp"],
+            }
+        ],
+    }
+
+
+def vpc_endpoint(call: Call, row: Record) -> View:
+    return {
+        "VpcEndpointId": row.id,
+        "VpcId": row.inputs["vpcId"],
+        "ServiceName": row.inputs["serviceName"],
+        "VpcEndpointType": row.inputs["vpcEndpointType"],
+        "State": "available",
+        "CreationTimestamp": launched_at(row),
+        "RouteTableIds": row.inputs.get("routeTableIds") or [],
+        "SubnetIds": row.inputs.get("subnetIds") or [],
+    }
+
+
+def address(call: Call, row: Record) -> View:
+    view: View = {
+        "AllocationId": row.id,
+        "PublicIp": row.outputs["publicIp"],
+        "Domain": "vpc",
+        "AssociationId": None,
+        "InstanceId": None,
+        "NetworkInterfaceId": None,
+        "PrivateIpAddress": None,
+    }
+    holder = association_of(call.region.store, row.id)
+    if holder is None:
+        return view
+    view["AssociationId"] = holder[1]
+    instance = call.region.store.get(INSTANCE, holder[0])
+    if instance is not None:
+        card = instance.facts["interfaces"][0]
+        view |= {"InstanceId": instance.id, "NetworkInterfaceId": card["id"], "PrivateIpAddress": card["ip"]}
+    return view
+
+
+def key_pair(call: Call, row: Record) -> View:
+    return {
+        "KeyName": row.id,
+        "KeyPairId": row.outputs["keyPairId"],
+        "KeyType": row.outputs["keyType"],
+        "KeyFingerprint": row.outputs["fingerprint"],
+        "CreateTime": launched_at(row),
+    }
+
+
+def cidr_reservation(call: Call, row: Record) -> View:
+    return {
+        "SubnetCidrReservationId": row.id,
+        "SubnetId": row.inputs["subnetId"],
+        "Cidr": row.inputs["cidrBlock"],
+        "ReservationType": row.inputs["reservationType"],
+        "OwnerId": ACCOUNT_ID,
+        "Description": row.inputs.get("description"),
+    }
+
+
+def rules(call: Call) -> list[Record]:
+    """Rules of both directions."""
+    return [*call.records(INGRESS_RULE), *call.records(EGRESS_RULE)]
+
+
+def tagged(call: Call, row: Record, view: View) -> View:
+    """The view with what every EC2 resource has."""
+    return {"OwnerId": ACCOUNT_ID, "Tags": tag_list(row.tags), **view}

@@ -1,0 +1,64 @@
+"""EC2's filters and pages, over views that are already as the API shows them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fnmatch
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any  # views are JSON-like
+
+from clusterctl_rehearsal.region.refusal import AwsError
+
+View = dict[str, Any]
+
+
+def matching(views: Sequence[View], filters: Sequence[Mapping[str, Any]], paths: Mapping[str, str]) -> list[View]:
+    """The views that fit every filter. `paths`: filter name → where its value is, when the name does not say so.
+
+    Raises InvalidParameterValue for a filter that no view can answer.
+    """
+    return [view for view in views if all(_fits(view, row["Name"], row.get("Values") or [], paths) for row in filters)]
+
+
+def page(rows: Sequence[Any], parameters: Mapping[str, Any]) -> tuple[list[Any], str | None]:
+    """The wanted page and the token of the next. Raises InvalidParameterValue for a token that is not ours."""
+    try:
+        start = int(base64.b64decode(parameters.get("NextToken") or base64.b64encode(b"0")))
+    except (binascii.Error, ValueError) as e:
+        raise AwsError("InvalidParameterValue", "Invalid value for parameter nextToken.") from e
+    size = parameters.get("MaxResults") or 1000
+    rest = base64.b64encode(str(start + size).encode()).decode() if start + size < len(rows) else None
+    return list(rows[start : start + size]), rest
+
+
+def values_at(view: Any, path: str) -> list[Any]:
+    """Everything at a dotted path; a list on the way is every one of its items."""
+    found = [view]
+    for part in path.split("."):
+        found = [item.get(part) for item in found if isinstance(item, Mapping)]
+        found = [one for item in found for one in (item if isinstance(item, list) else [item])]
+    return [item for item in found if item is not None]
+
+
+def _fits(view: View, name: str, wanted: Sequence[str], paths: Mapping[str, str]) -> bool:
+    tags = view.get("Tags") or view.get("TagSet") or []
+    if name.startswith("tag:"):
+        found = [row["Value"] for row in tags if row["Key"] == name.removeprefix("tag:")]
+    elif name == "tag-key":
+        found = [row["Key"] for row in tags]
+    else:
+        path = paths.get(name) or "".join(part[:1].upper() + part[1:] for part in name.split("-"))
+        if path.split(".")[0] not in view:
+            raise AwsError("InvalidParameterValue", f"The filter '{name}' is invalid")
+        found = [_written(value) for value in values_at(view, path)]
+    return any(fnmatch.fnmatchcase(value, _pattern(text)) for value in found for text in wanted)
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _pattern(text: str) -> str:
+    return re.sub(r"\[", "[[]", text)

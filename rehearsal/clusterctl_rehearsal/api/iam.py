@@ -1,0 +1,140 @@
+"""IAM: what finding and ending a cluster's roles and instance profiles needs."""
+
+from __future__ import annotations
+
+from typing import Any  # parameters and answers are JSON-like
+from urllib.parse import quote
+
+from clusterctl_rehearsal.api.call import Call, Handler, tag_list
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY, ROLE_POLICY_ATTACHMENT
+
+
+def _role(call: Call, name: str | None = None) -> Record:
+    wanted = name or call.parameters["RoleName"]
+    found = call.region.store.get(ROLE, wanted)
+    if found is None:
+        raise AwsError("NoSuchEntity", f"The role with name {wanted} cannot be found.", status=404)
+    return found
+
+
+def _profile(call: Call) -> Record:
+    wanted = call.parameters["InstanceProfileName"]
+    found = call.region.store.get(INSTANCE_PROFILE, wanted)
+    if found is None:
+        raise AwsError("NoSuchEntity", f"Instance Profile {wanted} cannot be found.", status=404)
+    return found
+
+
+def _role_view(row: Record) -> dict[str, Any]:
+    return {
+        **_named(row, "Role"),
+        "AssumeRolePolicyDocument": quote(row.inputs["assumeRolePolicy"]),
+        "MaxSessionDuration": row.inputs["maxSessionDuration"],
+        "Tags": tag_list(row.tags),
+    }
+
+
+def _profile_view(call: Call, row: Record) -> dict[str, Any]:
+    role = row.inputs.get("role")
+    roles = [_role_view(_role(call, role))] if role else []
+    return {**_named(row, "InstanceProfile"), "Roles": roles, "Tags": tag_list(row.tags)}
+
+
+def _named(row: Record, kind: str) -> dict[str, Any]:
+    return {
+        "Path": row.inputs["path"],
+        f"{kind}Name": row.id,
+        f"{kind}Id": row.outputs["uniqueId"],
+        "Arn": row.outputs["arn"],
+        "CreateDate": row.outputs["createDate"],
+    }
+
+
+def _roles(call: Call) -> dict[str, Any]:
+    rows = (row for row in call.region.store.live(ROLE) if _under_path(call, row))
+    return {"Roles": [_role_view(row) for row in rows], "IsTruncated": False}
+
+
+def _profiles(call: Call) -> dict[str, Any]:
+    rows = (row for row in call.region.store.live(INSTANCE_PROFILE) if _under_path(call, row))
+    return {"InstanceProfiles": [_profile_view(call, row) for row in rows], "IsTruncated": False}
+
+
+def _under_path(call: Call, row: Record) -> bool:
+    return str(row.inputs["path"]).startswith(call.parameters.get("PathPrefix", "/"))
+
+
+def _profiles_of_role(call: Call) -> dict[str, Any]:
+    role = _role(call)
+    rows = (row for row in call.region.store.live(INSTANCE_PROFILE) if row.inputs.get("role") == role.id)
+    return {"InstanceProfiles": [_profile_view(call, row) for row in rows], "IsTruncated": False}
+
+
+def _remove_role(call: Call) -> dict[str, Any]:
+    profile, role = _profile(call), _role(call)
+    if profile.inputs.get("role") != role.id:
+        raise AwsError("NoSuchEntity", f"Role {role.id} is not in instance profile {profile.id}.", status=404)
+    kept = {key: value for key, value in profile.inputs.items() if key != "role"}
+    call.region.update(INSTANCE_PROFILE, profile.id, kept)
+    return {}
+
+
+def _delete_profile(call: Call) -> dict[str, Any]:
+    if _profile(call).inputs.get("role"):
+        said = "Cannot delete entity, must remove roles from instance profile first."
+        raise AwsError("DeleteConflict", said, status=409)
+    call.region.delete(INSTANCE_PROFILE, call.parameters["InstanceProfileName"])
+    return {}
+
+
+def _delete_role(call: Call) -> dict[str, Any]:
+    call.region.delete(ROLE, _role(call).id)
+    return {}
+
+
+def _attached(call: Call) -> dict[str, Any]:
+    role = _role(call)
+    arns = [row.inputs["policyArn"] for row in _of_role(call, ROLE_POLICY_ATTACHMENT, role)]
+    rows = [{"PolicyArn": arn, "PolicyName": arn.rpartition("/")[2]} for arn in arns]
+    return {"AttachedPolicies": rows, "IsTruncated": False}
+
+
+def _inline(call: Call) -> dict[str, Any]:
+    rows = _of_role(call, ROLE_POLICY, _role(call))
+    return {"PolicyNames": [row.inputs["name"] for row in rows], "IsTruncated": False}
+
+
+def _of_role(call: Call, token: str, role: Record) -> list[Record]:
+    return [row for row in call.region.store.live(token) if row.inputs["role"] == role.id]
+
+
+def _end_policy(token: str, parameter: str, key: str) -> Handler:
+    def handler(call: Call) -> dict[str, Any]:
+        wanted = call.parameters[parameter]
+        for row in _of_role(call, token, _role(call)):
+            if row.inputs[key] == wanted:
+                call.region.delete(token, row.id)
+                return {}
+        raise AwsError("NoSuchEntity", f"Policy {wanted} was not found.", status=404)
+
+    return handler
+
+
+IAM: dict[str, Handler] = {
+    "ListRoles": _roles,
+    "GetRole": lambda call: {"Role": _role_view(_role(call))},
+    "ListRoleTags": lambda call: {"Tags": tag_list(_role(call).tags), "IsTruncated": False},
+    "DeleteRole": _delete_role,
+    "ListAttachedRolePolicies": _attached,
+    "DetachRolePolicy": _end_policy(ROLE_POLICY_ATTACHMENT, "PolicyArn", "policyArn"),
+    "ListRolePolicies": _inline,
+    "DeleteRolePolicy": _end_policy(ROLE_POLICY, "PolicyName", "name"),
+    "ListInstanceProfiles": _profiles,
+    "ListInstanceProfilesForRole": _profiles_of_role,
+    "GetInstanceProfile": lambda call: {"InstanceProfile": _profile_view(call, _profile(call))},
+    "ListInstanceProfileTags": lambda call: {"Tags": tag_list(_profile(call).tags), "IsTruncated": False},
+    "RemoveRoleFromInstanceProfile": _remove_role,
+    "DeleteInstanceProfile": _delete_profile,
+}

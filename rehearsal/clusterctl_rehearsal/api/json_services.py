@@ -1,0 +1,48 @@
+"""STS, Systems Manager and the tagging API, as far as clusterctl asks them."""
+
+from __future__ import annotations
+
+from typing import Any  # parameters and answers are JSON-like
+
+from clusterctl_rehearsal.api.call import Call, Handler, tag_list
+from clusterctl_rehearsal.region.lookups import CALLER_ARN, CALLER_ID, parameter_value
+from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
+
+
+def _caller_identity(call: Call) -> dict[str, Any]:
+    return {"Account": ACCOUNT_ID, "Arn": CALLER_ARN, "UserId": CALLER_ID}
+
+
+def _parameter(call: Call) -> dict[str, Any]:
+    name = call.parameters["Name"]
+    value = parameter_value(name, call.region.settings())
+    arn = f"arn:aws:ssm:{call.region_name}::parameter{name}"
+    return {"Parameter": {"Name": name, "Type": "String", "Value": value, "Version": 1, "ARN": arn}}
+
+
+def _resources(call: Call) -> dict[str, Any]:
+    kinds = call.parameters.get("ResourceTypeFilters") or []
+    rows = [
+        {"ResourceARN": row.outputs["arn"], "Tags": tag_list(row.tags)}
+        for row in call.region.store.live()
+        if row.outputs.get("arn") and row.tags and row.region == call.region_name
+        if all(_has(row, wanted) for wanted in call.parameters.get("TagFilters") or [])
+        if not kinds or any(_is_kind(row.outputs["arn"], kind) for kind in kinds)
+    ]
+    return {"PaginationToken": "", "ResourceTagMappingList": rows}
+
+
+def _has(row: Record, wanted: dict[str, Any]) -> bool:
+    value = row.tags.get(wanted["Key"])
+    return value is not None and (not wanted.get("Values") or value in wanted["Values"])
+
+
+def _is_kind(arn: str, kind: str) -> bool:
+    service, _, resource = kind.partition(":")
+    parts = arn.split(":")
+    return parts[2] == service and (not resource or parts[5].split("/")[0] == resource)
+
+
+STS: dict[str, Handler] = {"GetCallerIdentity": _caller_identity}
+SSM: dict[str, Handler] = {"GetParameter": _parameter}
+TAGGING: dict[str, Handler] = {"GetResources": _resources}

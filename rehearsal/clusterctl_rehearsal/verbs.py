@@ -1,0 +1,148 @@
+"""The verbs of a rehearsal: look at it, break it on purpose, clean it away."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn  # JSON values
+
+from clusterctl_rehearsal.cleaning import clean
+from clusterctl_rehearsal.home import RehearsalHome, current_home
+from clusterctl_rehearsal.listing import listed
+from clusterctl_rehearsal.machines.driver import MachineError
+from clusterctl_rehearsal.machines.nspawn import NspawnDriver
+from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
+from clusterctl_rehearsal.region.faults import FAULTS
+from clusterctl_rehearsal.region.nearest import did_you_mean
+from clusterctl_rehearsal.region.process import cache_folder
+from clusterctl_rehearsal.region.refusal import NotKnownYet
+
+PROGRAM = "clusterctl rehearse"
+STOP_TIMEOUT_S = 10.0
+Verb = Callable[[argparse.Namespace, RehearsalHome], int]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs a verb; gives the exit code. Data goes to standard output, everything else to standard error."""
+    asked = _parser().parse_args(argv)
+    verb: Verb = asked.do
+    try:
+        return verb(asked, current_home())
+    except MachineError as e:
+        return _failed(str(e), e.hint)
+    except (RegionUnreachable, NotKnownYet) as e:
+        return _failed(str(e), "")
+    except KeyboardInterrupt:
+        return 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n  next: {PROGRAM} --help\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=PROGRAM, description="Look at the rehearsed region, break it on purpose, clean it away.")
+    verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_Parser)
+    region = verbs.add_parser("region", help="the region's server: ensure (start it) or stop")
+    region.add_argument("what", choices=("ensure", "stop"))
+    region.set_defaults(do=_region)
+    one = verbs.add_parser("list", help="what exists in the region")
+    one.add_argument("--json", action="store_true")
+    one.set_defaults(do=_list)
+    one = verbs.add_parser("clean", help="remove a rehearsal with everything it left, whatever state it is in")
+    one.add_argument("cluster", nargs="?")
+    one.add_argument("--all", action="store_true", help="every rehearsal on this computer")
+    one.set_defaults(do=_clean)
+    usage = "\n".join(f"  {verb} {row.usage}\n      {row.meaning}" for verb, row in FAULTS.items())
+    one = verbs.add_parser(
+        "fault",
+        help="make something go wrong",
+        description=f"Example: {PROGRAM} fault kill train-2\n\n{usage}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    one.add_argument("verb")
+    one.add_argument("args", nargs=argparse.REMAINDER)
+    one.set_defaults(do=_fault)
+    one = verbs.add_parser("image", help="build the base image of booted machines, once")
+    one.set_defaults(do=_image)
+    return parser
+
+
+def _region(asked: argparse.Namespace, home: RehearsalHome) -> int:
+    if asked.what == "ensure":
+        print(json.dumps(ensure_region(home)))
+        return 0
+    found = running_region(home)
+    if found is None:
+        return _said("no region runs here")
+    RegionClient(home).ask("fault", {"verb": "stop-region", "args": []})
+    return 0 if _wait_until_gone(home) else _failed("the region's server does not end", f"kill {found['pid']}")
+
+
+def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
+    rows: dict[str, Any] = {"resources": [], "faults": {}}
+    if running_region(home) is not None or (home.store.is_dir() and any(home.store.glob("*.json"))):
+        rows = RegionClient(home).ask("list", {})
+    print(json.dumps(rows) if asked.json else listed(rows))
+    return 0
+
+
+def _clean(asked: argparse.Namespace, home: RehearsalHome) -> int:
+    if asked.cluster is None and not asked.all:
+        return _failed("clean what?", f"{PROGRAM} clean NAME, or {PROGRAM} clean --all", code=2)
+    if running_region(home) is not None and _region(argparse.Namespace(what="stop"), home) != 0:
+        return 1
+    removed = clean(home, cluster=None if asked.all else asked.cluster)
+    for line in removed:
+        print(line)
+    if not removed and not asked.all:
+        return _failed(f"nothing of {asked.cluster} here", f"{PROGRAM} list", code=3)
+    return 0 if removed else _said("nothing to clean")
+
+
+def _fault(asked: argparse.Namespace, home: RehearsalHome) -> int:
+    if asked.verb not in FAULTS:
+        said = f"no fault is called {asked.verb!r}: {did_you_mean(asked.verb, tuple(FAULTS))}"
+        return _failed(said, f"{PROGRAM} fault --help", code=2)
+    fewest, most = FAULTS[asked.verb].arguments
+    if not fewest <= len(asked.args) <= most:
+        return _failed(
+            f"{asked.verb} wants: {asked.verb} {FAULTS[asked.verb].usage}", f"{PROGRAM} fault --help", code=2
+        )
+    print(RegionClient(home).ask("fault", {"verb": asked.verb, "args": asked.args})["said"])
+    return 0
+
+
+def _image(asked: argparse.Namespace, home: RehearsalHome) -> int:
+    driver = NspawnDriver(root=home.machines, cache=cache_folder())
+    problem = driver.unusable()
+    if problem is not None:
+        return _failed(problem, "")
+    driver.prepare(lambda message: print(message, file=sys.stderr, flush=True))
+    return 0
+
+
+def _wait_until_gone(home: RehearsalHome) -> bool:
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if running_region(home) is None:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def _said(sentence: str) -> int:
+    print(sentence, file=sys.stderr)
+    return 0
+
+
+def _failed(sentence: str, hint: str, *, code: int = 1) -> int:
+    end = f"\n  next: {hint}" if hint else ""
+    print(f"{PROGRAM}: {sentence}{end}", file=sys.stderr)
+    return code
