@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any  # AWS's JSON
 
 SOURCE = "moto 5.2.5, moto/ec2/resources/instance_types.json.gz: a dump of EC2 DescribeInstanceTypes"
+DATA = Path(__file__).parent / "data" / "instance_types.json"
 DATED = "2026-10-27"
 P_FAMILIES = ("p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300")
 G_FAMILIES = ("g4dn", "g5", "g5g", "g6", "g6e", "g6f", "gr6", "gr6f", "g7", "g7e")
@@ -40,12 +42,11 @@ TOPOLOGY_LEVELS: Mapping[str, int] = {
 
 
 def main(argv: list[str]) -> int:
-    """0; writes the file named second from the dump named first."""
-    if len(argv) != 3:
-        sys.stderr.write("usage: scripts/catalog instance_types.json.gz [OUTPUT]\n")
+    """0; writes the data file from the dump that is named."""
+    if len(argv) != 2:
+        sys.stderr.write("usage: scripts/catalog path/to/instance_types.json.gz (or the moto wheel that holds it)\n")
         return 2
-    dump = json.loads(gzip.decompress(Path(argv[1]).read_bytes()))
-    Path(argv[2]).write_text(document(dump))
+    DATA.write_text(document(json.loads(gzip.decompress(_dump(Path(argv[1]))))), encoding="utf-8")
     return 0
 
 
@@ -53,8 +54,7 @@ def document(dump: Mapping[str, Mapping[str, Any]]) -> str:
     """The JSON text of the data file, one instance type a line."""
     rows = [row(dump[name]) for name in sorted(dump) if _wanted(name)]
     lines = ",\n".join("  " + json.dumps(each, separators=(", ", ": ")) for each in rows)
-    head = json.dumps({"source": SOURCE, "dated": DATED}, indent=1)[1:-2].strip()
-    return "{\n " + head.replace("\n ", "\n ") + ',\n "types": [\n' + lines + "\n ]\n}\n"
+    return f'{{\n "source": {json.dumps(SOURCE)},\n "dated": {json.dumps(DATED)},\n "types": [\n{lines}\n ]\n}}\n'
 
 
 def row(described: Mapping[str, Any]) -> dict[str, object]:
@@ -92,6 +92,13 @@ def _gpus(described: Mapping[str, Any]) -> dict[str, object]:
         name = GPU_NAMES[api_name, memory_mib]
     count = gpu["Count"] or gpu["LogicalGpuCount"]
     return {"gpu_count": count, "gpu_name": name, "gpu_memory_mib": memory_mib, "gpu_api_name": api_name}
+
+
+def _dump(path: Path) -> bytes:
+    if not zipfile.is_zipfile(path):
+        return path.read_bytes()
+    with zipfile.ZipFile(path) as wheel:
+        return wheel.read("moto/ec2/resources/instance_types.json.gz")
 
 
 def _wanted(name: str) -> bool:

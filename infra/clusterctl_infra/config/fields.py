@@ -20,6 +20,7 @@ T = TypeVar("T")
 NAME_LENGTH = 40
 """Leaves room in a 63-character host name and in IAM's 64 characters for what clusterctl appends."""
 NODES_LIMIT = 1000
+TAGS_LIMIT = 40
 
 
 def check_name(value: object) -> str:
@@ -116,29 +117,32 @@ def check_cidr(value: object) -> str:
 
 
 def check_env(value: object) -> dict[str, str]:
-    """Environment variables. Raises ValueError for the first that no shell would take."""
-    found = _texts(value)
-    for name, text in found.items():
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
-            raise ValueError(f"{name}: not the name of an environment variable")
-        if "\0" in text:
-            raise ValueError(f"{name}: holds a NUL character")
-    return found
+    """Environment variables. Raises ValueError for all that no shell would take."""
+    return _checked_texts(value, _env_fault)
 
 
 def check_tags(value: object) -> dict[str, str]:
-    """AWS tags. Raises ValueError for the first that AWS, or the metadata service, would refuse."""
-    found = _texts(value)
-    if len(found) > 40:
-        raise ValueError(f"{len(found)} tags; AWS takes 50, of which clusterctl keeps 10 for itself")
-    for name, text in found.items():
-        if not re.fullmatch(r"[A-Za-z0-9+=.,_:@-]{1,128}", name, re.ASCII):
-            raise ValueError(f"{name}: a tag's key is 1 to 128 letters, digits or + - = . , _ : @")
-        if name.lower().startswith(("aws:", "clusterctl:")):
-            raise ValueError(f"{name}: keys that begin with aws: or clusterctl: are taken")
-        if not re.fullmatch(r"[\w +\-=.,_:/@]{0,256}", text):
-            raise ValueError(f"{name}: a tag's value is at most 256 letters, digits, blanks or + - = . , _ : / @")
+    """AWS tags. Raises ValueError for all that AWS, or the metadata service, would refuse."""
+    found = _checked_texts(value, _tag_fault)
+    if len(found) > TAGS_LIMIT:
+        raise ValueError(f"{len(found)} tags; AWS takes 50, of which clusterctl keeps {50 - TAGS_LIMIT} for itself")
     return found
+
+
+def _env_fault(name: str, text: str) -> str | None:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
+        return "not the name of an environment variable"
+    return "holds a NUL character" if "\0" in text else None
+
+
+def _tag_fault(name: str, text: str) -> str | None:
+    if not re.fullmatch(r"[A-Za-z0-9+=.,_:@-]{1,128}", name, re.ASCII):
+        return "a tag's key is 1 to 128 letters, digits or + - = . , _ : @"
+    if name.lower().startswith(("aws:", "clusterctl:")):
+        return "keys that begin with aws: or clusterctl: are taken"
+    if not re.fullmatch(r"[\w +\-=.,_:/@]{0,256}", text):
+        return "a tag's value is at most 256 letters, digits, blanks or + - = . , _ : / @"
+    return None
 
 
 def _whole(value: object) -> int:
@@ -147,13 +151,20 @@ def _whole(value: object) -> int:
     return quantities.parse_whole(check_text(value))
 
 
-def _texts(value: object) -> dict[str, str]:
+def _checked_texts(value: object, fault: Callable[[str, str], str | None]) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError("not a mapping of names to values")
-    for name, text in value.items():
-        if not isinstance(name, str) or not isinstance(text, str):
-            raise ValueError(f"{name}: not a text value" + ("; write '' for an empty one" if text is None else ""))
-    return dict(value)
+    faults = {name: _text_fault(text) or fault(str(name), str(text)) for name, text in value.items()}
+    said = [f"{name}: {sentence}" for name, sentence in faults.items() if sentence is not None]
+    if said:
+        raise ValueError("; ".join(said))
+    return {str(name): str(text) for name, text in value.items()}
+
+
+def _text_fault(text: object) -> str | None:
+    if text is None:
+        return "empty; write '' for an empty text"
+    return None if isinstance(text, str) else "not a single value"
 
 
 def _is_ipv6(text: str) -> bool:
@@ -201,5 +212,6 @@ PublicKey = Annotated[
     _read(check_public_key),
     _text_or_number(r"(ssh-|ecdsa-|sk-).+", "ssh-ed25519 AAAA… you@laptop"),
 ]
-Env = Annotated[dict[str, str], _read(check_env)]
-Tags = Annotated[dict[str, str], _read(check_tags)]
+_TEXTS = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
+Env = Annotated[dict[str, str], _read(check_env), _TEXTS]
+Tags = Annotated[dict[str, str], _read(check_tags), _TEXTS]

@@ -11,10 +11,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
-from clusterctl_infra.config import document, overrides
+from clusterctl_infra.config import document
 from clusterctl_infra.config.document import Document, Tree, read_document
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.not_built import not_built_yet
+from clusterctl_infra.config.overrides import apply_overrides, override_of
 from clusterctl_infra.config.problems import ConfigProblem, problems_of
 from clusterctl_infra.config.rules import broken_rules
 from clusterctl_infra.errors import ConfigError
@@ -42,7 +43,7 @@ def parse_cluster(
         problems.append(ConfigProblem(path=(), message=_not_a_cluster(read.tree)))
     if not isinstance(read.tree, dict):
         raise _error(source, problems, Document(tree=None, lines={}, problems=()), NO_OVERRIDES)
-    tree, override_problems = _apply(read.tree, overrides)
+    tree, override_problems = apply_overrides(read.tree, overrides)
     config, model_problems = _validate(tree, catalog)
     problems += override_problems + model_problems
     if problems or config is None:
@@ -58,10 +59,6 @@ def login_name() -> str:
         return "unknown"
 
 
-def _apply(tree: dict[str, Tree], given: Mapping[str, str]) -> tuple[dict[str, Tree], list[ConfigProblem]]:
-    return overrides.apply(tree, given)
-
-
 def _validate(tree: dict[str, Tree], catalog: Catalog) -> tuple[ClusterConfig | None, list[ConfigProblem]]:
     """The model of the tree when it is one, and everything wrong with it, in the file's order."""
     problems: list[ConfigProblem] = []
@@ -73,7 +70,7 @@ def _validate(tree: dict[str, Tree], catalog: Catalog) -> tuple[ClusterConfig | 
         problems = problems_of(e, ClusterConfig)
         unsound = frozenset(str(problem.path[0]) for problem in problems if problem.path)
         checked = _with_stand_ins(tree, unsound)
-    problems += broken_rules(checked, catalog, unsound) + not_built_yet(checked, unsound)
+    problems += broken_rules(checked, catalog, unsound) + not_built_yet(tree)
     return config, problems
 
 
@@ -124,7 +121,7 @@ def _without_repeats(problems: list[ConfigProblem]) -> list[ConfigProblem]:
 def _placed(
     problem: ConfigProblem, lines: Mapping[document.Path, int], given: Mapping[str, str]
 ) -> tuple[int | None, str]:
-    key = overrides.key_of(problem.path, given)
+    key = override_of(problem.path, given)
     if key is not None:
         shown = replace(problem, path=()).text()
         return None, f"  config clusterctl:{key}: {shown}"

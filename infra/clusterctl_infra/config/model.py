@@ -103,6 +103,7 @@ class CapsConfig(BaseModel):
     runtime: Duration = Field(
         default=timedelta(hours=24),
         description="Per run, from creation. There is no unlimited: a forgotten cluster costs one day. At most 30d.",
+        json_schema_extra={"default": "24h"},
     )
     idle: Duration | None = Field(default=None, description="End after so long without use.")
 
@@ -110,7 +111,9 @@ class CapsConfig(BaseModel):
 class ClusterConfig(BaseModel):
     """One cluster, as its cluster.yaml describes it."""
 
-    model_config = ConfigDict(**STRICT, title="cluster.yaml")
+    model_config = ConfigDict(
+        **STRICT, json_schema_extra={"oneOf": [{"required": ["gpus"]}, {"required": ["instance_type"]}]}
+    )
     name: Name = Field(description="Names the cluster and its nodes: `train` has `train-0`, `train-1`, …")
     region: Text = Field(description="The AWS region.", examples=["us-west-2"])
     zone: Text | None = Field(

@@ -2,77 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from clusterctl_infra.config.choice import MULTI_ENTRY
-from clusterctl_infra.config.document import Path
+from clusterctl_infra.config.document import Tree
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.problems import ConfigProblem
 
 
 @dataclass(frozen=True, kw_only=True)
 class NotBuilt:
-    """`asked` tells whether the configuration wants it."""
+    """`asked` tells from the value at `path`, in a file's tree or in a model, whether it is wanted."""
 
-    path: Path
-    asked: Callable[[ClusterConfig], bool]
-    instead: str
+    path: tuple[str, ...]
+    asked: Callable[[object], bool]
+    sentence: str
 
 
-def not_built_yet(config: ClusterConfig, unsound: frozenset[str] = frozenset()) -> list[ConfigProblem]:
+def not_built_yet(config: ClusterConfig | Mapping[str, Tree]) -> list[ConfigProblem]:
     """A problem for each thing that is asked for and not built."""
     return [
-        ConfigProblem(path=row.path, message=f"not built yet: {row.instead}")
+        ConfigProblem(path=row.path, message=f"not built yet: {row.sentence}")
         for row in NOT_BUILT
-        if row.path[0] not in unsound and row.asked(config)
+        if row.asked(_value_at(config, row.path))
     ]
 
 
+def _value_at(value: object, path: tuple[str, ...]) -> object:
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+    return value
+
+
+def _is_several(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 1
+
+
+def _is_one_of(*words: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and value in words
+
+
 NOT_BUILT = (
-    NotBuilt(
-        path=("gpus",),
-        asked=lambda config: isinstance(config.gpus, tuple),
-        instead=MULTI_ENTRY,
-    ),
-    NotBuilt(
-        path=("instance_type",),
-        asked=lambda config: isinstance(config.instance_type, tuple),
-        instead=MULTI_ENTRY,
-    ),
+    NotBuilt(path=("gpus",), asked=_is_several, sentence=MULTI_ENTRY),
+    NotBuilt(path=("instance_type",), asked=_is_several, sentence=MULTI_ENTRY),
     NotBuilt(
         path=("capacity",),
-        asked=lambda config: config.capacity != "on-demand",
-        instead="any capacity but on-demand",
+        asked=_is_one_of("spot", "capacity-block", "reservation"),
+        sentence="any capacity but on-demand",
     ),
     NotBuilt(
         path=("network", "adopt"),
-        asked=lambda config: config.network.adopt is not None,
-        instead="a network that exists; leave adopt out and the cluster gets its own",
+        asked=lambda value: value is not None,
+        sentence="a network that exists; leave adopt out and the cluster gets its own",
     ),
-    NotBuilt(
-        path=("storage",),
-        asked=lambda config: bool(config.storage),
-        instead="storage; leave it out",
-    ),
+    NotBuilt(path=("storage",), asked=bool, sentence="storage; leave it out"),
     NotBuilt(
         path=("caps", "idle"),
-        asked=lambda config: config.caps.idle is not None,
-        instead="an end after idling; runtime and budget_usd end the cluster",
+        asked=lambda value: value is not None,
+        sentence="an end after idling; runtime and budget_usd end the cluster",
     ),
-    NotBuilt(
-        path=("packages",),
-        asked=lambda config: bool(config.packages),
-        instead="packages; leave them out, or use an image that has them",
-    ),
-    NotBuilt(
-        path=("scripts",),
-        asked=lambda config: bool(config.scripts),
-        instead="scripts; leave them out",
-    ),
+    NotBuilt(path=("packages",), asked=bool, sentence="packages; leave them out, or use an image that has them"),
+    NotBuilt(path=("scripts",), asked=bool, sentence="scripts; leave them out"),
     NotBuilt(
         path=("ranks",),
-        asked=lambda config: config.ranks != "slot",
-        instead="ranks in the order of AWS's topology; ranks: slot",
+        asked=_is_one_of("topology"),
+        sentence="ranks in the order of AWS's topology; write ranks: slot",
     ),
 )

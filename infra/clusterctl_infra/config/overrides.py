@@ -24,7 +24,7 @@ _EXCLUDES = {"gpus": "instance_type", "instance_type": "gpus"}
 """One of the two names the machine: overriding one takes the other out."""
 
 
-def apply(tree: Mapping[str, Tree], given: Mapping[str, str]) -> tuple[dict[str, Tree], list[ConfigProblem]]:
+def apply_overrides(tree: Mapping[str, Tree], given: Mapping[str, str]) -> tuple[dict[str, Tree], list[ConfigProblem]]:
     """The tree with the overrides in it, and the overrides that are none."""
     changed: dict[str, Tree] = copy.deepcopy(dict(tree))
     problems = []
@@ -41,7 +41,7 @@ def apply(tree: Mapping[str, Tree], given: Mapping[str, str]) -> tuple[dict[str,
     return changed, problems
 
 
-def key_of(path: Path, given: Mapping[str, str]) -> str | None:
+def override_of(path: Path, given: Mapping[str, str]) -> str | None:
     """The override that gave the value at `path`, if one did."""
     return next((key for key in given if OVERRIDES.get(key) == path), None)
 

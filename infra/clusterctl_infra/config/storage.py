@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from clusterctl_infra.config.fields import SizeGib, Switch, Text, check_size, check_text
+from clusterctl_infra.config.fields import SizeGib, Switch, Text, check_positive, check_size, check_text
 
 STRICT = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -31,6 +31,18 @@ def check_mount(value: object) -> str:
     return text
 
 
+def check_throughput(value: object) -> int:
+    """One of those that persistent storage has. Raises ValueError."""
+    found = check_positive(value)
+    if found not in THROUGHPUTS:
+        raise ValueError(f"MB/s per TiB; AWS has {', '.join(map(str, THROUGHPUTS))}")
+    return found
+
+
+THROUGHPUTS = (125, 250, 500, 1000)
+Throughput = Annotated[int, BeforeValidator(check_throughput), WithJsonSchema({"enum": list(THROUGHPUTS)})]
+
+
 class FsxLustreConfig(BaseModel):
     """A parallel file system of the cluster's own."""
 
@@ -38,7 +50,7 @@ class FsxLustreConfig(BaseModel):
     size: Annotated[SizeGib, BeforeValidator(check_lustre_size)] = Field(
         description="1200GiB or a multiple of 2400GiB."
     )
-    throughput: Literal["125", "250", "500", "1000"] = Field(default="125", description="MB/s per TiB.")
+    throughput: Throughput = Field(default=125, description="MB/s per TiB; the least is the cheapest.")
 
 
 class EfsConfig(BaseModel):
