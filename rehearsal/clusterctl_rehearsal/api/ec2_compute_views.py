@@ -21,6 +21,7 @@ def instance(call: Call, row: Record) -> View:
     facts, outputs = row.facts, call.region.instances.outputs(row)
     code, message = facts.get("reason") or ("", "")
     alive = row.is_live
+    cards = facts["interfaces"] if alive else []
     return {
         "InstanceId": row.id,
         "ImageId": facts["image"],
@@ -45,9 +46,7 @@ def instance(call: Call, row: Record) -> View:
         "CapacityReservationId": facts["reservation"],
         "ClientToken": row.request,
         "InstanceLifecycle": facts["market"],
-        "NetworkInterfaces": [_attached(row, card, outputs["publicIp"]) for card in facts["interfaces"]]
-        if alive
-        else [],
+        "NetworkInterfaces": [_attached(row, card, outputs["publicIp"]) for card in cards],
         "SecurityGroups": [{"GroupId": group} for group in facts["interfaces"][0]["groups"]] if alive else [],
         "IamInstanceProfile": _profile(call, facts["profile"]),
         "RootDeviceName": "/dev/sda1",

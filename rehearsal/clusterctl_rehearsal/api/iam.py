@@ -32,14 +32,13 @@ def _role_view(row: Record) -> dict[str, Any]:
         **_named(row, "Role"),
         "AssumeRolePolicyDocument": quote(row.inputs["assumeRolePolicy"]),
         "MaxSessionDuration": row.inputs["maxSessionDuration"],
-        "Tags": tag_list(row.tags),
     }
 
 
 def _profile_view(call: Call, row: Record) -> dict[str, Any]:
     role = row.inputs.get("role")
     roles = [_role_view(_role(call, role))] if role else []
-    return {**_named(row, "InstanceProfile"), "Roles": roles, "Tags": tag_list(row.tags)}
+    return {**_named(row, "InstanceProfile"), "Roles": roles}
 
 
 def _named(row: Record, kind: str) -> dict[str, Any]:
@@ -124,7 +123,9 @@ def _end_policy(token: str, parameter: str, key: str) -> Handler:
 
 IAM: dict[str, Handler] = {
     "ListRoles": _roles,
-    "GetRole": lambda call: {"Role": _role_view(_role(call))},
+    "GetRole": lambda call: {
+        "Role": {**_role_view(_role(call)), "Tags": tag_list(_role(call).tags)}
+    },  # lists have none
     "ListRoleTags": lambda call: {"Tags": tag_list(_role(call).tags), "IsTruncated": False},
     "DeleteRole": _delete_role,
     "ListAttachedRolePolicies": _attached,
