@@ -1,0 +1,53 @@
+"""The main job, on booted machines: up, every rank works together, down, nothing left."""
+
+from __future__ import annotations
+
+from tests.integration.rehearsed import ROOT, Rehearsed, alive, namespaces, run
+
+
+def test_a_cluster_comes_up_works_together_and_goes_without_a_trace(booted: Rehearsed) -> None:
+    booted.up()
+    assert {row["state"] for row in booted.nodes().values()} == {"ready"}
+
+    hostnames = booted.ok("ssh", "--node", "all", "hostname")
+    assert f"{booted.name}-0" in hostnames
+    assert f"{booted.name}-1" in hostnames
+
+    smi = booted.run("ssh", "--node", "1", "nvidia-smi")
+    assert smi.exit_code == 0
+    assert "H100" in smi.stdout
+    assert "simulated" in smi.stdout.lower()
+
+    job = run([str(ROOT / "examples/all_reduce/run")], env=booted.env, cwd=booted.folder, timeout_s=240)
+    assert job.exit_code == 0, job.text
+    assert job.stdout.count("sum 3, all ranks took part") == 2, job.text
+
+    booted.down()
+    assert alive(booted.name) == []
+    assert namespaces(booted.name) == []
+    again = booted.run("down", str(booted.folder))
+    assert again.exit_code == 0, again.text
+
+
+def test_plain_pulumi_up_makes_the_same_resources(booted: Rehearsed) -> None:
+    assert booted.pulumi("stack", "select", "--create", "dev").exit_code == 0
+    made = booted.pulumi("up", "--yes", "--skip-preview", "--parallel", "16")
+    assert made.exit_code == 0, made.text
+    assert alive(booted.name) == [f"{booted.name}-0", f"{booted.name}-1"]
+
+    unchanged = booted.pulumi("preview", "--expect-no-changes")
+    assert unchanged.exit_code == 0, unchanged.text
+
+    booted.up()  # delivers the membership to the same machines
+    assert {row["state"] for row in booted.nodes().values()} == {"ready"}
+    gone = booted.pulumi("destroy", "--yes", "--skip-preview", "--parallel", "16")
+    assert gone.exit_code == 0, gone.text
+    assert alive(booted.name) == []
+
+
+def test_screens_of_a_rehearsal_say_so(booted: Rehearsed) -> None:
+    for arguments in (("plan", str(booted.folder)), ("up", str(booted.folder)), ("status",)):
+        shown = booted.run(*arguments)
+        assert shown.exit_code == 0, shown.text
+        assert "rehearsed" in shown.text, shown.text
+        assert "simulated" in shown.text, shown.text

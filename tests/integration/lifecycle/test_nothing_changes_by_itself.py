@@ -1,0 +1,65 @@
+"""D4: a later `up` replaces no node because time went by, an image came out, or others joined or left."""
+
+from __future__ import annotations
+
+import json
+from typing import Any  # parsed JSON
+
+from tests.integration.rehearsed import Rehearsed
+
+
+def test_up_again_touches_no_node(booted: Rehearsed) -> None:
+    booted.up()
+    ids, starts = booted.instance_ids(), booted.starts()
+    assert booted.pulumi("preview", "--expect-no-changes").exit_code == 0
+    booted.up()
+    assert booted.instance_ids() == ids
+    assert booted.starts() == starts
+
+
+def test_a_newer_image_replaces_nobody(recorded: Rehearsed) -> None:
+    recorded.up("--no-wait")
+    ids = recorded.instance_ids()
+    recorded.fault("newer-image")
+    assert replaced_or_made(recorded) == []
+    recorded.up("--no-wait")
+    assert recorded.instance_ids() == ids
+
+
+def test_a_moved_deadline_replaces_nobody(recorded: Rehearsed) -> None:
+    recorded.up("--no-wait")
+    recorded.write(machines="none", caps={"runtime": "3h"})
+    assert replaced_or_made(recorded) == []
+
+
+def test_a_resize_leaves_the_others_running_and_tells_them(booted: Rehearsed) -> None:
+    booted.up()
+    ids, starts = booted.instance_ids(), booted.starts()
+
+    booted.write(machines="nspawn", nodes=3)
+    booted.up()
+    assert {name: booted.instance_ids()[name] for name in ids} == ids
+    assert {name: booted.starts()[name] for name in starts} == starts
+    assert said_by_all(booted, "echo $NNODES") == ["3", "3", "3"]
+
+    booted.write(machines="nspawn", nodes=2)
+    booted.up()
+    assert booted.instance_ids() == ids
+    assert booted.starts() == starts
+    assert said_by_all(booted, "echo $NNODES") == ["2", "2"]
+
+
+def said_by_all(cluster: Rehearsed, command: str) -> list[str]:
+    """What each node printed for `command`."""
+    rows = [
+        json.loads(line) for line in cluster.ok("ssh", "--node", "all", "--json", "--command", command).splitlines()
+    ]
+    return [row["stdout"].strip() for row in rows if "stdout" in row]
+
+
+def replaced_or_made(cluster: Rehearsed) -> list[str]:
+    """The resources that a preview would create, replace or delete."""
+    done = cluster.pulumi("preview", "--json")
+    assert done.exit_code == 0, done.text
+    steps: list[dict[str, Any]] = json.loads(done.stdout)["steps"]
+    return [step["urn"] for step in steps if step["op"] not in ("same", "update", "read")]

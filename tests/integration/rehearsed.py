@@ -1,0 +1,188 @@
+"""A rehearsed cluster for one test: a stack of its own, driven by the real command line, always cleaned up."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = ROOT / ".venv" / "bin"
+CLUSTERCTL = str(BIN / "clusterctl")
+PLUGINS = (("aws", ROOT / "rehearsal" / "plugin"), ("clusterctl", ROOT / "infra" / "plugin"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """How a command ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        """All that a person saw."""
+        return self.stdout + self.stderr
+
+
+@dataclass(kw_only=True)
+class Rehearsed:
+    """A stack folder, and clusterctl run on it."""
+
+    name: str
+    folder: Path
+    env: dict[str, str]
+    config: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, *, machines: str, settings: Mapping[str, Any] | None = None, **config: Any) -> None:
+        """Writes cluster.yaml (kept from call to call, `config` added) and rehearsal.yaml; JSON is YAML."""
+        self.config.update(config)
+        (self.folder / "cluster.yaml").write_text(json.dumps(self.config, indent=1))
+        (self.folder / "rehearsal.yaml").write_text(json.dumps({"machines": machines, **(settings or {})}))
+
+    def run(self, *arguments: str, timeout_s: float = 180, env: Mapping[str, str] | None = None) -> Done:
+        """clusterctl with `arguments`; its end, whatever it was."""
+        return run([CLUSTERCTL, *arguments], env={**self.env, **(env or {})}, cwd=self.folder, timeout_s=timeout_s)
+
+    def ok(self, *arguments: str, timeout_s: float = 180) -> str:
+        """What clusterctl printed to stdout; an exit code other than 0 fails the test with all it said."""
+        done = self.run(*arguments, timeout_s=timeout_s)
+        assert done.exit_code == 0, f"clusterctl {' '.join(arguments)}: exit {done.exit_code}\n{done.text}"
+        return done.stdout
+
+    def up(self, *arguments: str) -> str:
+        """`clusterctl up` on the stack, which must succeed."""
+        return self.ok("up", str(self.folder), *arguments)
+
+    def down(self) -> str:
+        """`clusterctl down` on the stack, which must succeed."""
+        return self.ok("down", str(self.folder))
+
+    def pulumi(self, *arguments: str, timeout_s: float = 180) -> Done:
+        """The engine itself, in the stack's folder."""
+        return run([str(BIN / "pulumi"), *arguments], env=self.env, cwd=self.folder, timeout_s=timeout_s)
+
+    def status(self) -> dict[str, Any]:
+        """`clusterctl status --json`, whatever its exit code."""
+        done = self.run("status", "--json")
+        assert done.stdout.strip(), f"status printed no JSON: exit {done.exit_code}\n{done.stderr}"
+        parsed: dict[str, Any] = json.loads(done.stdout)
+        return parsed
+
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        """Node name → its row of `status --json`."""
+        return {row["name"]: row for row in self.status()["nodes"]}
+
+    def instance_ids(self) -> dict[str, str]:
+        """Node name → instance id, from the inventory."""
+        path = Path(self.env["CLUSTERCTL_HOME"]) / "inventory" / f"{self.name}@rehearsal.json"
+        return {row["name"]: row["instance_id"] for row in json.loads(path.read_text())["nodes"]}
+
+    def starts(self) -> dict[str, str]:
+        """Node name → when its machine's first process started: changes when it starts anew."""
+        lines = self.ok("ssh", "--node", "all", "--json", "--", "cat", "/proc/1/stat").splitlines()
+        rows = [json.loads(line) for line in lines]
+        # Field 22 of /proc/PID/stat is the start time (proc(5)); the command's name before it may hold blanks.
+        return {row["node"]: row["stdout"].rsplit(")", 1)[1].split()[19] for row in rows if "stdout" in row}
+
+    def fault(self, *arguments: str) -> None:
+        """A fault verb of the rehearsal, which must be accepted."""
+        self.ok("rehearse", "fault", *arguments)
+
+
+def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, timeout_s: float) -> Done:
+    """The end of `argv`; raises subprocess.TimeoutExpired after `timeout_s`."""
+    done = subprocess.run(
+        list(argv),
+        env=dict(env),
+        cwd=cwd,
+        timeout=timeout_s,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return Done(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr)
+
+
+def wait_until(condition: Callable[[], bool], *, what: str, timeout_s: float) -> None:
+    """Returns once `condition` holds; fails the test naming `what` when it does not in time."""
+    until = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < until, f"not within {timeout_s:.0f} s: {what}"
+        time.sleep(0.2)
+
+
+def cgroups_of(name: str) -> Path | None:
+    """The cgroup folder of the cluster `name`, while it has one."""
+    roots = (Path("/sys/fs/cgroup/unified/clusterctl"), Path("/sys/fs/cgroup/clusterctl"))
+    return next((root / name for root in roots if (root / name).is_dir()), None)
+
+
+def alive(name: str) -> list[str]:
+    """Nodes of the cluster `name` that have processes, by cgroup: the kernel's truth, nobody's records."""
+    folder = cgroups_of(name)
+    if folder is None:
+        return []
+    return sorted(
+        events.parent.name for events in folder.glob("*/cgroup.events") if "populated 1" in events.read_text()
+    )
+
+
+def namespaces(name: str) -> list[str]:
+    """Network namespaces of the cluster `name`."""
+    folder = Path("/run/netns")
+    return sorted(path.name for path in folder.glob(f"ccl-{name}*")) if folder.is_dir() else []
+
+
+@contextmanager
+def rehearsed(folder: Path, *, machines: str, nodes: int, **config: Any) -> Iterator[Rehearsed]:
+    """A stack in `folder` with a name no other test has; whatever happens, nothing of it is left."""
+    name = f"t{uuid.uuid4().hex[:7]}"
+    state = folder / "state"
+    stack = folder / "stack"
+    state.mkdir()
+    stack.mkdir()
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PULUMI_"))}
+    env = {
+        **kept,
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "CLUSTERCTL_HOME": str(folder / "clusterctl-home"),
+        "PULUMI_HOME": str(folder / "pulumi-home"),
+        "PULUMI_BACKEND_URL": f"file://{state}",
+        "PULUMI_CONFIG_PASSPHRASE": "a test",
+    }
+    (stack / "__main__.py").write_bytes((ROOT / "stacks" / "rehearsal" / "__main__.py").read_bytes())
+    plugins = "".join(f"    - name: {plugin}\n      path: {path}\n" for plugin, path in PLUGINS)
+    (stack / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\nplugins:\n  providers:\n{plugins}")
+    cluster = Rehearsed(
+        name=name,
+        folder=stack,
+        env=env,
+        config={
+            "name": name,
+            "region": "us-west-2",
+            "zone": "us-west-2b",
+            "nodes": nodes,
+            "instance_type": "p5.48xlarge",
+            "access": {"mode": "public", "ssh_from": ["203.0.113.7/32"]},
+            "caps": {"runtime": "1h"},
+            **config,
+        },
+    )
+    cluster.write(machines=machines)
+    try:
+        yield cluster
+    finally:
+        cluster.run("rehearse", "clean", "--all", timeout_s=120)
+        assert alive(name) == []
+        assert namespaces(name) == []
