@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import click
 from clusterctl_infra.errors import ClusterctlError
-from clusterctl_infra.outputs import Inventory
+from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.clusters import cluster_names, find_cluster
 from clusterctl.home import home_directory
@@ -27,6 +27,12 @@ def chosen_nodes(inventory: Inventory, text: str) -> tuple[int, ...]:
     return parse_node_set(text, cluster=inventory.name, slots=[node.slot for node in inventory.nodes])
 
 
+def chosen_rows(inventory: Inventory, text: str) -> tuple[InventoryNode, ...]:
+    """The nodes that the text of `--node` means, ascending."""
+    slots = set(chosen_nodes(inventory, text))
+    return tuple(node for node in inventory.nodes if node.slot in slots)
+
+
 def cluster_option(function: F) -> F:
     """Adds `--cluster NAME`."""
     return click.option(
@@ -40,6 +46,18 @@ def cluster_option(function: F) -> F:
 def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
     """Adds `--node SET` with this default and help."""
     return click.option("--node", metavar="SET", default=default, shell_complete=_complete_nodes, help=help)
+
+
+def connect_timeout_option(*, default: float) -> Callable[[F], F]:
+    """Adds `--connect-timeout SECONDS`, passed as `connect_timeout`."""
+    return click.option(
+        "--connect-timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        default=default,
+        show_default=True,
+        help="How long a node may take until it is logged in to.",
+    )
 
 
 def json_option(function: F) -> F:

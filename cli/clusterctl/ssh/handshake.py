@@ -142,4 +142,4 @@ def _fingerprint(blob: bytes) -> str:
 
 
 def _seconds(timeout_s: float) -> str:
-    return f"{timeout_s:.0f} s" if timeout_s >= 1 else f"{timeout_s:.1f} s"
+    return f"{round(timeout_s, 1):g} s"

@@ -11,6 +11,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.openssh_files import login_key_file
 
 OWN_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 
@@ -21,11 +22,6 @@ class LoginKeys:
 
     keys: Sequence[paramiko.PKey]
     described: str
-
-
-def login_key_file(inventory: Inventory, home: Home) -> Path | None:
-    """The cluster's own private key on this computer; None when people use theirs."""
-    return None if inventory.ssh.key_file is None else home.keys_dir / inventory.ssh.key_file
 
 
 def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> LoginKeys:

@@ -1,7 +1,7 @@
 """A transport that also hears which signal ended a command, which paramiko leaves out.
 
-It reaches into paramiko (`_channel_handler_table`, `_handle_request`, `_send_user_message`; the same from 3.5 to 4.0):
-the message that tells the signal is dropped before any public method sees it.
+It reaches into paramiko (`_channel_handler_table`, `_handle_request`; the same from 3.5 to 4.0): the message
+that tells the signal is dropped before any public method sees it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import signal
 from typing import Any  # paramiko's inner parts, which its stubs leave out
 
 import paramiko
-from paramiko.common import MSG_CHANNEL_REQUEST, cMSG_CHANNEL_REQUEST
+from paramiko.common import MSG_CHANNEL_REQUEST
 from paramiko.message import Message
 
 
@@ -32,18 +32,6 @@ def signal_exit_code(name: str) -> int:
     """128 + the signal's number, as shells say it; 255 for a signal that this system does not know."""
     number = getattr(signal, f"SIG{name}", None)
     return 255 if number is None else 128 + int(number)
-
-
-def send_signal(channel: paramiko.Channel, name: str) -> None:
-    """Asks the server to signal the command's process group (RFC 4254, 6.9; OpenSSH's sshd since 7.9)."""
-    message = Message()
-    message.add_byte(cMSG_CHANNEL_REQUEST)
-    message.add_int(channel.remote_chanid)
-    message.add_string("signal")
-    message.add_boolean(False)
-    message.add_string(name)
-    transport: Any = channel.get_transport()
-    transport._send_user_message(message)
 
 
 def _handle_request(channel: Any, message: Message) -> None:

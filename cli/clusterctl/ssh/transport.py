@@ -18,16 +18,14 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl.home import home_directory
 from clusterctl.ssh.channel import Sink, chunks, drained, feed
 from clusterctl.ssh.deadlines import Clock, Deadlines
+from clusterctl.ssh.ending import end_commands
 from clusterctl.ssh.failures import FailureKind, NodeFailure
 from clusterctl.ssh.handshake import handshake, open_socket
 from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
 from clusterctl.ssh.proxy import Proxy
-from clusterctl.ssh.signalled import send_signal
 from clusterctl.ssh.target import Target, target_of
 
 SESSION_S = 10.0
-GRACE_S = 1.0
-"""How long a command that is being ended has for its own end, before it is killed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +46,7 @@ class NodeConnection:
         self.target = target
         self._transport = transport
         self._proxy = proxy
-        self._channels: set[paramiko.Channel] = set()
+        self._is_busy = False
 
     @classmethod
     def open(
@@ -107,7 +105,7 @@ class NodeConnection:
             try:
                 return drained(channel, on_stdout, on_stderr, ends_at)
             except TimeoutError as e:
-                self._end(channel)
+                end_commands(self._transport)
                 told = f"{self.target.name}: the command still ran after {timeout_s:g} s and was ended"
                 raise NodeFailure("timeout", told, phase="command") from e
             except EOFError as e:
@@ -137,8 +135,8 @@ class NodeConnection:
 
     def interrupt(self) -> None:
         """Ends the commands that run on this connection, from any thread, then the connection."""
-        for channel in list(self._channels):
-            self._end(channel)
+        if self._is_busy:
+            end_commands(self._transport)
         self.close()
 
     def close(self) -> None:
@@ -164,7 +162,7 @@ class NodeConnection:
         except (paramiko.SSHException, EOFError, OSError) as e:
             kind: FailureKind = "timeout" if "timeout" in str(e).lower() else "lost"
             raise NodeFailure(kind, f"{self.target.name} opened no session ({e})", phase="session") from e
-        self._channels.add(channel)
+        self._is_busy = True
         # exec_command waits without an end; closing the channel under it is what ends the wait.
         guard = threading.Timer(SESSION_S, self._transport.close)
         guard.daemon = True
@@ -177,15 +175,6 @@ class NodeConnection:
             raise NodeFailure("lost", f"{self.target.name} did not start the command ({e})", phase="session") from e
         finally:
             guard.cancel()
-            self._channels.discard(channel)
+            self._is_busy = False
             with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
                 channel.close()
-
-    def _end(self, channel: paramiko.Channel) -> None:
-        """Asks the command to end, then makes it; a connection that is gone already ends it as well as can be."""
-        try:
-            send_signal(channel, "TERM")
-            if not channel.status_event.wait(GRACE_S):
-                send_signal(channel, "KILL")
-        except (EOFError, OSError, paramiko.SSHException):
-            return

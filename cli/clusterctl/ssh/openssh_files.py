@@ -1,4 +1,4 @@
-"""The declared host keys as OpenSSH's known_hosts, under the nodes' own names."""
+"""The files that OpenSSH needs: the declared host keys under the nodes' own names, and the login key."""
 
 from __future__ import annotations
 
@@ -27,3 +27,8 @@ def write_known_hosts(inventory: Inventory, home: Home) -> Path:
     new.write_text(text, encoding="utf-8")
     new.replace(path)
     return path
+
+
+def login_key_file(inventory: Inventory, home: Home) -> Path | None:
+    """The cluster's own private key on this computer; None when people use theirs."""
+    return None if inventory.ssh.key_file is None else home.keys_dir / inventory.ssh.key_file

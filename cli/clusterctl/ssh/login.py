@@ -1,0 +1,45 @@
+"""A login, or a command with a terminal, on one node: the system's ssh takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.home import Home
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.openssh_files import login_key_file, write_known_hosts
+from clusterctl.ssh.reached import not_reached
+from clusterctl.ssh.system_ssh import become, login_argv
+from clusterctl.ssh.target import target_of
+
+
+def log_in(
+    inventory: Inventory,
+    nodes: Sequence[InventoryNode],
+    command: str | None,
+    *,
+    home: Home,
+    is_terminal_wanted: bool,
+    connect_timeout_s: float,
+) -> NoReturn:
+    """Never returns: this process becomes ssh. Raises UsageError for several nodes, NotReached without an address."""
+    if len(nodes) != 1:
+        what = "a terminal" if is_terminal_wanted else "a login"
+        raise UsageError(f"{what} is for one node, and --node names {len(nodes)}", hint="clusterctl ssh --help")
+    (node,) = nodes
+    try:
+        target = target_of(inventory, node)
+    except NodeFailure as e:
+        raise not_reached(e, name=node.name, slot=node.slot, cluster=inventory.cluster) from e
+    argv = login_argv(
+        target,
+        key_file=login_key_file(inventory, home),
+        known_hosts=write_known_hosts(inventory, home),
+        command=command,
+        is_terminal_wanted=is_terminal_wanted,
+        connect_timeout_s=connect_timeout_s,
+    )
+    become(argv)

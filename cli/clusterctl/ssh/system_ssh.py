@@ -1,0 +1,69 @@
+"""The system's own `ssh`, told all that it must know and nothing else: for logins and terminals."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import NoReturn
+
+from clusterctl_infra.errors import ClusterctlError
+
+from clusterctl.ssh.target import Target
+
+ALIVE_INTERVAL_S = 15
+ALIVE_COUNT = 3
+
+
+def login_argv(
+    target: Target,
+    *,
+    key_file: Path | None,
+    known_hosts: Path,
+    command: str | None = None,
+    is_terminal_wanted: bool = False,
+    connect_timeout_s: float = 10,
+) -> list[str]:
+    """The argv of `ssh`: no configuration file is read, only the declared host key is believed."""
+    settings = [
+        f"UserKnownHostsFile={quoted_path(known_hosts)}",
+        "GlobalKnownHostsFile=/dev/null",
+        "StrictHostKeyChecking=yes",
+        f"HostKeyAlias={target.name}",
+        f"HostKeyAlgorithms={target.host_key_type}",
+        "UpdateHostKeys=no",
+        f"ServerAliveInterval={ALIVE_INTERVAL_S}",
+        f"ServerAliveCountMax={ALIVE_COUNT}",
+        f"ConnectTimeout={max(1, round(connect_timeout_s))}",
+    ]
+    if key_file is not None:
+        settings += [f"IdentityFile={quoted_path(key_file)}", "IdentitiesOnly=yes"]
+    if target.proxy_argv is not None:
+        settings.append(f"ProxyCommand={proxy_line(target.proxy_argv)}")
+    argv = ["ssh", "-F", "none"]
+    for setting in settings:
+        argv += ["-o", setting]
+    argv += ["-p", str(target.port)]
+    if is_terminal_wanted:
+        argv.append("-t")
+    argv.append(f"{target.user}@{target.host}")
+    return argv if command is None else [*argv, "--", command]
+
+
+def proxy_line(argv: tuple[str, ...]) -> str:
+    """The proxy command as ssh wants it: a line for a shell in which `%` is doubled."""
+    return shlex.join(argv).replace("%", "%%")
+
+
+def quoted_path(path: Path) -> str:
+    """A path that ssh's own parser takes as one word, its `%` expansions kept out."""
+    text = str(path).replace("%", "%%")
+    return f'"{text}"' if " " in text else text
+
+
+def become(argv: list[str]) -> NoReturn:
+    """Replaces this process by `argv`. Raises ClusterctlError when the program is not installed."""
+    try:
+        os.execvp(argv[0], argv)
+    except FileNotFoundError as e:
+        raise ClusterctlError(f"{argv[0]} is not installed", hint="sudo apt-get install openssh-client") from e

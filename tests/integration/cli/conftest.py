@@ -1,0 +1,188 @@
+"""A cluster made of real sshd processes on loopback addresses, with an inventory that declares their host keys."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh, inventory_to_json
+
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin")
+START_S = 10.0
+
+
+@dataclass
+class LoopbackCluster:
+    """Nodes `train-0` … on 127.0.17.1 …, all at one port."""
+
+    folder: Path
+    home: Path
+    port: int
+    inventory: Inventory
+    servers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, slot: int) -> None:
+        """An sshd for the slot, with the host key that lies in the slot's folder."""
+        node = self.folder / f"node-{slot}"
+        config = node / "sshd.conf"
+        config.write_text(
+            f"ListenAddress {address(slot)}\nPort {self.port}\nHostKey {node / 'host_key'}\n"
+            f"AuthorizedKeysFile {self.folder / 'login.pub'}\nPidFile none\nStrictModes no\nUsePAM no\n"
+            "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
+            "MaxStartups 100\nAcceptEnv NOTHING\n"
+        )
+        assert SSHD is not None
+        log = (node / "sshd.log").open("ab")
+        self.servers[slot] = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", str(config)], stderr=log, stdin=subprocess.DEVNULL
+        )
+        log.close()
+        wait_for_port(address(slot), self.port)
+
+    def stop(self, slot: int) -> None:
+        """The slot's port refuses from now on."""
+        server = self.servers.pop(slot)
+        server.terminate()
+        server.wait(timeout=5)
+
+    def change_host_key(self, slot: int) -> None:
+        """Another machine answers at the slot's address."""
+        self.stop(slot)
+        make_key(self.folder / f"node-{slot}" / "host_key")
+        self.start(slot)
+
+    def write_inventory(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+        path = self.home / "inventory" / f"{inventory.cluster}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(inventory_to_json(inventory)))
+
+    def by_proxy(self, *argv: str) -> None:
+        """Nodes are reached by this command from now on."""
+        self.write_inventory(replace(self.inventory, ssh=replace(self.inventory.ssh, proxy_command=tuple(argv))))
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "clusterctl", *arguments]
+
+    def run(
+        self, *arguments: str, stdin: bytes = b"", timeout_s: float = 30, environ: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        """`clusterctl ARGUMENTS`, to its end."""
+        return subprocess.run(
+            self.command(*arguments),
+            input=stdin,
+            capture_output=True,
+            timeout=timeout_s,
+            env={**os.environ, **(environ or {})},
+        )
+
+    def close(self) -> None:
+        for slot in list(self.servers):
+            self.stop(slot)
+
+
+@pytest.fixture
+def loopback_cluster(tmp_path: Path, own_home: Path) -> Iterator[LoopbackCluster]:
+    """Four nodes, each a real sshd."""
+    if SSHD is None:
+        pytest.skip("needs sshd: apt-get install openssh-server")
+    Path("/run/sshd").mkdir(exist_ok=True)
+    folder = tmp_path / "nodes"
+    folder.mkdir()
+    make_key(folder / "login")
+    keys = own_home / "keys" / "train"
+    keys.mkdir(parents=True)
+    shutil.copy(folder / "login", keys / "id_ed25519")
+    slots = range(4)
+    for slot in slots:
+        (folder / f"node-{slot}").mkdir()
+        make_key(folder / f"node-{slot}" / "host_key")
+    cluster = LoopbackCluster(
+        folder=folder, home=own_home, port=free_port(slots), inventory=loopback_inventory(folder, slots, port=0)
+    )
+    cluster.write_inventory(loopback_inventory(folder, slots, port=cluster.port))
+    with contextlib.closing(cluster):
+        for slot in slots:
+            cluster.start(slot)
+        yield cluster
+
+
+def loopback_inventory(folder: Path, slots: Sequence[int], *, port: int) -> Inventory:
+    return Inventory(
+        name="train",
+        cluster="train",
+        cluster_id="0123456789ab",
+        run=1,
+        rehearsal=False,
+        region="us-west-2",
+        zone="us-west-2b",
+        owner="tester",
+        image_id="ami-00000000000000000",
+        instance_type="p5.48xlarge",
+        gpus_per_node=8,
+        gpu_name="H100 80GB",
+        started_at="2026-11-21T10:00:00+00:00",
+        deadline="2026-11-22T10:00:00+00:00",
+        deadline_reason="runtime",
+        usd_per_hour=220.16,
+        budget_usd=None,
+        generation=1,
+        ssh=InventorySsh(user=getpass.getuser(), key_file="train/id_ed25519", proxy_command=None, port=port),
+        nodes=tuple(
+            InventoryNode(
+                slot=slot,
+                rank=slot,
+                name=f"train-{slot}",
+                private_ip=address(slot),
+                host_public_key=(folder / f"node-{slot}" / "host_key.pub").read_text().strip(),
+                instance_id=f"i-{slot:017x}",
+            )
+            for slot in slots
+        ),
+    )
+
+
+def address(slot: int) -> str:
+    return f"127.0.17.{slot + 1}"
+
+
+def make_key(path: Path) -> None:
+    for old in (path, path.with_name(path.name + ".pub")):
+        old.unlink(missing_ok=True)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], check=True, timeout=10)
+
+
+def free_port(slots: Sequence[int]) -> int:
+    """A port that no process has on any of the slots' addresses."""
+    for _ in range(20):
+        with contextlib.ExitStack() as held:
+            first = held.enter_context(socket.socket())
+            first.bind((address(slots[0]), 0))
+            port = int(first.getsockname()[1])
+            try:
+                for slot in slots[1:]:
+                    held.enter_context(socket.socket()).bind((address(slot), port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free on all addresses")
+
+
+def wait_for_port(host: str, port: int) -> None:
+    ends_at = time.monotonic() + START_S
+    while time.monotonic() < ends_at:
+        with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"no sshd at {host}:{port}")

@@ -1,0 +1,177 @@
+"""`clusterctl ssh` to one node, against a real sshd."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.integration.cli.conftest import LoopbackCluster
+
+
+def test_a_command_gives_its_output_and_its_exit_code(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("ssh", "--node", "2", "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (done.stdout, done.stderr, done.returncode) == (b"out\n", b"err\n", 7)
+
+
+def test_words_after_the_options_reach_the_node_unchanged(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("ssh", "--node", "train-1", "printf", "%s|", "a b", "$HOME", "--node", "*", "'")
+    assert done.stdout == b"a b|$HOME|--node|*|'|"
+
+
+def test_one_word_is_a_line_for_the_shell(loopback_cluster: LoopbackCluster) -> None:
+    assert loopback_cluster.run("ssh", "echo $((6*7)) | cat").stdout == b"42\n"
+    assert loopback_cluster.run("ssh", "--command", "echo a; echo b").stdout == b"a\nb\n"
+
+
+def test_stdin_and_any_bytes_pass_through(loopback_cluster: LoopbackCluster) -> None:
+    data = os.urandom(3_000_000)
+    done = loopback_cluster.run("ssh", "--node", "0", "cat", stdin=data)
+    assert done.returncode == 0
+    assert done.stdout == data
+
+
+def test_a_command_that_does_not_read_its_stdin_still_ends(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("ssh", "true", stdin=b"x" * 8_000_000)
+    assert done.returncode == 0
+
+
+def test_a_command_ended_by_a_signal_has_the_shells_exit_code(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("ssh", "--json", "kill -KILL $$")
+    assert done.returncode == 137
+    assert json.loads(done.stdout)["signal"] == "KILL"
+
+
+def test_a_changed_host_key_is_refused(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.change_host_key(2)
+    done = loopback_cluster.run("ssh", "--node", "2", "echo", "secret")
+    assert done.returncode == 255
+    assert done.stdout == b""
+    assert b"host key SHA256:" in done.stderr
+    assert b"declared is SHA256:" in done.stderr
+    assert b"next: clusterctl replace" in done.stderr
+
+
+def test_a_port_that_refuses_is_said_so(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.stop(1)
+    done = loopback_cluster.run("ssh", "--node", "1", "true")
+    assert done.returncode == 255
+    assert b"refuses connections" in done.stderr
+
+
+def test_a_port_that_says_nothing_is_waited_for_no_longer_than_asked(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.stop(1)
+    with socket.create_server(("127.0.17.2", loopback_cluster.port)):
+        began_at = time.monotonic()
+        done = loopback_cluster.run("ssh", "--node", "1", "--connect-timeout", "1", "true")
+        assert time.monotonic() - began_at < 4
+    assert done.returncode == 255
+    assert b"says nothing (waited 1 s)" in done.stderr
+
+
+def test_something_that_is_no_ssh_server_is_named_as_such(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.stop(1)
+    script = (
+        "import socket,sys; s=socket.create_server(('127.0.17.2', int(sys.argv[1]))); print(flush=True);"
+        "c,_=s.accept(); c.sendall(b'HTTP/1.1 400 Bad Request\\r\\n\\r\\n'); c.close()"
+    )
+    argv = [sys.executable, "-c", script, str(loopback_cluster.port)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        done = loopback_cluster.run("ssh", "--node", "1", "true")
+    assert done.returncode == 255
+    assert b"train-1" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_key_that_the_node_does_not_know_is_a_login_refused(loopback_cluster: LoopbackCluster) -> None:
+    (loopback_cluster.folder / "login.pub").write_text("")
+    done = loopback_cluster.run("ssh", "true")
+    assert done.returncode == 255
+    assert b"does not let" in done.stderr
+
+
+def test_a_missing_private_key_is_named(loopback_cluster: LoopbackCluster) -> None:
+    (loopback_cluster.home / "keys" / "train" / "id_ed25519").unlink()
+    done = loopback_cluster.run("ssh", "true")
+    assert done.returncode == 255
+    assert b"id_ed25519 is not there" in done.stderr
+
+
+def test_timeout_ends_the_command_on_the_node_too(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("ssh", "--timeout", "1", "echo $$; exec sleep 300")
+    assert done.returncode == 255
+    assert b"still ran after 1 s" in done.stderr
+    assert has_ended(int(done.stdout))
+
+
+@pytest.mark.parametrize("line", ["echo $$; exec sleep 300", "trap '' TERM; echo $$; sleep 300; sleep 301"])
+def test_ctrl_c_ends_the_command_on_the_node_too(loopback_cluster: LoopbackCluster, line: str) -> None:
+    client = subprocess.Popen(
+        loopback_cluster.command("ssh", line), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert client.stdout is not None
+    pid = int(client.stdout.readline())
+    client.send_signal(signal.SIGINT)
+    _, stderr = client.communicate(timeout=10)
+    assert client.returncode == 130
+    assert b"interrupted" in stderr
+    assert has_ended(pid)
+
+
+def test_a_node_is_reached_by_the_proxy_command(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.by_proxy("nc", "{host}", "{port}")
+    done = loopback_cluster.run("ssh", "--node", "3", "echo", "by", "proxy")
+    assert (done.stdout, done.returncode) == (b"by proxy\n", 0)
+
+
+def test_a_proxy_command_that_fails_says_why(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.by_proxy("sh", "-c", "echo no bastion today >&2; exit 3")
+    done = loopback_cluster.run("ssh", "--node", "3", "true")
+    assert done.returncode == 255
+    assert b"no bastion today" in done.stderr
+
+
+def test_a_proxy_command_that_is_not_installed_is_named(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.by_proxy("no-such-program", "{host}")
+    done = loopback_cluster.run("ssh", "--node", "3", "true")
+    assert done.returncode == 255
+    assert b"no-such-program did not start" in done.stderr
+
+
+def test_a_login_by_the_systems_ssh_believes_the_declared_key_only(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("ssh", "--node", "2", stdin=b"echo logged in; exit 5\n")
+    assert done.stdout.endswith(b"logged in\n")
+    assert done.returncode == 5
+    loopback_cluster.change_host_key(2)
+    done = loopback_cluster.run("ssh", "--node", "2", stdin=b"echo logged in\n")
+    assert done.returncode == 255
+    assert b"logged in" not in done.stdout
+
+
+def test_a_login_goes_through_the_proxy_command(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.by_proxy("sh", "-c", 'echo "100% by proxy" >&2; exec nc {host} {port}')
+    done = loopback_cluster.run("ssh", "--node", "2", stdin=b"exit 5\n")
+    assert done.returncode == 5
+    assert b"100% by proxy" in done.stderr
+
+
+def has_ended(pid: int) -> bool:
+    """True once the process is gone; sshd needs a moment to deliver the signal."""
+    ends_at = time.monotonic() + 5
+    while time.monotonic() < ends_at:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False

@@ -1,0 +1,101 @@
+"""`clusterctl ssh` to several nodes, against real sshd processes."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.integration.cli.conftest import LoopbackCluster
+
+WHO = "echo $SSH_CONNECTION | cut -d' ' -f3"
+
+
+def test_every_line_carries_its_nodes_name(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("ssh", "--node", "all", WHO)
+    assert sorted(done.stdout.decode().splitlines()) == [f"[train-{n}] 127.0.17.{n + 1}" for n in range(4)]
+    assert done.returncode == 0
+    assert done.stderr == b""
+
+
+def test_failures_are_folded_and_the_exit_code_is_4(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("ssh", "--node", "all", "--", "sh", "-c", f"test `{WHO}` = 127.0.17.1")
+    assert done.stderr == b"3 of 4 failed: train-[1-3] exit 1\n"
+    assert done.returncode == 4
+
+
+def test_the_others_results_come_when_one_node_is_dead_and_one_is_silent(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.stop(1)
+    loopback_cluster.stop(2)
+    with socket.create_server(("127.0.17.3", loopback_cluster.port)):
+        began_at = time.monotonic()
+        done = loopback_cluster.run("ssh", "--node", "all", "--connect-timeout", "2", "echo", "here")
+        assert time.monotonic() - began_at < 6
+    assert sorted(done.stdout.splitlines()) == [b"[train-0] here", b"[train-3] here"]
+    assert b"2 of 4 failed:" in done.stderr
+    assert b"train-1 not reached: connection refused" in done.stderr
+    assert b"train-2 not reached: timeout (greeting)" in done.stderr
+    assert done.returncode == 4
+
+
+def test_a_hanging_node_is_ended_at_the_timeout_and_the_others_are_shown(loopback_cluster: LoopbackCluster) -> None:
+    line = f"test `{WHO}` = 127.0.17.1 && sleep 300; echo here"
+    done = loopback_cluster.run("ssh", "--node", "0-1", "--timeout", "1.5", line)
+    assert b"[train-1] here" in done.stdout
+    assert b"1 of 2 failed: train-0 lost: still running at --timeout" in done.stderr
+    assert done.returncode == 4
+
+
+def test_json_is_one_line_per_node_with_the_failure_in_it(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.stop(3)
+    done = loopback_cluster.run("ssh", "--node", "0,3", "--json", "printf 'a\\377'; exit 3")
+    rows = {row["node"]: row for row in map(json.loads, done.stdout.splitlines())}
+    assert rows["train-0"]["exit_code"] == 3
+    assert rows["train-0"]["stdout"] == "a�"
+    assert rows["train-0"]["stdout_base64"] == "Yf8="
+    assert rows["train-3"]["exit_code"] is None
+    assert rows["train-3"]["failure"]["kind"] == "refused"
+    assert done.returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "said"),
+    [
+        ("4", 3, "no node 4: train has nodes 0-3"),
+        ("0,2-9", 3, "no node 9: train has nodes 0-3"),
+        ("x", 2, "--node x: not a set of nodes"),
+        ("", 2, "no node named"),
+    ],
+)
+def test_a_node_that_is_not_there_is_named_with_those_that_are(
+    loopback_cluster: LoopbackCluster, wanted: str, code: int, said: str
+) -> None:
+    done = loopback_cluster.run("ssh", "--node", wanted, "true")
+    assert done.returncode == code
+    assert said in done.stderr.decode()
+
+
+def test_a_node_named_twice_is_asked_once(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("ssh", "--node", "1,1-2,train-2", "echo", "x")
+    assert sorted(done.stdout.splitlines()) == [b"[train-1] x", b"[train-2] x"]
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(loopback_cluster: LoopbackCluster) -> None:
+    client = subprocess.Popen(
+        loopback_cluster.command("ssh", "--node", "all", "yes"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert client.stdout is not None
+    assert client.stdout.readline().endswith(b"] y\n")
+    client.stdout.close()
+    client.wait(timeout=20)
+    assert client.stderr is not None
+    assert client.stderr.read() == b""
+    client.stderr.close()
