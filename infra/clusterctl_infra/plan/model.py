@@ -10,6 +10,7 @@ from typing import Literal
 InterfaceKind = Literal["interface", "efa", "efa-only"]
 DeadlineReason = Literal["runtime", "budget"]
 ProblemLevel = Literal["error", "warning"]
+PublicAddresses = Literal["automatic", "elastic", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class NetworkPlan:
     service_subnet_cidr: str
     adopted_vpc_id: str | None
     adopted_node_subnet_id: str | None
-    public_addresses: Literal["automatic", "elastic", "none"]
+    public_addresses: PublicAddresses
     ssh_cidrs: tuple[str, ...]
 
 
@@ -96,6 +97,8 @@ class ClusterPlan:
     name: str
     cluster_id: str
     run: int
+    started_at: datetime
+    """Of this run; UTC."""
     owner: str
     region: str
     zone: str
@@ -106,6 +109,8 @@ class ClusterPlan:
     gpus_per_node: int
     placement: Literal["cluster", "none"]
     capacity: Literal["on-demand"]
+    interface_layout: tuple[tuple[int, int, InterfaceKind], ...]
+    """(network card, device, kind) of every node's interfaces, also when there are no slots."""
     slots: tuple[SlotPlan, ...]
     network: NetworkPlan
     tags: Mapping[str, str]

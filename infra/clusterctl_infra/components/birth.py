@@ -1,0 +1,100 @@
+"""From the Identity resource's outputs to what is made from them: the plan, user-data, keys. Pure, run in `apply`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any  # resource outputs before they are read
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.components.refusal import refused
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.stack import StackSettings
+from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.identity import Identity, stand_in_identity
+from clusterctl_infra.keys import login_key
+from clusterctl_infra.outputs import inventory_to_json
+from clusterctl_infra.plan.inventory import inventory
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.nodes import user_data
+from clusterctl_infra.plan.planner import plan, refuse_errors
+
+Facts = Mapping[str, Any]
+FACTS = ("cluster_id", "started_at", "run", "owner", "image_id", "zone", "seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Birth:
+    """How this stack's configuration becomes a cluster at the instant `now`."""
+
+    config: ClusterConfig
+    catalog: Catalog
+    settings: StackSettings
+    now: datetime
+
+    def draft(self) -> ClusterPlan:
+        """The plan with a stand-in identity; slots, interfaces and addresses are the real ones. Raises PlanRefused."""
+        identity = stand_in_identity(
+            owner=self.config.owner or "",
+            image_id=None,
+            zone=self.config.zone,
+            region=self.config.region,
+            now=self.now,
+        )
+        return self._plan(identity)
+
+    def plan(self, facts: Facts) -> ClusterPlan:
+        """The plan of the cluster with these facts. Raises PlanRefused."""
+        return self._plan(identity_from(facts))
+
+    def user_data_base64(self, facts: Facts, made: ClusterPlan, slot: int) -> str:
+        """What `slot` is told at birth; a secret."""
+        return base64.b64encode(user_data(self.config, made, identity_from(facts), slot)).decode()
+
+    def inventory_json(self, made: ClusterPlan, account_id: str) -> dict[str, Any]:
+        """The inventory before its machines exist, as JSON has it: lists, no tuples."""
+        rows = inventory_to_json(inventory(self.config, made, account_id=account_id))
+        plain: dict[str, Any] = json.loads(json.dumps(rows))
+        return plain
+
+    def _plan(self, identity: Identity) -> ClusterPlan:
+        try:
+            made = plan(
+                self.config,
+                self.catalog,
+                identity=identity,
+                ledger=self.settings.ledger,
+                now=self.now,
+                down=self.settings.down,
+            )
+            if not self.settings.down:
+                refuse_errors(made)
+        except ConfigError as e:
+            raise refused(e) from e
+        return made
+
+
+def identity_from(facts: Facts) -> Identity:
+    """The identity that the resource's outputs spell."""
+    return Identity(
+        cluster_id=facts["cluster_id"],
+        started_at=datetime.fromisoformat(facts["started_at"]),
+        run=int(facts["run"]),
+        owner=facts["owner"],
+        image_id=facts["image_id"],
+        zone=facts["zone"],
+        seed=bytes.fromhex(facts["seed"]),
+    )
+
+
+def login_private_key(facts: Facts) -> str:
+    """A secret: the key that opens every node's login."""
+    return login_key(bytes.fromhex(facts["seed"])).private_pem
+
+
+def login_public_key(facts: Facts) -> str:
+    """The line for authorized_keys."""
+    return login_key(bytes.fromhex(facts["seed"])).public

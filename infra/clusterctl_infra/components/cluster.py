@@ -1,0 +1,210 @@
+"""The whole cluster as one Pulumi component: identity → network → inventory → capacity → nodes → membership."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any  # resource outputs before they are read
+
+import pulumi
+import pulumi_aws as aws
+
+from clusterctl_infra.catalog.reader import Catalog, load_catalog
+from clusterctl_infra.components import lookups
+from clusterctl_infra.components.access import Access, AccessArgs
+from clusterctl_infra.components.birth import FACTS, Birth, login_private_key, login_public_key
+from clusterctl_infra.components.capacity import Capacity, CapacityArgs
+from clusterctl_infra.components.firewall import Firewall, FirewallArgs
+from clusterctl_infra.components.network import Network, NetworkArgs
+from clusterctl_infra.components.nodes import Nodes, NodesArgs, SlotInputs
+from clusterctl_infra.components.own_resources import IdentityResource, InventoryResource, MembershipResource
+from clusterctl_infra.components.stack import current_settings
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.stack import StackSettings
+from clusterctl_infra.plan.inventory import cluster_name
+from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
+from clusterctl_infra.provider.inventory_file import with_membership
+
+Tags = pulumi.Output[Mapping[str, str]]
+
+
+def utc_now() -> datetime:
+    """The present second."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterArgs:
+    """What a cluster is made from; without `settings`, those of the stack that runs."""
+
+    config: ClusterConfig
+    settings: StackSettings | None = None
+    catalog: Catalog | None = None
+    clock: Callable[[], datetime] = utc_now
+
+
+class Cluster(pulumi.ComponentResource):
+    """A cluster on AWS; `inventory` is what a stack exports and the command line reads.
+
+    Raises PlanRefused before anything is created when the configuration has problems or a cap says no. AWS resources
+    are made in the configuration's region, by a provider of the component's own, or by the one given in `opts`.
+    """
+
+    inventory: pulumi.Output[Mapping[str, Any]]
+
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        self._prefix = name
+        self._birth = Birth(
+            config=args.config,
+            catalog=args.catalog if args.catalog is not None else load_catalog(),
+            settings=args.settings if args.settings is not None else current_settings(),
+            now=args.clock(),
+        )
+        self._draft = self._birth.draft()
+        super().__init__("clusterctl:infra:Cluster", name, None, opts)
+        self._aws: pulumi.ProviderResource = self._aws_provider()
+        self._account_id = lookups.account_id(self._invoke_options())
+        self._identity = self._make_identity()
+        self._facts = pulumi.Output.all(**{fact: getattr(self._identity, fact) for fact in FACTS})
+        # Of the keys, a plan holds the public halves alone: nothing in it is a secret.
+        self._plan: pulumi.Output[ClusterPlan] = pulumi.Output.unsecret(self._facts.apply(self._birth.plan))
+        self._tags: Tags = self._plan.apply(lambda plan: plan.tags)
+        self.inventory = self._make()
+        self.register_outputs({})
+
+    def _make(self) -> pulumi.Output[Mapping[str, Any]]:
+        network = Network(self._prefix, self._network_args(), self._aws_child())
+        firewall = Firewall(
+            self._prefix,
+            FirewallArgs(vpc_id=network.vpc_id, ssh_cidrs=self._draft.network.ssh_cidrs, tags=self._tags),
+            self._aws_child(),
+        )
+        access = Access(self._prefix, self._access_args(), self._aws_child())
+        planned = pulumi.Output.all(self._plan, self._account_id).apply(lambda both: self._birth.inventory_json(*both))
+        written = self._make_inventory(planned)
+        capacity = Capacity(self._prefix, self._capacity_args(), self._aws_child(), after=[*network.ready, written])
+        nodes = Nodes(
+            self._prefix,
+            self._nodes_args(network, firewall, access, capacity),
+            self._aws_child(),
+            after=[*network.ready, *firewall.rules, *access.ready, written],
+        )
+        membership = self._make_membership(nodes, written)
+        return pulumi.Output.all(planned, membership.members, membership.generation, membership.deadline).apply(
+            lambda rows: with_membership(rows[0], members=rows[1], generation=int(rows[2]), deadline=rows[3])
+        )
+
+    def _make_identity(self) -> IdentityResource:
+        config, draft, invoke = self._birth.config, self._draft, self._invoke_options()
+        zone = lookups.zone_candidate(
+            config, instance_type=draft.instance_type, must_exist=not self._birth.settings.down, opts=invoke
+        )
+        image = lookups.image_candidate(config, self._birth.catalog, architecture=self._architecture(), opts=invoke)
+        return IdentityResource(
+            f"{self._prefix}-identity",
+            name=config.name,
+            owner=config.owner or "unknown",
+            image_spec=config.image,
+            image_candidate=image,
+            # Through the account, so that AWS (or its stand-in) has answered before anything is made.
+            zone_candidate=pulumi.Output.all(zone, self._account_id).apply(lambda both: both[0]),
+            run=self._birth.settings.run,
+            opts=self._child(),
+        )
+
+    def _make_inventory(self, planned: pulumi.Output[Mapping[str, Any]]) -> InventoryResource:
+        return InventoryResource(
+            f"{self._prefix}-inventory",
+            inventory=planned,
+            login_key=self._facts.apply(login_private_key) if self._has_login_key() else None,
+            opts=self._child(),
+        )
+
+    def _make_membership(self, nodes: Nodes, written: InventoryResource) -> MembershipResource:
+        return MembershipResource(
+            f"{self._prefix}-membership",
+            cluster=self._account_id.apply(lambda id: cluster_name(self._draft.name, account_id=id)),
+            cluster_id=self._identity.cluster_id,
+            run=self._identity.run,
+            started_at=self._identity.started_at,
+            deadline=self._plan.apply(lambda plan: plan.deadline.at.isoformat()),
+            planned_at=self._birth.now.isoformat(),
+            node_price_usd_per_hour=self._draft.price.node_usd_per_hour,
+            members=nodes.members,
+            opts=self._child(depends_on=[written, *nodes.resources]),
+        )
+
+    def _network_args(self) -> NetworkArgs:
+        return NetworkArgs(
+            plan=self._draft.network, region=self._draft.region, zone=self._identity.zone, tags=self._tags
+        )
+
+    def _access_args(self) -> AccessArgs:
+        public = pulumi.Output.unsecret(self._facts.apply(login_public_key)) if self._has_login_key() else None
+        return AccessArgs(
+            cluster_id=self._identity.cluster_id,
+            region=self._draft.region,
+            login_public_key=public,
+            with_session_manager=self._draft.network.public_addresses == "none",
+            tags=self._tags,
+        )
+
+    def _capacity_args(self) -> CapacityArgs:
+        return CapacityArgs(
+            cluster_id=self._identity.cluster_id,
+            instance_type=self._draft.instance_type,
+            nodes=len(self._draft.slots),
+            placement=self._draft.placement,
+            zone=self._identity.zone,
+            end_date=self._tags.apply(lambda tags: tags["clusterctl:deadline"]),
+            tags=self._tags,
+        )
+
+    def _nodes_args(self, network: Network, firewall: Firewall, access: Access, capacity: Capacity) -> NodesArgs:
+        return NodesArgs(
+            cluster_id=self._identity.cluster_id,
+            instance_type=self._draft.instance_type,
+            image_id=self._identity.image_id,
+            subnet_id=network.node_subnet_id,
+            security_group_id=firewall.security_group_id,
+            public_addresses=self._draft.network.public_addresses,
+            instance_profile_name=access.instance_profile_name,
+            key_name=access.key_name,
+            placement_group_name=capacity.placement_group_name,
+            reservation_id=capacity.reservation_id,
+            slots=tuple(self._slot_inputs(slot) for slot in self._draft.slots),
+        )
+
+    def _slot_inputs(self, slot: SlotPlan) -> SlotInputs:
+        number = slot.slot
+        return SlotInputs(
+            plan=slot,
+            tags=self._plan.apply(lambda plan: plan.slots[number].tags),
+            replacement_trigger=self._plan.apply(lambda plan: plan.slots[number].replacement_trigger),
+            user_data_base64=pulumi.Output.all(self._facts, self._plan).apply(
+                lambda both: self._birth.user_data_base64(both[0], both[1], number)
+            ),
+        )
+
+    def _has_login_key(self) -> bool:
+        return not self._birth.config.access.authorized_keys
+
+    def _architecture(self) -> str:
+        found = self._birth.catalog.instance_type(self._draft.instance_type)
+        return "x86_64" if found is None else found.architecture
+
+    def _aws_provider(self) -> pulumi.ProviderResource:
+        given = self.get_provider("aws:ec2/instance:Instance")
+        if given is not None:
+            return given
+        return aws.Provider(f"{self._prefix}-aws", region=self._birth.config.region, opts=self._child())
+
+    def _invoke_options(self) -> pulumi.InvokeOutputOptions:
+        return pulumi.InvokeOutputOptions(parent=self, provider=self._aws)
+
+    def _child(self, *, depends_on: list[pulumi.Resource] | None = None) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, depends_on=depends_on)
+
+    def _aws_child(self) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, providers=[self._aws])

@@ -1,0 +1,52 @@
+"""What a program asks AWS before a cluster is born: the newest image of a name, a zone that offers the type."""
+
+from __future__ import annotations
+
+import pulumi
+import pulumi_aws as aws
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.components.refusal import PlanRefused
+from clusterctl_infra.config.model import ClusterConfig
+
+AMI_PREFIX = "ami-"
+
+
+def account_id(opts: pulumi.InvokeOutputOptions) -> pulumi.Output[str]:
+    """The account that the provider is logged in to."""
+    return aws.get_caller_identity_output(opts=opts).account_id
+
+
+def image_candidate(
+    config: ClusterConfig, catalog: Catalog, *, architecture: str, opts: pulumi.InvokeOutputOptions
+) -> pulumi.Output[str]:
+    """The AMI id that `image` means now; an existing cluster keeps the one it has (D4)."""
+    if config.image.startswith(AMI_PREFIX):
+        return pulumi.Output.from_input(config.image)
+    parameter = catalog.image_parameter(config.image, architecture)
+    if parameter is None:
+        raise PlanRefused(f"image: {config.image}: not made for {architecture}")
+    # `insecure_value`: an AMI id is no secret, and `value` would hide everything made from it.
+    return aws.ssm.get_parameter_output(name=parameter, opts=opts).insecure_value
+
+
+def zone_candidate(
+    config: ClusterConfig, *, instance_type: str, must_exist: bool, opts: pulumi.InvokeOutputOptions
+) -> pulumi.Output[str]:
+    """The zone that was asked for, else the first that offers the type; an existing cluster keeps its own."""
+    if config.zone is not None:
+        return pulumi.Output.from_input(config.zone)
+    offerings = aws.ec2.get_instance_type_offerings_output(
+        filters=[{"name": "instance-type", "values": [instance_type]}],
+        location_type="availability-zone",
+        opts=opts,
+    )
+
+    def first(locations: list[str]) -> str:
+        if not locations and must_exist:
+            raise PlanRefused(
+                f"instance_type: AWS offers {instance_type} nowhere in {config.region}: choose another region or type"
+            )
+        return min(locations, default=f"{config.region}a")
+
+    return offerings.locations.apply(first)

@@ -1,0 +1,173 @@
+"""The nodes: a launch template and an instance per slot, and an elastic IP where AWS gives no automatic one (D17).
+
+They are children of one component, not components themselves: the engine's time grows with the square of the number
+of resources, so a node costs three at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any  # Pulumi inputs as dictionaries
+
+import pulumi
+import pulumi_aws as aws
+
+from clusterctl_infra.plan.model import PublicAddresses, SlotPlan
+
+IMDS_HOP_LIMIT = 2
+"""One more than the default of 1, so that containers of root can ask too; nftables on the node says who may (D18)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotInputs:
+    """What only one slot has; `plan` as known before anything exists, the rest once the identity is known."""
+
+    plan: SlotPlan
+    tags: pulumi.Output[Mapping[str, str]]
+    replacement_trigger: pulumi.Output[str]
+    user_data_base64: pulumi.Output[str]
+    """A secret: it holds the slot's host key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodesArgs:
+    """What all nodes share, and their slots."""
+
+    cluster_id: pulumi.Output[str]
+    instance_type: str
+    image_id: pulumi.Input[str]
+    subnet_id: pulumi.Input[str]
+    security_group_id: pulumi.Input[str]
+    public_addresses: PublicAddresses
+    instance_profile_name: pulumi.Input[str]
+    key_name: pulumi.Input[str] | None
+    placement_group_name: pulumi.Input[str] | None
+    reservation_id: pulumi.Input[str] | None
+    slots: tuple[SlotInputs, ...]
+
+
+class Nodes(pulumi.ComponentResource):
+    """All nodes; `members` says which instance is in which slot, as Membership wants it."""
+
+    members: list[Mapping[str, pulumi.Input[Any]]]
+    resources: list[pulumi.Resource]
+
+    def __init__(
+        self,
+        name: str,
+        args: NodesArgs,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        after: list[pulumi.Resource],
+    ) -> None:
+        """`after`: what has to exist before a machine boots, such as the firewall's rules."""
+        super().__init__("clusterctl:infra:Nodes", name, None, opts)
+        self._prefix = name
+        self._args = args
+        self._after = after
+        self.members = []
+        self.resources = []
+        for slot in args.slots:
+            instance = self._instance(slot, self._template(slot))
+            self.members.append(
+                {
+                    "slot": slot.plan.slot,
+                    "name": slot.plan.name,
+                    "instance_id": instance.id,
+                    "public_ip": self._public_ip(slot, instance),
+                }
+            )
+        self.register_outputs({})
+
+    def _template(self, slot: SlotInputs) -> aws.ec2.LaunchTemplate:
+        """Changed in place at will: an instance reads it when it is born, never again (D4)."""
+        args = self._args
+        number = slot.plan.slot
+        return aws.ec2.LaunchTemplate(
+            f"{self._prefix}-{number}",
+            name=args.cluster_id.apply(lambda id: f"clusterctl-{id}-{number}"),
+            image_id=args.image_id,
+            instance_type=args.instance_type,
+            key_name=args.key_name,
+            iam_instance_profile={"name": args.instance_profile_name},
+            instance_initiated_shutdown_behavior="terminate",
+            metadata_options={
+                "http_endpoint": "enabled",
+                "http_tokens": "required",
+                "http_put_response_hop_limit": IMDS_HOP_LIMIT,
+            },
+            network_interfaces=self._interfaces(slot.plan),
+            placement=None if args.placement_group_name is None else {"group_name": args.placement_group_name},
+            capacity_reservation_specification=_reservation(args.reservation_id),
+            tag_specifications=[{"resource_type": "network-interface", "tags": slot.tags}],
+            user_data=slot.user_data_base64,
+            tags=slot.tags,
+            opts=pulumi.ResourceOptions(parent=self, additional_secret_outputs=["userData"]),
+        )
+
+    def _instance(self, slot: SlotInputs, template: aws.ec2.LaunchTemplate) -> aws.ec2.Instance:
+        """Made anew only when the trigger changes; then the old machine goes first, as it has the slot's address."""
+        instance = aws.ec2.Instance(
+            f"{self._prefix}-{slot.plan.slot}",
+            launch_template={
+                "id": template.id,
+                "version": template.latest_version.apply(lambda number: str(int(number))),
+            },
+            root_block_device={"delete_on_termination": True, "tags": slot.tags},
+            tags=slot.tags,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=self._after,
+                delete_before_replace=True,
+                ignore_changes=["launchTemplate.version"],
+                replacement_trigger=slot.replacement_trigger,
+            ),
+        )
+        self.resources.append(instance)
+        return instance
+
+    def _public_ip(self, slot: SlotInputs, instance: aws.ec2.Instance) -> pulumi.Input[str] | None:
+        if self._args.public_addresses == "none":
+            return None
+        if self._args.public_addresses == "automatic":
+            return instance.public_ip
+        address = aws.ec2.Eip(
+            f"{self._prefix}-{slot.plan.slot}",
+            domain="vpc",
+            # The interface of card 0, device 0: the only one with device 0 in our layouts, which is how the provider
+            # finds the primary one. `instance=` fails with several interfaces.
+            network_interface=instance.primary_network_interface_id,
+            tags=slot.tags,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.resources.append(address)
+        return address.public_ip
+
+    def _interfaces(self, plan: SlotPlan) -> list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict]:
+        """None outlives its machine: on a p5 node 32 would be left behind."""
+        rows: list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict] = []
+        for interface in plan.interfaces:
+            row: aws.ec2.LaunchTemplateNetworkInterfaceArgsDict = {
+                "network_card_index": interface.network_card_index,
+                "device_index": interface.device_index,
+                "subnet_id": self._args.subnet_id,
+                "security_groups": [self._args.security_group_id],
+                "delete_on_termination": "true",
+            }
+            if interface.kind != "interface":
+                row["interface_type"] = interface.kind
+            if interface.private_ip is not None:
+                row["private_ip_address"] = interface.private_ip
+            if len(plan.interfaces) == 1:
+                # AWS refuses the parameter on a machine with several interfaces.
+                row["associate_public_ip_address"] = "true" if self._args.public_addresses == "automatic" else "false"
+            rows.append(row)
+        return rows
+
+
+def _reservation(
+    id: pulumi.Input[str] | None,
+) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgsDict | None:
+    """A target alone: without one, EC2 falls back to unreserved machines in silence."""
+    return None if id is None else {"capacity_reservation_target": {"capacity_reservation_id": id}}

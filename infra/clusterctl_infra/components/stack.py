@@ -1,0 +1,33 @@
+"""What a stack's folder and its Pulumi config say, for a stack's program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pulumi.runtime import get_config_env
+from pulumi.runtime.config import CONFIG
+
+from clusterctl_infra.components.refusal import refused
+from clusterctl_infra.config.load import load_cluster
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.stack import NAMESPACE, StackSettings, stack_settings
+from clusterctl_infra.errors import ConfigError
+
+
+def load_stack(folder: Path) -> tuple[ClusterConfig, StackSettings]:
+    """The folder's cluster.yaml with the stack's overrides, and the stack's settings. Raises PlanRefused."""
+    settings = current_settings()
+    try:
+        return load_cluster(folder / "cluster.yaml", overrides=settings.overrides), settings
+    except ConfigError as e:
+        raise refused(e) from e
+
+
+def current_settings() -> StackSettings:
+    """The `clusterctl:` part of the config of the stack that runs now. Raises PlanRefused."""
+    values = CONFIG.get() or get_config_env()
+    own = {key.removeprefix(NAMESPACE): str(value) for key, value in values.items() if key.startswith(NAMESPACE)}
+    try:
+        return stack_settings(own)
+    except ConfigError as e:
+        raise refused(e) from e

@@ -1,0 +1,1 @@
+"""What a configuration means, as plain data: pure, no engine, no network."""

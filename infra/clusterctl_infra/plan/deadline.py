@@ -1,0 +1,110 @@
+"""When a cluster ends: by its run time, or when its budget is spent (D24).
+
+The instant is the same at every `up` of an unchanged cluster: an account's open spans run on, and slots that have no
+span yet count from the start of the run, or, where others already run, from the instant of the plan (which Membership
+writes down as the start of their spans).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.identity import Identity
+from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.plan.model import DeadlinePlan, PricePlan
+
+_SECONDS_PER_HOUR = 3600.0
+FAR = datetime(9000, 1, 1, tzinfo=UTC)
+"""Later than any budget is worth solving for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expense:
+    """Money that flows from one instant to another; without an end it flows on."""
+
+    started_at: datetime
+    ended_at: datetime | None
+    usd_per_hour: float
+
+
+def deadline_plan(
+    config: ClusterConfig, price: PricePlan, identity: Identity, ledger: Ledger, *, now: datetime, nodes: int
+) -> DeadlinePlan:
+    """The earlier of run time and budget; without a known price the budget sets no instant (and is a problem)."""
+    runtime_at = identity.started_at + config.caps.runtime
+    budget_usd = config.caps.budget_usd
+    budget_at = None
+    if budget_usd is not None:
+        flow = expenses(price, identity, ledger, now=now, nodes=nodes)
+        budget_at = None if flow is None else spent_at(flow, budget_usd)
+    is_budget = budget_at is not None and budget_at < runtime_at
+    return DeadlinePlan(
+        at=budget_at if budget_at is not None and is_budget else runtime_at,
+        reason="budget" if is_budget else "runtime",
+        runtime_at=runtime_at,
+        budget_at=budget_at,
+        budget_usd=budget_usd,
+    )
+
+
+def expenses(
+    price: PricePlan, identity: Identity, ledger: Ledger, *, now: datetime, nodes: int
+) -> tuple[Expense, ...] | None:
+    """All that the cluster cost and goes on costing; None when a price that counts is unknown."""
+    rows: list[Expense] = []
+    running: set[int] = set()
+    has_open_spans = any(span.ended_at is None for span in ledger.spans)
+    for span in ledger.spans:
+        rate = span.price_usd_per_hour if span.price_usd_per_hour is not None else price.node_usd_per_hour
+        if rate is None:
+            return None
+        goes_on = span.ended_at is None and span.slot < nodes
+        running |= {span.slot} if goes_on else set()
+        ended_at = None if goes_on else span.ended_at or max(now, span.started_at)
+        rows.append(Expense(started_at=span.started_at, ended_at=ended_at, usd_per_hour=rate))
+    missing = nodes - len(running)
+    if missing and price.node_usd_per_hour is None:
+        return None
+    if price.storage_usd_per_hour is None:
+        return None
+    born_at = now if has_open_spans else identity.started_at
+    rows += [
+        Expense(started_at=born_at, ended_at=None, usd_per_hour=price.node_usd_per_hour or 0.0) for _ in range(missing)
+    ]
+    rest = price.addresses_usd_per_hour + price.storage_usd_per_hour
+    return (*rows, Expense(started_at=identity.started_at, ended_at=None, usd_per_hour=rest))
+
+
+def spent_usd(flow: Sequence[Expense], at: datetime) -> float:
+    """What was spent until `at`."""
+    return sum(row.usd_per_hour * _hours(row, at) for row in flow)
+
+
+def spent_at(flow: Sequence[Expense], budget_usd: float) -> datetime | None:
+    """The last whole second at which no more than the budget is spent; None when it is never spent."""
+    marks = sorted({row.started_at for row in flow} | {row.ended_at for row in flow if row.ended_at is not None})
+    for begin, end in zip(marks, [*marks[1:], FAR], strict=True):
+        rate = sum(row.usd_per_hour for row in flow if _flows_after(row, begin))
+        before = spent_usd(flow, begin)
+        if before >= budget_usd:
+            return _whole_second(begin)
+        hours = (budget_usd - before) / rate if rate > 0 else float("inf")
+        if hours * _SECONDS_PER_HOUR <= (end - begin).total_seconds():
+            return _whole_second(begin + timedelta(hours=hours))
+    return None
+
+
+def _hours(row: Expense, at: datetime) -> float:
+    end = at if row.ended_at is None else min(at, row.ended_at)
+    return max(0.0, (end - row.started_at).total_seconds()) / _SECONDS_PER_HOUR
+
+
+def _flows_after(row: Expense, instant: datetime) -> bool:
+    return row.started_at <= instant and (row.ended_at is None or row.ended_at > instant)
+
+
+def _whole_second(instant: datetime) -> datetime:
+    return instant.replace(microsecond=0)

@@ -1,0 +1,64 @@
+"""The inventory as the plan knows it: complete, but for the machines that do not exist yet."""
+
+from __future__ import annotations
+
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.outputs import REHEARSAL_ACCOUNT_ID, Inventory, InventoryNode, InventorySsh
+from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
+
+REHEARSAL_SUFFIX = "@rehearsal"
+
+
+def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> Inventory:
+    """What the command line needs to find, reach and end the cluster; the account says whether it is a rehearsal."""
+    is_rehearsal = account_id == REHEARSAL_ACCOUNT_ID
+    cluster = cluster_name(plan.name, account_id=account_id)
+    return Inventory(
+        name=plan.name,
+        cluster=cluster,
+        cluster_id=plan.cluster_id,
+        run=plan.run,
+        rehearsal=is_rehearsal,
+        region=plan.region,
+        zone=plan.zone,
+        owner=plan.owner,
+        image_id=plan.image_id,
+        instance_type=plan.instance_type,
+        gpus_per_node=plan.gpus_per_node,
+        gpu_name=plan.gpu_name,
+        started_at=plan.started_at.isoformat(),
+        deadline=plan.deadline.at.isoformat(),
+        deadline_reason=plan.deadline.reason,
+        usd_per_hour=plan.price.total_usd_per_hour,
+        budget_usd=plan.deadline.budget_usd,
+        generation=0,
+        ssh=_ssh(config, plan, cluster=cluster, is_rehearsal=is_rehearsal),
+        nodes=tuple(_node(slot) for slot in plan.slots),
+        run_nodes_down=not plan.slots,
+    )
+
+
+def cluster_name(name: str, *, account_id: str) -> str:
+    """The name that tells a rehearsal from the real one everywhere (D10)."""
+    return name + REHEARSAL_SUFFIX if account_id == REHEARSAL_ACCOUNT_ID else name
+
+
+def _ssh(config: ClusterConfig, plan: ClusterPlan, *, cluster: str, is_rehearsal: bool) -> InventorySsh:
+    """Rehearsed machines have no route from here: their private address is dialled through a proxy command."""
+    is_public = plan.network.public_addresses != "none" and not is_rehearsal
+    return InventorySsh(
+        user=config.access.user,
+        key_file=None if config.access.authorized_keys else f"{cluster}/id_ed25519",
+        proxy_command=None,
+        address="public" if is_public else "private",
+    )
+
+
+def _node(slot: SlotPlan) -> InventoryNode:
+    return InventoryNode(
+        slot=slot.slot,
+        rank=slot.rank,
+        name=slot.name,
+        private_ip=slot.private_ip,
+        host_public_key=slot.host_public_key,
+    )

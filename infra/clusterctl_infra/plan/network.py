@@ -1,0 +1,62 @@
+"""The addresses of a cluster: which range belongs to slots, who gets which address, who has a public one."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.plan.model import NetworkPlan, PublicAddresses
+
+SUBNET_PREFIXES = range(16, 29)
+"""AWS makes subnets from /16 to /28 (EC2 API, CreateSubnet)."""
+ELASTIC_IP_QUOTA = 5
+"""Default per region (service quota L-0263D0A3); a higher one cannot be seen from here."""
+RESERVED_AT_END = 1
+"""AWS keeps the first four addresses and the last one of a subnet; slots have its upper half."""
+
+
+def network_plan(config: ClusterConfig, *, interfaces_per_node: int) -> NetworkPlan:
+    """The network; the slot range depends on the node subnet alone, never on the number of nodes (D16)."""
+    network = config.network
+    adopted = network.adopt
+    node_subnet_cidr = network.node_subnet_cidr
+    if adopted is not None and adopted.node_subnet_cidr is not None:
+        node_subnet_cidr = adopted.node_subnet_cidr
+    return NetworkPlan(
+        vpc_cidr=str(network.vpc_cidr),
+        node_subnet_cidr=str(node_subnet_cidr),
+        slot_cidr=str(upper_half(IPv4Network(str(node_subnet_cidr)))),
+        service_subnet_cidr=str(network.service_subnet_cidr),
+        adopted_vpc_id=None if adopted is None else adopted.vpc_id,
+        adopted_node_subnet_id=None if adopted is None else adopted.node_subnet_id,
+        public_addresses=_public_addresses(config, interfaces_per_node),
+        ssh_cidrs=tuple(str(cidr) for cidr in config.access.ssh_from),
+    )
+
+
+def upper_half(subnet: IPv4Network) -> IPv4Network:
+    """The half of a subnet that slots live in: AWS's four reserved first addresses are in the other one."""
+    return list(subnet.subnets(prefixlen_diff=1))[1]
+
+
+def slot_address(slot_cidr: str, slot: int) -> str:
+    """The private address of `slot`, whether the range is large enough or not."""
+    return str(IPv4Address(int(IPv4Network(slot_cidr).network_address) + slot))
+
+
+def slot_capacity(slot_cidr: str) -> int:
+    """How many slots the range can hold; its last address is AWS's."""
+    return IPv4Network(slot_cidr).num_addresses - RESERVED_AT_END
+
+
+def prefix_for(nodes: int) -> int:
+    """The prefix length of the smallest subnet whose upper half holds `nodes` slots."""
+    needed = 2 * (nodes + RESERVED_AT_END)
+    return min(SUBNET_PREFIXES[-1], 32 - (needed - 1).bit_length())
+
+
+def _public_addresses(config: ClusterConfig, interfaces_per_node: int) -> PublicAddresses:
+    """AWS gives automatic public addresses to machines with one interface only (D17)."""
+    if config.access.mode == "private":
+        return "none"
+    return "automatic" if interfaces_per_node == 1 else "elastic"

@@ -1,0 +1,58 @@
+"""What one node is told at birth, out of the plan: facts, access and the user-data that carries them."""
+
+from __future__ import annotations
+
+from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
+from clusterctl_bootstrap.render import render_user_data
+
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.identity import Identity
+from clusterctl_infra.keys import host_key, login_key
+from clusterctl_infra.plan.model import ClusterPlan
+
+BIRTH_GENERATION = 0
+"""Pushed memberships start at 1 and always win (D5)."""
+
+
+def node_plan(config: ClusterConfig, plan: ClusterPlan, slot: int) -> NodePlan:
+    """The facts of `slot`; `nodes` is the size asked for, so a cluster that is down keeps its users' meaning."""
+    kinds = [kind for _, _, kind in plan.interface_layout]
+    efa_interfaces = sum(kind != "interface" for kind in kinds)
+    return NodePlan(
+        cluster=plan.name,
+        cluster_id=plan.cluster_id,
+        run=plan.run,
+        generation=BIRTH_GENERATION,
+        slot=slot,
+        rank=slot,
+        nodes=config.nodes,
+        gpus_per_node=plan.gpus_per_node,
+        slot_cidr=plan.network.slot_cidr,
+        deadline=plan.deadline.at,
+        imds=config.imds,
+        fabric="efa" if efa_interfaces else "none",
+        efa_interfaces=efa_interfaces,
+        env=dict(config.env),
+    )
+
+
+def node_access(config: ClusterConfig, identity: Identity, slot: int) -> NodeAccess:
+    """Who may log in to `slot`, and its own host key."""
+    key = host_key(identity.seed, slot)
+    return NodeAccess(
+        user=config.access.user,
+        authorized_keys=authorized_keys(config, identity),
+        host_private_key=key.private_pem,
+        host_public_key=key.public,
+        packages=tuple(config.packages),
+    )
+
+
+def authorized_keys(config: ClusterConfig, identity: Identity) -> tuple[str, ...]:
+    """The keys that open the login user's account: a person's own, else the cluster's derived one (D2)."""
+    return tuple(config.access.authorized_keys) or (login_key(identity.seed).public,)
+
+
+def user_data(config: ClusterConfig, plan: ClusterPlan, identity: Identity, slot: int) -> bytes:
+    """The user-data of `slot`: the same bytes at every `up` of an unchanged cluster. Raises UserDataTooLarge."""
+    return render_user_data(node_plan(config, plan, slot), node_access(config, identity, slot))

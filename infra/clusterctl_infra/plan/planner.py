@@ -1,0 +1,136 @@
+"""`plan()`: everything that a configuration means. Pure: no files, clock, network or engine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from clusterctl_bootstrap.render import UserDataTooLarge
+
+from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.not_built import not_built_yet
+from clusterctl_infra.config.rules import broken_rules
+from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.identity import Identity
+from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.plan.deadline import deadline_plan
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.network import network_plan
+from clusterctl_infra.plan.nodes import node_access, node_plan, user_data
+from clusterctl_infra.plan.price import price_plan
+from clusterctl_infra.plan.problems import Case, plan_problems
+from clusterctl_infra.plan.slots import interface_layout, slot_plans
+
+__all__ = ["node_access", "node_plan", "plan", "refuse_errors"]
+
+
+def plan(
+    config: ClusterConfig,
+    catalog: Catalog,
+    *,
+    identity: Identity,
+    ledger: Ledger,
+    now: datetime,
+    down: bool = False,
+) -> ClusterPlan:
+    """What the configuration means, with its problems; `down`: the same cluster with zero nodes.
+
+    Raises ConfigError when the configuration breaks its own rules, so that no plan can be made of it: a file that was
+    read by `load_cluster` never does.
+    """
+    _refuse_broken(config, catalog)
+    instance_type = _instance_type(config, catalog)
+    layout = tuple(interface_layout(config, instance_type))
+    network = network_plan(config, interfaces_per_node=len(layout))
+    nodes = 0 if down else config.nodes
+    price = price_plan(config, catalog, network, instance_type=instance_type.name, nodes=nodes)
+    deadline = deadline_plan(config, price, identity, ledger, now=now, nodes=nodes)
+    tags = cluster_tags(config, identity, deadline_at=deadline.at)
+    draft = ClusterPlan(
+        name=config.name,
+        cluster_id=identity.cluster_id,
+        run=identity.run,
+        started_at=identity.started_at,
+        owner=identity.owner,
+        region=config.region,
+        zone=identity.zone,
+        image_id=identity.image_id,
+        instance_type=instance_type.name,
+        gpu_name=instance_type.gpu_name,
+        gpus_per_node=instance_type.gpu_count,
+        placement=config.placement,
+        capacity="on-demand",
+        interface_layout=layout,
+        slots=slot_plans(config, instance_type, network, identity, tags, count=nodes),
+        network=network,
+        tags=tags,
+        price=price,
+        deadline=deadline,
+        user_data_bytes=0,
+        problems=(),
+    )
+    return _judged(config, draft, identity, instance_type, now)
+
+
+def cluster_tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime) -> dict[str, str]:
+    """The tags of everything that the cluster owns (D7); a person's own tags cannot take their place."""
+    ours: Mapping[str, str] = {
+        "clusterctl:id": identity.cluster_id,
+        "clusterctl:name": config.name,
+        "clusterctl:owner": identity.owner,
+        "clusterctl:deadline": deadline_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return {**config.tags, **ours}
+
+
+def refuse_errors(plan: ClusterPlan) -> None:
+    """Raises ConfigError with every error of the plan; warnings pass."""
+    errors = [problem for problem in plan.problems if problem.level == "error"]
+    if errors:
+        lines = [
+            f"  {problem.path}: {problem.message}" if problem.path else f"  {problem.message}" for problem in errors
+        ]
+        raise _error(plan.name, lines)
+
+
+def _judged(
+    config: ClusterConfig, draft: ClusterPlan, identity: Identity, instance_type: InstanceType, now: datetime
+) -> ClusterPlan:
+    """The plan with the size of its largest user-data and its problems."""
+    refusal = None
+    try:
+        size = len(user_data(config, draft, identity, config.nodes - 1))
+    except UserDataTooLarge as e:
+        size, refusal = e.size_bytes, str(e)
+    sized = dataclasses.replace(draft, user_data_bytes=size)
+    case = Case(
+        config=config,
+        plan=sized,
+        instance_type=instance_type,
+        now=now,
+        asked_zone=config.zone,
+        user_data_refusal=refusal,
+    )
+    return dataclasses.replace(sized, problems=plan_problems(case))
+
+
+def _instance_type(config: ClusterConfig, catalog: Catalog) -> InstanceType:
+    name = config.instance_type_name(catalog)
+    found = catalog.instance_type(name)
+    if found is None:
+        raise ConfigError(f"cluster {config.name}: the catalog has no instance type {name}")
+    return found
+
+
+def _refuse_broken(config: ClusterConfig, catalog: Catalog) -> None:
+    problems = [*broken_rules(config, catalog), *not_built_yet(config)]
+    if problems:
+        raise _error(config.name, [f"  {problem.text()}" for problem in problems])
+
+
+def _error(name: str, lines: list[str]) -> ConfigError:
+    count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
+    return ConfigError(f"cluster {name}: {count}, nothing was created", problems=lines)

@@ -1,0 +1,42 @@
+"""What a cluster costs per hour, as far as the price snapshot knows."""
+
+from __future__ import annotations
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.plan.model import NetworkPlan, PricePlan
+
+
+def price_plan(
+    config: ClusterConfig, catalog: Catalog, network: NetworkPlan, *, instance_type: str, nodes: int
+) -> PricePlan:
+    """Prices for `nodes` machines; an unknown one makes every sum that holds it unknown."""
+    node = catalog.price_usd_per_hour(instance_type, config.region)
+    nodes_usd_per_hour = _times(node, nodes)
+    addresses = _public_address_count(network, nodes) * catalog.public_address_usd_per_hour
+    storage: float | None = None if config.storage else 0.0
+    return PricePlan(
+        node_usd_per_hour=node,
+        nodes_usd_per_hour=nodes_usd_per_hour,
+        addresses_usd_per_hour=addresses,
+        storage_usd_per_hour=storage,
+        total_usd_per_hour=_sum(nodes_usd_per_hour, addresses, storage),
+        cap_node_usd_per_hour=config.caps.price_usd_per_hour,
+        prices_dated=catalog.prices_dated,
+    )
+
+
+def _public_address_count(network: NetworkPlan, nodes: int) -> int:
+    """AWS bills every public IPv4 address, automatic ones too; without any on nodes there is the NAT gateway's."""
+    return 1 if network.public_addresses == "none" else nodes
+
+
+def _times(price: float | None, count: int) -> float | None:
+    if count == 0:
+        return 0.0
+    return None if price is None else price * count
+
+
+def _sum(*parts: float | None) -> float | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None

@@ -1,0 +1,99 @@
+"""The slots of a cluster: each depends on its own number and on what all share, never on how many there are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from clusterctl_infra.catalog.instance import InstanceType, Interface
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.identity import Identity
+from clusterctl_infra.keys import host_key
+from clusterctl_infra.plan.model import InterfacePlan, NetworkPlan, SlotPlan
+from clusterctl_infra.plan.network import slot_address
+
+Layout = Sequence[Interface]
+
+
+def interface_layout(config: ClusterConfig, instance_type: InstanceType) -> Layout:
+    """(card, device, kind) of every interface of a node; a single plain one without fabric."""
+    return instance_type.interfaces(fabric=config.fabric != "none")
+
+
+def slot_plans(
+    config: ClusterConfig,
+    instance_type: InstanceType,
+    network: NetworkPlan,
+    identity: Identity,
+    tags: Mapping[str, str],
+    *,
+    count: int,
+) -> tuple[SlotPlan, ...]:
+    """Slots 0 … count-1."""
+    layout = interface_layout(config, instance_type)
+    shared = _shared_trigger(config, instance_type, network, identity, layout)
+    return tuple(
+        _slot_plan(config, network, identity, tags, layout=layout, shared_trigger=shared, slot=slot)
+        for slot in range(count)
+    )
+
+
+def _slot_plan(
+    config: ClusterConfig,
+    network: NetworkPlan,
+    identity: Identity,
+    tags: Mapping[str, str],
+    *,
+    layout: Layout,
+    shared_trigger: str,
+    slot: int,
+) -> SlotPlan:
+    name = f"{config.name}-{slot}"
+    private_ip = slot_address(network.slot_cidr, slot)
+    host_public_key = host_key(identity.seed, slot).public
+    return SlotPlan(
+        slot=slot,
+        rank=slot,
+        name=name,
+        private_ip=private_ip,
+        interfaces=tuple(_interfaces(layout, private_ip)),
+        tags={**tags, "Name": name, "clusterctl:slot": str(slot)},
+        host_public_key=host_public_key,
+        replacement_trigger=_digest([shared_trigger, host_public_key]),
+    )
+
+
+def _interfaces(layout: Layout, private_ip: str) -> Iterator[InterfacePlan]:
+    for card, device, kind in layout:
+        is_primary = (card, device) == (0, 0)
+        yield InterfacePlan(
+            network_card_index=card,
+            device_index=device,
+            kind=kind,
+            private_ip=private_ip if is_primary else None,
+        )
+
+
+def _shared_trigger(
+    config: ClusterConfig,
+    instance_type: InstanceType,
+    network: NetworkPlan,
+    identity: Identity,
+    layout: Layout,
+) -> str:
+    """A hash of what every slot's machine is made of (D4): known before anything is created, in a preview too."""
+    return _digest(
+        {
+            "image": identity.image_id,
+            "instance_type": instance_type.name,
+            "interfaces": [list(interface) for interface in layout],
+            "subnet": network.adopted_node_subnet_id or network.node_subnet_cidr,
+            "scripts": list(config.scripts),
+            "mounts": [storage.model_dump(mode="json") for storage in config.storage],
+        }
+    )
+
+
+def _digest(facts: object) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
