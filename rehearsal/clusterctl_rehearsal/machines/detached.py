@@ -17,7 +17,7 @@ _START_TIMEOUT_S = 30.0
 def start_detached(module: str, arguments: Sequence[str], log: Path) -> str | None:
     """Run a module of ours on its own: None once it says it started, else the reason it did not.
 
-    It gets a session of its own and none of our descriptors; `-S` and the one search path
+    It gets a session of its own, none of our descriptors and only our settings; `-S` and the one search path
     are enough, as such modules need the standard library and this package only.
     """
     source_root = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ def start_detached(module: str, arguments: Sequence[str], log: Path) -> str | No
             stdout=subprocess.PIPE,
             stderr=log_file,
             cwd="/",
-            env={"PATH": search_path(), "PYTHONPATH": str(source_root)},
+            env={**_own_settings(), "PATH": search_path(), "PYTHONPATH": str(source_root)},
             start_new_session=True,
             timeout=_START_TIMEOUT_S,
         )
@@ -55,3 +55,7 @@ def tell(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
     os.dup2(2, 1)
+
+
+def _own_settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("CLUSTERCTL_")}

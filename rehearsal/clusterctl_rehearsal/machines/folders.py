@@ -71,6 +71,17 @@ def write_end(folder: MachineFolder, how: str) -> None:
     temporary.replace(folder.ended)
 
 
+def console_text(folder: MachineFolder, lines: int) -> str:
+    """The last lines of a machine's console, from the record of its end if it has ended."""
+    if folder.console.exists():
+        return tail(folder.console, lines)
+    try:
+        text = str(json.loads(folder.ended.read_text()).get("console", ""))
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
 def tail(path: Path, lines: int) -> str:
     """The last lines of a file, without carriage returns; empty if it is not there."""
     try:

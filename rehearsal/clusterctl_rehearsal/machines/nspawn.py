@@ -17,7 +17,7 @@ from clusterctl_rehearsal.machines import cgroup, network, processes
 from clusterctl_rehearsal.machines.container import launch, to_json
 from clusterctl_rehearsal.machines.detached import start_detached
 from clusterctl_rehearsal.machines.driver import MachineError, MachineSpec, MachineState
-from clusterctl_rehearsal.machines.folders import MachineFolder, remove_tree, tail
+from clusterctl_rehearsal.machines.folders import MachineFolder, console_text, remove_tree
 from clusterctl_rehearsal.machines.image import ensure_image, host_recipe, image_folder
 from clusterctl_rehearsal.machines.inotify import InotifyLimit
 from clusterctl_rehearsal.machines.recipe import ImageRecipe
@@ -130,7 +130,7 @@ class NspawnDriver:
 
     def console_tail(self, cluster: str, node: str, lines: int) -> str:
         """The last lines of the console, from the record of its end if it has ended."""
-        return tail(self._folder(cluster, node).console, lines)
+        return console_text(self._folder(cluster, node), lines)
 
     def kill(self, cluster: str, node: str) -> None:
         """End a machine at once and remove everything of it."""

@@ -18,7 +18,7 @@ from clusterctl_rehearsal.machines.connect import open_listener
 from clusterctl_rehearsal.machines.detached import search_path, start_detached
 from clusterctl_rehearsal.machines.disturbance import full_rate_argv, healing_rules, partition_rules, rate_argv
 from clusterctl_rehearsal.machines.driver import MachineError, MachineFile, MachineSpec, MachineState
-from clusterctl_rehearsal.machines.folders import MachineFolder, remove_tree, tail
+from clusterctl_rehearsal.machines.folders import MachineFolder, console_text, remove_tree
 from clusterctl_rehearsal.machines.names import LOGIN_USER, MACHINE_INTERFACE, bridge_port
 from clusterctl_rehearsal.machines.seed import place
 from clusterctl_rehearsal.machines.unprivileged_root import root_files
@@ -33,6 +33,15 @@ _TOOLS = {
 }
 _OWN_FOLDERS = ("etc", "usr", "home", "var", "root")
 _PROBE_TIMEOUT_S = 20.0
+# Does once, in namespaces that end with it, all that a machine needs the kernel to allow.
+_PROBE_SCRIPT = """
+mount -t tmpfs tmpfs /tmp
+mkdir /tmp/upper /tmp/work
+mount -t overlay overlay -o lowerdir=/etc,upperdir=/tmp/upper,workdir=/tmp/work,userxattr /tmp/upper
+mount -t sysfs sysfs /sys
+exec bwrap --unshare-user --uid 1000 --unshare-pid --ro-bind / / --dev /dev --proc /proc true
+"""
+_PROBE = ("unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-ec", _PROBE_SCRIPT)
 _SETTLE_TIMEOUT_S = 10.0
 
 
@@ -54,16 +63,8 @@ class ProcessDriver:
         missing = [package for tool, package in _TOOLS.items() if shutil.which(tool, path=search_path()) is None]
         if missing:
             return f"tools are missing: apt-get install -y --no-install-recommends {' '.join(missing)}"
-        probe = ["unshare", "--user", "--map-root-user", "--net", "--mount"]
-        probe += ["bwrap", "--unshare-user", "--uid", "1000", "--ro-bind", "/", "/", "true"]
-        done = subprocess.run(probe, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S)
-        if done.returncode != 0:
-            reason = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
-            return (
-                f"this computer does not let this user make user namespaces ({reason[0]}): "
-                "sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-            )
-        return None
+        done = subprocess.run(_PROBE, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S)
+        return None if done.returncode == 0 else refusal(done.stderr)
 
     def prepare(self, progress: Callable[[str], None]) -> None:
         """Nothing: these machines use the host's own programs."""
@@ -109,8 +110,8 @@ class ProcessDriver:
             time.sleep(0.02)
 
     def console_tail(self, cluster: str, node: str, lines: int) -> str:
-        """What sshd and the agent printed, as long as the machine's folder is there."""
-        return tail(self._folder(cluster, node).console, lines)
+        """What sshd and the agent printed, from the record of its end if it has ended."""
+        return console_text(self._folder(cluster, node), lines)
 
     def kill(self, cluster: str, node: str) -> None:
         """End a machine at once and remove everything of it."""
@@ -215,6 +216,15 @@ class ProcessDriver:
         (folder.upper / "home" / LOGIN_USER / ".ssh" / "environment").symlink_to("/etc/clusterctl/env.list")
         for name in ("lib/clusterctl", "log", "tmp"):
             (folder.upper / "var" / name).mkdir(parents=True, exist_ok=True)
+
+
+def refusal(message: str) -> str:
+    """One sentence for a failed probe, with what to allow."""
+    reason = (message.strip().splitlines() or ["no reason given"])[-1]
+    return (
+        f"this computer does not let this user make namespaces ({reason}): "
+        "sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
+    )
 
 
 def host_root(upper: Path) -> HostRoot:
