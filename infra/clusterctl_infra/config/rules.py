@@ -51,7 +51,7 @@ def one_of_gpus_and_type(config: ClusterConfig, catalog: Catalog) -> Iterator[tu
 def region_exists(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     if config.region in catalog.regions():
         return
-    if config.region[:-1] in catalog.regions():
+    if config.region[:-1] in catalog.regions() and config.region[-1].isalpha():
         yield (
             ("region",),
             f"{shown(config.region)}: a zone (did you mean region: {config.region[:-1]}, zone: {config.region}?)",

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from clusterctl_infra.config.fields import SizeGib, Switch, Text, check_positive, check_size, check_text
 
-STRICT = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+STRICT = ConfigDict(extra="forbid", frozen=True)
 
 
 def check_lustre_size(value: object) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-
 from clusterctl_infra.catalog.extract import row as extracted
 from clusterctl_infra.catalog.reader import load_catalog
 

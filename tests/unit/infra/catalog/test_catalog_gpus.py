@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from clusterctl_infra.catalog.gpus import GpuSpecUnreadable, parse_gpus
 from clusterctl_infra.catalog.reader import load_catalog
+from hypothesis import given
+from hypothesis import strategies as st
 
 CATALOG = load_catalog()
 

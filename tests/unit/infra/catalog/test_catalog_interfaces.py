@@ -6,11 +6,10 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import load_catalog
+from hypothesis import given
+from hypothesis import strategies as st
 
 CATALOG = load_catalog()
 EVERY_TYPE = list(CATALOG.types.values())

@@ -6,9 +6,6 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from clusterctl_infra.config.quantities import (
     format_duration,
     format_size,
@@ -17,6 +14,8 @@ from clusterctl_infra.config.quantities import (
     parse_size_gib,
     parse_whole,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 @given(st.integers(1, 30 * 86400))

@@ -1,0 +1,323 @@
+"""cluster.yaml as a person gets it wrong: every problem at once, with its line, and nothing but ConfigError."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.config.load import NO_OVERRIDES, SIZE_LIMIT_BYTES, load_cluster, parse_cluster
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.errors import ConfigError
+from hypothesis import given
+from hypothesis import strategies as st
+
+CATALOG = load_catalog()
+SMALL = "name: train\nregion: us-west-2\nnodes: 4\ngpus: h100:8\n"
+
+
+def parsed(text: str, overrides: dict[str, str] | None = None) -> ClusterConfig:
+    return parse_cluster(text, source="cluster.yaml", catalog=CATALOG, overrides=overrides or NO_OVERRIDES)
+
+
+def problems(text: str, overrides: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parsed(text, overrides)
+    lines = list(caught.value.problems)
+    count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
+    assert caught.value.message == f"cluster.yaml: {count}, nothing was created"
+    assert caught.value.exit_code == 2
+    return lines
+
+
+def test_a_small_file_is_enough() -> None:
+    config = parsed(SMALL)
+    assert (config.name, config.nodes, config.caps.runtime) == ("train", 4, timedelta(hours=24))
+    assert config.instance_type_name(CATALOG) == "p5.48xlarge"
+
+
+def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
+    text = (
+        "name: train\n"
+        "region: us-west-2\n"
+        "nodes: 0\n"
+        "gpus: h100:9\n"
+        "placemnt: cluster\n"
+        "caps: {runtime: 12, price_usd_per_hour: .nan}\n"
+        "storage:\n"
+        "  - mount: /shared\n"
+        "    fsx-lustre: {size: 3600GiB}\n"
+        "zone: eu-west-1a\n"
+    )
+    assert problems(text) == [
+        "  line 3   nodes: '0': a cluster has at least 1 node; to end one: clusterctl down",
+        "  line 4   gpus: 'h100:9': a node has at most 8 × H100 (p5.48xlarge)",
+        "  line 5   placemnt: unknown key (did you mean placement?)",
+        "  line 6   caps.price_usd_per_hour: '.nan': not a number of US dollars, such as 60 or 2.5",
+        "  line 6   caps.runtime: '12': a number without a unit; write 90m, 12h, 2d or 1h30m",
+        "  line 7   storage: not built yet: storage; leave it out",
+        "  line 9   storage[0].fsx-lustre.size: '3600GiB': not a size that AWS makes: 2400GiB or 4800GiB",
+        "  line 10  zone: 'eu-west-1a': not a zone of us-west-2, such as us-west-2b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("nodes: -1", "at least 1 node"),
+        ("nodes: four", "not a whole number"),
+        ("nodes: 2.5", "not a whole number"),
+        ("nodes: 1001", "at most 1000 nodes"),
+        ("nodes: 010", "a leading 0 may mean octal; write 10"),
+        ("nodes:", "empty; give a value or leave the key out"),
+        ("nodes: [4]", "nodes: not a single value"),
+        ("region: us-west-22", "no AWS region (did you mean us-west-2?)"),
+        ("region: us-west-2a", "a zone (did you mean region: us-west-2, zone: us-west-2a?)"),
+        ("region: mars", "no AWS region"),
+        ("zone: us-west-2", "not a zone of us-west-2"),
+        ("gpus: h100:4", "1 (p5.4xlarge), 8 (p5.48xlarge)"),
+        ("gpus: h1000:8", "no such GPU (did you mean h100?)"),
+        ("gpus: a100-60gb:8", "AWS has A100 40GB and A100 80GB only"),
+        ("gpus: [h100:8, h200:8]", "not built yet: a list tried in order; name one"),
+        ("gpus: []", "an empty list"),
+        ("gpus: {h100: 8}", "not a single value"),
+        ("gpus: p5.48xlarge", "not a GPU specification"),
+        (
+            "gpus: b300:8\nregion: us-east-1",
+            "not offered in us-east-1 (prices of 2026-01); p6-b300.48xlarge: us-west-2",
+        ),
+        ("gpus: t4g:1\nfabric: required", "fabric: required, but g5g.2xlarge"),
+        ("instance_type: p5.48xlarge", "gpus is written too; keep one of them"),
+        ("image: dlami-base-ubuntu-24.04", "did you mean dlami-base-ubuntu-22.04?"),
+        ("image: ami-123", "an AMI id is ami- and 8 or 17 hex digits"),
+        ("placement: spread", "allowed are cluster, none"),
+        ("capacity: on_demand", "allowed are on-demand, spot, capacity-block, reservation (did you mean on-demand?)"),
+        ("capacity: spot", "not built yet: any capacity but on-demand"),
+        ("fabric: yes", "'yes': allowed are auto, required, none"),
+        ("access: public", "'public': not a mapping with keys authorized_keys, mode, ssh_from, user"),
+        ("access: {ssh_from: 1.2.3.4/32}", "not a list: write [a, b]"),
+        ("access: {ssh_from: [1.2.3.4]}", "did you mean 1.2.3.4/32?"),
+        ("access: {ssh_from: [1.2.3.4/24]}", "did you mean 1.2.3.0/24?"),
+        ("access: {ssh_from: [1.2.3.4/255.255.255.255]}", "did you mean 1.2.3.4/32?"),
+        ("access: {ssh_from: ['::1/128']}", "IPv6 is not used"),
+        ("access: {ssh_from: [me]}", "not an IPv4 network"),
+        ("access: {ssh_from: [1.2.3.4/32, 1.2.3.4/32]}", "access.ssh_from[1]: '1.2.3.4/32': written twice"),
+        ("access: {user: ec2-user}", "the login user is ubuntu"),
+        ("access: {sshfrom: []}", "access.sshfrom: unknown key (did you mean ssh_from?)"),
+        ("network: {vpc_cidr: 10.0.0.0/8}", "AWS takes /16 to /28"),
+        ("network: {node_subnet_cidr: 10.1.0.0/20}", "not inside vpc_cidr 10.0.0.0/16"),
+        ("network: {service_subnet_cidr: 10.0.8.0/24}", "overlaps node_subnet_cidr 10.0.0.0/20"),
+        ("network: {adopt: {vpc_id: vpc-1, node_subnet_id: subnet-1}}", "not built yet: a network that exists"),
+        ("caps: {runtime: 31d}", "longer than 30d"),
+        ("caps: {runtime: 12:30:00}", "'12:30:00': not a duration"),
+        ("caps: {budget_usd: .inf}", "not a number of US dollars"),
+        ("caps: {idle: 45m}", "not built yet: an end after idling"),
+        ("env: {1BAD: x}", "env: 1BAD: not the name of an environment variable"),
+        ("env: [A=1]", "not a mapping of names to values"),
+        ("env: {A: }", "A: empty; write '' for an empty text"),
+        ("tags: {aws:name: x}", "keys that begin with aws: or clusterctl: are taken"),
+        ("tags: {a b: x}", "a tag's key is"),
+        ("packages: [htop]", "not built yet: packages"),
+        ("scripts: [a.sh]", "not built yet: scripts"),
+        ("ranks: topology", "not built yet: ranks"),
+        ("imds: nobody", "allowed are root, users"),
+        ("name: Train", "lower-case letters, digits and inner hyphens only (did you mean train?)"),
+        ("name: -train", "(did you mean train?)"),
+        ("name: train.prod", "(did you mean train-prod?)"),
+        ("name: " + "a" * 41, "41 characters; the most is 40"),
+        ("name: sg-train", "for themselves"),
+        ("name: ''", "empty; write a name"),
+        ('owner: "a\\tb"', "holds a line break or control character"),
+        ("storage: [{mount: shared, efs: {}}]", "not an absolute path"),
+        ("storage: [{mount: /usr, efs: {}}]", "/usr belongs to the system"),
+        ("storage: [{mount: /a}]", "name exactly one of fsx-lustre, efs, s3, nvme"),
+        ("storage: [{mount: /a, efs: {}}, {mount: /a, efs: {}}]", "storage[1].mount: '/a': mounted twice"),
+        ("storage: [{mount: /a, efs: {encrypted: yes}}]", "'yes': write true or false"),
+        ("storage: [{mount: /a, fsx-lustre: {size: 4800}}]", "a number without a unit; write 1200GiB"),
+        ("storage: [{mount: /a, fsx-lustre: {size: 4800GiB, throughput: 300}}]", "AWS has 125, 250, 500, 1000"),
+        ("storage: [{mount: /a, fsx_lustre: {size: 4800GiB}}]", "(did you mean fsx-lustre?)"),
+    ],
+)
+def test_a_wrong_value_is_shown_with_what_is_allowed(line: str, sentence: str) -> None:
+    keys = {each.partition(":")[0] for each in line.splitlines()}
+    kept = [each for each in SMALL.splitlines() if each.partition(":")[0] not in keys]
+    said = "\n".join(problems("\n".join([*kept, line])))
+    assert sentence in said
+    assert "pydantic" not in said
+    assert "Value error" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("p5.24xlarge", "(did you mean p5.48xlarge or p5.4xlarge?)"),
+        ("P5.48xlarge", "(did you mean p5.48xlarge?)"),
+        ("p6e-gb200.36xlarge", "not built yet: sold as whole UltraServers"),
+        ("p6-b200.48xlarge", "not offered in eu-west-1 (prices of 2026-01); it is in us-east-1, us-east-2, us-west-2"),
+        ("g5g.xlarge", "not made for arm64 (g5g.xlarge)"),
+        (
+            "t3.micro",
+            "placement: 'cluster': AWS takes no t3.micro into a cluster placement group; write placement: none",
+        ),
+        ("[p5.48xlarge, p5en.48xlarge]", "not built yet: a list tried in order; name one"),
+    ],
+)
+def test_an_instance_type_is_checked(name: str, sentence: str) -> None:
+    image = "dlami-base-amazon-linux-2023" if name.startswith("g5g") else "dlami-base-ubuntu-22.04"
+    text = f"name: train\nregion: eu-west-1\nnodes: 1\nimage: {image}\ninstance_type: {name}\n"
+    assert sentence in "\n".join(problems(text))
+
+
+def test_fabric_required_needs_a_type_with_efa() -> None:
+    text = "name: t\nregion: us-west-2\nnodes: 1\ninstance_type: g5.xlarge\nfabric: required\n"
+    assert problems(text) == [
+        "  line 5   fabric: 'required': g5.xlarge has no EFA; choose a type that has, or fabric: none"
+    ]
+
+
+def test_fabric_required_chooses_among_the_types_with_efa() -> None:
+    config = parsed(SMALL.replace("h100:8", "a10g:1") + "fabric: required\n")
+    assert config.instance_type_name(CATALOG) == "g5.8xlarge"
+
+
+def test_a_choice_among_several_types_is_said() -> None:
+    choice = parsed(SMALL.replace("h100:8", "h200:8")).instance_choice(CATALOG)
+    assert (choice.name, choice.others) == ("p5en.48xlarge", ("p5e.48xlarge",))
+    assert choice.note is not None
+    assert "h200:8 is p5en.48xlarge: the cheapest known in us-west-2" in choice.note
+
+
+def test_what_is_missing_is_named_without_a_line() -> None:
+    assert problems("nodes: 1\n") == [
+        "  name: missing; every cluster needs it",
+        "  region: missing; every cluster needs it",
+        "  gpus or instance_type is missing: write gpus: h100:8, or instance_type: p5.48xlarge",
+    ]
+
+
+def test_a_private_key_is_refused_and_not_repeated() -> None:
+    (line,) = problems(SMALL + "access: {authorized_keys: ['-----BEGIN OPENSSH PRIVATE KEY----- c2VjcmV0']}\n")
+    assert "this is a private key" in line
+    assert "c2VjcmV0" not in line
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "null\n"])
+def test_an_empty_file_is_said_to_be_empty(text: str) -> None:
+    assert problems(text) == ["  empty; a cluster needs at least name, region, nodes and gpus"]
+
+
+@pytest.mark.parametrize("text", ["train", "- train\n", "42\n"])
+def test_a_file_that_is_no_mapping_is_refused(text: str) -> None:
+    assert problems(text) == ["  not a mapping: write key: value lines, such as name: train"]
+
+
+def test_a_syntax_error_names_its_line() -> None:
+    (line,) = problems("name: train\nnodes: [1, 2\nregion: x\n")
+    assert line.startswith("  line 3")
+    assert "not YAML" in line
+
+
+def test_words_that_yaml_would_change_stay_what_was_written() -> None:
+    config = parsed(SMALL.replace("train", "no") + "env: {A: yes, B: 010, C: 12:30:00, D: 1.10, F: ''}\n")
+    assert config.name == "no"
+    assert config.env == {"A": "yes", "B": "010", "C": "12:30:00", "D": "1.10", "F": ""}
+
+
+def test_an_override_takes_the_place_of_the_file() -> None:
+    config = parsed(SMALL, {"nodes": "8", "runtime": "2h", "mode": "private"})
+    assert (config.nodes, config.caps.runtime, config.access.mode) == (8, timedelta(hours=2), "private")
+
+
+def test_an_overriding_instance_type_takes_the_place_of_gpus() -> None:
+    config = parsed(SMALL, {"instance_type": "p4d.24xlarge"})
+    assert (config.gpus, config.instance_type) == (None, "p4d.24xlarge")
+
+
+def test_a_wrong_override_is_named_by_its_config_key() -> None:
+    assert problems(SMALL, {"nodse": "3", "nodes": "0", "runtime": "5"}) == [
+        "  config clusterctl:nodse: unknown key (did you mean nodes?)",
+        "  config clusterctl:nodes: '0': a cluster has at least 1 node; to end one: clusterctl down",
+        "  config clusterctl:runtime: '5': a number without a unit; write 90m, 12h, 2d or 1h30m",
+    ]
+
+
+def test_the_owner_is_whoever_runs_it(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(SMALL)
+    assert load_cluster(path).owner
+    path.write_text(SMALL + "owner: ada\n")
+    assert load_cluster(path).owner == "ada"
+
+
+def test_a_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + SMALL.encode())
+    assert load_cluster(path).name == "train"
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"name: train\nregion: \xff\n", "not UTF-8 text (line 2, byte 20: 0xff)"),
+        (SMALL.encode("utf-16"), "not UTF-8 text (line 1, byte 0"),
+        (b"#" * (SIZE_LIMIT_BYTES + 1), "larger than 256 KiB"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_bytes(data)
+    with pytest.raises(ConfigError) as caught:
+        load_cluster(path)
+    assert sentence in caught.value.message
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        load_cluster(tmp_path / "cluster.yaml")
+
+
+def test_a_folder_is_answered_with_the_file_in_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a folder, not a file \(did you mean .*/cluster.yaml\?\)"):
+        load_cluster(tmp_path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "cluster.yaml")
+    with pytest.raises(ConfigError, match="not a file"):
+        load_cluster(tmp_path / "cluster.yaml")
+
+
+keys = st.sampled_from([*ClusterConfig.model_fields, "x", "mount", "size"])
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["h100:8", "1h", "10.0.0.0/20"])
+)
+trees = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=6), max_leaves=20
+)
+
+
+@given(st.text())
+def test_any_text_is_a_cluster_or_a_config_error(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        parsed(text)
+
+
+@given(st.dictionaries(keys, trees, max_size=8))
+def test_any_yaml_is_a_cluster_or_a_config_error(tree: object) -> None:
+    with contextlib.suppress(ConfigError):
+        parsed(yaml.safe_dump(tree))
+
+
+@given(st.dictionaries(st.sampled_from(["nodes", "gpus", "zone", "runtime", "budget_usd", "mode", "x"]), st.text()))
+def test_any_override_is_taken_or_a_config_error(overrides: dict[str, str]) -> None:
+    with contextlib.suppress(ConfigError):
+        parsed(SMALL, overrides)
