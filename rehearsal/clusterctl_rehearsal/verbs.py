@@ -18,7 +18,7 @@ from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, 
 from clusterctl_rehearsal.region.faults import FAULTS
 from clusterctl_rehearsal.region.nearest import did_you_mean
 from clusterctl_rehearsal.region.process import cache_folder
-from clusterctl_rehearsal.region.refusal import NotKnownYet
+from clusterctl_rehearsal.region.refusal import StandInRefusal
 
 PROGRAM = "clusterctl rehearse"
 STOP_TIMEOUT_S = 10.0
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
         return verb(asked, current_home())
     except MachineError as e:
         return _failed(str(e), e.hint)
-    except (RegionUnreachable, NotKnownYet) as e:
+    except (RegionUnreachable, StandInRefusal) as e:
         return _failed(str(e), "")
     except KeyboardInterrupt:
         return 130

@@ -20,7 +20,7 @@ from clusterctl_rehearsal.plugin.difference import difference
 from clusterctl_rehearsal.plugin.errors import provider_error
 from clusterctl_rehearsal.plugin.stack_settings import StackContext
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
-from clusterctl_rehearsal.region.refusal import AwsError, NotKnownYet
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import SettingsError
 from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
 from clusterctl_rehearsal.region.types.row import ResourceType
@@ -131,7 +131,7 @@ class RehearsalProvider(Plugin):
         except AwsError as e:
             if e.code != row.not_found:  # what is gone needs no deleting
                 refuse(context, provider_error("deleting", row, row.delete, e))
-        except (NotKnownYet, RegionUnreachable) as e:
+        except (StandInRefusal, RegionUnreachable) as e:
             refuse(context, str(e))
         return empty_pb2.Empty()
 
@@ -162,7 +162,7 @@ class RehearsalProvider(Plugin):
             return self._patiently(verb, asked, urn)
         except AwsError as e:
             refuse(context, provider_error(doing, row, operation, e))
-        except (NotKnownYet, RegionUnreachable) as e:
+        except (StandInRefusal, RegionUnreachable) as e:
             refuse(context, str(e))
 
     def _patiently(self, verb: str, asked: dict[str, Any], urn: str) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def _refusals(context: grpc.ServicerContext) -> Iterator[None]:
     """What the region refuses ends the call with its sentence."""
     try:
         yield
-    except (AwsError, NotKnownYet, RegionUnreachable, SettingsError) as e:
+    except (AwsError, StandInRefusal, RegionUnreachable, SettingsError) as e:
         refuse(context, str(e))
 
 

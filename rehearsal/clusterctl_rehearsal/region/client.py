@@ -16,7 +16,7 @@ from typing import Any  # JSON values
 
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.region.http_names import PRIVATE, TOKEN_HEADER
-from clusterctl_rehearsal.region.refusal import AwsError, NotKnownYet
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 
 START_TIMEOUT_S = 20.0
 REQUEST_TIMEOUT_S = 600.0
@@ -38,7 +38,7 @@ class RegionClient:
     def ask(
         self, verb: str, asked: dict[str, Any], progress: Callable[[str], None] = lambda message: None
     ) -> dict[str, Any]:
-        """The answer. Raises AwsError, NotKnownYet (also for what it refuses), RegionUnreachable.
+        """The answer. Raises AwsError, StandInRefusal (also for what it refuses), RegionUnreachable.
 
         A request that the region's end interrupted is made again: creates carry a client token.
         """
@@ -55,7 +55,7 @@ class RegionClient:
             if error is not None:
                 raise AwsError(error["code"], error["message"], status=error["status"])
             if "refused" in answer:
-                raise NotKnownYet(answer["refused"])
+                raise StandInRefusal(answer["refused"])
             return dict(answer["result"])
         raise RegionUnreachable("the region's server ends again and again")  # pragma: no cover
 

@@ -47,6 +47,7 @@ class Desk:
 
     def _create(self, asked: Properties, progress: Progress) -> Properties:
         self.as_aws()
+        self._region.instances.room.driver(asked["machines"])  # nothing is made where no machine could follow
         record = self._region.create(
             asked["type"],
             asked["inputs"],

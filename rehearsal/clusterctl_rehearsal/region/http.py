@@ -11,10 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any  # JSON values; what the handler's base class takes
 
 from clusterctl_rehearsal.api.front import Api, Reply
+from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.region.desk import Desk
 from clusterctl_rehearsal.region.faults import FaultError
 from clusterctl_rehearsal.region.http_names import PRIVATE, TOKEN_HEADER
-from clusterctl_rehearsal.region.refusal import AwsError, NotKnownYet
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import SettingsError
 
 
@@ -77,7 +78,9 @@ class _Handler(BaseHTTPRequestHandler):
             result = {"result": answer(json.loads(body or b"{}"), self._progress)}
         except AwsError as e:
             result = {"aws": {"code": e.code, "message": e.message, "status": e.status}}
-        except (NotKnownYet, FaultError, SettingsError) as e:
+        except MachineError as e:
+            result = {"refused": f"{e}; next: {e.hint}" if e.hint else str(e)}
+        except (StandInRefusal, FaultError, SettingsError) as e:
             result = {"refused": str(e)}
         except Exception:  # noqa: BLE001 — the boundary: the plugin gets a sentence, the log the rest
             traceback.print_exc()

@@ -12,7 +12,6 @@ from clusterctl_rehearsal.machines.driver import MachineError, MachineState
 from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.placement import network_name
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION, elastic_address_of
 from clusterctl_rehearsal.region.types.network import INSTANCE, NETWORK_INTERFACE
@@ -39,14 +38,14 @@ class Instances:
         self.lock = threading.RLock()
 
     def start(self, record: Record, progress: Callable[[str], None]) -> Record:
-        """The running instance; when its machine cannot be made, it is terminated and AwsError raised."""
+        """The running instance; when its machine cannot be made, it is terminated and MachineError raised."""
         if record.state != "pending":
             return record
         try:
             machines = self.room.boot(record, progress)
         except MachineError as e:
             self._end(record.id, ("Server.InternalError", str(e)))
-            raise AwsError("Server.InternalError", " ".join(filter(None, (str(e), e.hint))), status=500) from e
+            raise
         with self.lock:
             now = self.store.get(INSTANCE, record.id) or record
             if not now.is_live:  # a fault was quicker

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from clusterctl_infra.catalog.reader import Catalog
 
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
-from clusterctl_rehearsal.region.refusal import AwsError, NotKnownYet
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import Settings
 
 Lookup = Callable[[Properties, str, Settings, Catalog], Properties]
@@ -17,12 +17,12 @@ CALLER_ID = "AIDAREHEARSAL00000000"
 
 
 def look_up(token: str, args: Properties, *, region: str, settings: Settings, catalog: Catalog) -> Properties:
-    """The answer, arguments included. Raises AwsError, NotKnownYet."""
+    """The answer, arguments included. Raises AwsError, StandInRefusal."""
     answer = _LOOKUPS.get(token)
     if answer is None:
         module, _, name = token.removeprefix("aws:").partition("/")
         prefix = "" if module == "index" else f"{module}."
-        raise NotKnownYet(f"the stand-in does not know aws:{prefix}{name.rpartition(':')[2]} yet")
+        raise StandInRefusal(f"the stand-in does not know aws:{prefix}{name.rpartition(':')[2]} yet")
     return {**args, "region": region, **answer(args, region, settings, catalog)}
 
 

@@ -7,9 +7,9 @@ import ipaddress
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
-from clusterctl_rehearsal.machines.auto import MachineKind, choose
+from clusterctl_rehearsal.machines.auto import Choice, MachineKind, choose
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError, MachineFile, MachineSpec, MachineState
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.record import Record
@@ -18,7 +18,6 @@ from clusterctl_rehearsal.region.subnets import router_address
 
 FilesFor = Callable[[Record], Mapping[str, MachineFile]]
 METADATA_ADDRESS = "169.254.169.254"
-DriverName = Literal["nspawn", "process", "none"]
 _SUBNET = "aws:ec2/subnet:Subnet"
 _INSTANCE = "aws:ec2/instance:Instance"
 
@@ -42,21 +41,26 @@ class MachineRoom:
         self._files = files
         self._shares = shares
         self._metadata = metadata
-        self._drivers: dict[str, MachineDriver] = {}
+        self._choices: dict[str, Choice] = {}
         self._networks: set[str] = set()
         self._lock = threading.Lock()
 
     def driver(self, kind: str) -> MachineDriver:
         """The driver of that kind; for `auto` the best that works. Raises MachineError."""
+        return self._choice(kind).driver
+
+    def _choice(self, kind: str) -> Choice:
         with self._lock:
-            if kind not in self._drivers:
-                chosen = choose(cast(MachineKind, kind), root=self._folder, cache=self._cache).driver
-                self._drivers[kind] = self._drivers.setdefault(chosen.name, chosen)
-            return self._drivers[kind]
+            if kind not in self._choices:
+                chosen = choose(cast(MachineKind, kind), root=self._folder, cache=self._cache)
+                self._choices[kind] = self._choices.setdefault(chosen.driver.name, chosen)
+            return self._choices[kind]
 
     def boot(self, record: Record, progress: Callable[[str], None]) -> str:
         """Starts the instance's machine; gives the name of the driver that did."""
-        driver = self.driver(record.facts["machines"])
+        choice = self._choice(record.facts["machines"])
+        progress(choice.sentence)
+        driver = choice.driver
         driver.prepare(progress)
         self._ready_network(driver, record)
         driver.boot(self._spec(record))
@@ -85,8 +89,8 @@ class MachineRoom:
         self._metadata.close(network)
         with self._lock:
             self._networks.discard(network)
-            drivers = list(self._drivers.values())
-        for driver in drivers:
+            drivers = {choice.driver.name: choice.driver for choice in self._choices.values()}
+        for driver in drivers.values():
             driver.delete_network(network)
 
     def _ready_network(self, driver: MachineDriver, record: Record) -> None:

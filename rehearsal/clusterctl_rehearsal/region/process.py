@@ -135,7 +135,7 @@ class _Process:
         kind = self._catalog.instance_type(record.facts["instance_type"])
         failures = self._behaviour.faults().get("fail_bootstrap", {})
         failure = failures.get(record.facts["node"])
-        files = {} if kind is None else machine_files(kind)
+        files = {} if kind is None else machine_files(kind, record.id)
         if failure is not None:
             files["/var/lib/clusterctl/simulated-failure"] = MachineFile(content=f"{failure}\n".encode())
         return files

@@ -13,5 +13,5 @@ class AwsError(Exception):
         self.status = status
 
 
-class NotKnownYet(Exception):
-    """The stand-in does not know a type, look-up or operation; AWS may."""
+class StandInRefusal(Exception):
+    """The stand-in itself cannot: a type it does not know yet, machines that cannot be made on this computer."""

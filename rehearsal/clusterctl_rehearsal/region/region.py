@@ -47,7 +47,7 @@ class Region:
     ) -> Record:
         """The new resource; for an instance when its machine has been started.
 
-        A repeated `request` (client token) gives what the first one made. Raises AwsError, NotKnownYet.
+        A repeated `request` (client token) gives what the first one made. Raises AwsError, StandInRefusal.
         """
         row = resource_type(token)
         with self.lock:
@@ -61,7 +61,7 @@ class Region:
         return self.instances.start(made, progress)
 
     def update(self, token: str, id: str, inputs: Properties) -> Record:
-        """The changed resource. Raises AwsError, NotKnownYet."""
+        """The changed resource. Raises AwsError, StandInRefusal."""
         row = resource_type(token)
         with self.lock:
             old = self._live(row, id)

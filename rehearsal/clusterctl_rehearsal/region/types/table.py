@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusterctl_rehearsal.region.refusal import NotKnownYet
+from clusterctl_rehearsal.region.refusal import StandInRefusal
 from clusterctl_rehearsal.region.types.addresses import ADDRESS_TYPES
 from clusterctl_rehearsal.region.types.capacity import CAPACITY_TYPES
 from clusterctl_rehearsal.region.types.identity import IDENTITY_TYPES
@@ -19,9 +19,9 @@ TYPES = {
 
 
 def resource_type(token: str) -> ResourceType:
-    """The row of a type. Raises NotKnownYet."""
+    """The row of a type. Raises StandInRefusal."""
     row = TYPES.get(token)
     if row is None or not row.create:
         module, _, name = token.removeprefix("aws:").partition("/")
-        raise NotKnownYet(f"the stand-in does not know aws:{module}.{name.rpartition(':')[2] or name} yet")
+        raise StandInRefusal(f"the stand-in does not know aws:{module}.{name.rpartition(':')[2] or name} yet")
     return row

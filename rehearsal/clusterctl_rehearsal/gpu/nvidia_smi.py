@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""A stand-in for nvidia-smi in rehearsed machines: the same options and shapes, simulated GPUs.
+
+Standard library only, Python 3.9: it runs in the machine. Its data lies in /etc/clusterctl-rehearsal/gpus.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any  # rows of JSON
+
+DATA = os.environ.get("CLUSTERCTL_SIMULATED_GPUS", "/etc/clusterctl-rehearsal/gpus.json")
+MARK = "SIMULATED by clusterctl rehearsal: there is no GPU here"
+WIDTH = 89
+USAGE = """NVIDIA System Management Interface -- v{version} (simulated)
+
+nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...
+
+    -h,   --help                Print usage information and exit.
+          --version             Print version information and exit.
+    -L,   --list-gpus           Display a list of GPUs connected to the system.
+    -i,   --id=                 Target a specific GPU, or several, separated by commas.
+    -q,   --query               Display GPU information (with -x: as XML).
+          --query-gpu=          Information about GPUs: a comma separated list of fields.
+          --query-compute-apps= Processes that use a GPU.
+          --query-remapped-rows=
+          --format=             csv[,noheader][,nounits]
+"""
+
+Row = dict[str, Any]
+Fields = dict[str, tuple[Any, str]]
+
+# field: (key in the data or a function of a GPU's row, unit)
+FIELDS: Fields = {
+    "count": (lambda gpu: gpu["count"], ""),
+    "clocks.current.memory": ("memory_mhz", "MHz"),
+    "clocks.current.sm": ("sm_mhz", "MHz"),
+    "clocks.gr": ("sm_mhz", "MHz"),
+    "clocks.max.sm": ("sm_max_mhz", "MHz"),
+    "clocks.mem": ("memory_mhz", "MHz"),
+    "clocks.sm": ("sm_mhz", "MHz"),
+    "clocks_event_reasons.active": ("throttle_reasons", ""),
+    "clocks_throttle_reasons.active": ("throttle_reasons", ""),
+    "compute_mode": (lambda gpu: "Default", ""),
+    "driver_version": ("driver_version", ""),
+    "ecc.errors.corrected.volatile.total": ("ecc_corrected", ""),
+    "ecc.errors.uncorrected.volatile.total": ("ecc_uncorrected", ""),
+    "ecc.mode.current": (lambda gpu: "Enabled", ""),
+    "fan.speed": (lambda gpu: "[N/A]", ""),
+    "gpu_bus_id": ("bus_id", ""),
+    "gpu_name": ("name", ""),
+    "gpu_uuid": ("uuid", ""),
+    "index": ("index", ""),
+    "memory.free": (lambda gpu: gpu["memory_total_mib"] - gpu["memory_used_mib"], "MiB"),
+    "memory.total": ("memory_total_mib", "MiB"),
+    "memory.used": ("memory_used_mib", "MiB"),
+    "mig.mode.current": (lambda gpu: "Disabled", ""),
+    "name": ("name", ""),
+    "pci.bus_id": ("bus_id", ""),
+    "persistence_mode": (lambda gpu: "Enabled", ""),
+    "power.draw": (lambda gpu: format(gpu["power_w"], ".2f"), "W"),
+    "power.limit": (lambda gpu: format(gpu["power_limit_w"], ".2f"), "W"),
+    "pstate": ("pstate", ""),
+    "serial": ("serial", ""),
+    "temperature.gpu": ("temperature_c", ""),
+    "timestamp": (lambda gpu: time.strftime("%Y/%m/%d %H:%M:%S.000"), ""),
+    "utilization.gpu": ("utilization_percent", "%"),
+    "utilization.memory": (lambda gpu: 0, "%"),
+    "uuid": ("uuid", ""),
+}
+REMAPPED: Fields = {
+    "gpu_uuid": ("uuid", ""),
+    "gpu_bus_id": ("bus_id", ""),
+    "gpu_name": ("name", ""),
+    "remapped_rows.correctable": ("ecc_corrected", ""),
+    "remapped_rows.uncorrectable": (lambda gpu: 0, ""),
+    "remapped_rows.pending": ("remapped_pending", ""),
+    "remapped_rows.failure": ("remapped_failure", ""),
+}
+APPS = ("gpu_uuid", "gpu_name", "gpu_bus_id", "pid", "process_name", "name", "used_gpu_memory", "used_memory")
+
+
+def main(argv: list[str]) -> int:
+    """Prints what was asked for; the exit code is nvidia-smi's."""
+    try:
+        asked = parse(argv)
+        with open(DATA) as file:
+            data = json.load(file)
+    except Wrong as wrong:
+        print(wrong)
+        return 2
+    except OSError:
+        print("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. " + MARK)
+        return 9
+    rows = [dict(gpu, count=len(data["gpus"]), driver_version=data["driver_version"]) for gpu in data["gpus"]]
+    try:
+        print(show(asked, data, chosen(rows, asked.get("id"))), end="")
+    except Wrong as wrong:
+        print(wrong)
+        return 6 if asked.get("id") else 2
+    return 0
+
+
+class Wrong(Exception):
+    """An option or a field that the real program does not know either."""
+
+
+def parse(argv: list[str]) -> dict[str, str]:
+    """Options as a dictionary."""
+    long = {"-h": "help", "-L": "list-gpus", "-q": "query", "-x": "xml-format", "-i": "id"}
+    known = {"help", "version", "list-gpus", "query", "xml-format", "id", "format"}
+    known |= {"query-gpu", "query-compute-apps", "query-remapped-rows"}
+    asked: dict[str, str] = {}
+    rest = list(argv)
+    while rest:
+        word = rest.pop(0)
+        name, is_set, value = word.partition("=")
+        name = long.get(name) or (name[2:] if name.startswith("--") else "")
+        if name not in known:
+            raise Wrong(f"ERROR: Option {word} is not recognized. Please run 'nvidia-smi -h'.")
+        if name == "id" and not is_set:
+            value = rest.pop(0) if rest else ""
+        asked[name] = value
+    return asked
+
+
+def chosen(rows: list[Row], ids: str | None) -> list[Row]:
+    """The GPUs that -i names by index, UUID or bus id; all without it."""
+    if ids is None:
+        return rows
+    wanted = ids.split(",")
+    found = [gpu for gpu in rows if {str(gpu["index"]), gpu["uuid"], gpu["bus_id"]} & set(wanted)]
+    if not found:
+        raise Wrong("No devices were found")
+    return found
+
+
+def show(asked: dict[str, str], data: Row, gpus: list[Row]) -> str:
+    """The text for the options."""
+    if "help" in asked:
+        return USAGE.format(version=data["driver_version"])
+    if "version" in asked:
+        driver = data["driver_version"]
+        first = f"NVIDIA-SMI version  : {driver} (simulated)\nDRIVER version      : {driver}\n"
+        return first + f"CUDA Version        : {data['cuda_version']}\n"
+    if "list-gpus" in asked:
+        return "".join(f"GPU {gpu['index']}: {gpu['name']} (UUID: {gpu['uuid']})\n" for gpu in gpus)
+    if "query-gpu" in asked:
+        return csv(asked["query-gpu"], asked.get("format"), FIELDS, gpus)
+    if "query-remapped-rows" in asked:
+        return csv(asked["query-remapped-rows"], asked.get("format"), REMAPPED, gpus)
+    if "query-compute-apps" in asked:
+        return csv(asked["query-compute-apps"], asked.get("format"), {name: (name, "") for name in APPS}, [])
+    if "query" in asked:
+        return xml(data, gpus) if "xml-format" in asked else details(data, gpus)
+    return table(data, gpus)
+
+
+def csv(fields: str, form: str | None, known: Fields, gpus: list[Row]) -> str:
+    """Comma separated values, with units unless told otherwise."""
+    options = (form or "").split(",")
+    if options[0] != "csv":
+        raise Wrong("\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help.")
+    names = [name.strip() for name in fields.split(",")]
+    for name in names:
+        if name not in known:
+            raise Wrong(f'Field "{name}" is not a valid field to query.\n')
+    with_units = "nounits" not in options
+    lines = []
+    if "noheader" not in options:
+        lines.append(", ".join(_named(name, known[name][1], with_units) for name in names))
+    for gpu in gpus:
+        values = [(_value(gpu, known[name][0]), known[name][1]) for name in names]
+        lines.append(", ".join(f"{value} {unit}" if unit and with_units else value for value, unit in values))
+    return "".join(line + "\n" for line in lines)
+
+
+def _named(name: str, unit: str, with_units: bool) -> str:
+    return f"{name} [{unit}]" if unit and with_units else name
+
+
+def _value(gpu: Row, key: Any) -> str:
+    return str(key(gpu) if callable(key) else gpu[key])
+
+
+def details(data: Row, gpus: list[Row]) -> str:
+    """What -q shows, shortened."""
+    lines = ["", "==============NVSMI LOG==============", "", MARK, ""]
+    lines.append(f"Driver Version                            : {data['driver_version']}")
+    lines.append(f"CUDA Version                              : {data['cuda_version']}")
+    lines.append(f"Attached GPUs                             : {len(gpus)}")
+    for gpu in gpus:
+        lines.append(f"GPU {gpu['bus_id']}")
+        lines += [f"    {name:<38}: {csv(name, 'csv,noheader', FIELDS, [gpu]).strip()}" for name in sorted(FIELDS)]
+    return "\n".join(lines) + "\n"
+
+
+def xml(data: Row, gpus: list[Row]) -> str:
+    """What -q -x shows, shortened."""
+    lines = ['<?xml version="1.0" ?>', f"<!-- {MARK} -->", "<nvidia_smi_log>"]
+    lines.append(f"\t<driver_version>{data['driver_version']}</driver_version>")
+    lines.append(f"\t<cuda_version>{data['cuda_version']}</cuda_version>")
+    lines.append(f"\t<attached_gpus>{len(gpus)}</attached_gpus>")
+    for gpu in gpus:
+        lines += [
+            f'\t<gpu id="{gpu["bus_id"]}">',
+            f"\t\t<product_name>{gpu['name']}</product_name>",
+            f"\t\t<uuid>{gpu['uuid']}</uuid>",
+            "\t\t<fb_memory_usage>",
+            f"\t\t\t<total>{gpu['memory_total_mib']} MiB</total>",
+            f"\t\t\t<used>{gpu['memory_used_mib']} MiB</used>",
+            "\t\t</fb_memory_usage>",
+            f"\t\t<utilization><gpu_util>{gpu['utilization_percent']} %</gpu_util></utilization>",
+            f"\t\t<temperature><gpu_temp>{gpu['temperature_c']} C</gpu_temp></temperature>",
+            "\t</gpu>",
+        ]
+    return "\n".join([*lines, "</nvidia_smi_log>"]) + "\n"
+
+
+HEAD = """\
+|-----------------------------------------+------------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+|                                         |                        |               MIG M. |
+|=========================================+========================+======================|
+"""
+GPU = """\
+| {index:>3}  {name:<24}       On  |   {bus_id} Off | {ecc_uncorrected:>20} |
+| N/A  {temperature_c:>3}C    {pstate:<3}         {power_w:>5.0f}W / {power_limit_w:>4}W \
+| {memory_used_mib:>7}MiB / {memory_total_mib:>6}MiB | {utilization_percent:>6}%      Default |
+|                                         |                        |             Disabled |
++-----------------------------------------+------------------------+----------------------+
+"""
+PROCESSES = """\
+| Processes:                                                                              |
+|  GPU   GI   CI        PID   Type   Process name                              GPU Memory |
+|        ID   ID                                                               Usage      |
+|=========================================================================================|
+|  No running processes found                                                             |
+"""
+
+
+def table(data: Row, gpus: list[Row]) -> str:
+    """The picture that everybody knows."""
+    driver, edge = data["driver_version"], f"+{'-' * WIDTH}+\n"
+    versions = f"NVIDIA-SMI {driver:<22} Driver Version: {driver:<14} CUDA Version: {data['cuda_version']}"
+    head = time.strftime("%a %b %e %H:%M:%S %Y") + "\n" + edge
+    head += f"| {MARK:<{WIDTH - 1}}|\n| {versions:<{WIDTH - 1}}|\n"
+    rows = "".join(GPU.format(**{**gpu, "name": gpu["name"][:24]}) for gpu in gpus)
+    return head + HEAD + rows + "\n" + edge + PROCESSES + edge
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
