@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 from clusterctl_infra.errors import ClusterctlError, UsageError
 
 from clusterctl.output import Output
@@ -41,6 +42,12 @@ class VerbGroup(click.Group):
         if word not in VERBS and not word.startswith("-") and not ctx.resilient_parsing:
             raise UsageError(f"no verb {word!r}{did_you_mean(word, VERBS)}", hint="clusterctl --help")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs from `VERBS` alone: loading every verb for its help would take a second."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [CompletionItem(verb, help=text) for verb, text in VERBS.items() if verb.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table of verbs, from `VERBS` alone."""

@@ -9,10 +9,11 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import Home
+from clusterctl.process import become
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.reached import not_reached
-from clusterctl.ssh.system_ssh import become, login_argv
+from clusterctl.ssh.system_ssh import login_argv
 from clusterctl.ssh.target import target_of
 
 

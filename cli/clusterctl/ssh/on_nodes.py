@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from clusterctl_infra.errors import NotReached, SomeNodesFailed
+from clusterctl_infra.errors import ClusterctlError, NotReached, SomeNodesFailed
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import Home
@@ -21,6 +22,8 @@ from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.results import NodeResult, failure_summary
 from clusterctl.views.node_result import node_result_json
 from clusterctl.views.prefixed import LinePrefixer
+
+READ_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,20 @@ def run_on_several(remote: RemoteCommand, output: Output, *, as_json: bool) -> i
         return 0
     output.note(summary)
     return SomeNodesFailed.exit_code
+
+
+def read_file(inventory: Inventory, node: InventoryNode, path: str, *, home: Home, deadlines: Deadlines) -> str:
+    """The text of a file on one node. Raises NotReached, ClusterctlError when it cannot be read there."""
+    remote = remote_command(
+        inventory, (node,), f"cat {shlex.quote(path)}", home=home, deadlines=deadlines, timeout_s=READ_S
+    )
+    result = _run(remote)[node.slot]
+    if result.failure is not None:
+        raise not_reached(result.failure, name=node.name, slot=node.slot, cluster=inventory.cluster)
+    if not result.is_ok:
+        said = result.stderr.decode(errors="replace").strip() or f"exit {result.exit_code}"
+        raise ClusterctlError(f"{node.name}: {said}", hint=f"clusterctl status --cluster {inventory.cluster}")
+    return result.stdout.decode(errors="replace")
 
 
 def _run_json(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
-from typing import NoReturn
-
-from clusterctl_infra.errors import ClusterctlError
 
 from clusterctl.ssh.target import Target
 
@@ -59,11 +55,3 @@ def quoted_path(path: Path) -> str:
     """A path that ssh's own parser takes as one word, its `%` expansions kept out."""
     text = str(path).replace("%", "%%")
     return f'"{text}"' if " " in text else text
-
-
-def become(argv: list[str]) -> NoReturn:
-    """Replaces this process by `argv`. Raises ClusterctlError when the program is not installed."""
-    try:
-        os.execvp(argv[0], argv)
-    except FileNotFoundError as e:
-        raise ClusterctlError(f"{argv[0]} is not installed", hint="sudo apt-get install openssh-client") from e

@@ -7,11 +7,13 @@ from clusterctl_infra.outputs import Inventory
 
 def hardware(inventory: Inventory) -> str:
     """`4 × p5.48xlarge · 32 × H100 80GB`; without GPUs only the machines."""
-    nodes = len(inventory.nodes)
-    machines = f"{nodes} × {inventory.instance_type}"
-    if not inventory.gpus_per_node or inventory.gpu_name is None:
-        return machines
-    return f"{machines} · {nodes * inventory.gpus_per_node} × {inventory.gpu_name}"
+    return machines_and_gpus(len(inventory.nodes), inventory.instance_type, inventory.gpus_per_node, inventory.gpu_name)
+
+
+def machines_and_gpus(nodes: int, instance_type: str, gpus_per_node: int, gpu_name: str | None) -> str:
+    """The same from the numbers alone."""
+    machines = f"{nodes} × {instance_type}"
+    return f"{machines} · {nodes * gpus_per_node} × {gpu_name}" if gpus_per_node and gpu_name else machines
 
 
 def rehearsed(is_rehearsal: bool, has_gpus: bool) -> str:

@@ -1,0 +1,52 @@
+"""`clusterctl env`: what a node's programs find in their environment."""
+
+from __future__ import annotations
+
+import os
+
+import click
+from clusterctl_infra.errors import ClusterctlError, UsageError
+
+from clusterctl.home import home_directory
+from clusterctl.options import (
+    chosen_cluster,
+    chosen_rows,
+    cluster_option,
+    connect_timeout_option,
+    json_option,
+    node_option,
+)
+from clusterctl.output import Output
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.on_nodes import read_file
+from clusterctl.views.environment import environment_json
+
+FILE = "/etc/clusterctl/env"
+
+
+@click.command("env")
+@cluster_option
+@node_option(default="0", help="The node: 2 or train-2.")
+@connect_timeout_option(default=15)
+@json_option
+@click.pass_obj
+def command(output: Output, cluster: str | None, node: str, connect_timeout: float, as_json: bool) -> None:
+    """What /etc/clusterctl/env has on a node, read there: rank, addresses, counts, your own variables.
+
+    \b
+    Example:
+      clusterctl env --node 2 --json | jq -r .MASTER_ADDR
+    """
+    inventory = chosen_cluster(cluster)
+    rows = chosen_rows(inventory, node)
+    if len(rows) != 1:
+        raise UsageError(f"env is of one node, and --node names {len(rows)}", hint="clusterctl env --help")
+    home = home_directory(os.environ)
+    text = read_file(inventory, rows[0], FILE, home=home, deadlines=Deadlines.within(connect_timeout))
+    if not as_json:
+        output.data(text.rstrip("\n"))
+        return
+    try:
+        output.json(environment_json(text))
+    except ValueError as e:
+        raise ClusterctlError(f"{rows[0].name}:{FILE} cannot be read: {e}") from e

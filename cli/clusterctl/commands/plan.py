@@ -1,0 +1,48 @@
+"""`clusterctl plan`: what a stack means."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import ConfigError
+
+from clusterctl.engine.stack import DEFAULT_STACK_NAME, read_stack
+from clusterctl.home import home_directory
+from clusterctl.options import json_option
+from clusterctl.output import Output
+from clusterctl.stack_plan import plan_stack
+from clusterctl.views.plan import error_lines, plan_json, plan_text
+from clusterctl.views.quantities import count
+
+
+@click.command("plan")
+@click.argument("stack_dir", metavar="STACK", type=click.Path(path_type=Path), default=".")
+@click.option("--stack-name", metavar="NAME", default=DEFAULT_STACK_NAME, show_default=True, help="The Pulumi stack.")
+@click.option("--rehearse", is_flag=True, help="As `up --rehearse` would: on the stand-in for AWS.")
+@json_option
+@click.pass_obj
+def command(output: Output, stack_dir: Path, stack_name: str, rehearse: bool, as_json: bool) -> int:
+    """What the stack in the folder STACK means: nodes, addresses, interfaces, price, deadline.
+
+    Nothing is asked, nothing is made. All problems are told at once, and then the exit code is 2.
+
+    \b
+    Example:
+      clusterctl plan stacks/train
+    """
+    stack = read_stack(stack_dir, name=stack_name)
+    now = datetime.now(UTC).replace(microsecond=0)
+    stack_plan = plan_stack(stack, load_catalog(), home=home_directory(os.environ), now=now, rehearse=rehearse)
+    errors = error_lines(stack_plan.plan)
+    if as_json:
+        output.json(plan_json(stack_plan))
+    elif not errors:
+        output.data(plan_text(stack_plan, now=now))
+    if errors:
+        told = f"{stack_dir / 'cluster.yaml'}: {count(len(errors), 'problem')}, nothing was created"
+        raise ConfigError(told, problems=errors)
+    return 0

@@ -1,0 +1,23 @@
+"""`clusterctl rehearse`: the rehearsed region's own verbs."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from clusterctl.process import become
+
+
+@click.command("rehearse", add_help_option=False, context_settings={"ignore_unknown_options": True}, options_metavar="")
+@click.argument("words", metavar="VERB [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def command(words: tuple[str, ...]) -> None:
+    """The rehearsed region on this computer: what it holds, ending it, making it fail.
+
+    \b
+    Examples:
+      clusterctl rehearse list
+      clusterctl rehearse fault kill train-2
+      clusterctl rehearse clean
+    """
+    become([sys.executable, "-m", "clusterctl_rehearsal", *words])

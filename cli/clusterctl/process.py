@@ -1,0 +1,22 @@
+"""Handing this process over to another program."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+from clusterctl_infra.errors import ClusterctlError
+
+PACKAGES = {"ssh": "openssh-client"}
+
+
+def become(argv: list[str]) -> NoReturn:
+    """Replaces this process by `argv`. Raises ClusterctlError when the program is not installed."""
+    sys.stdout.flush()
+    try:
+        os.execvp(argv[0], argv)
+    except FileNotFoundError as e:
+        package = PACKAGES.get(argv[0])
+        hint = None if package is None else f"sudo apt-get install {package}"
+        raise ClusterctlError(f"{argv[0]} is not installed", hint=hint) from e

@@ -1,0 +1,71 @@
+"""docs/cli.md, made from the commands themselves."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+
+import click
+
+from clusterctl.verbs import VERBS, module_of
+
+HEAD = """\
+# clusterctl
+
+This page is generated from the commands by `scripts/docs`.
+
+`--cluster NAME` says which cluster; else `$CLUSTERCTL_CLUSTER`, else the only one known on this computer. `train`
+also means `train@rehearsal` when no other cluster is called so. Nodes are written `2`, `0,2-5`, `train-2`,
+`train-[0-1,3]` or `all`. What was asked for goes to stdout, everything else to stderr. What is known on this computer lies below
+`$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
+
+| exit code | meaning |
+|---|---|
+| 0 | all is well |
+| 1 | what was wanted could not be done, for a reason that is named |
+| 2 | a flag, an argument or cluster.yaml is wrong; nothing was done |
+| 3 | no such cluster, no such node |
+| 4 | some nodes failed (`ssh` to several), or are not ready (`status`, `up`) |
+| 70 | a fault of clusterctl's own; the traceback is in `$CLUSTERCTL_HOME/log` |
+| 130 | Ctrl-C |
+| 255 | the one node named was not reached; a command that did run gives its own exit code |
+"""
+
+
+def cli_reference() -> str:
+    """The page's text: every verb with its help and its flags."""
+    return "\n".join([HEAD, *(_section(verb) for verb in VERBS)])
+
+
+def _section(verb: str) -> str:
+    command: click.Command = importlib.import_module(module_of(verb)).command
+    context = click.Context(command, info_name=f"clusterctl {verb}")
+    usage = " ".join([f"clusterctl {verb}", *command.collect_usage_pieces(context)])
+    parts = [f"## {verb}\n", f"    {usage}\n", *_paragraphs(command.help or ""), *_flags(command, context)]
+    return "\n".join(parts)
+
+
+def _paragraphs(help_text: str) -> Iterator[str]:
+    """The help as Markdown: what click is told to leave as it stands (`\\b`) becomes a block."""
+    for paragraph in inspect.cleandoc(help_text).split("\n\n"):
+        if not paragraph.startswith("\b"):
+            yield paragraph + "\n"
+            continue
+        lines = paragraph.splitlines()[1:]
+        if lines and lines[0].rstrip().endswith(":") and not lines[0].startswith(" "):
+            yield f"{lines[0]}\n"
+            lines = lines[1:]
+            yield "\n".join(f"    {line.strip()}" for line in lines) + "\n"
+        else:
+            yield "\n".join(lines) + "\n"
+
+
+def _flags(command: click.Command, context: click.Context) -> Iterator[str]:
+    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
+    rows = [record for record in records if record is not None and "--help" not in record[0]]
+    if rows:
+        yield "| flag | meaning |\n|---|---|"
+        for flag, meaning in rows:
+            yield f"| `{flag.replace('|', chr(92) + '|')}` | {meaning.replace('|', chr(92) + '|')} |"
+        yield ""

@@ -1,0 +1,93 @@
+"""What a stack means before the engine runs: its file, its settings, and who the cluster already is."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.load import load_cluster, login_name
+from clusterctl_infra.config.stack import read_stack_settings
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.identity import Identity, stand_in_identity
+from clusterctl_infra.outputs import Inventory, read_inventory
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.planner import plan
+
+from clusterctl.clusters import REHEARSAL_SUFFIX
+from clusterctl.engine.stack import Stack
+from clusterctl.home import Home
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackPlan:
+    """A plan and what is said beside it."""
+
+    plan: ClusterPlan
+    instance_type: InstanceType
+    is_rehearsal: bool
+    is_running: bool
+    """The cluster exists; times are its own, not counted from now."""
+    runtime_s: float
+
+
+def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool) -> StackPlan:
+    """The plan that the next `up` would follow, problems included. Raises ConfigError when there can be none."""
+    is_rehearsal = rehearse or stack.is_rehearsal_project
+    settings = read_stack_settings(config_folder(stack, home=home, rehearse=rehearse), stack.name)
+    config = load_cluster(stack.cluster_file, overrides=settings.overrides)
+    known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
+    owner = config.owner or login_name()
+    identity = stand_in_identity(
+        owner=owner, image_id=_image_id(config.image), zone=config.zone, region=config.region, now=now
+    )
+    if known is not None:
+        identity = as_known(identity, known)
+    planned = plan(config, catalog, identity=identity, ledger=settings.ledger, now=now)
+    instance_type = catalog.instance_type(planned.instance_type)
+    assert instance_type is not None, "plan() refuses types that the catalog does not have"
+    return StackPlan(
+        plan=planned,
+        instance_type=instance_type,
+        is_rehearsal=is_rehearsal,
+        is_running=known is not None,
+        runtime_s=config.caps.runtime.total_seconds(),
+    )
+
+
+def config_folder(stack: Stack, *, home: Home, rehearse: bool) -> Path:
+    """Where the Pulumi config of this run lies: a real stack that is rehearsed has one of its own."""
+    if rehearse and not stack.is_rehearsal_project:
+        return home.rehearsal_dir / "config" / stack.project
+    return stack.directory
+
+
+def as_known(identity: Identity, inventory: Inventory) -> Identity:
+    """The stand-in with all that the inventory knows; the seed stays a stand-in, a secret of the same length."""
+    return dataclasses.replace(
+        identity,
+        cluster_id=inventory.cluster_id,
+        started_at=datetime.fromisoformat(inventory.started_at),
+        run=inventory.run,
+        owner=inventory.owner,
+        image_id=inventory.image_id,
+        zone=inventory.zone,
+    )
+
+
+def _known(name: str, stack: Stack, *, home: Home, is_rehearsal: bool) -> Inventory | None:
+    """The inventory of the cluster if it runs and is this stack's; an unreadable one is no reason to make no plan."""
+    with contextlib.suppress(ClusterctlError, OSError, ValueError):
+        inventory = read_inventory(home.inventory_file(name + (REHEARSAL_SUFFIX if is_rehearsal else "")))
+        datetime.fromisoformat(inventory.started_at)
+        if not inventory.run_nodes_down and inventory.stack_dir in (None, str(stack.directory)):
+            return inventory
+    return None
+
+
+def _image_id(image: str) -> str | None:
+    return image if image.startswith("ami-") else None

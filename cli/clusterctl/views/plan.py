@@ -1,0 +1,139 @@
+"""What `clusterctl plan` shows: nodes, price, deadline, warnings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+from clusterctl_infra.plan.model import ClusterPlan, Problem
+
+from clusterctl.stack_plan import StackPlan
+from clusterctl.views.headline import machines_and_gpus, rehearsed
+from clusterctl.views.quantities import clock, duration, thousands, usd
+from clusterctl.views.table import render_table
+
+USER_DATA_LIMIT_BYTES = 16384
+KINDS = {"interface": "ENA", "efa": "EFA", "efa-only": "EFA-only"}
+
+
+def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
+    """The whole screen."""
+    plan = stack_plan.plan
+    title = (
+        f"{plan.name} · {place(plan)} · {_hardware(plan)}{rehearsed(stack_plan.is_rehearsal, plan.gpus_per_node > 0)}"
+    )
+    rows = [(slot.name, slot.private_ip, interfaces(stack_plan)) for slot in plan.slots]
+    facts = [
+        ("per hour", price_line(plan)),
+        ("deadline", deadline_line(stack_plan, now=now)),
+        ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
+    ]
+    facts += [("warning", _problem(warning.path, warning.message)) for warning in _problems(plan, "warning")]
+    told = "\n".join(f"  {name:<12} {value}" for name, value in facts)
+    return f"{title}\n\n{render_table(('node', 'private ip', 'interfaces'), rows)}\n\n{told}"
+
+
+def plan_json(stack_plan: StackPlan) -> dict[str, object]:
+    """What `clusterctl plan --json` prints; sums in US dollars, unknown ones null."""
+    plan, price, deadline = stack_plan.plan, stack_plan.plan.price, stack_plan.plan.deadline
+    return {
+        "name": plan.name,
+        "cluster_id": plan.cluster_id if stack_plan.is_running else None,
+        "rehearsal": stack_plan.is_rehearsal,
+        "running": stack_plan.is_running,
+        "region": plan.region,
+        "zone": None if plan.zone.endswith("?") else plan.zone,
+        "instance_type": plan.instance_type,
+        "gpus_per_node": plan.gpus_per_node,
+        "gpu_name": plan.gpu_name,
+        "nodes": [
+            {
+                "slot": slot.slot,
+                "rank": slot.rank,
+                "name": slot.name,
+                "private_ip": slot.private_ip,
+                "interfaces": [
+                    {"network_card": row.network_card_index, "device": row.device_index, "kind": row.kind}
+                    for row in slot.interfaces
+                ],
+            }
+            for slot in plan.slots
+        ],
+        "price": {
+            "node_usd_per_hour": price.node_usd_per_hour,
+            "nodes_usd_per_hour": price.nodes_usd_per_hour,
+            "addresses_usd_per_hour": price.addresses_usd_per_hour,
+            "storage_usd_per_hour": price.storage_usd_per_hour,
+            "total_usd_per_hour": price.total_usd_per_hour,
+            "cap_node_usd_per_hour": price.cap_node_usd_per_hour,
+            "prices_dated": price.prices_dated,
+        },
+        "deadline": {
+            "at": deadline.at.isoformat(),
+            "reason": deadline.reason,
+            "runtime_at": deadline.runtime_at.isoformat(),
+            "budget_at": None if deadline.budget_at is None else deadline.budget_at.isoformat(),
+            "budget_usd": deadline.budget_usd,
+        },
+        "user_data_bytes": plan.user_data_bytes,
+        "problems": [{"level": row.level, "path": row.path, "message": row.message} for row in plan.problems],
+    }
+
+
+def place(plan: ClusterPlan) -> str:
+    """The zone, or the region when the zone is chosen at birth."""
+    return plan.region if plan.zone.endswith("?") else plan.zone
+
+
+def interfaces(stack_plan: StackPlan) -> str:
+    """`1 ENA + 32 EFA-only (3200 Gbit/s)`."""
+    kinds = Counter(KINDS[kind] for _, _, kind in stack_plan.plan.interface_layout)
+    told = " + ".join(f"{number} {kind}" for kind, number in kinds.items())
+    return f"{told} ({stack_plan.instance_type.network_gbps:g} Gbit/s)"
+
+
+def price_line(plan: ClusterPlan) -> str:
+    """`4 × $55.04 + addresses $0.02 = $220.18   cap 4 × $60.00   (prices of 2026-11-01)`."""
+    price, nodes = plan.price, len(plan.slots)
+    parts = [f"{nodes} × {usd(price.node_usd_per_hour)}"]
+    if price.addresses_usd_per_hour:
+        parts.append(f"addresses {usd(price.addresses_usd_per_hour)}")
+    if price.storage_usd_per_hour is None or price.storage_usd_per_hour:
+        parts.append(f"storage {usd(price.storage_usd_per_hour)}")
+    cap = price.cap_node_usd_per_hour
+    told = f"{' + '.join(parts)} = {usd(price.total_usd_per_hour)}"
+    return told + ("" if cap is None else f"   cap {nodes} × {usd(cap)}") + f"   (prices of {price.prices_dated})"
+
+
+def deadline_line(stack_plan: StackPlan, *, now: datetime) -> str:
+    """`24 h after launch`, with the budget when there is one, and which of the two wins."""
+    deadline = stack_plan.plan.deadline
+    began = stack_plan.plan.started_at
+    if stack_plan.is_running:
+        left = deadline.at - now
+        told = f"in {duration(left)}" if left > timedelta(0) else f"{duration(left)} ago"
+        return f"{clock(deadline.at, now)} ({told}: {deadline.reason})"
+    runtime = f"{duration(deadline.runtime_at - began)} after launch"
+    if deadline.budget_usd is None:
+        return runtime
+    if deadline.budget_at is None:
+        return f"{runtime} ({usd(deadline.budget_usd)} lasts longer, or its end is not known)"
+    spent = f"{usd(deadline.budget_usd)} spent after {duration(deadline.budget_at - began)}"
+    return f"{runtime}, or {spent}: {duration(deadline.at - began)} wins"
+
+
+def error_lines(plan: ClusterPlan) -> list[str]:
+    """The problems that stop `up`, one line each."""
+    return [f"  {_problem(error.path, error.message)}" for error in _problems(plan, "error")]
+
+
+def _problems(plan: ClusterPlan, level: str) -> list[Problem]:
+    return [problem for problem in plan.problems if problem.level == level]
+
+
+def _problem(path: str, message: str) -> str:
+    return f"{path}: {message}" if path else message
+
+
+def _hardware(plan: ClusterPlan) -> str:
+    return machines_and_gpus(len(plan.slots), plan.instance_type, plan.gpus_per_node, plan.gpu_name)

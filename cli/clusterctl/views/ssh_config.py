@@ -1,0 +1,47 @@
+"""A cluster as OpenSSH's client configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.ssh.system_ssh import ALIVE_COUNT, ALIVE_INTERVAL_S, proxy_line, quoted_path
+
+
+def ssh_config_text(inventory: Inventory, *, key_file: Path | None, known_hosts: Path) -> str:
+    """One `Host` per node with its address, then what all of them share. Nodes without an address say so."""
+    blocks = [f"# {inventory.cluster}, by: clusterctl ssh-config --cluster {inventory.cluster}"]
+    blocks += [_host(inventory, node) for node in inventory.nodes]
+    if inventory.nodes:
+        blocks.append(_shared(inventory, key_file=key_file, known_hosts=known_hosts))
+    return "\n\n".join(blocks)
+
+
+def _host(inventory: Inventory, node: InventoryNode) -> str:
+    address = node.public_ip if inventory.ssh.address == "public" else node.private_ip
+    if not address:
+        return f"# {node.name} has no {inventory.ssh.address} address yet"
+    key_type = node.host_public_key.split()[0]
+    return f"Host {node.name}\n    HostName {address}\n    HostKeyAlias {node.name}\n    HostKeyAlgorithms {key_type}"
+
+
+def _shared(inventory: Inventory, *, key_file: Path | None, known_hosts: Path) -> str:
+    settings = [
+        f"User {inventory.ssh.user}",
+        f"Port {inventory.ssh.port}",
+        f"UserKnownHostsFile {quoted_path(known_hosts)}",
+        "GlobalKnownHostsFile /dev/null",
+        "StrictHostKeyChecking yes",
+        "UpdateHostKeys no",
+        f"ServerAliveInterval {ALIVE_INTERVAL_S}",
+        f"ServerAliveCountMax {ALIVE_COUNT}",
+    ]
+    if key_file is not None:
+        settings += [f"IdentityFile {quoted_path(key_file)}", "IdentitiesOnly yes"]
+    if inventory.ssh.proxy_command is not None:
+        # ssh's own %h and %p stand for each node's address, unescaped; everything else is.
+        line = proxy_line(inventory.ssh.proxy_command).replace("'{host}'", "%h").replace("'{port}'", "%p")
+        settings.append(f"ProxyCommand {line.replace('{host}', '%h').replace('{port}', '%p')}")
+    names = " ".join(node.name for node in inventory.nodes)
+    return "\n    ".join([f"Host {names}", *settings])
