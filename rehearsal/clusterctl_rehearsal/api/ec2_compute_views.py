@@ -191,7 +191,7 @@ def _ebs(row: Record) -> View:
 
 
 def _profile(call: Call, name: str | None) -> View | None:
-    for row in call.region.store.live(INSTANCE_PROFILE):
+    for row in call.region.store.live(INSTANCE_PROFILE) if name else ():
         if name in (row.id, row.outputs["arn"]):
             return {"Arn": row.outputs["arn"], "Id": row.outputs["uniqueId"]}
     return None

@@ -54,7 +54,7 @@ class Instances:
 
     def outputs(self, record: Record) -> Properties:
         """What the provider shows now."""
-        public = elastic_address_of(self.store, record.id) or record.facts["public_ip"] or ""
+        public = (elastic_address_of(self.store, record) if record.is_live else None) or record.facts["public_ip"] or ""
         dns = f"ec2-{public.replace('.', '-')}.{record.region}.compute.amazonaws.com" if public else ""
         return {**record.outputs, "instanceState": record.state, "publicIp": public, "publicDns": dns}
 

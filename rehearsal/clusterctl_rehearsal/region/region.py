@@ -127,18 +127,18 @@ class Region:
                 raise AwsError(code, sentence.format(**{"id": request.id, **request.inputs}))
 
     def _check_unused(self, row: ResourceType, record: Record) -> None:
-        for other in self.store.live():
+        for other in (one for token in row.blocked_by for one in self.store.live(token)):
             part_of = TYPES[other.token].part_of
             is_part = part_of is not None and other.inputs.get(part_of) == record.id
-            if record.id in other.refs and other.token in row.blocked_by and not is_part:
+            if record.id in other.refs and not is_part:
                 code, sentence = row.blocked
                 raise AwsError(code, sentence.format(kind=row.kind, id=record.id))
 
     def _forget(self, record: Record) -> None:
-        for other in list(self.store.live()):
-            part_of = TYPES[other.token].part_of
-            if part_of is not None and other.inputs.get(part_of) == record.id:
-                self.store.forget(other)
+        for part in (one for one in TYPES.values() if one.part_of is not None):
+            for other in list(self.store.live(part.token)):
+                if other.inputs.get(part.part_of or "") == record.id:
+                    self.store.forget(other)
         self.store.forget(record)
 
     def _live(self, row: ResourceType, id: str) -> Record:

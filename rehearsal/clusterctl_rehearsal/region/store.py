@@ -19,15 +19,15 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._records: dict[tuple[str, str], Record] = {}
+        self._by_token: dict[str, dict[str, Record]] = {}
         folder.mkdir(parents=True, exist_ok=True)
-        for path in sorted(folder.glob("*.json")):
-            record = record_from_json(json.loads(path.read_bytes()))
-            self._records[record.token, record.id] = record
+        found = [record_from_json(json.loads(path.read_bytes())) for path in folder.glob("*.json")]
+        for record in sorted(found, key=lambda record: record.created_at):
+            self._by_token.setdefault(record.token, {})[record.id] = record
 
     def get(self, token: str, id: str) -> Record | None:
         """The resource, also one that is only remembered."""
-        return self._records.get((token, id))
+        return self._by_token.get(token, {}).get(id)
 
     def put(self, record: Record) -> Record:
         """The record, kept."""
@@ -35,18 +35,19 @@ class Store:
         temporary = path.with_suffix(".new")
         temporary.write_text(json.dumps(record_to_json(record)))
         os.replace(temporary, path)
-        self._records[record.token, record.id] = record
+        self._by_token.setdefault(record.token, {})[record.id] = record
         return record
 
     def forget(self, record: Record) -> None:
         """Removes it."""
         self._path(record).unlink(missing_ok=True)
-        self._records.pop((record.token, record.id), None)
+        self._by_token.get(record.token, {}).pop(record.id, None)
 
     def all(self, token: str | None = None) -> list[Record]:
-        """Every record of a type (or of all), oldest first."""
-        rows = [row for row in list(self._records.values()) if token is None or row.token == token]
-        return sorted(rows, key=lambda row: row.created_at)
+        """Every record of a type (or of all), oldest first within a type."""
+        if token is not None:
+            return list(self._by_token.get(token, {}).values())
+        return [record for rows in list(self._by_token.values()) for record in list(rows.values())]
 
     def live(self, token: str | None = None) -> Iterator[Record]:
         """Every resource of a type (or of all) that exists."""
@@ -54,7 +55,7 @@ class Store:
 
     def find(self, id: str) -> Record | None:
         """The live resource with that id, of any type."""
-        return next((row for row in list(self._records.values()) if row.id == id and row.is_live), None)
+        return next((rows[id] for rows in list(self._by_token.values()) if id in rows and rows[id].is_live), None)
 
     def _path(self, record: Record) -> Path:
         kind = record.token.rpartition(":")[2]

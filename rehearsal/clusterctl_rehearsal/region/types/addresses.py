@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from clusterctl_rehearsal.region.record import Properties
+from clusterctl_rehearsal.region.record import Properties, Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.network import EIP, INSTANCE, NAT_GATEWAY, NETWORK_INTERFACE
@@ -78,11 +78,14 @@ def association_of(store: Store, allocation_id: str) -> tuple[str, str] | None:
     return (holder, address.outputs.get("associationId", "")) if holder and _is_alive(store, holder) else None
 
 
-def elastic_address_of(store: Store, instance_id: str) -> str | None:
+def elastic_address_of(store: Store, instance: Record) -> str | None:
     """The elastic address of an instance."""
+    targets = {instance.id, *(card["id"] for card in instance.facts["interfaces"])}
+    for row in store.live(EIP_ASSOCIATION):
+        if targets & {row.inputs.get("instanceId"), row.inputs.get("networkInterfaceId")}:
+            return str(row.outputs["publicIp"])
     for row in store.live(EIP):
-        holder = association_of(store, row.id)
-        if holder is not None and holder[0] == instance_id:
+        if targets & {row.inputs.get("instance"), row.inputs.get("networkInterface")}:
             return str(row.outputs["publicIp"])
     return None
 
