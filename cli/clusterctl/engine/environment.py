@@ -67,9 +67,7 @@ def engine_environment(
     env = real_variables(base)
     if rehearsal:
         backend = f"file://{home.rehearsal_dir / 'state'}" if is_own_backend else None
-        env = rehearsal_variables(
-            env, home=home, endpoint_url=endpoint_url, nonce=run_token, backend_url=backend
-        )
+        env = rehearsal_variables(env, home=home, endpoint_url=endpoint_url, nonce=run_token, backend_url=backend)
         prepare_rehearsal(home)
     config_file = stack.config_file
     if is_own_backend:

@@ -36,9 +36,8 @@ class RunRecord:
     began_at: str
     cli_pid: int
     cli_ticks: int
-    token: str
-    """In the environment of every process that the run starts."""
-    cluster_id: str | None = None
+    tokens: tuple[str, ...]
+    """In the environment of every process that this run starts, and of those it found unfinished."""
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -46,7 +45,7 @@ class RunRecord:
         return self.host == socket.gethostname() and self.boot == boot_id()
 
 
-def new_record(verb: str, *, token: str, cluster_id: str | None) -> RunRecord:
+def new_record(verb: str, *, tokens: tuple[str, ...]) -> RunRecord:
     """The record of this very process."""
     own = find_process(os.getpid())
     return RunRecord(
@@ -57,8 +56,7 @@ def new_record(verb: str, *, token: str, cluster_id: str | None) -> RunRecord:
         began_at=datetime.now(UTC).isoformat(timespec="seconds"),
         cli_pid=os.getpid(),
         cli_ticks=0 if own is None else own.start_ticks,
-        token=token,
-        cluster_id=cluster_id,
+        tokens=tokens,
     )
 
 
@@ -67,8 +65,9 @@ def read_record(path: Path) -> RunRecord | None:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         known = {field.name for field in fields(RunRecord)}
-        return RunRecord(**{key: value for key, value in data.items() if key in known})
-    except (OSError, ValueError, TypeError, AttributeError):
+        row = {key: value for key, value in data.items() if key in known}
+        return RunRecord(**{**row, "tokens": tuple(row["tokens"])})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -44,9 +44,7 @@ def read_stack(directory: Path, *, name: str = DEFAULT_STACK_NAME) -> Stack:
     folder = directory.expanduser().absolute()
     for needed in ("Pulumi.yaml", CLUSTER_FILE):
         if not (folder / needed).is_file():
-            raise UsageError(
-                f"{directory} is not a stack: it has no {needed}", hint="clusterctl up stacks/rehearsal"
-            )
+            raise UsageError(f"{directory} is not a stack: it has no {needed}", hint="clusterctl up stacks/rehearsal")
     try:
         data = yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:

@@ -15,6 +15,7 @@ INSTANCE_TYPE = "aws:ec2/instance:Instance"
 IDENTITY_TYPE = "clusterctl:index:Identity"
 MEMBERSHIP_TYPE = "clusterctl:index:Membership"
 INVENTORY_TYPE = "clusterctl:index:Inventory"
+ROUTE_TYPE = "aws:ec2/route:Route"
 SLOT_TAG = "clusterctl:slot"
 
 
@@ -140,6 +141,8 @@ def _names(resource: StateResource) -> Iterator[str]:
         value = resource.outputs.get(key)
         if isinstance(value, str) and value:
             yield value
+    if resource.type == ROUTE_TYPE:  # a route has no id of its own: its table and where it leads
+        yield f"{resource.inputs.get('routeTableId')}/{resource.inputs.get('destinationCidrBlock')}"
 
 
 def _resource(row: Mapping[str, Any]) -> StateResource:

@@ -1,0 +1,53 @@
+"""boto3 clients of one region, on AWS or on the rehearsed region, which never sees a real credential."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any  # `Any`: IAM answers, for which no types are installed
+
+import boto3
+from botocore.config import Config
+
+if TYPE_CHECKING:
+    from types_boto3_ec2 import EC2Client
+
+REHEARSAL_CREDENTIAL = "rehearsal"
+
+
+class Clients:
+    """The services of one region; each client is made when it is first used."""
+
+    def __init__(self, *, region: str, endpoint_url: str | None, timeout_s: float = 10.0) -> None:
+        self.region = region
+        self.endpoint_url = endpoint_url
+        self._config = Config(
+            connect_timeout=timeout_s,
+            read_timeout=timeout_s,
+            retries={"mode": "standard", "total_max_attempts": 5},
+            proxies={} if endpoint_url is not None else None,
+        )
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """The region is the stand-in on this computer."""
+        return self.endpoint_url is not None
+
+    @functools.cached_property
+    def ec2(self) -> EC2Client:
+        """Amazon EC2."""
+        return self._session.client("ec2", endpoint_url=self.endpoint_url, config=self._config)
+
+    @functools.cached_property
+    def iam(self) -> Any:
+        """AWS Identity and Access Management."""
+        return self._session.client("iam", endpoint_url=self.endpoint_url, config=self._config)
+
+    @functools.cached_property
+    def _session(self) -> boto3.Session:
+        if self.endpoint_url is None:
+            return boto3.Session(region_name=self.region)
+        return boto3.Session(
+            region_name=self.region,
+            aws_access_key_id=REHEARSAL_CREDENTIAL,
+            aws_secret_access_key=REHEARSAL_CREDENTIAL,
+        )

@@ -1,0 +1,88 @@
+"""The instances of a cluster as AWS sees them now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any  # EC2's answers: typed dictionaries with every key optional
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.refusal import aws_errors
+
+ID_TAG = "clusterctl:id"
+NAME_TAG = "clusterctl:name"
+SLOT_TAG = "clusterctl:slot"
+ALIVE = ("pending", "running", "stopping", "stopped")
+"""States in which an instance can still be kept; `shutting-down` and `terminated` cannot."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceState:
+    """One instance; `reason` is AWS's own, such as `Client.InstanceInitiatedShutdown: …`."""
+
+    instance_id: str
+    slot: int | None
+    state: str
+    private_ip: str | None
+    public_ip: str | None
+    reason: str | None
+    launched_at: datetime | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """It runs, or may run again."""
+        return self.state in ALIVE
+
+
+def describe_instances(
+    region: str, cluster_id: str, *, endpoint_url: str | None, timeout_s: float = 10.0
+) -> tuple[InstanceState, ...]:
+    """The instances with this cluster's id tag, by slot, ended ones too while AWS shows them. Raises CloudError."""
+    return instances_of(Clients(region=region, endpoint_url=endpoint_url, timeout_s=timeout_s), cluster_id)
+
+
+def instances_of(clients: Clients, cluster_id: str) -> tuple[InstanceState, ...]:
+    """The same through clients at hand. Raises CloudError."""
+    with aws_errors(f"describing the instances of {cluster_id}"):
+        pages = clients.ec2.get_paginator("describe_instances").paginate(
+            Filters=[{"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}]
+        )
+        rows = [row for page in pages for held in page["Reservations"] for row in held.get("Instances", [])]
+    found = (instance_state(row) for row in rows)
+    return tuple(sorted(found, key=lambda one: (one.slot is None, one.slot or 0, one.instance_id)))
+
+
+def other_ids_alive(clients: Clients, name: str, *, own_id: str | None) -> tuple[str, ...]:
+    """Other clusters' ids that have living instances under this name (D7). Raises CloudError."""
+    with aws_errors(f"looking for other clusters called {name}"):
+        pages = clients.ec2.get_paginator("describe_instances").paginate(
+            Filters=[
+                {"Name": f"tag:{NAME_TAG}", "Values": [name]},
+                {"Name": "instance-state-name", "Values": list(ALIVE)},
+            ]
+        )
+        rows = [row for page in pages for held in page["Reservations"] for row in held.get("Instances", [])]
+    ids = {tags_of(row.get("Tags")).get(ID_TAG) for row in rows}
+    return tuple(sorted(found for found in ids if found is not None and found != own_id))
+
+
+def instance_state(row: Mapping[str, Any]) -> InstanceState:
+    """One row of DescribeInstances."""
+    tags = tags_of(row.get("Tags"))
+    slot = tags.get(SLOT_TAG, "")
+    reason = (row.get("StateReason") or {}).get("Message") or row.get("StateTransitionReason")
+    return InstanceState(
+        instance_id=row["InstanceId"],
+        slot=int(slot) if slot.isdigit() else None,
+        state=row["State"]["Name"],
+        private_ip=row.get("PrivateIpAddress"),
+        public_ip=row.get("PublicIpAddress"),
+        reason=reason or None,
+        launched_at=row.get("LaunchTime"),
+    )
+
+
+def tags_of(rows: Iterable[Mapping[str, Any]] | None) -> dict[str, str]:
+    """EC2's list of tags as a dictionary."""
+    return {row["Key"]: row["Value"] for row in rows or ()}

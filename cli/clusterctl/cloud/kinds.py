@@ -1,0 +1,12 @@
+"""The one table of what a cluster is made of in AWS: how each kind is found by tag, ended, and what it bills.
+
+It serves the repair after a killed run and the last look of `down`. In the order in which things are ended.
+"""
+
+from __future__ import annotations
+
+from clusterctl.cloud.machine_kinds import MACHINE_KINDS
+from clusterctl.cloud.network_kinds import NETWORK_KINDS
+from clusterctl.cloud.permission_kinds import PERMISSION_KINDS
+
+KINDS = (*MACHINE_KINDS, *NETWORK_KINDS, *PERMISSION_KINDS)

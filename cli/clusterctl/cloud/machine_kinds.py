@@ -1,0 +1,130 @@
+"""Kinds that belong to machines: instances, their volumes and interfaces, addresses, what holds capacity for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterctl.cloud.by_tag import by_id
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.instances import ALIVE
+
+
+def _instances(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    pages = clients.ec2.get_paginator("describe_instances").paginate(
+        Filters=[by_id(cluster_id), {"Name": "instance-state-name", "Values": [*ALIVE, "shutting-down"]}]
+    )
+    for page in pages:
+        for held in page["Reservations"]:
+            for row in held.get("Instances", []):
+                yield Found(kind="instance", id=row["InstanceId"], created_at=row.get("LaunchTime"))
+
+
+def _end_instance(clients: Clients, found: Found) -> None:
+    clients.ec2.terminate_instances(InstanceIds=[found.id])
+
+
+def _reservations(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate(
+        Filters=[by_id(cluster_id), {"Name": "state", "Values": ["active", "pending", "scheduled", "assessing"]}]
+    )
+    for page in pages:
+        for row in page["CapacityReservations"]:
+            yield Found(
+                kind="capacity reservation",
+                id=row["CapacityReservationId"],
+                aliases=frozenset({row.get("CapacityReservationArn", "")}),
+            )
+
+
+def _cancel_reservation(clients: Clients, found: Found) -> None:
+    clients.ec2.cancel_capacity_reservation(CapacityReservationId=found.id)
+
+
+def _addresses(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for row in clients.ec2.describe_addresses(Filters=[by_id(cluster_id)])["Addresses"]:
+        yield Found(kind="elastic IP", id=row["AllocationId"], parent=row.get("AssociationId"))
+
+
+def _release_address(clients: Clients, found: Found) -> None:
+    if found.parent is not None:
+        clients.ec2.disassociate_address(AssociationId=found.parent)
+    clients.ec2.release_address(AllocationId=found.id)
+
+
+def _interfaces(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    pages = clients.ec2.get_paginator("describe_network_interfaces").paginate(Filters=[by_id(cluster_id)])
+    for page in pages:
+        for row in page["NetworkInterfaces"]:
+            attachment = row.get("Attachment") or {}
+            yield Found(
+                kind="network interface", id=row["NetworkInterfaceId"], attached_to=attachment.get("InstanceId")
+            )
+
+
+def _delete_interface(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_network_interface(NetworkInterfaceId=found.id)
+
+
+def _volumes(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_volumes").paginate(Filters=[by_id(cluster_id)]):
+        for row in page["Volumes"]:
+            holders = [one.get("InstanceId") for one in row.get("Attachments", [])]
+            yield Found(
+                kind="volume",
+                id=row["VolumeId"],
+                attached_to=holders[0] if holders else None,
+                created_at=row.get("CreateTime"),
+            )
+
+
+def _delete_volume(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_volume(VolumeId=found.id)
+
+
+def _templates(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    pages = clients.ec2.get_paginator("describe_launch_templates").paginate(Filters=[by_id(cluster_id)])
+    for page in pages:
+        for row in page["LaunchTemplates"]:
+            yield Found(kind="launch template", id=row["LaunchTemplateId"])
+
+
+def _delete_template(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_launch_template(LaunchTemplateId=found.id)
+
+
+def _placement_groups(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for row in clients.ec2.describe_placement_groups(Filters=[by_id(cluster_id)])["PlacementGroups"]:
+        if row.get("State") != "deleted":
+            yield Found(kind="placement group", id=row["GroupName"], aliases=frozenset({row.get("GroupId", "")}))
+
+
+def _delete_placement_group(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_placement_group(GroupName=found.id)
+
+
+def _key_pairs(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for row in clients.ec2.describe_key_pairs(Filters=[by_id(cluster_id)])["KeyPairs"]:
+        yield Found(kind="key pair", id=row["KeyName"], aliases=frozenset({row["KeyPairId"]}))
+
+
+def _delete_key_pair(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_key_pair(KeyName=found.id)
+
+
+MACHINE_KINDS = (
+    Kind(name="instance", find=_instances, delete=_end_instance, bills="its hourly price"),
+    Kind(
+        name="capacity reservation",
+        find=_reservations,
+        delete=_cancel_reservation,
+        bills="the hourly price of every instance it holds, empty or not",
+    ),
+    Kind(name="elastic IP", find=_addresses, delete=_release_address, bills="$0.005 an hour"),
+    Kind(name="network interface", find=_interfaces, delete=_delete_interface, bills=None),
+    Kind(name="volume", find=_volumes, delete=_delete_volume, bills="its size a month", is_data=True),
+    Kind(name="launch template", find=_templates, delete=_delete_template, bills=None),
+    Kind(name="placement group", find=_placement_groups, delete=_delete_placement_group, bills=None),
+    Kind(name="key pair", find=_key_pairs, delete=_delete_key_pair, bills=None),
+)
+"""In the order in which they are ended."""

@@ -1,0 +1,157 @@
+"""Kinds that belong to the network: gateways, endpoints, groups and their rules, tables, subnets, the VPC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterctl.cloud.by_tag import by_id
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Found, Kind
+
+
+def _nat_gateways(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    pages = clients.ec2.get_paginator("describe_nat_gateways").paginate(
+        Filters=[by_id(cluster_id), {"Name": "state", "Values": ["pending", "available", "deleting"]}]
+    )
+    for page in pages:
+        for row in page["NatGateways"]:
+            yield Found(kind="NAT gateway", id=row["NatGatewayId"], created_at=row.get("CreateTime"))
+
+
+def _delete_nat_gateway(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_nat_gateway(NatGatewayId=found.id)
+
+
+def _endpoints(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_vpc_endpoints").paginate(Filters=[by_id(cluster_id)]):
+        for row in page["VpcEndpoints"]:
+            if str(row.get("State", "")).lower() != "deleted":
+                yield Found(kind="VPC endpoint", id=row["VpcEndpointId"])
+
+
+def _delete_endpoint(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_vpc_endpoints(VpcEndpointIds=[found.id])
+
+
+def _rules(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_security_group_rules").paginate(Filters=[by_id(cluster_id)]):
+        for row in page["SecurityGroupRules"]:
+            direction = "egress" if row.get("IsEgress") else "ingress"
+            yield Found(kind=f"{direction} rule", id=row["SecurityGroupRuleId"], parent=row["GroupId"])
+
+
+def _revoke_rule(clients: Clients, found: Found) -> None:
+    group, rules = found.parent or "", [found.id]
+    if found.kind == "egress rule":
+        clients.ec2.revoke_security_group_egress(GroupId=group, SecurityGroupRuleIds=rules)
+    else:
+        clients.ec2.revoke_security_group_ingress(GroupId=group, SecurityGroupRuleIds=rules)
+
+
+def _groups(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_security_groups").paginate(Filters=[by_id(cluster_id)]):
+        for row in page["SecurityGroups"]:
+            yield Found(kind="security group", id=row["GroupId"])
+
+
+def _delete_group(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_security_group(GroupId=found.id)
+
+
+def _cidr_reservations(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for subnet in _subnets(clients, cluster_id):
+        answer = clients.ec2.get_subnet_cidr_reservations(SubnetId=subnet.id)
+        for row in answer.get("SubnetIpv4CidrReservations", []):
+            yield Found(kind="subnet CIDR reservation", id=row["SubnetCidrReservationId"], parent=subnet.id)
+
+
+def _delete_cidr_reservation(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_subnet_cidr_reservation(SubnetCidrReservationId=found.id)
+
+
+def _subnets(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_subnets").paginate(Filters=[by_id(cluster_id)]):
+        for row in page["Subnets"]:
+            yield Found(kind="subnet", id=row["SubnetId"])
+
+
+def _delete_subnet(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_subnet(SubnetId=found.id)
+
+
+def _associations(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_route_tables").paginate(Filters=[by_id(cluster_id)]):
+        for table in page["RouteTables"]:
+            for row in table.get("Associations", []):
+                if not row.get("Main") and "RouteTableAssociationId" in row:
+                    yield Found(kind="route table association", id=row["RouteTableAssociationId"])
+
+
+def _disassociate(clients: Clients, found: Found) -> None:
+    clients.ec2.disassociate_route_table(AssociationId=found.id)
+
+
+def _routes(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_route_tables").paginate(Filters=[by_id(cluster_id)]):
+        for table in page["RouteTables"]:
+            for row in table.get("Routes", []):
+                destination = row.get("DestinationCidrBlock")
+                if row.get("Origin") == "CreateRoute" and destination is not None:
+                    name = f"{table['RouteTableId']}/{destination}"
+                    yield Found(kind="route", id=name, parent=table["RouteTableId"])
+
+
+def _delete_route(clients: Clients, found: Found) -> None:
+    table, _, destination = found.id.partition("/")
+    clients.ec2.delete_route(RouteTableId=table, DestinationCidrBlock=destination)
+
+
+def _tables(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_route_tables").paginate(Filters=[by_id(cluster_id)]):
+        for row in page["RouteTables"]:
+            yield Found(kind="route table", id=row["RouteTableId"])
+
+
+def _delete_table(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_route_table(RouteTableId=found.id)
+
+
+def _internet_gateways(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_internet_gateways").paginate(Filters=[by_id(cluster_id)]):
+        for row in page["InternetGateways"]:
+            vpcs = [one.get("VpcId") for one in row.get("Attachments", [])]
+            yield Found(kind="internet gateway", id=row["InternetGatewayId"], parent=vpcs[0] if vpcs else None)
+
+
+def _delete_internet_gateway(clients: Clients, found: Found) -> None:
+    if found.parent is not None:
+        clients.ec2.detach_internet_gateway(InternetGatewayId=found.id, VpcId=found.parent)
+    clients.ec2.delete_internet_gateway(InternetGatewayId=found.id)
+
+
+def _vpcs(clients: Clients, cluster_id: str) -> Iterator[Found]:
+    for page in clients.ec2.get_paginator("describe_vpcs").paginate(Filters=[by_id(cluster_id)]):
+        for row in page["Vpcs"]:
+            yield Found(kind="VPC", id=row["VpcId"])
+
+
+def _delete_vpc(clients: Clients, found: Found) -> None:
+    clients.ec2.delete_vpc(VpcId=found.id)
+
+
+NETWORK_KINDS = (
+    Kind(name="NAT gateway", find=_nat_gateways, delete=_delete_nat_gateway, bills="about $0.045 an hour"),
+    Kind(
+        name="VPC endpoint", find=_endpoints, delete=_delete_endpoint, bills="interface endpoints about $0.01 an hour"
+    ),
+    Kind(name="security group rule", find=_rules, delete=_revoke_rule, bills=None),
+    Kind(name="security group", find=_groups, delete=_delete_group, bills=None),
+    Kind(name="subnet CIDR reservation", find=_cidr_reservations, delete=_delete_cidr_reservation, bills=None),
+    Kind(name="route table association", find=_associations, delete=_disassociate, bills=None),
+    Kind(name="route", find=_routes, delete=_delete_route, bills=None),
+    Kind(name="subnet", find=_subnets, delete=_delete_subnet, bills=None),
+    Kind(name="route table", find=_tables, delete=_delete_table, bills=None),
+    Kind(name="internet gateway", find=_internet_gateways, delete=_delete_internet_gateway, bills=None),
+    Kind(name="VPC", find=_vpcs, delete=_delete_vpc, bills=None),
+)
+"""In the order in which they are ended."""

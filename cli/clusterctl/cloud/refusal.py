@@ -1,0 +1,28 @@
+"""What AWS refuses when clusterctl itself asks, as one of our errors with AWS's own code."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+from clusterctl_infra.errors import CloudError
+
+
+@contextlib.contextmanager
+def aws_errors(doing: str) -> Iterator[None]:
+    """Turns boto3's errors into CloudError: `doing` says what was asked."""
+    try:
+        yield
+    except ClientError as e:
+        code = code_of(e)
+        raise CloudError(f"{code}: {doing}: {e.response.get('Error', {}).get('Message', '')}", code=code) from e
+    except NoCredentialsError as e:
+        raise CloudError(f"{doing}: no AWS credentials on this computer", code="NoCredentials", hint="aws login") from e
+    except BotoCoreError as e:
+        raise CloudError(f"{doing}: {e}", code=type(e).__name__) from e
+
+
+def code_of(error: ClientError) -> str:
+    """AWS's code, such as InvalidGroup.InUse."""
+    return str(error.response.get("Error", {}).get("Code", "Unknown"))

@@ -1,0 +1,96 @@
+"""Ends what carries a cluster's id and is in no state, until nothing more appears."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from botocore.exceptions import ClientError
+from clusterctl_infra.errors import CloudError
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Found, Kind, orphans
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.refusal import aws_errors, code_of
+
+LOOKS = 2
+"""So many looks in a row have to find nothing: what a killed engine asked for may still be on its way."""
+FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
+PARALLEL_LOOKS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What was ended, and what was left because it holds data."""
+
+    ended: tuple[Found, ...]
+    left: tuple[Found, ...]
+
+
+def look(clients: Clients, cluster_id: str, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
+    """Everything that carries the id, in the order in which it would be ended. Raises CloudError."""
+    with aws_errors(f"looking for what belongs to {cluster_id}"):
+        clients.ec2, clients.iam  # noqa: B018  boto3 makes clients in one thread only
+        with ThreadPoolExecutor(max_workers=PARALLEL_LOOKS) as pool:
+            lists = pool.map(lambda kind: list(kind.find(clients, cluster_id)), kinds)
+            return tuple(found for one in lists for found in one)
+
+
+def sweep(
+    clients: Clients,
+    cluster_id: str,
+    known: frozenset[str],
+    *,
+    data_since: datetime | None,
+    pause_s: float,
+    timeout_s: float,
+    tell: Callable[[str], None],
+) -> Sweep:
+    """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over."""
+    give_up = time.monotonic() + timeout_s
+    ended: dict[str, Found] = {}
+    refused: dict[str, str] = {}
+    quiet = 0
+    while True:
+        lost = orphans(look(clients, cluster_id), known)
+        kept = tuple(one for one in lost if _is_kept(one, data_since))
+        rest = [one for one in lost if one not in kept]
+        quiet = 0 if rest else quiet + 1
+        if quiet >= LOOKS:
+            return Sweep(ended=tuple(ended.values()), left=kept)
+        if time.monotonic() > give_up:
+            named = ", ".join(
+                f"{one.kind} {one.id}" + (f" ({refused[one.id]})" if one.id in refused else "") for one in rest
+            )
+            raise CloudError(f"not ended in {timeout_s:.0f} s: {named}", code="NotEnded")
+        for one in rest:
+            if one.id not in ended:
+                tell(f"{one.kind} {one.id}")
+            if (code := _end(clients, one)) is not None:
+                refused[one.id] = code
+            ended[one.id] = one
+        time.sleep(pause_s)
+
+
+def _is_kept(one: Found, data_since: datetime | None) -> bool:
+    if not _kind_of(one).is_data:
+        return False
+    return data_since is None or one.created_at is None or one.created_at < data_since
+
+
+def _end(clients: Clients, one: Found) -> str | None:
+    """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending."""
+    try:
+        _kind_of(one).delete(clients, one)
+    except ClientError as e:
+        code = code_of(e)
+        return None if any(word in code for word in FORGIVEN) else code
+    return None
+
+
+def _kind_of(one: Found) -> Kind:
+    name = "security group rule" if one.kind in ("ingress rule", "egress rule") else one.kind
+    return next(kind for kind in KINDS if kind.name == name)

@@ -1,0 +1,173 @@
+"""One change of a stack: held against others, repaired before, recorded while it runs, shown as it goes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.clusters import REHEARSAL_SUFFIX
+from clusterctl.engine.call import Engine
+from clusterctl.engine.display import Display
+from clusterctl.engine.environment import engine_environment
+from clusterctl.engine.events import Event
+from clusterctl.engine.region import ensure_region
+from clusterctl.engine.repair import end_what_runs, mend
+from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
+from clusterctl.engine.run_file import RunRecord, new_record, only_run, read_record, write_record
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import StackState
+from clusterctl.home import Home
+from clusterctl.output import Output
+
+STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
+INSISTING = "insisting; once more kills the engine, and the next run repairs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A stack held by this process."""
+
+    verb: str
+    engine: Engine
+    home: Home
+    output: Output
+    cluster: str
+    """With `@rehearsal` behind it in a rehearsal."""
+    region: str
+    previous: RunRecord | None
+    """A run that did not come to a good end."""
+
+    @property
+    def stack(self) -> Stack:
+        """The stack that changes."""
+        return self.engine.stack
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Nothing here can reach AWS."""
+        return self.engine.environment.rehearsal
+
+    @functools.cached_property
+    def clients(self) -> Clients:
+        """boto3's, made when first asked."""
+        return Clients(region=self.region, endpoint_url=self.engine.environment.endpoint_url)
+
+    def tell(self, text: str) -> None:
+        """A line about a repair."""
+        self.output.note(f"  repair   {text}")
+
+    def inspect(self) -> tuple[StackState | None, bool]:
+        """The state, and whether a run was cut off; what still runs of that is ended. Raises EngineError."""
+        was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
+        self._record((self.engine.environment.run_token,))
+        return self.engine.export(), was_cut_off
+
+    def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
+        """The state after the repair (D12). Raises EngineError, CloudError."""
+        began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
+        return mend(
+            self.engine,
+            state,
+            was_cut_off=was_cut_off,
+            data_since=began,
+            clients=lambda: self.clients,
+            tell=self.tell,
+        )
+
+    def run(
+        self,
+        verb: Verb,
+        *,
+        nodes: int,
+        display: Display,
+        on_event: Callable[[Event], None] | None = None,
+        options: Sequence[str] = (),
+        config_file: Path | None = None,
+    ) -> RunResult:
+        """Runs the engine to its end. Raises EngineError when it did not start."""
+
+        def handle(event: Event) -> None:
+            display.event(event)
+            if on_event is not None:
+                on_event(event)
+
+        result = run_engine(
+            self.engine,
+            verb,
+            parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
+            log=self.home.log_dir / f"{self.cluster}-{verb}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.jsonl",
+            on_event=handle,
+            on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else INSISTING),
+            options=options,
+            config_file=config_file,
+        )
+        display.end()
+        return result
+
+    def finish(self) -> None:
+        """The change came to a good end: nothing is left to repair."""
+        self.home.run_file(self.cluster).unlink(missing_ok=True)
+
+    def begin(self) -> None:
+        """Writes down that this run is under way, with the unfinished ones before it."""
+        before = () if self.previous is None or not self.previous.is_of_this_boot else self.previous.tokens
+        self._record((*before, self.engine.environment.run_token))
+
+    def _record(self, tokens: tuple[str, ...]) -> None:
+        write_record(self.home.run_file(self.cluster), new_record(self.verb, tokens=tokens))
+
+
+@contextlib.contextmanager
+def open_change(
+    verb: str,
+    stack: Stack,
+    *,
+    name: str,
+    region: str,
+    rehearse: bool,
+    home: Home,
+    environ: Mapping[str, str],
+    output: Output,
+) -> Iterator[Change]:
+    """Holds the cluster called `name` for one change. Raises EngineError, RehearsalError."""
+    rehearsal = rehearse or stack.is_rehearsal_project
+    cluster = name + REHEARSAL_SUFFIX if rehearsal else name
+    with only_run(home, cluster):
+        previous = read_record(home.run_file(cluster))
+        endpoint_url = ensure_region(home, environ) if rehearsal else None
+        environment = engine_environment(
+            stack, rehearse=rehearse, home=home, environ=environ, endpoint_url=endpoint_url
+        )
+        change = Change(
+            verb=verb,
+            engine=Engine(stack=stack, environment=environment),
+            home=home,
+            output=output,
+            cluster=cluster,
+            region=region,
+            previous=previous,
+        )
+        change.begin()
+        try:
+            yield change
+        finally:
+            (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)
+
+
+def failure(result: RunResult, *, doing: str, more: str = "", hint: str | None = None) -> ClusterctlError:
+    """The error that a failed run means: AWS's code once, else what the engine said."""
+    from_aws = next((refusal for refusal in result.refusals if refusal.code is not None), None)
+    tail = f" {more}" if more else ""
+    if from_aws is not None and from_aws.code is not None:
+        return CloudError(f"{from_aws.code}: {from_aws.text}{tail}", code=from_aws.code, hint=hint)
+    said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
+    text = said[0] or "the engine ended without a reason"
+    return EngineError(f"{doing} failed: {text}{tail}\n  log      {result.log}", hint=hint)

@@ -1,0 +1,52 @@
+"""cluster.json, and handing it to a node: `clusterctl-node apply` over SSH (D3, D5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.ssh.transport import NodeConnection
+
+VERSION = 1
+APPLY = "sudo -n clusterctl-node apply"
+APPLY_S = 20.0
+
+
+def membership_file(
+    inventory: Inventory,
+    *,
+    slot_cidr: str,
+    env: Mapping[str, str],
+    authorized_keys: Sequence[str] | None,
+) -> bytes:
+    """The JSON of what lives, for every node the same; the highest generation holds."""
+    content = {
+        "version": VERSION,
+        "cluster_id": inventory.cluster_id,
+        "run": inventory.run,
+        "generation": inventory.generation,
+        "nodes": len(inventory.nodes),
+        "slot_cidr": slot_cidr,
+        "deadline": inventory.deadline,
+        "env": dict(env),
+        "gpus_per_node": inventory.gpus_per_node,
+        "authorized_keys": None if authorized_keys is None else list(authorized_keys),
+    }
+    return json.dumps(content).encode()
+
+
+def apply_membership(connection: NodeConnection, content: bytes) -> str | None:
+    """None when the node has it now, else why not. Raises NodeFailure when the node was lost."""
+    result = connection.run(APPLY, stdin=content, timeout_s=APPLY_S)
+    return None if result.exit_code == 0 else refusal_in(result.stdout, result.stderr, result.exit_code)
+
+
+def refusal_in(stdout: bytes, stderr: bytes, exit_code: int) -> str:
+    """The node's own reason, from its JSON line or the last thing it said."""
+    try:
+        return str(json.loads(stdout)["error"])
+    except (ValueError, KeyError, TypeError):
+        said = (stderr or stdout).decode(errors="replace").strip().splitlines()
+        return said[-1] if said else f"clusterctl-node apply ended with {exit_code}"

@@ -1,0 +1,38 @@
+"""What a node says of itself: one line of `clusterctl-node status`, typed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+READY = "ready"
+FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeReport:
+    """A node's own words; other keys are for other readers."""
+
+    phase: str
+    generation: int
+    since: str | None = None
+    failed_phase: str | None = None
+    message: str | None = None
+    log: tuple[str, ...] = ()
+
+
+def parse_report(line: str) -> NodeReport | None:
+    """The report in one JSON line; None when the line is none."""
+    try:
+        row = json.loads(line)
+        error = row.get("error") or {}
+        return NodeReport(
+            phase=str(row["phase"]),
+            generation=int(row.get("generation") or 0),
+            since=row.get("since"),
+            failed_phase=error.get("phase"),
+            message=error.get("message"),
+            log=tuple(str(one) for one in error.get("log") or ()),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

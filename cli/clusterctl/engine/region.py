@@ -1,0 +1,58 @@
+"""The rehearsed region as the engine's side needs it: where it listens, what boots in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+from clusterctl_infra.errors import RehearsalError
+
+from clusterctl.home import VARIABLE as HOME_VARIABLE
+from clusterctl.home import Home
+
+ENSURE_S = 60.0
+MODULE = "clusterctl_rehearsal"
+SETTINGS_FILE = "rehearsal.yaml"
+
+
+def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
+    """The endpoint of the running region; it is started if need be. Raises RehearsalError."""
+    text = _rehearse(["region", "ensure"], home, environ, timeout_s=ENSURE_S)
+    try:
+        return str(json.loads(text)["endpoint"])
+    except (ValueError, KeyError, TypeError) as e:
+        raise RehearsalError(f"the rehearsed region said what is no endpoint: {text.strip()[:200]}") from e
+
+
+def machine_kind(stack_dir: Path) -> str:
+    """What the stack's rehearsal.yaml boots: `auto`, `nspawn`, `process` or `none`."""
+    try:
+        data = yaml.safe_load((stack_dir / SETTINGS_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return "auto"
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
+        raise RehearsalError(f"{stack_dir / SETTINGS_FILE}: cannot be read: {e}") from e
+    return str(data.get("machines", "auto")) if isinstance(data, dict) else "auto"
+
+
+def _rehearse(words: Sequence[str], home: Home, environ: Mapping[str, str], *, timeout_s: float) -> str:
+    argv = [sys.executable, "-m", MODULE, *words]
+    try:
+        done = subprocess.run(
+            argv,
+            env={**environ, HOME_VARIABLE: str(home.path)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired as e:
+        raise RehearsalError(f"the rehearsed region did not start in {timeout_s:.0f} s") from e
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise RehearsalError(said[-1].removeprefix("clusterctl: ") if said else f"{' '.join(argv[1:])} failed")
+    return done.stdout

@@ -1,0 +1,87 @@
+"""Makes a stack whole before it is changed: what a killed run left is ended, unlocked, deleted, forgotten (D12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from clusterctl_infra.errors import EngineError
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.sweep import Sweep, sweep
+from clusterctl.engine.call import Engine
+from clusterctl.engine.lock import locks_in
+from clusterctl.engine.run_file import RunRecord
+from clusterctl.engine.state import StackState
+from clusterctl.engine.strays import end_orphans_of_folder, end_run
+
+REHEARSAL_PAUSE_S = 0.2
+AWS_PAUSE_S = 3.0
+SWEEP_S = 600.0
+"""A big GPU machine takes minutes to end, and its placement group waits for it."""
+Tell = Callable[[str], None]
+
+
+def mend(
+    engine: Engine,
+    state: StackState,
+    *,
+    was_cut_off: bool,
+    data_since: datetime | None,
+    clients: Callable[[], Clients],
+    tell: Tell,
+) -> StackState:
+    """The state after orphans are ended and pending operations forgotten. Raises EngineError, CloudError."""
+    if state.pending:
+        tell(f"the last run was cut off while {_pending(state)}")
+    if (was_cut_off or state.pending) and state.cluster_id is not None:
+        swept = end_orphans(clients(), state, tell=tell, data_since=data_since)
+        for left in swept.left:
+            tell(f"{left.kind} {left.id} is in no state and holds data: it is left, and it bills")
+    if not state.pending:
+        return state
+    engine.refresh([engine.stack.urn], clears_pending=True)
+    return engine.export() or StackState()
+
+
+def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
+    """Ends processes and locks of killed runs; True when there were any. Raises EngineError naming a living one."""
+    ended = 0
+    if record is not None and record.is_of_this_boot:
+        ended = sum(end_run(token) for token in record.tokens)
+    ended += end_orphans_of_folder(engine.stack.directory)
+    if ended:
+        tell(f"ended {ended} processes of a run that was killed")
+    locks = locks_in(engine.backend_url(), engine.stack)
+    for lock in locks:
+        if not lock.is_dead:
+            raise EngineError(
+                f"pulumi is changing {engine.stack.project}/{engine.stack.name}: started by {lock.user} on {lock.host} "
+                f"(pid {lock.pid}) at {lock.since}",
+                hint=f"wait for it, or end it: kill -INT {lock.pid}",
+            )
+    if locks:
+        tell(f"removed the lock of pid {locks[0].pid}, which is gone")
+        engine.cancel()
+    return bool(ended or locks or record is not None)
+
+
+def end_orphans(clients: Clients, state: StackState, *, tell: Tell, data_since: datetime | None = None) -> Sweep:
+    """Ends what carries the cluster's id and is not in the state. Raises CloudError."""
+    if state.cluster_id is None:
+        return Sweep(ended=(), left=())
+    return sweep(
+        clients,
+        state.cluster_id,
+        state.physical_ids,
+        data_since=data_since,
+        pause_s=REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S,
+        timeout_s=SWEEP_S,
+        tell=lambda what: tell(f"ending {what}: no state knows it"),
+    )
+
+
+def _pending(state: StackState) -> str:
+    first = state.pending[0]
+    more = f" and {len(state.pending) - 1} more" if len(state.pending) > 1 else ""
+    return f"{first.kind} {first.urn.rsplit('::', 1)[-1]}{more}"
