@@ -1,0 +1,58 @@
+"""`clusterctl status`: what every node does, the cost, the deadline."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from clusterctl_infra.errors import SomeNodesFailed
+
+from clusterctl.home import home_directory
+from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, json_option
+from clusterctl.output import Output
+from clusterctl.status.account import spent
+from clusterctl.status.gather import gather
+from clusterctl.status.judge import judge, paid_until, strays
+from clusterctl.views.status import status_json, status_text
+
+
+@click.command("status")
+@cluster_option
+@connect_timeout_option(default=5)
+@json_option
+@click.pass_obj
+def command(output: Output, cluster: str | None, connect_timeout: float, as_json: bool) -> int:
+    """What every node does now, what the cluster has cost, when it ends.
+
+    AWS and every node are asked at once. Whoever does not answer is `unknown` or `unreachable`, not gone.
+    The cost is an estimate from list prices. The exit code is 4 when a node is not ready.
+
+    \b
+    Examples:
+      clusterctl status
+      clusterctl status --json | jq '.nodes[] | select(.state != "ready")'
+    """
+    inventory = chosen_cluster(cluster)
+    now = datetime.now(UTC)
+    facts = gather(
+        inventory,
+        home=home_directory(os.environ),
+        now=now,
+        connect_timeout_s=connect_timeout,
+        ssh_dir=Path.home() / ".ssh",
+    )
+    nodes = judge(inventory, facts)
+    shown = (
+        inventory,
+        nodes,
+        facts,
+        spent(inventory, facts.account, until=paid_until(inventory, facts)),
+        strays(inventory, facts),
+    )
+    if as_json:
+        output.json(status_json(*shown))
+    else:
+        output.data(status_text(*shown))
+    return 0 if all(node.is_ready for node in nodes) else SomeNodesFailed.exit_code

@@ -1,0 +1,1 @@
+"""What a cluster does now: asked of AWS and of the nodes, judged, added up."""

@@ -1,0 +1,27 @@
+"""What AWS and the nodes say of a cluster, as far as they answered in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from clusterctl_infra.ledger import Ledger
+
+from clusterctl.cloud.instances import InstanceState
+from clusterctl.engine.node_report import NodeReport
+from clusterctl.ssh.failures import NodeFailure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Everything that `status` judges by; nothing in it is a guess."""
+
+    now: datetime
+    instances: tuple[InstanceState, ...] | None
+    """None: the API did not answer, which says nothing about the machines."""
+    cloud_trouble: str | None = None
+    """Why it did not."""
+    answers: Mapping[int, NodeReport | NodeFailure] = field(default_factory=dict)
+    """By slot; a slot that was not asked is not in it."""
+    account: Ledger | None = None

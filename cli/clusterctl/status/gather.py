@@ -1,0 +1,132 @@
+"""Asks AWS and the nodes at the same time; whoever is silent is waited for no longer than this."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from clusterctl_infra.errors import CloudError, ClusterctlError
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.cloud.instances import InstanceState, describe_instances
+from clusterctl.engine.node_report import NodeReport, parse_report
+from clusterctl.home import Home
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fan_out import run_on_nodes
+from clusterctl.ssh.login_keys import load_login_keys
+from clusterctl.ssh.results import NodeResult
+from clusterctl.status.account import read_account
+from clusterctl.status.facts import Facts
+
+ASK = "clusterctl-node status"
+ASK_S = 5.0
+API_CALL_S = 3.0
+API_S = 8.0
+"""All tries of the API together."""
+
+Instances = tuple[InstanceState, ...]
+
+
+def gather(inventory: Inventory, *, home: Home, now: datetime, connect_timeout_s: float, ssh_dir: Path) -> Facts:
+    """The facts about the cluster; never raises for what does not answer."""
+    api = _Asked(lambda: ask_api(inventory, home))
+    nodes = inventory.nodes
+    if any(_address(inventory, node) is None for node in nodes):
+        # A half-made cluster: only AWS knows where its nodes are.
+        instances, _ = api.answer()
+        nodes = tuple(with_address(node, instances) for node in nodes)
+    answers = ask_nodes(inventory, nodes, home=home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
+    instances, trouble = api.answer()
+    account = read_account(home.ledger_file(inventory.cluster_id))
+    return Facts(now=now, instances=instances, cloud_trouble=trouble, answers=answers, account=account)
+
+
+def ask_api(inventory: Inventory, home: Home) -> Instances:
+    """The cluster's instances. Raises CloudError, also when the rehearsed region does not run."""
+    endpoint = rehearsal_endpoint(home) if inventory.rehearsal else None
+    return describe_instances(inventory.region, inventory.cluster_id, endpoint_url=endpoint, timeout_s=API_CALL_S)
+
+
+def rehearsal_endpoint(home: Home) -> str:
+    """Where the rehearsed region listens. Raises CloudError when it does not run."""
+    try:
+        return str(json.loads((home.rehearsal_dir / "region.json").read_text(encoding="utf-8"))["endpoint"])
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise CloudError("the rehearsed region does not run", code="RegionNotRunning") from e
+
+
+def ask_nodes(
+    inventory: Inventory, nodes: tuple[InventoryNode, ...], *, home: Home, ssh_dir: Path, connect_timeout_s: float
+) -> Mapping[int, NodeReport | NodeFailure]:
+    """What each node says of itself, or why it said nothing."""
+    try:
+        keys = load_login_keys(inventory, home, ssh_dir=ssh_dir)
+    except NodeFailure as failure:
+        return {node.slot: failure for node in nodes}
+    results = run_on_nodes(
+        inventory,
+        nodes,
+        ASK,
+        keys=keys,
+        deadlines=Deadlines.within(connect_timeout_s),
+        timeout_s=ASK_S,
+        fan_out=max(1, len(nodes)),
+    )
+    return {slot: answer_of(result) for slot, result in results.items()}
+
+
+def answer_of(result: NodeResult) -> NodeReport | NodeFailure:
+    """The report in what the node printed; a node without an agent (yet) is a failure that says so."""
+    if result.failure is not None:
+        return result.failure
+    report = parse_report(result.stdout.decode(errors="replace"))
+    if report is not None:
+        return report
+    said = result.stderr.decode(errors="replace").strip().splitlines()
+    told = said[-1] if said else f"exit {result.exit_code}"
+    return NodeFailure("protocol", f"{result.name}: no status from the node's agent ({told})", phase="command")
+
+
+def with_address(node: InventoryNode, instances: Instances | None) -> InventoryNode:
+    """The node with the public address that AWS knows, when the inventory has none."""
+    for row in instances or ():
+        if row.slot == node.slot and row.is_alive and row.public_ip and not node.public_ip:
+            return dataclasses.replace(node, public_ip=row.public_ip)
+    return node
+
+
+def _address(inventory: Inventory, node: InventoryNode) -> str | None:
+    return node.public_ip if inventory.ssh.address == "public" else node.private_ip
+
+
+class _Asked:
+    """A question that is being asked by a thread of its own."""
+
+    def __init__(self, ask: Callable[[], Instances]) -> None:
+        self._ask = ask
+        self._said: queue.SimpleQueue[tuple[Instances | None, str | None]] = queue.SimpleQueue()
+        self._known: tuple[Instances | None, str | None] | None = None
+        threading.Thread(target=self._work, daemon=True, name="ask AWS").start()
+
+    def answer(self) -> tuple[Instances | None, str | None]:
+        """The instances, or None and why; waits no longer than `API_S`."""
+        if self._known is None:
+            try:
+                self._known = self._said.get(timeout=API_S)
+            except queue.Empty:
+                self._known = None, f"no answer in {API_S:g} s"
+        return self._known
+
+    def _work(self) -> None:
+        try:
+            self._said.put((self._ask(), None))
+        except ClusterctlError as e:
+            self._said.put((None, e.message))
+        except Exception as e:  # noqa: BLE001 a thread must not take its answer with it: the person is told
+            self._said.put((None, f"{type(e).__name__}: {e}"))

@@ -1,0 +1,161 @@
+"""The state of each node, from what AWS and the node itself say. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.cloud.instances import InstanceState
+from clusterctl.engine.node_report import FAILED, READY, NodeReport
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.status.account import replaced
+from clusterctl.status.facts import Facts
+from clusterctl.views.quantities import duration
+
+State = Literal["ready", "booting", "failed", "unreachable", "stopped", "terminated", "missing", "unknown"]
+BOOT_TIME = timedelta(minutes=10)
+"""As long as a machine is younger, silence is booting; a large GPU node takes 5 to 8 minutes to its first answer."""
+NOT_YET = ("refused", "timeout", "unreachable", "proxy", "lost", "protocol")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeStatus:
+    """One line of `clusterctl status`."""
+
+    slot: int
+    rank: int
+    name: str
+    state: State
+    phase: str | None
+    """Where it boots, or where that failed."""
+    private_ip: str
+    instance_id: str | None
+    since: datetime | None
+    note: str | None
+
+    @property
+    def is_ready(self) -> bool:
+        """It said so itself."""
+        return self.state == "ready"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Verdict:
+    state: State
+    phase: str | None = None
+    since: datetime | None = None
+    note: str | None = None
+
+
+def judge(inventory: Inventory, facts: Facts) -> tuple[NodeStatus, ...]:
+    """Every node's state, by slot."""
+    return tuple(_judged(inventory, node, facts) for node in inventory.nodes)
+
+
+def strays(inventory: Inventory, facts: Facts) -> tuple[InstanceState, ...]:
+    """Living instances of this cluster that no slot of the inventory knows."""
+    known = {node.slot: _machine(node, facts) for node in inventory.nodes}
+    taken = {machine.instance_id for machine in known.values() if machine is not None}
+    return tuple(row for row in facts.instances or () if row.is_alive and row.instance_id not in taken)
+
+
+def paid_until(inventory: Inventory, facts: Facts) -> datetime:
+    """Now; the deadline when that is past, unless machines are seen to run on: an end not seen counts to it."""
+    deadline = datetime.fromisoformat(inventory.deadline)
+    is_alive = any(row.is_alive for row in facts.instances or ())
+    return facts.now if is_alive else min(facts.now, deadline)
+
+
+def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStatus:
+    machine = _machine(node, facts)
+    answer = facts.answers.get(node.slot)
+    if facts.instances is None:
+        verdict = _by_answer_alone(answer)
+    elif machine is None:
+        verdict = _gone(node, facts)
+    elif machine.state in ("stopping", "stopped"):
+        verdict = _Verdict(state="stopped", note=machine.reason)
+    else:
+        verdict = _alive(machine, answer, facts.now)
+    notes = [verdict.note, *_notes(inventory, node, answer, facts)]
+    return NodeStatus(
+        slot=node.slot,
+        rank=node.rank,
+        name=node.name,
+        state=verdict.state,
+        phase=verdict.phase,
+        private_ip=node.private_ip,
+        instance_id=node.instance_id if machine is None else machine.instance_id,
+        since=verdict.since,
+        note="; ".join(note for note in notes if note) or None,
+    )
+
+
+def _machine(node: InventoryNode, facts: Facts) -> InstanceState | None:
+    """The living machine in the slot: the one the inventory names, else the newest."""
+    alive = [row for row in facts.instances or () if row.slot == node.slot and row.is_alive]
+    named = [row for row in alive if row.instance_id == node.instance_id]
+    oldest = datetime.min.replace(tzinfo=UTC)
+    return named[0] if named else max(alive, key=lambda row: row.launched_at or oldest, default=None)
+
+
+def _gone(node: InventoryNode, facts: Facts) -> _Verdict:
+    ended = [row for row in facts.instances or () if row.slot == node.slot]
+    named = [row for row in ended if row.instance_id == node.instance_id] or ended[-1:]
+    if named:
+        return _Verdict(state="terminated", note=named[0].reason)
+    if node.instance_id is None:
+        return _Verdict(state="missing", note="no machine was made for it: clusterctl up")
+    return _Verdict(state="missing", note=f"AWS knows {node.instance_id} no more: clusterctl up")
+
+
+def _alive(machine: InstanceState, answer: NodeReport | NodeFailure | None, now: datetime) -> _Verdict:
+    if isinstance(answer, NodeReport):
+        return _by_report(answer)
+    if machine.state == "pending" or answer is None:
+        return _Verdict(state="booting", phase="machine starts", since=machine.launched_at)
+    is_young = machine.launched_at is not None and now - machine.launched_at < BOOT_TIME
+    if is_young and answer.kind in NOT_YET:
+        return _Verdict(state="booting", phase="no SSH yet", since=machine.launched_at, note=None)
+    return _Verdict(state="unreachable", note=answer.message)
+
+
+def _by_answer_alone(answer: NodeReport | NodeFailure | None) -> _Verdict:
+    if isinstance(answer, NodeReport):
+        return _by_report(answer)
+    if answer is None:
+        return _Verdict(state="unknown")
+    return _Verdict(state="unknown", note=answer.message)
+
+
+def _by_report(report: NodeReport) -> _Verdict:
+    since = instant(report.since)
+    if report.phase == READY:
+        return _Verdict(state="ready", since=since)
+    if report.phase == FAILED:
+        return _Verdict(state="failed", phase=report.failed_phase, since=since, note=report.message)
+    return _Verdict(state="booting", phase=report.phase, since=since)
+
+
+def _notes(
+    inventory: Inventory, node: InventoryNode, answer: NodeReport | NodeFailure | None, facts: Facts
+) -> list[str]:
+    notes = []
+    if isinstance(answer, NodeReport) and answer.generation < inventory.generation:
+        notes.append("membership not delivered: clusterctl up")
+    before = replaced(facts.account, node.slot, since=datetime.fromisoformat(inventory.started_at))
+    if before is not None and before.ended_at is not None:
+        notes.append(f"replaced {duration(facts.now - before.ended_at)} ago (was {before.instance_id})")
+    return notes
+
+
+def instant(text: str | None) -> datetime | None:
+    """The instant that a machine wrote, UTC when it names no zone; None for what is none."""
+    try:
+        at = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -1,0 +1,125 @@
+"""The screen of `clusterctl status`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.cloud.instances import InstanceState
+from clusterctl.status.account import Spent
+from clusterctl.status.facts import Facts
+from clusterctl.status.judge import NodeStatus
+from clusterctl.views.headline import rehearsed
+from clusterctl.views.quantities import clock, duration, usd
+from clusterctl.views.table import render_table
+
+
+def status_text(
+    inventory: Inventory, nodes: Sequence[NodeStatus], facts: Facts, spent: Spent, strays: Sequence[InstanceState]
+) -> str:
+    """The whole screen: one line for the cluster, one per node, and what is out of the ordinary."""
+    lines = [headline(inventory, nodes, spent, now=facts.now)]
+    if nodes:
+        lines.append(_table(inventory, nodes, facts.now))
+    lines += [f"  {remark}" for remark in remarks(inventory, nodes, facts, strays)]
+    return "\n".join(lines)
+
+
+def status_json(
+    inventory: Inventory, nodes: Sequence[NodeStatus], facts: Facts, spent: Spent, strays: Sequence[InstanceState]
+) -> dict[str, object]:
+    """What `clusterctl status --json` prints; what is not known is null."""
+    return {
+        "cluster": inventory.cluster,
+        "cluster_id": inventory.cluster_id,
+        "rehearsal": inventory.rehearsal,
+        "down": inventory.run_nodes_down,
+        "ready": sum(node.is_ready for node in nodes),
+        "started_at": inventory.started_at,
+        "deadline": inventory.deadline,
+        "deadline_reason": inventory.deadline_reason,
+        "usd_per_hour": inventory.usd_per_hour,
+        "spent_usd": None if spent.usd is None else round(spent.usd, 4),
+        "budget_usd": inventory.budget_usd,
+        "generation": inventory.generation,
+        "cloud": {"answered": facts.instances is not None, "trouble": facts.cloud_trouble},
+        "strays": [{"instance_id": row.instance_id, "slot": row.slot, "state": row.state} for row in strays],
+        "nodes": [
+            {
+                "slot": node.slot,
+                "rank": node.rank,
+                "name": node.name,
+                "state": node.state,
+                "phase": node.phase,
+                "private_ip": node.private_ip,
+                "instance_id": node.instance_id,
+                "gpus": inventory.gpus_per_node,
+                "since": None if node.since is None else node.since.isoformat(),
+                "note": node.note,
+            }
+            for node in nodes
+        ],
+    }
+
+
+def headline(inventory: Inventory, nodes: Sequence[NodeStatus], spent: Spent, *, now: datetime) -> str:
+    """`train · 4/4 ready · up 1 h 12 m · about $265.85 of $1000.00 · ends 17:22 UTC (in 3 h 19 m: budget)`."""
+    is_down = inventory.run_nodes_down or not nodes
+    ready = "down" if is_down else f"{sum(node.is_ready for node in nodes)}/{len(nodes)} ready"
+    began = datetime.fromisoformat(inventory.started_at)
+    parts = [inventory.name, ready, f"since {clock(began, now)}" if is_down else f"up {duration(now - began)}"]
+    parts.append(money(inventory, spent))
+    if not is_down:
+        parts.append(ends(inventory, now))
+    return " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)
+
+
+def money(inventory: Inventory, spent: Spent) -> str:
+    """`about $265.85 of $1000.00`; an unknown price is said to be unknown."""
+    if spent.usd is None:
+        told = "cost unknown"
+    else:
+        told = f"about {usd(spent.usd)}" + ("" if spent.is_whole else " in this run")
+    return told if inventory.budget_usd is None else f"{told} of {usd(inventory.budget_usd)}"
+
+
+def ends(inventory: Inventory, now: datetime) -> str:
+    """`ends 17:22 UTC (in 3 h 19 m: budget)`, and afterwards `ended 17:22 UTC (4 m ago: budget)`."""
+    at = datetime.fromisoformat(inventory.deadline)
+    left = at - now
+    if left > timedelta(0):
+        return f"ends {clock(at, now)} (in {duration(left)}: {inventory.deadline_reason})"
+    return f"ended {clock(at, now)} ({duration(left)} ago: {inventory.deadline_reason})"
+
+
+def remarks(
+    inventory: Inventory, nodes: Sequence[NodeStatus], facts: Facts, strays: Sequence[InstanceState]
+) -> list[str]:
+    """What no line of a node can say."""
+    told = []
+    if facts.instances is None:
+        where = "the rehearsed region" if inventory.rehearsal else "AWS"
+        told.append(f"{where} did not answer ({facts.cloud_trouble}): what is here is what the nodes say")
+    if strays:
+        ids = ", ".join(row.instance_id for row in strays)
+        told.append(f"runs without a place in the cluster: {ids}; next: clusterctl up, or clusterctl down")
+    is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
+    if is_over and any(row.is_alive for row in facts.instances or ()):
+        told.append("machines still run after the deadline; next: clusterctl down")
+    elif is_over and nodes and facts.instances is not None:
+        told.append("its time is over and no machine runs; next: clusterctl down --all")
+    return told
+
+
+def _table(inventory: Inventory, nodes: Sequence[NodeStatus], now: datetime) -> str:
+    has_gpus = inventory.gpus_per_node > 0
+    header = ["node", "rank", "state", "ip", *(["gpus"] if has_gpus else []), "since", "note"]
+    rows = []
+    for node in nodes:
+        state = node.state if node.phase is None else f"{node.state}: {node.phase}"
+        since = "" if node.since is None else duration(max(timedelta(0), now - node.since))
+        gpus = [str(inventory.gpus_per_node)] if has_gpus else []
+        rows.append([node.name, str(node.rank), state, node.private_ip, *gpus, since, node.note or ""])
+    return render_table(header, rows, right={"rank", "gpus"})
