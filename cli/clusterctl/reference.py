@@ -17,8 +17,8 @@ This page is generated from the commands by `scripts/docs`.
 
 `--cluster NAME` says which cluster; else `$CLUSTERCTL_CLUSTER`, else the only one known on this computer. `train`
 also means `train@rehearsal` when no other cluster is called so. Nodes are written `2`, `0,2-5`, `train-2`,
-`train-[0-1,3]` or `all`. What was asked for goes to stdout, everything else to stderr. What is known on this computer lies below
-`$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
+`train-[0-1,3]` or `all`. What was asked for goes to stdout, everything else to stderr. What is known on this computer
+lies below `$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
 
 | exit code | meaning |
 |---|---|

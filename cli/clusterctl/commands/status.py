@@ -12,7 +12,7 @@ from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, json_option
 from clusterctl.output import Output
-from clusterctl.status.account import spent
+from clusterctl.status.account import spent_usd
 from clusterctl.status.gather import gather
 from clusterctl.status.judge import judge, paid_until, strays
 from clusterctl.views.status import status_json, status_text
@@ -44,13 +44,8 @@ def command(output: Output, cluster: str | None, connect_timeout: float, as_json
         ssh_dir=Path.home() / ".ssh",
     )
     nodes = judge(inventory, facts)
-    shown = (
-        inventory,
-        nodes,
-        facts,
-        spent(inventory, facts.account, until=paid_until(inventory, facts)),
-        strays(inventory, facts),
-    )
+    cost = spent_usd(inventory, facts.account, until=paid_until(inventory, facts))
+    shown = (inventory, nodes, facts, cost, strays(inventory, facts))
     if as_json:
         output.json(status_json(*shown))
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -32,31 +31,25 @@ def account_of(rows: Iterable[dict[str, list[dict[str, object]]]]) -> Ledger:
     return Ledger(spans=tuple(spans.values()))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spent:
-    """US dollars since the cluster's birth; None is unknown."""
+def spent_usd(inventory: Inventory, account: Ledger | None, *, until: datetime) -> float | None:
+    """US dollars up to `until`, about; None when a price is not known.
 
-    usd: float | None
-    is_whole: bool
-    """False: from the start time and today's rate alone, which leaves out earlier sizes and runs."""
-
-
-def spent(inventory: Inventory, account: Ledger | None, *, until: datetime) -> Spent:
-    """What was spent up to `until`; a price that is not known makes the sum unknown."""
+    Without an account: this run's time at today's rate, which leaves out earlier sizes and runs.
+    """
     began = datetime.fromisoformat(inventory.started_at)
     rate = inventory.usd_per_hour
     if account is None or not account.spans:
-        return Spent(usd=None if rate is None else rate * _hours(began, until), is_whole=False)
+        return None if rate is None else rate * _hours(began, until)
     prices = [span.price_usd_per_hour for span in account.spans]
     if rate is None or any(price is None for price in prices):
-        return Spent(usd=None, is_whole=True)
+        return None
     machines = sum(
         (span.price_usd_per_hour or 0.0) * _hours(span.started_at, span.ended_at or until) for span in account.spans
     )
     running = sum(span.price_usd_per_hour or 0.0 for span in account.spans if span.ended_at is None)
     # What costs beside machines (addresses, storage) is what the hourly sum has beyond them; from birth, to err early.
     beside = max(0.0, rate - running) if running else 0.0
-    return Spent(usd=machines + beside * _hours(began, until), is_whole=True)
+    return machines + beside * _hours(began, until)
 
 
 def replaced(account: Ledger | None, slot: int, *, since: datetime) -> Span | None:

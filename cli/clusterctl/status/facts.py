@@ -24,4 +24,6 @@ class Facts:
     """Why it did not."""
     answers: Mapping[int, NodeReport | NodeFailure] = field(default_factory=dict)
     """By slot; a slot that was not asked is not in it."""
+    ssh_trouble: str | None = None
+    """Why no node could be asked, such as a missing key."""
     account: Ledger | None = None

@@ -19,7 +19,7 @@ from clusterctl.home import Home
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fan_out import run_on_nodes
-from clusterctl.ssh.login_keys import load_login_keys
+from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
 from clusterctl.ssh.results import NodeResult
 from clusterctl.status.account import read_account
 from clusterctl.status.facts import Facts
@@ -41,10 +41,22 @@ def gather(inventory: Inventory, *, home: Home, now: datetime, connect_timeout_s
         # A half-made cluster: only AWS knows where its nodes are.
         instances, _ = api.answer()
         nodes = tuple(with_address(node, instances) for node in nodes)
-    answers = ask_nodes(inventory, nodes, home=home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
+    answers: Mapping[int, NodeReport | NodeFailure] = {}
+    ssh_trouble = None
+    try:
+        keys = load_login_keys(inventory, home, ssh_dir=ssh_dir)
+        answers = ask_nodes(inventory, nodes, keys, connect_timeout_s=connect_timeout_s)
+    except NodeFailure as failure:
+        ssh_trouble = failure.message
     instances, trouble = api.answer()
-    account = read_account(home.ledger_file(inventory.cluster_id))
-    return Facts(now=now, instances=instances, cloud_trouble=trouble, answers=answers, account=account)
+    return Facts(
+        now=now,
+        instances=instances,
+        cloud_trouble=trouble,
+        answers=answers,
+        ssh_trouble=ssh_trouble,
+        account=read_account(home.ledger_file(inventory.cluster_id)),
+    )
 
 
 def ask_api(inventory: Inventory, home: Home) -> Instances:
@@ -62,13 +74,9 @@ def rehearsal_endpoint(home: Home) -> str:
 
 
 def ask_nodes(
-    inventory: Inventory, nodes: tuple[InventoryNode, ...], *, home: Home, ssh_dir: Path, connect_timeout_s: float
+    inventory: Inventory, nodes: tuple[InventoryNode, ...], keys: LoginKeys, *, connect_timeout_s: float
 ) -> Mapping[int, NodeReport | NodeFailure]:
     """What each node says of itself, or why it said nothing."""
-    try:
-        keys = load_login_keys(inventory, home, ssh_dir=ssh_dir)
-    except NodeFailure as failure:
-        return {node.slot: failure for node in nodes}
     results = run_on_nodes(
         inventory,
         nodes,

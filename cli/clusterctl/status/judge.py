@@ -115,8 +115,10 @@ def _gone(node: InventoryNode, facts: Facts) -> _Verdict:
 def _alive(machine: InstanceState, answer: NodeReport | NodeFailure | None, now: datetime) -> _Verdict:
     if isinstance(answer, NodeReport):
         return _by_report(answer)
-    if machine.state == "pending" or answer is None:
+    if machine.state == "pending":
         return _Verdict(state="booting", phase="machine starts", since=machine.launched_at)
+    if answer is None:
+        return _Verdict(state="unknown")
     is_young = machine.launched_at is not None and now - machine.launched_at < BOOT_TIME
     if is_young and answer.kind in NOT_YET:
         return _Verdict(state="booting", phase="no SSH yet", since=machine.launched_at, note=None)

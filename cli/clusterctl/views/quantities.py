@@ -21,8 +21,8 @@ def duration(length: timedelta) -> str:
 
 
 def usd(amount: float | None) -> str:
-    """`$1,234.50`; an unknown sum is `unknown`, never $0."""
-    return UNKNOWN if amount is None else f"${amount:,.2f}"
+    """`$1234.50`; an unknown sum is `unknown`, never $0."""
+    return UNKNOWN if amount is None else f"${amount:.2f}"
 
 
 def clock(at: datetime, now: datetime) -> str:

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.status.account import Spent
 from clusterctl.status.facts import Facts
 from clusterctl.status.judge import NodeStatus
 from clusterctl.views.headline import rehearsed
@@ -17,10 +16,14 @@ from clusterctl.views.table import render_table
 
 
 def status_text(
-    inventory: Inventory, nodes: Sequence[NodeStatus], facts: Facts, spent: Spent, strays: Sequence[InstanceState]
+    inventory: Inventory,
+    nodes: Sequence[NodeStatus],
+    facts: Facts,
+    spent_usd: float | None,
+    strays: Sequence[InstanceState],
 ) -> str:
     """The whole screen: one line for the cluster, one per node, and what is out of the ordinary."""
-    lines = [headline(inventory, nodes, spent, now=facts.now)]
+    lines = [headline(inventory, nodes, spent_usd, now=facts.now)]
     if nodes:
         lines.append(_table(inventory, nodes, facts.now))
     lines += [f"  {remark}" for remark in remarks(inventory, nodes, facts, strays)]
@@ -28,7 +31,11 @@ def status_text(
 
 
 def status_json(
-    inventory: Inventory, nodes: Sequence[NodeStatus], facts: Facts, spent: Spent, strays: Sequence[InstanceState]
+    inventory: Inventory,
+    nodes: Sequence[NodeStatus],
+    facts: Facts,
+    spent_usd: float | None,
+    strays: Sequence[InstanceState],
 ) -> dict[str, object]:
     """What `clusterctl status --json` prints; what is not known is null."""
     return {
@@ -41,7 +48,7 @@ def status_json(
         "deadline": inventory.deadline,
         "deadline_reason": inventory.deadline_reason,
         "usd_per_hour": inventory.usd_per_hour,
-        "spent_usd": None if spent.usd is None else round(spent.usd, 4),
+        "spent_usd": None if spent_usd is None else round(spent_usd, 4),
         "budget_usd": inventory.budget_usd,
         "generation": inventory.generation,
         "cloud": {"answered": facts.instances is not None, "trouble": facts.cloud_trouble},
@@ -64,24 +71,21 @@ def status_json(
     }
 
 
-def headline(inventory: Inventory, nodes: Sequence[NodeStatus], spent: Spent, *, now: datetime) -> str:
+def headline(inventory: Inventory, nodes: Sequence[NodeStatus], spent_usd: float | None, *, now: datetime) -> str:
     """`train · 4/4 ready · up 1 h 12 m · about $265.85 of $1000.00 · ends 17:22 UTC (in 3 h 19 m: budget)`."""
     is_down = inventory.run_nodes_down or not nodes
     ready = "down" if is_down else f"{sum(node.is_ready for node in nodes)}/{len(nodes)} ready"
     began = datetime.fromisoformat(inventory.started_at)
     parts = [inventory.name, ready, f"since {clock(began, now)}" if is_down else f"up {duration(now - began)}"]
-    parts.append(money(inventory, spent))
+    parts.append(money(inventory, spent_usd))
     if not is_down:
         parts.append(ends(inventory, now))
     return " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)
 
 
-def money(inventory: Inventory, spent: Spent) -> str:
+def money(inventory: Inventory, spent_usd: float | None) -> str:
     """`about $265.85 of $1000.00`; an unknown price is said to be unknown."""
-    if spent.usd is None:
-        told = "cost unknown"
-    else:
-        told = f"about {usd(spent.usd)}" + ("" if spent.is_whole else " in this run")
+    told = "cost unknown" if spent_usd is None else f"about {usd(spent_usd)}"
     return told if inventory.budget_usd is None else f"{told} of {usd(inventory.budget_usd)}"
 
 
@@ -102,6 +106,8 @@ def remarks(
     if facts.instances is None:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"
         told.append(f"{where} did not answer ({facts.cloud_trouble}): what is here is what the nodes say")
+    if facts.ssh_trouble is not None:
+        told.append(f"no node was asked: {facts.ssh_trouble}")
     if strays:
         ids = ", ".join(row.instance_id for row in strays)
         told.append(f"runs without a place in the cluster: {ids}; next: clusterctl up, or clusterctl down")
