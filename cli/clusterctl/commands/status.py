@@ -12,9 +12,8 @@ from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, json_option
 from clusterctl.output import Output
-from clusterctl.status.account import spent_usd
 from clusterctl.status.gather import gather
-from clusterctl.status.judge import judge, paid_until, strays
+from clusterctl.status.overview import overview
 from clusterctl.views.status import status_json, status_text
 
 
@@ -43,11 +42,9 @@ def command(output: Output, cluster: str | None, connect_timeout: float, as_json
         connect_timeout_s=connect_timeout,
         ssh_dir=Path.home() / ".ssh",
     )
-    nodes = judge(inventory, facts)
-    cost = spent_usd(inventory, facts.account, until=paid_until(inventory, facts))
-    shown = (inventory, nodes, facts, cost, strays(inventory, facts))
+    seen = overview(inventory, facts)
     if as_json:
-        output.json(status_json(*shown))
+        output.json(status_json(seen))
     else:
-        output.data(status_text(*shown))
-    return 0 if all(node.is_ready for node in nodes) else SomeNodesFailed.exit_code
+        output.data(status_text(seen))
+    return 0 if seen.ready == len(seen.nodes) else SomeNodesFailed.exit_code

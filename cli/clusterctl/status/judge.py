@@ -62,13 +62,6 @@ def strays(inventory: Inventory, facts: Facts) -> tuple[InstanceState, ...]:
     return tuple(row for row in facts.instances or () if row.is_alive and row.instance_id not in taken)
 
 
-def paid_until(inventory: Inventory, facts: Facts) -> datetime:
-    """Now; the deadline when that is past, unless machines are seen to run on: an end not seen counts to it."""
-    deadline = datetime.fromisoformat(inventory.deadline)
-    is_alive = any(row.is_alive for row in facts.instances or ())
-    return facts.now if is_alive else min(facts.now, deadline)
-
-
 def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStatus:
     machine = _machine(node, facts)
     answer = facts.answers.get(node.slot)

@@ -7,79 +7,54 @@ from datetime import datetime, timedelta
 
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cloud.instances import InstanceState
-from clusterctl.status.facts import Facts
 from clusterctl.status.judge import NodeStatus
+from clusterctl.status.overview import Overview
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, duration, usd
 from clusterctl.views.table import render_table
 
 
-def status_text(
-    inventory: Inventory,
-    nodes: Sequence[NodeStatus],
-    facts: Facts,
-    spent_usd: float | None,
-    strays: Sequence[InstanceState],
-) -> str:
+def status_text(seen: Overview) -> str:
     """The whole screen: one line for the cluster, one per node, and what is out of the ordinary."""
-    lines = [headline(inventory, nodes, spent_usd, now=facts.now)]
-    if nodes:
-        lines.append(_table(inventory, nodes, facts.now))
-    lines += [f"  {remark}" for remark in remarks(inventory, nodes, facts, strays)]
-    return "\n".join(lines)
+    lines = [headline(seen)]
+    if seen.nodes:
+        lines.append(_table(seen.inventory, seen.nodes, seen.facts.now))
+    return "\n".join([*lines, *(f"  {remark}" for remark in remarks(seen))])
 
 
-def status_json(
-    inventory: Inventory,
-    nodes: Sequence[NodeStatus],
-    facts: Facts,
-    spent_usd: float | None,
-    strays: Sequence[InstanceState],
-) -> dict[str, object]:
+def status_json(seen: Overview) -> dict[str, object]:
     """What `clusterctl status --json` prints; what is not known is null."""
+    inventory, facts = seen.inventory, seen.facts
     return {
         "cluster": inventory.cluster,
         "cluster_id": inventory.cluster_id,
         "rehearsal": inventory.rehearsal,
-        "down": inventory.run_nodes_down,
-        "ready": sum(node.is_ready for node in nodes),
+        "down": seen.is_down,
+        "ready": seen.ready,
         "started_at": inventory.started_at,
         "deadline": inventory.deadline,
         "deadline_reason": inventory.deadline_reason,
         "usd_per_hour": inventory.usd_per_hour,
-        "spent_usd": None if spent_usd is None else round(spent_usd, 4),
+        "spent_usd": None if seen.spent_usd is None else round(seen.spent_usd, 4),
         "budget_usd": inventory.budget_usd,
         "generation": inventory.generation,
         "cloud": {"answered": facts.instances is not None, "trouble": facts.cloud_trouble},
-        "strays": [{"instance_id": row.instance_id, "slot": row.slot, "state": row.state} for row in strays],
-        "nodes": [
-            {
-                "slot": node.slot,
-                "rank": node.rank,
-                "name": node.name,
-                "state": node.state,
-                "phase": node.phase,
-                "private_ip": node.private_ip,
-                "instance_id": node.instance_id,
-                "gpus": inventory.gpus_per_node,
-                "since": None if node.since is None else node.since.isoformat(),
-                "note": node.note,
-            }
-            for node in nodes
-        ],
+        "ssh_trouble": facts.ssh_trouble,
+        "strays": [{"instance_id": row.instance_id, "slot": row.slot, "state": row.state} for row in seen.strays],
+        "nodes": [_node_json(inventory, node) for node in seen.nodes],
     }
 
 
-def headline(inventory: Inventory, nodes: Sequence[NodeStatus], spent_usd: float | None, *, now: datetime) -> str:
+def headline(seen: Overview) -> str:
     """`train · 4/4 ready · up 1 h 12 m · about $265.85 of $1000.00 · ends 17:22 UTC (in 3 h 19 m: budget)`."""
-    is_down = inventory.run_nodes_down or not nodes
-    ready = "down" if is_down else f"{sum(node.is_ready for node in nodes)}/{len(nodes)} ready"
+    inventory, now = seen.inventory, seen.facts.now
     began = datetime.fromisoformat(inventory.started_at)
-    parts = [inventory.name, ready, f"since {clock(began, now)}" if is_down else f"up {duration(now - began)}"]
-    parts.append(money(inventory, spent_usd))
-    if not is_down:
-        parts.append(ends(inventory, now))
+    cost = money(inventory, seen.spent_usd)
+    if seen.is_down:
+        parts = [inventory.name, "down", f"last run began {clock(began, now)}", cost]
+    else:
+        ready = f"{seen.ready}/{len(seen.nodes)} ready"
+        parts = [inventory.name, ready, f"up {duration(now - began)}", cost, ends(inventory, now)]
     return " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)
 
 
@@ -98,25 +73,39 @@ def ends(inventory: Inventory, now: datetime) -> str:
     return f"ended {clock(at, now)} ({duration(left)} ago: {inventory.deadline_reason})"
 
 
-def remarks(
-    inventory: Inventory, nodes: Sequence[NodeStatus], facts: Facts, strays: Sequence[InstanceState]
-) -> list[str]:
+def remarks(seen: Overview) -> list[str]:
     """What no line of a node can say."""
+    inventory, facts = seen.inventory, seen.facts
     told = []
     if facts.instances is None:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"
-        told.append(f"{where} did not answer ({facts.cloud_trouble}): what is here is what the nodes say")
+        told.append(f"{where} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone")
     if facts.ssh_trouble is not None:
         told.append(f"no node was asked: {facts.ssh_trouble}")
-    if strays:
-        ids = ", ".join(row.instance_id for row in strays)
+    if seen.strays:
+        ids = ", ".join(row.instance_id for row in seen.strays)
         told.append(f"runs without a place in the cluster: {ids}; next: clusterctl up, or clusterctl down")
     is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
     if is_over and any(row.is_alive for row in facts.instances or ()):
         told.append("machines still run after the deadline; next: clusterctl down")
-    elif is_over and nodes and facts.instances is not None:
+    elif is_over and seen.nodes and facts.instances is not None:
         told.append("its time is over and no machine runs; next: clusterctl down --all")
     return told
+
+
+def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:
+    return {
+        "slot": node.slot,
+        "rank": node.rank,
+        "name": node.name,
+        "state": node.state,
+        "phase": node.phase,
+        "private_ip": node.private_ip,
+        "instance_id": node.instance_id,
+        "gpus": inventory.gpus_per_node,
+        "since": None if node.since is None else node.since.isoformat(),
+        "note": node.note,
+    }
 
 
 def _table(inventory: Inventory, nodes: Sequence[NodeStatus], now: datetime) -> str:

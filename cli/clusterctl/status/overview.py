@@ -1,0 +1,55 @@
+"""A cluster's state as a whole: every node judged, the cost added up, what does not belong named. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.cloud.instances import InstanceState
+from clusterctl.status.account import spent_usd
+from clusterctl.status.facts import Facts
+from clusterctl.status.judge import NodeStatus, judge, strays
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """All that `clusterctl status` shows."""
+
+    inventory: Inventory
+    facts: Facts
+    nodes: Sequence[NodeStatus]
+    strays: Sequence[InstanceState]
+    """Living instances without a place in the cluster."""
+    spent_usd: float | None
+    """About; None when a price is not known."""
+
+    @property
+    def ready(self) -> int:
+        """How many nodes are ready."""
+        return sum(node.is_ready for node in self.nodes)
+
+    @property
+    def is_down(self) -> bool:
+        """Zero nodes on purpose."""
+        return self.inventory.run_nodes_down or not self.nodes
+
+
+def overview(inventory: Inventory, facts: Facts) -> Overview:
+    """The overview that the facts allow."""
+    return Overview(
+        inventory=inventory,
+        facts=facts,
+        nodes=judge(inventory, facts),
+        strays=strays(inventory, facts),
+        spent_usd=spent_usd(inventory, facts.account, until=paid_until(inventory, facts)),
+    )
+
+
+def paid_until(inventory: Inventory, facts: Facts) -> datetime:
+    """Now; the deadline when that is past, unless machines are seen to run on: an end not seen counts to it."""
+    deadline = datetime.fromisoformat(inventory.deadline)
+    is_alive = any(row.is_alive for row in facts.instances or ())
+    return facts.now if is_alive else min(facts.now, deadline)
