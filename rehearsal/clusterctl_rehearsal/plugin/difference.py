@@ -27,6 +27,7 @@ def difference(row: ResourceType, old: Mapping[str, Any], new: Mapping[str, Any]
     before, after = {**row.defaults, **_given(old)}, {**row.defaults, **_given(new)}
     changed = tuple(sorted(key for key in {*before, *after} if _differs(before.get(key), after.get(key))))
     replacing = tuple(path for path in row.replace if _differs(_at(before, path), _at(after, path)))
+    replacing += tuple(key for key in row.one_of if (key in before) != (key in after))
     if after.get("userDataReplaceOnChange"):
         replacing += tuple(key for key in ("userData", "userDataBase64") if key in changed)
     # As the bridge does: a name that a person chose and that stays cannot be had twice.

@@ -106,8 +106,6 @@ CAPACITY_TYPES = (
             "instanceMatchCriteria",
             "instancePlatform",
             "instanceType",
-            "outpostArn",
-            "placementGroupArn",
             "tenancy",
         ),
         defaults={

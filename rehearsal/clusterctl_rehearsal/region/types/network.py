@@ -136,7 +136,7 @@ NETWORK_TYPES = (
         create="CreateSubnetCidrReservation",
         delete="DeleteSubnetCidrReservation",
         not_found="InvalidSubnetCidrReservationID.NotFound",
-        source="internal/service/ec2/ec2_subnet_cidr_reservation.go",
+        source="internal/service/ec2/vpc_subnet_cidr_reservation.go",
         replace=("cidrBlock", "description", "reservationType", "subnetId"),
         part_of="subnetId",
         needs={"subnetId": SUBNET},
@@ -209,7 +209,7 @@ NETWORK_TYPES = (
         delete="DeleteNatGateway",
         not_found="NatGatewayNotFound",
         source="internal/service/ec2/vpc_nat_gateway.go",
-        replace=("allocationId", "connectivityType", "privateIp", "subnetId"),
+        replace=("allocationId", "connectivityType", "privateIp", "secondaryPrivateIpAddressCount", "subnetId"),
         needs={"subnetId": SUBNET, "allocationId": EIP},
         outputs=lambda request: {
             "connectivityType": "public",

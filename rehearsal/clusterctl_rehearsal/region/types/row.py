@@ -69,6 +69,8 @@ class ResourceType:
     source: str
     replace: tuple[str, ...] = ()
     """Inputs whose change makes a new resource (ForceNew, RequiresReplace)."""
+    one_of: tuple[str, ...] = ()
+    """Inputs of which one is given; giving another one makes a new resource."""
     name: str | None = None
     """The input that the provider fills with a made-up name."""
     unique: tuple[tuple[str, ...], str, str] | None = None

@@ -64,6 +64,7 @@ def _rule(token: str, label: str, create: str, delete: str, source: str) -> Reso
         not_found="InvalidSecurityGroupRuleId.NotFound",
         source=source,
         replace=("securityGroupId",),
+        one_of=_TARGETS,
         part_of="securityGroupId",
         needs={"securityGroupId": SECURITY_GROUP, "referencedSecurityGroupId": SECURITY_GROUP},
         unique=(("securityGroupId", *_RULE_KEYS), "InvalidPermission.Duplicate", "the specified rule already exists"),
