@@ -1,0 +1,60 @@
+"""The cloud-config of a node: name, host key, login user, the agent's files."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+from clusterctl_bootstrap.birth import birth_json
+from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
+
+AGENT_FOLDER = "/usr/local/lib/clusterctl/clusterctl_bootstrap/node"
+AGENT = "/usr/local/bin/clusterctl-node"
+BIRTH = "/var/lib/clusterctl/birth.json"
+SSHD_SETTINGS = "/etc/ssh/sshd_config.d/00-clusterctl.conf"
+
+
+def cloud_config(node: NodePlan, access: NodeAccess) -> str:
+    """`#cloud-config` text. JSON is YAML, and says the same thing the same way every time."""
+    settings = {
+        "hostname": f"{node.cluster}-{node.slot}",
+        "manage_etc_hosts": False,
+        "ssh_deletekeys": True,
+        "ssh_keys": {"ed25519_private": access.host_private_key, "ed25519_public": access.host_public_key},
+        "users": [
+            {
+                "name": access.user,
+                "shell": "/bin/bash",
+                "sudo": "ALL=(ALL) NOPASSWD:ALL",
+                "lock_passwd": True,
+                "ssh_authorized_keys": list(access.authorized_keys),
+            }
+        ],
+        "write_files": [*_agent_files(), *_node_files(node)],
+    }
+    return "#cloud-config\n" + json.dumps(settings, indent=0, ensure_ascii=False) + "\n"
+
+
+def agent_sources() -> dict[str, str]:
+    """File name → text of the agent's modules, sorted by name."""
+    folder = files("clusterctl_bootstrap") / "node"
+    return {
+        entry.name: entry.read_text(encoding="utf-8")
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".py")
+    }
+
+
+def _agent_files() -> list[dict[str, str]]:
+    modules = [{"path": f"{AGENT_FOLDER}/{name}", "content": text} for name, text in agent_sources().items()]
+    launcher = (files("clusterctl_bootstrap") / "launcher.txt").read_text(encoding="utf-8")
+    return [*modules, {"path": AGENT, "permissions": "0755", "content": launcher}]
+
+
+def _node_files(node: NodePlan) -> list[dict[str, str]]:
+    # sshd reads ~/.ssh/environment at each session, so a pushed environment needs no restart of sshd.
+    sshd = "PermitUserEnvironment yes\nPasswordAuthentication no\n"
+    return [
+        {"path": BIRTH, "permissions": "0644", "content": birth_json(node) + "\n"},
+        {"path": SSHD_SETTINGS, "permissions": "0644", "content": sshd},
+    ]

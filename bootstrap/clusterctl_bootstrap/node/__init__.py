@@ -1,0 +1,1 @@
+"""The agent on a node: standard library only, run by the node's own Python (3.9 or newer)."""

@@ -1,0 +1,42 @@
+"""What this node is: its birth certificate, and the newest membership that was pushed to it."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+PUSHED = ("run", "generation", "nodes", "slot_cidr", "deadline", "env", "gpus_per_node", "authorized_keys")
+
+
+class FactsError(Exception):
+    """A file that is missing or is not what it should be; the text says which and why."""
+
+
+def birth(root: Path) -> Dict[str, Any]:
+    """The facts in user-data. Raises FactsError."""
+    return read_json(root / "var/lib/clusterctl/birth.json")
+
+
+def pushed(root: Path) -> Optional[Dict[str, Any]]:
+    """The last membership pushed, or None. Raises FactsError."""
+    path = root / "var/lib/clusterctl/cluster.json"
+    return read_json(path) if path.exists() else None
+
+
+def present(root: Path) -> Dict[str, Any]:
+    """Birth facts, overlaid by a pushed membership of a higher generation. Raises FactsError."""
+    facts = birth(root)
+    newer = pushed(root)
+    if newer is not None and newer["cluster_id"] == facts["cluster_id"] and newer["generation"] > facts["generation"]:
+        facts.update({key: newer[key] for key in PUSHED if key in newer})
+    return facts
+
+
+def read_json(path: Path) -> Dict[str, Any]:
+    """The JSON object in a file. Raises FactsError naming the file."""
+    try:
+        data = json.loads(path.read_text())
+    except (OSError, ValueError) as e:
+        raise FactsError("%s: %s" % (path, e)) from e
+    if not isinstance(data, dict):
+        raise FactsError("%s: not a JSON object" % path)
+    return data
