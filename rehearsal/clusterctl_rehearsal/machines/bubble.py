@@ -10,6 +10,8 @@ from clusterctl_rehearsal.machines.driver import MachineSpec
 from clusterctl_rehearsal.machines.names import LOGIN_USER, LOGIN_USER_ID
 from clusterctl_rehearsal.machines.processes import FIRST_PROCESS
 
+# Settings of the whole host, which a machine of root's could otherwise write.
+_HOSTS_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
 OVERLAID_FOLDERS = ("etc", "usr")
 
 
@@ -64,6 +66,7 @@ def bwrap_argv(spec: MachineSpec, *, disk: str, host: HostRoot, python: str, pyt
         *(word for name, goal in host.links for word in ("--symlink", goal, f"/{name}")),
         *(word for name in host.read_only for word in ("--ro-bind", f"/{name}", f"/{name}")),
         *("--dev", "/dev", "--proc", "/proc", "--ro-bind", "/sys", "/sys"),
+        *(word for name in _HOSTS_PROC for word in ("--ro-bind-try", name, name)),
         *("--tmpfs", "/run", "--tmpfs", "/tmp"),
         *binds("--bind", spec.shares),
         *binds("--ro-bind", spec.read_only_shares),

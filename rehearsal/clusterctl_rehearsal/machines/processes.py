@@ -74,15 +74,15 @@ def parse_machine(argv: Sequence[str]) -> tuple[str, str] | None:
 
 def running() -> Iterator[tuple[int, list[str]]]:
     """Process id and command line of every living process; a zombie has no command line."""
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdecimal():
+    for name in os.listdir("/proc"):
+        if not name.isdecimal():
             continue
         try:
-            line = Path(entry.path, "cmdline").read_bytes()
+            line = Path("/proc", name, "cmdline").read_bytes()
         except OSError:  # ended meanwhile
             continue
         if line:
-            yield int(entry.name), line.decode(errors="replace").rstrip("\0").split("\0")
+            yield int(name), line.decode(errors="replace").rstrip("\0").split("\0")
 
 
 def end_supervisors(found: Sequence[Supervisor]) -> None:
