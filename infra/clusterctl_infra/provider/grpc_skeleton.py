@@ -32,6 +32,7 @@ from clusterctl_infra.provider.property_values import to_struct
 MESSAGE_LIMIT_BYTES = 400 * 1024 * 1024
 """As the engine's own limit: a whole state can be one message."""
 PARENT_POLL_S = 0.5
+ENDING_S = 4.0
 Severity = Literal["debug", "info", "warning", "error"]
 
 
@@ -99,11 +100,13 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 def serve(make_plugin: Callable[[EngineLog], Plugin], argv: Sequence[str], *, threads: int = 64) -> int:
     """Serves the plugin until the engine is gone and returns 0; `argv` is sys.argv.
 
-    Ctrl-C reaches the whole process group: the engine answers it with Cancel, so it is ignored here. When the parent
-    ends without a word (SIGKILL), the process ends at once, so nothing is made for an engine that no longer records it.
+    The engine ends a plugin by SIGINT and waits 5 s for it (engine 3.250): what is under way is finished, then it is
+    over. A person's Ctrl-C never arrives here, plugins have process groups of their own; the engine answers it with
+    Cancel. When the parent ends without a word (SIGKILL), the process ends at once, so nothing is made for an engine
+    that no longer records it.
     """
     parent = os.getppid()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     address = argv[-1] if len(argv) > 1 and ":" in argv[-1] else None
     # More than the engine's --parallel, which clusterctl sets to at most the number of nodes.
     server = grpc.server(
@@ -118,7 +121,10 @@ def serve(make_plugin: Callable[[EngineLog], Plugin], argv: Sequence[str], *, th
     server.start()
     print(port, flush=True)
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-    server.wait_for_termination()
+    try:
+        server.wait_for_termination()
+    except KeyboardInterrupt:
+        server.stop(ENDING_S).wait()
     return 0
 
 
