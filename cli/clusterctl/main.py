@@ -66,6 +66,7 @@ def help_width() -> int:
 @click.command(
     cls=VerbGroup,
     context_settings={"help_option_names": ["-h", "--help"], "terminal_width": help_width()},
+    subcommand_metavar="VERB [ARGS]...",
     epilog="Each verb has its own help with an example: clusterctl ssh --help",
 )
 @click.version_option(VERSION, "--version", prog_name="clusterctl", message="%(prog)s %(version)s")
@@ -81,11 +82,7 @@ def main() -> None:
     """
     output = Output.of_process()
     code = run(sys.argv[1:], output)
-    try:
-        output.close()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        pass
+    output.close()
     os._exit(code)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Collection, Iterable, Sequence
-from typing import IO
+from typing import IO, TextIO
 
 from clusterctl_infra.errors import ClusterctlError
 
@@ -39,11 +40,11 @@ class Output:
     def of_process(cls) -> Output:
         """The output on this process's own stdout and stderr."""
         return cls(
-            stdout=sys.stdout.buffer,
-            stderr=sys.stderr.buffer,
-            encoding=sys.stdout.encoding or "utf-8",
-            stdout_is_terminal=sys.stdout.isatty(),
-            stderr_is_terminal=sys.stderr.isatty(),
+            stdout=_binary(sys.stdout),
+            stderr=_binary(sys.stderr),
+            encoding="utf-8" if sys.stdout is None else sys.stdout.encoding,
+            stdout_is_terminal=sys.stdout is not None and sys.stdout.isatty(),
+            stderr_is_terminal=sys.stderr is not None and sys.stderr.isatty(),
         )
 
     def data(self, text: str) -> None:
@@ -51,11 +52,16 @@ class Output:
         self.data_bytes(self._encoded(text + "\n"))
 
     def data_bytes(self, chunk: bytes) -> None:
-        """Raw bytes to stdout at once. Raises BrokenPipeError."""
+        """Raw bytes to stdout at once. Raises BrokenPipeError, and ClusterctlError when stdout takes no more."""
         with self._lock:
             self._erase_live()
-            self._stdout.write(chunk)
-            self._stdout.flush()
+            try:
+                self._stdout.write(chunk)
+                self._stdout.flush()
+            except BrokenPipeError:
+                raise
+            except OSError as e:
+                raise ClusterctlError(f"stdout cannot be written: {e.strerror}") from e
 
     def json(self, value: object, *, is_line: bool = False) -> None:
         """`value` as JSON to stdout: indented, or as one line of a stream of them."""
@@ -100,10 +106,9 @@ class Output:
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
     def close(self) -> None:
-        """Erases what `live` left and writes out what is buffered. Raises BrokenPipeError."""
+        """Erases what `live` left; all else is written already."""
         with self._lock:
             self._erase_live()
-            self._stdout.flush()
 
     def _erase_live(self) -> None:
         if self._live_width:
@@ -119,3 +124,8 @@ class Output:
 
     def _encoded(self, text: str) -> bytes:
         return text.encode(self._encoding, errors="replace")
+
+
+def _binary(stream: TextIO | None) -> IO[bytes]:
+    """The stream's bytes; for one that was closed before the start, a place where they vanish."""
+    return open(os.devnull, "wb") if stream is None else stream.buffer

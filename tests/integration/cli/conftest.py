@@ -40,7 +40,7 @@ class LoopbackCluster:
             f"ListenAddress {address(slot)}\nPort {self.port}\nHostKey {node / 'host_key'}\n"
             f"AuthorizedKeysFile {self.folder / 'login.pub'}\nPidFile none\nStrictModes no\nUsePAM no\n"
             "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
-            "MaxStartups 100\nAcceptEnv NOTHING\n"
+            f"MaxStartups 100\nAcceptEnv NOTHING\nSetEnv PATH={node / 'bin'}:/usr/bin:/bin\n"
         )
         assert SSHD is not None
         log = (node / "sshd.log").open("ab")
@@ -49,6 +49,13 @@ class LoopbackCluster:
         )
         log.close()
         wait_for_port(address(slot), self.port)
+
+    def install_agent(self, slot: int, report: str) -> None:
+        """The node's `clusterctl-node status` prints this."""
+        program = self.folder / f"node-{slot}" / "bin" / "clusterctl-node"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{report}\nEND\n")
+        program.chmod(0o755)
 
     def stop(self, slot: int) -> None:
         """The slot's port refuses from now on."""

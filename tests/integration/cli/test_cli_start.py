@@ -1,0 +1,91 @@
+"""How the program starts and ends, as a process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.integration.cli.conftest import LoopbackCluster
+
+HEAVY = ("pulumi", "pydantic", "rich", "paramiko", "boto3", "yaml", "cryptography", "importlib.metadata")
+
+
+def clusterctl(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "clusterctl", *arguments]
+    env = {**os.environ, **(environ or {})}
+    return subprocess.run(argv, capture_output=True, text=True, timeout=30, env=env, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["nodes"], ["--version"]])
+def test_the_quick_verbs_load_nothing_heavy(words: list[str]) -> None:
+    code = (
+        "import sys; from clusterctl.main import run; from clusterctl.output import Output;"
+        f"run({words!r}, Output.of_process());"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_reader_that_stops_early_is_no_failure(loopback_cluster: LoopbackCluster) -> None:
+    line = f"{sys.executable} -m clusterctl nodes --json | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=30)
+    assert done.stdout == "{\n0\n"
+    assert done.stderr == ""
+
+
+def test_a_closed_stdout_is_no_traceback(loopback_cluster: LoopbackCluster) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m clusterctl nodes >&-"], capture_output=True, text=True, timeout=30
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_said(loopback_cluster: LoopbackCluster) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m clusterctl nodes > /dev/full"], capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_cluster_is_exit_3_with_what_to_type() -> None:
+    done = clusterctl("nodes")
+    assert done.returncode == 3
+    assert "next: clusterctl up" in done.stderr
+
+
+def test_rehearse_passes_its_words_and_exit_code_through() -> None:
+    done = clusterctl("rehearse", "list", "--json")
+    assert done.returncode == 0
+    assert clusterctl("rehearse", "no-such-verb").returncode == 2
+
+
+def test_bash_completes_verbs_clusters_and_nodes(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
+    def completed(words: str, position: int) -> list[str]:
+        environ = {"_CLUSTERCTL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(position)}
+        return clusterctl(environ=environ).stdout.split()
+
+    assert completed("clusterctl ss", 1) == ["plain,ssh", "plain,ssh-config"]
+    assert completed("clusterctl nodes --cluster ", 3) == ["plain,train"]
+    assert completed("clusterctl ssh --node train-", 3) == [f"plain,train-{n}" for n in range(4)]
+    script = clusterctl("completion", "bash").stdout
+    assert subprocess.run(["bash", "-n"], input=script, text=True, timeout=10).returncode == 0
+
+
+def test_ssh_config_lets_plain_ssh_in(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
+    config = tmp_path / "ssh_config"
+    config.write_text(clusterctl("ssh-config").stdout)
+    argv = ["ssh", "-F", str(config), "train-2", "echo $SSH_CONNECTION | cut -d' ' -f3"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    assert done.stdout == "127.0.17.3\n", done.stderr
+    loopback_cluster.change_host_key(2)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    assert done.returncode == 255

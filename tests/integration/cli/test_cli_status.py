@@ -1,0 +1,76 @@
+"""`clusterctl status` against real sshd processes, with AWS silent or rehearsed by nobody."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.integration.cli.conftest import LoopbackCluster
+
+
+def report(phase: str, *, generation: int = 1, error: Mapping[str, object] | None = None) -> str:
+    return json.dumps(
+        {"version": 1, "phase": phase, "since": "2026-11-21T10:02:00Z", "generation": generation, "error": error}
+    )
+
+
+def as_rehearsal(cluster: LoopbackCluster) -> None:
+    """So that no test asks AWS: the rehearsed region does not run, which is silence."""
+    cluster.write_inventory(replace(cluster.inventory, rehearsal=True))
+
+
+def test_nodes_speak_for_themselves_when_the_region_is_silent(loopback_cluster: LoopbackCluster) -> None:
+    as_rehearsal(loopback_cluster)
+    loopback_cluster.install_agent(0, report("ready"))
+    loopback_cluster.install_agent(1, report("network", generation=0))
+    failed = {"phase": "network", "message": "no lease", "log": ["a", "b"]}
+    loopback_cluster.install_agent(2, report("failed", error=failed))
+    loopback_cluster.stop(3)
+    done = loopback_cluster.run("status", "--json")
+    shown = {node["name"]: node for node in json.loads(done.stdout)["nodes"]}
+    assert [shown[f"train-{n}"]["state"] for n in range(4)] == ["ready", "booting", "failed", "unknown"]
+    assert shown["train-1"]["note"] == "membership not delivered: clusterctl up"
+    assert shown["train-2"]["note"] == "no lease"
+    assert "refuses connections" in shown["train-3"]["note"]
+    assert done.returncode == 4
+
+
+def test_a_node_without_an_agent_is_said_so(loopback_cluster: LoopbackCluster) -> None:
+    as_rehearsal(loopback_cluster)
+    done = loopback_cluster.run("status")
+    assert done.stdout.decode().count("no status from the node's agent") == 4
+
+
+def test_all_ready_is_exit_0(loopback_cluster: LoopbackCluster) -> None:
+    as_rehearsal(loopback_cluster)
+    for slot in range(4):
+        loopback_cluster.install_agent(slot, report("ready"))
+    done = loopback_cluster.run("status")
+    assert done.returncode == 0
+    assert b"4/4 ready" in done.stdout
+    assert b"the rehearsed region did not answer" in done.stdout
+
+
+def test_a_silent_node_does_not_hold_up_the_others(loopback_cluster: LoopbackCluster) -> None:
+    as_rehearsal(loopback_cluster)
+    for slot in range(4):
+        loopback_cluster.install_agent(slot, report("ready"))
+    loopback_cluster.stop(1)
+    with socket.create_server(("127.0.17.2", loopback_cluster.port)):
+        began_at = time.monotonic()
+        done = loopback_cluster.run("status", "--connect-timeout", "2")
+        assert time.monotonic() - began_at < 6
+    assert b"3/4 ready" in done.stdout
+    assert done.returncode == 4
+
+
+def test_env_names_the_file_that_cannot_be_read(loopback_cluster: LoopbackCluster) -> None:
+    done = loopback_cluster.run("env", "--node", "1")
+    assert done.returncode in (0, 1)
+    if done.returncode == 1:
+        assert b"/etc/clusterctl/env" in done.stderr

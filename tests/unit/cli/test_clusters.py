@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from clusterctl.clusters import find_cluster, matching_cluster
+from clusterctl.home import Home, home_directory
+from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.outputs import InventoryUnreadable, inventory_to_json
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import MakeInventory
+
+
+def keep(home: Home, make_inventory: MakeInventory, *clusters: str) -> None:
+    home.inventory_dir.mkdir(parents=True)
+    for cluster in clusters:
+        text = json.dumps(inventory_to_json(make_inventory(cluster=cluster)))
+        home.inventory_file(cluster).write_text(text)
+
+
+def test_the_only_cluster_needs_no_name(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    home = Home(path=tmp_path)
+    keep(home, make_inventory, "train@rehearsal")
+    assert find_cluster(home, name=None, environ={}).cluster == "train@rehearsal"
+
+
+def test_the_flag_goes_before_the_variable(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    home = Home(path=tmp_path)
+    keep(home, make_inventory, "a", "b")
+    environ = {"CLUSTERCTL_CLUSTER": "b"}
+    assert find_cluster(home, name=None, environ=environ).cluster == "b"
+    assert find_cluster(home, name="a", environ=environ).cluster == "a"
+
+
+def test_several_clusters_are_named_when_none_is_chosen(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    home = Home(path=tmp_path)
+    keep(home, make_inventory, "a", "b")
+    with pytest.raises(NothingMatched, match="2 clusters here: a, b"):
+        find_cluster(home, name=None, environ={})
+
+
+def test_no_cluster_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(NothingMatched) as caught:
+        find_cluster(Home(path=tmp_path), name=None, environ={})
+    assert caught.value.hint == "clusterctl up STACK"
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("wanted", "known", "found"),
+    [
+        ("train", ["train"], "train"),
+        ("train", ["train@rehearsal"], "train@rehearsal"),
+        ("train", ["train", "train@rehearsal"], "train"),
+        ("train@rehearsal", ["train", "train@rehearsal"], "train@rehearsal"),
+    ],
+)
+def test_a_bare_name_means_the_rehearsal_when_no_other_is_called_so(wanted: str, known: list[str], found: str) -> None:
+    assert matching_cluster(wanted, known, source="--cluster") == found
+
+
+def test_a_mistyped_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(NothingMatched, match=r"--cluster trian: no such cluster \(did you mean train\?\)"):
+        matching_cluster("trian", ["train@rehearsal"], source="--cluster")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"version": 99}', b"\xff\xfe"])
+def test_a_broken_inventory_is_named_by_its_file(tmp_path: Path, content: bytes) -> None:
+    home = Home(path=tmp_path)
+    home.inventory_dir.mkdir()
+    home.inventory_file("train").write_bytes(content)
+    with pytest.raises(InventoryUnreadable, match=r"train\.json"):
+        find_cluster(home, name=None, environ={})
+
+
+def test_a_broken_inventory_of_another_cluster_is_no_obstacle(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    home = Home(path=tmp_path)
+    keep(home, make_inventory, "train")
+    home.inventory_file("broken").write_text("{")
+    assert find_cluster(home, name="train", environ={}).cluster == "train"
+
+
+@pytest.mark.parametrize(
+    ("environ", "path"),
+    [
+        ({"CLUSTERCTL_HOME": "/x/y", "HOME": "/h"}, "/x/y"),
+        ({"HOME": "/h"}, "/h/.local/state/clusterctl"),
+        ({"CLUSTERCTL_HOME": "", "HOME": "/h"}, "/h/.local/state/clusterctl"),
+    ],
+)
+def test_the_home_is_the_variable_or_below_the_persons(environ: dict[str, str], path: str) -> None:
+    assert home_directory(environ).path == Path(path)

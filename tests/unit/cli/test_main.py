@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import importlib
+import json
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from clusterctl import main
+from clusterctl.output import Output
+from clusterctl.verbs import VERBS, module_of
+from clusterctl_infra.errors import ConfigError, NothingMatched
+from clusterctl_infra.outputs import inventory_to_json
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import MakeInventory, Screen
+
+
+@click.command("raiser")
+@click.argument("kind")
+def raiser(kind: str) -> int:
+    raise {
+        "expected": NothingMatched("no node 7", hint="clusterctl nodes"),
+        "config": ConfigError("2 problems", problems=["  line 1  a", "  line 2  b"]),
+        "bug": RuntimeError("boom"),
+        "pipe": BrokenPipeError(),
+        "interrupt": KeyboardInterrupt(),
+    }[kind]
+
+
+@pytest.fixture
+def with_raiser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group also knows a verb that fails as it is told."""
+    monkeypatch.setitem(main.cli.commands, "raiser", raiser)
+    monkeypatch.setattr(main.VerbGroup, "get_command", lambda self, ctx, name: self.commands.get(name), raising=True)
+    monkeypatch.setattr(main.VerbGroup, "resolve_command", click.Group.resolve_command)
+
+
+@pytest.mark.usefixtures("with_raiser")
+@pytest.mark.parametrize(
+    ("kind", "code", "said"),
+    [
+        ("expected", 3, "clusterctl: no node 7\n  next: clusterctl nodes\n"),
+        ("config", 2, "clusterctl: 2 problems\n  line 1  a\n  line 2  b\n"),
+        ("pipe", 0, ""),
+    ],
+)
+def test_a_failure_becomes_a_sentence_and_an_exit_code(screen: Screen, kind: str, code: int, said: str) -> None:
+    assert main.run(["raiser", kind], screen.output) == code
+    assert screen.err == said
+    assert screen.out == ""
+
+
+@pytest.mark.usefixtures("with_raiser")
+def test_ctrl_c_is_130(screen: Screen) -> None:
+    assert main.run(["raiser", "interrupt"], screen.output) == 130
+    assert screen.err == "clusterctl: interrupted\n"
+
+
+@pytest.mark.usefixtures("with_raiser")
+def test_a_bug_is_one_line_and_a_log(screen: Screen, own_home: Path) -> None:
+    assert main.run(["raiser", "bug"], screen.output) == 70
+    assert screen.err.count("\n") == 1
+    assert "unexpected RuntimeError: boom" in screen.err
+    (log,) = (own_home / "log").iterdir()
+    assert "Traceback" in log.read_text()
+    assert str(log) in screen.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["noeds"], "no verb 'noeds' (did you mean nodes?)"),
+        (["zzz"], "no verb 'zzz'\n"),
+        (["nodes", "--jsno"], "no such option '--jsno'"),
+        (["nodes", "extra"], "unexpected extra argument"),
+        (["--nope"], "no such option '--nope'"),
+        (["completion", "tcsh"], "'tcsh' is not one of"),
+    ],
+)
+def test_wrong_words_are_usage_with_a_hint_that_is_a_command(screen: Screen, argv: list[str], said: str) -> None:
+    assert main.run(argv, screen.output) == 2
+    assert said in screen.err
+    assert "next: clusterctl" in screen.err
+
+
+def test_every_verb_has_a_module_with_a_command_and_help() -> None:
+    for verb in VERBS:
+        command = importlib.import_module(module_of(verb)).command
+        assert isinstance(command, click.Command)
+        assert command.name == verb
+        assert "Example" in (command.help or ""), verb
+
+
+def test_the_version_is_the_packages() -> None:
+    pyproject = Path(__file__).resolve().parents[3] / "pyproject.toml"
+    assert tomllib.loads(pyproject.read_text())["project"]["version"] == main.VERSION
+
+
+def test_nodes_asks_nobody(screen: Screen, own_home: Path, make_inventory: MakeInventory) -> None:
+    (own_home / "inventory").mkdir(parents=True)
+    (own_home / "inventory" / "train.json").write_text(json.dumps(inventory_to_json(make_inventory(size=2))))
+    assert main.run(["nodes"], screen.output) == 0
+    assert screen.out.splitlines() == [
+        "train · us-west-2b · 2 × p5.48xlarge · 16 × H100 80GB",
+        "",
+        "  node     rank  private ip  instance",
+        "  train-0     0  10.0.8.0    i-00000000000000000",
+        "  train-1     1  10.0.8.1    i-00000000000000001",
+    ]
+
+
+def test_nodes_as_json_has_every_node(screen: Screen, own_home: Path, make_inventory: MakeInventory) -> None:
+    (own_home / "inventory").mkdir(parents=True)
+    (own_home / "inventory" / "train.json").write_text(json.dumps(inventory_to_json(make_inventory())))
+    assert main.run(["nodes", "--json"], screen.output) == 0
+    shown = json.loads(screen.out)
+    assert [node["private_ip"] for node in shown["nodes"]] == [f"10.0.8.{n}" for n in range(4)]
+
+
+def test_the_one_output_is_what_commands_print_to(screen: Screen) -> None:
+    assert isinstance(screen.output, Output)
+    assert main.run(["schema"], screen.output) == 0
+    assert json.loads(screen.out)["title"] == "cluster.yaml"

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+from clusterctl.output import ERASE_LINE, Output
+from clusterctl_infra.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import Screen
+
+
+class BrokenPipe(io.BytesIO):
+    def write(self, data: object) -> int:
+        raise BrokenPipeError
+
+
+def test_data_goes_to_stdout_and_notes_to_stderr(screen: Screen) -> None:
+    output = screen.output
+    output.data("data")
+    output.note("note")
+    assert (screen.out, screen.err) == ("data\n", "note\n")
+
+
+def test_json_lines_are_one_line_each(screen: Screen) -> None:
+    screen.output.json({"a": "×\n"}, is_line=True)
+    assert screen.out == '{"a": "×\\n"}\n'
+    assert json.loads(screen.out) == {"a": "×\n"}
+
+
+def test_all_problems_come_before_the_hint(screen: Screen) -> None:
+    screen.output.error(ConfigError("2 problems", problems=["  one", "  two"], hint="clusterctl plan"))
+    assert screen.err == "clusterctl: 2 problems\n  one\n  two\n  next: clusterctl plan\n"
+
+
+def test_a_live_line_is_erased_before_anything_else_is_said() -> None:
+    stderr, stdout = io.BytesIO(), io.BytesIO()
+    output = Output(stdout=stdout, stderr=stderr, stderr_is_terminal=True)
+    output.live("working")
+    output.note("done")
+    assert stderr.getvalue().decode() == f"{ERASE_LINE}working{ERASE_LINE}done\n"
+
+
+def test_a_live_line_needs_a_terminal(screen: Screen) -> None:
+    screen.output.live("working")
+    assert screen.err == ""
+
+
+def test_nobody_reading_stderr_is_no_reason_to_stop() -> None:
+    Output(stdout=io.BytesIO(), stderr=BrokenPipe()).note("note")
+
+
+def test_a_question_without_a_terminal_is_answered_no(screen: Screen) -> None:
+    assert screen.output.confirm("Create 31 resources?") is False
+    assert screen.err == ""
+
+
+def test_a_terminal_that_cannot_show_a_character_gets_another() -> None:
+    stdout = io.BytesIO()
+    Output(stdout=stdout, stderr=io.BytesIO(), encoding="ascii").data("4 × p5")
+    assert stdout.getvalue() == b"4 ? p5\n"

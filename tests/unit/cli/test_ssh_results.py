@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.reached import not_reached
+from clusterctl.ssh.results import NodeResult, failure_summary
+from clusterctl.ssh.signalled import signal_exit_code
+from clusterctl.views.node_result import node_result_json
+
+
+def result(
+    slot: int, code: int | None = 0, *, failure: NodeFailure | None = None, signal: str | None = None
+) -> NodeResult:
+    return NodeResult(
+        slot=slot,
+        name=f"train-{slot}",
+        exit_code=code,
+        signal=signal,
+        failure=failure,
+        stdout=b"out",
+        stderr=b"",
+        duration_s=1.0,
+    )
+
+
+def test_nothing_is_said_when_all_went_well() -> None:
+    assert failure_summary([result(0), result(1)]) is None
+
+
+def test_the_same_outcome_is_folded() -> None:
+    results = [result(0), *(result(slot, 1) for slot in (1, 2, 3))]
+    assert failure_summary(results) == "3 of 4 failed: train-[1-3] exit 1"
+
+
+def test_different_outcomes_are_a_line_each() -> None:
+    refused = NodeFailure("refused", "10.0.8.2:22 refuses connections")
+    results = [result(0, 1), result(1, None, failure=refused), result(2, 137, signal="KILL")]
+    assert failure_summary(results) == (
+        "3 of 3 failed:\n  train-0 exit 1\n  train-1 not reached: connection refused\n  train-2 ended by SIGKILL"
+    )
+
+
+def test_a_node_lost_during_the_command_was_reached() -> None:
+    lost = NodeFailure("lost", "broke", phase="command")
+    assert failure_summary([result(0, None, failure=lost)]) == "1 of 1 failed: train-0 lost: the connection broke"
+
+
+def test_a_changed_host_key_points_at_replace() -> None:
+    error = not_reached(NodeFailure("host-key", "another key"), name="train-2", slot=2, cluster="train")
+    assert error.exit_code == 255
+    assert error.message == "train-2: another key"
+    assert error.hint == "clusterctl replace --cluster train --node 2"
+
+
+@pytest.mark.parametrize(("name", "code"), [("KILL", 137), ("TERM", 143), ("NOSUCH", 255)])
+def test_a_signal_has_the_shells_exit_code(name: str, code: int) -> None:
+    assert signal_exit_code(name) == code
+
+
+def test_json_has_a_null_exit_code_for_a_node_that_was_not_reached() -> None:
+    shown = node_result_json(result(1, None, failure=NodeFailure("timeout", "no answer")))
+    assert shown["exit_code"] is None
+    assert shown["failure"] == {"kind": "timeout", "phase": "connect", "message": "no answer"}

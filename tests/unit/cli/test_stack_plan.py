@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from clusterctl.engine.stack import read_stack
+from clusterctl.home import Home
+from clusterctl.main import run
+from clusterctl.stack_plan import StackPlan, plan_stack
+from clusterctl.views.plan import plan_json, plan_text
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.outputs import inventory_to_json
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import MakeInventory, Screen
+
+NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+CLUSTER = """\
+name: train
+region: us-west-2
+nodes: 4
+gpus: h100:8
+access: {mode: public, ssh_from: [203.0.113.7/32]}
+caps: {price_usd_per_hour: 60, budget_usd: 1000, runtime: 12h}
+"""
+
+
+@pytest.fixture
+def stack_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "stack"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: train\nruntime: python\n")
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    return folder
+
+
+def planned(stack_dir: Path, home: Path, *, rehearse: bool = False, now: datetime = NOW) -> StackPlan:
+    return plan_stack(read_stack(stack_dir), load_catalog(), home=Home(path=home), now=now, rehearse=rehearse)
+
+
+def test_a_plan_shows_nodes_price_and_which_cap_wins(stack_dir: Path, own_home: Path) -> None:
+    text = plan_text(planned(stack_dir, own_home), now=NOW)
+    assert text.startswith("train · us-west-2 · 4 × p5.48xlarge · 32 × H100 80GB\n")
+    assert "train-3  10.0.8.3    1 ENA + 32 EFA-only (3200 Gbit/s)" in text
+    assert "cap 4 × $60.00" in text
+    assert "12 h after launch, or $1000.00 spent after 4 h 32 m: 4 h 32 m wins" in text
+
+
+def test_a_rehearsed_plan_says_that_its_money_is_simulated(stack_dir: Path, own_home: Path) -> None:
+    text = plan_text(planned(stack_dir, own_home, rehearse=True), now=NOW)
+    assert "(rehearsed: simulated GPUs, simulated money)" in text.splitlines()[0]
+
+
+def test_overrides_of_the_stacks_config_count(stack_dir: Path, own_home: Path) -> None:
+    (stack_dir / "Pulumi.dev.yaml").write_text('config:\n  clusterctl:nodes: "2"\n')
+    assert len(planned(stack_dir, own_home).plan.slots) == 2
+
+
+def test_a_running_cluster_is_planned_from_its_own_start(
+    stack_dir: Path, own_home: Path, make_inventory: MakeInventory
+) -> None:
+    home = Home(path=own_home)
+    home.inventory_dir.mkdir(parents=True)
+    inventory = make_inventory(stack_dir=str(stack_dir), started_at="2026-11-21T09:00:00+00:00")
+    home.inventory_file("train").write_text(json.dumps(inventory_to_json(inventory)))
+    known = planned(stack_dir, own_home)
+    assert known.plan.cluster_id == inventory.cluster_id
+    assert known.plan.deadline.runtime_at == NOW + timedelta(hours=11)
+    assert plan_json(known)["running"] is True
+    assert "us-west-2b" in plan_text(known, now=NOW)
+
+
+def test_another_folders_cluster_of_the_same_name_is_not_this_one(
+    stack_dir: Path, own_home: Path, make_inventory: MakeInventory
+) -> None:
+    home = Home(path=own_home)
+    home.inventory_dir.mkdir(parents=True)
+    home.inventory_file("train").write_text(json.dumps(inventory_to_json(make_inventory(stack_dir="/elsewhere"))))
+    assert planned(stack_dir, own_home).is_running is False
+
+
+def test_all_problems_of_the_file_come_at_once_with_exit_2(stack_dir: Path, screen: Screen) -> None:
+    (stack_dir / "cluster.yaml").write_text(CLUSTER.replace("nodes: 4", "nodes: 0") + "placemnt: cluster\n")
+    assert run(["plan", str(stack_dir)], screen.output) == 2
+    assert "2 problems, nothing was created" in screen.err
+    assert "did you mean placement?" in screen.err
+    assert screen.out == ""
+
+
+def test_problems_of_the_plan_are_in_the_json_and_in_the_exit_code(stack_dir: Path, screen: Screen) -> None:
+    (stack_dir / "cluster.yaml").write_text(CLUSTER.replace("price_usd_per_hour: 60", "price_usd_per_hour: 6"))
+    assert run(["plan", str(stack_dir), "--json"], screen.output) == 2
+    levels = [problem["level"] for problem in json.loads(screen.out)["problems"]]
+    assert "error" in levels
+    assert "1 problem, nothing was created" in screen.err
+
+
+def test_a_folder_that_is_no_stack_is_said_so(tmp_path: Path, screen: Screen) -> None:
+    assert run(["plan", str(tmp_path)], screen.output) == 2
+    assert "is not a stack: it has no Pulumi.yaml" in screen.err

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from clusterctl.cloud.instances import InstanceState
+from clusterctl.engine.node_report import NodeReport
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.status.account import account_of, spent_usd
+from clusterctl.status.facts import Facts
+from clusterctl.status.judge import NodeStatus, judge
+from clusterctl.status.overview import overview
+from clusterctl.views.status import headline, status_json, status_text
+from clusterctl_infra.ledger import Ledger, Span, ledger_to_json
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import MakeInventory
+
+BEGAN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+NOW = BEGAN + timedelta(hours=1, minutes=12)
+READY = NodeReport(phase="ready", generation=3, since="2026-11-21T10:02:00Z")
+SILENT = NodeFailure("timeout", "no answer from 10.0.8.0:22 within 5 s")
+
+
+def machine(slot: int = 0, state: str = "running", *, id: str | None = None, age_s: float = 3600) -> InstanceState:
+    return InstanceState(
+        instance_id=id or f"i-{slot:017x}",
+        slot=slot,
+        state=state,
+        private_ip=f"10.0.8.{slot}",
+        public_ip=None,
+        reason="Server.SpotInstanceTermination" if state == "terminated" else None,
+        launched_at=NOW - timedelta(seconds=age_s),
+    )
+
+
+def one(make_inventory: MakeInventory, facts: Facts) -> NodeStatus:
+    return judge(make_inventory(size=1), facts)[0]
+
+
+@pytest.mark.parametrize(
+    ("instances", "answer", "state"),
+    [
+        ((machine(),), READY, "ready"),
+        ((machine(),), NodeReport(phase="network", generation=0), "booting"),
+        ((machine(),), NodeReport(phase="failed", generation=0, failed_phase="network", message="no lease"), "failed"),
+        ((machine(),), SILENT, "unreachable"),
+        ((machine(age_s=60),), SILENT, "booting"),
+        ((machine(age_s=60),), NodeFailure("host-key", "another key"), "unreachable"),
+        ((machine(state="pending"),), SILENT, "booting"),
+        ((machine(state="stopped"),), SILENT, "stopped"),
+        ((machine(state="terminated"),), SILENT, "terminated"),
+        ((machine(state="shutting-down"),), READY, "terminated"),
+        ((), SILENT, "missing"),
+        (None, READY, "ready"),
+        (None, SILENT, "unknown"),
+        (None, None, "unknown"),
+        ((machine(),), None, "unknown"),
+    ],
+)
+def test_a_nodes_state_is_what_aws_and_the_node_say_together(
+    make_inventory: MakeInventory,
+    instances: tuple[InstanceState, ...] | None,
+    answer: NodeReport | NodeFailure | None,
+    state: str,
+) -> None:
+    answers = {} if answer is None else {0: answer}
+    assert one(make_inventory, Facts(now=NOW, instances=instances, answers=answers)).state == state
+
+
+def test_a_terminated_machine_has_awss_reason(make_inventory: MakeInventory) -> None:
+    facts = Facts(now=NOW, instances=(machine(state="terminated"),))
+    assert one(make_inventory, facts).note == "Server.SpotInstanceTermination"
+
+
+def test_a_failed_node_says_where_and_what(make_inventory: MakeInventory) -> None:
+    report = NodeReport(phase="failed", generation=3, failed_phase="network", message="no lease")
+    node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))
+    assert (node.phase, node.note) == ("network", "no lease")
+
+
+def test_a_node_with_an_old_generation_is_named(make_inventory: MakeInventory) -> None:
+    report = NodeReport(phase="ready", generation=2)
+    node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))
+    assert node.note == "membership not delivered: clusterctl up"
+
+
+def test_a_newer_machine_in_the_slot_is_the_one_that_counts(make_inventory: MakeInventory) -> None:
+    newer = machine(id="i-new", age_s=30)
+    facts = Facts(now=NOW, instances=(machine(state="terminated"), newer), answers={0: READY})
+    node = one(make_inventory, facts)
+    assert (node.state, node.instance_id) == ("ready", "i-new")
+
+
+def test_a_second_living_machine_of_a_slot_is_a_stray(make_inventory: MakeInventory) -> None:
+    facts = Facts(now=NOW, instances=(machine(), machine(id="i-twin")), answers={0: READY})
+    seen = overview(make_inventory(size=1), facts)
+    assert [row.instance_id for row in seen.strays] == ["i-twin"]
+    assert "runs without a place in the cluster: i-twin" in status_text(seen)
+
+
+def span(slot: int, id: str, began: datetime, ended: datetime | None, price: float | None = 50.0) -> Span:
+    return Span(slot=slot, instance_id=id, started_at=began, ended_at=ended, price_usd_per_hour=price)
+
+
+def test_a_replaced_node_says_when_and_what_it_was(make_inventory: MakeInventory) -> None:
+    ended = NOW - timedelta(minutes=12)
+    account = Ledger(spans=(span(0, "i-old", BEGAN, ended), span(0, "i-0", ended, None)))
+    node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: READY}, account=account))
+    assert node.note == "replaced 12 m ago (was i-old)"
+
+
+def test_the_cost_is_every_span_and_what_runs_beside_the_machines(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(size=2, usd_per_hour=101.0)
+    half = BEGAN + timedelta(minutes=30)
+    account = Ledger(spans=(span(0, "a", BEGAN, None), span(1, "b", BEGAN, half), span(1, "c", half, None)))
+    assert spent_usd(inventory, account, until=BEGAN + timedelta(hours=2)) == pytest.approx(100 + 25 + 75 + 2)
+
+
+def test_an_unknown_price_makes_the_cost_unknown(make_inventory: MakeInventory) -> None:
+    account = Ledger(spans=(span(0, "a", BEGAN, None, None),))
+    assert spent_usd(make_inventory(), account, until=NOW) is None
+    assert spent_usd(make_inventory(usd_per_hour=None), None, until=NOW) is None
+
+
+def test_without_an_account_the_cost_is_time_times_rate(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(usd_per_hour=100.0)
+    assert spent_usd(inventory, None, until=BEGAN + timedelta(hours=3)) == pytest.approx(300)
+
+
+def test_the_account_is_read_from_what_each_change_opened_and_closed() -> None:
+    opened, closed = span(0, "a", BEGAN, None), span(0, "a", BEGAN, NOW)
+    rows = [
+        {"opened": ledger_to_json(Ledger(spans=(opened,))), "closed": []},
+        {"opened": [], "closed": ledger_to_json(Ledger(spans=(closed,)))},
+    ]
+    assert account_of(rows) == Ledger(spans=(closed,))
+
+
+def test_the_headline_has_count_time_cost_and_end(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(size=2, usd_per_hour=100.0, budget_usd=1000.0, deadline_reason="budget")
+    facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: READY})
+    assert headline(overview(inventory, facts)) == (
+        "train · 2/2 ready · up 1 h 12 m · about $120.00 of $1000.00 · ends 22:00 UTC (in 10 h 48 m: budget)"
+    )
+
+
+def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_inventory: MakeInventory) -> None:
+    late = BEGAN + timedelta(hours=13)
+    facts = Facts(now=late, instances=(machine(0, "terminated"),))
+    seen = overview(make_inventory(size=1, usd_per_hour=10.0), facts)
+    text = status_text(seen)
+    assert "about $120.00 · ended 23:00 UTC" not in text
+    assert "about $120.00 · ended 22:00 UTC (1 h ago: runtime)" in text
+    assert "its time is over and no machine runs" in text
+
+
+def test_machines_that_outlive_the_deadline_are_told_and_paid(make_inventory: MakeInventory) -> None:
+    late = BEGAN + timedelta(hours=13)
+    seen = overview(
+        make_inventory(size=1, usd_per_hour=10.0), Facts(now=late, instances=(machine(0),), answers={0: READY})
+    )
+    assert seen.spent_usd == pytest.approx(130)
+    assert "machines still run after the deadline; next: clusterctl down" in status_text(seen)
+
+
+def test_a_silent_api_is_said_once_and_nodes_are_not_gone(make_inventory: MakeInventory) -> None:
+    facts = Facts(now=NOW, instances=None, cloud_trouble="no answer in 8 s", answers={0: READY, 1: SILENT})
+    seen = overview(make_inventory(size=2), facts)
+    assert [node.state for node in seen.nodes] == ["ready", "unknown"]
+    assert status_text(seen).count("AWS did not answer (no answer in 8 s)") == 1
+
+
+def test_a_rehearsal_says_so(make_inventory: MakeInventory) -> None:
+    seen = overview(make_inventory(rehearsal=True), Facts(now=NOW, instances=()))
+    assert headline(seen).endswith("(rehearsed: simulated GPUs, simulated money)")
+
+
+def test_json_has_null_for_what_is_not_known(make_inventory: MakeInventory) -> None:
+    seen = overview(make_inventory(size=1, usd_per_hour=None), Facts(now=NOW, instances=()))
+    shown = status_json(seen)
+    assert shown["spent_usd"] is None
+    assert shown["cloud"] == {"answered": True, "trouble": None}
