@@ -29,7 +29,7 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
         started_at=plan.started_at.isoformat(),
         deadline=plan.deadline.at.isoformat(),
         deadline_reason=plan.deadline.reason,
-        usd_per_hour=plan.price.total_usd_per_hour,
+        usd_per_hour=None if plan.price.total_usd_per_hour is None else round(plan.price.total_usd_per_hour, 4),
         budget_usd=plan.deadline.budget_usd,
         generation=0,
         ssh=_ssh(config, plan, cluster=cluster, is_rehearsal=is_rehearsal),

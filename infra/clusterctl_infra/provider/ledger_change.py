@@ -25,17 +25,19 @@ def follow_members(
     *,
     at: datetime,
     run_started_at: datetime,
+    ends_by: datetime | None,
     price_usd_per_hour: float | None,
 ) -> LedgerChange:
     """The account when the instances of `members` (slot → id) are the ones that run.
 
     The first members of a run count from its start, which is before they exist: it errs early (D24). Later ones
-    count from `at`, the instant that the plan was made for, so the plan's deadline stays true afterwards.
+    count from `at`, the instant that the plan was made for, so the plan's deadline stays true afterwards. What ran
+    before ended at `at`, or at the deadline `ends_by` that it had, whichever came first.
     """
     running = {(span.slot, span.instance_id) for span in ledger.spans if span.ended_at is None}
     wanted = set(members.items())
     closed = tuple(
-        _ended(span, at)
+        _ended(span, at, ends_by)
         for span in ledger.spans
         if span.ended_at is None and (span.slot, span.instance_id) not in wanted
     )
@@ -53,14 +55,15 @@ def follow_members(
     return LedgerChange(ledger=Ledger(spans=(*_with_closed(ledger, closed), *opened)), opened=opened, closed=closed)
 
 
-def close_all(ledger: Ledger, *, at: datetime) -> LedgerChange:
+def close_all(ledger: Ledger, *, at: datetime, ends_by: datetime | None) -> LedgerChange:
     """The account when nothing runs any more."""
-    closed = tuple(_ended(span, at) for span in ledger.spans if span.ended_at is None)
+    closed = tuple(_ended(span, at, ends_by) for span in ledger.spans if span.ended_at is None)
     return LedgerChange(ledger=Ledger(spans=_with_closed(ledger, closed)), closed=closed)
 
 
-def _ended(span: Span, at: datetime) -> Span:
-    return dataclasses.replace(span, ended_at=max(at, span.started_at))
+def _ended(span: Span, at: datetime, ends_by: datetime | None) -> Span:
+    end = at if ends_by is None else min(at, ends_by)
+    return dataclasses.replace(span, ended_at=max(end, span.started_at))
 
 
 def _with_closed(ledger: Ledger, closed: tuple[Span, ...]) -> tuple[Span, ...]:

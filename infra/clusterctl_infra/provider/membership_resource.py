@@ -70,7 +70,7 @@ class MembershipResource:
 
     def delete(self, state: Properties, place: Place) -> None:
         """Closes the account: what ran until now is written down before the state forgets it."""
-        change = close_all(_ledger(state), at=self.now().replace(microsecond=0))
+        change = close_all(_ledger(state), at=self.now().replace(microsecond=0), ends_by=_deadline(state))
         closed = {**state, "generation": int(state["generation"]) + 1, "members": []}
         self._append(closed, change, at=self.now().replace(microsecond=0).isoformat())
 
@@ -115,6 +115,7 @@ def _change(state: Properties, inputs: Properties) -> LedgerChange:
         _ledger(state),
         {int(member["slot"]): str(member["instance_id"]) for member in inputs["members"]},
         at=datetime.fromisoformat(str(inputs["planned_at"])),
+        ends_by=_deadline(state),
         run_started_at=datetime.fromisoformat(str(inputs["started_at"])),
         price_usd_per_hour=None if price is None else float(price),
     )
@@ -122,3 +123,8 @@ def _change(state: Properties, inputs: Properties) -> LedgerChange:
 
 def _ledger(state: Properties) -> Ledger:
     return ledger_from_json(state["ledger"])
+
+
+def _deadline(state: Properties) -> datetime | None:
+    """Until when the present members live at most; none before there are any."""
+    return datetime.fromisoformat(str(state["deadline"])) if state["deadline"] else None
