@@ -31,6 +31,7 @@ from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.throttle import Throttle
+from clusterctl_rehearsal.region.torch_share import torch_share
 from clusterctl_rehearsal.region.types.network import INSTANCE
 
 WATCH_S = 0.25
@@ -71,7 +72,7 @@ class _Process:
             cache=cache_folder(),
             store=self.store,
             files=self._files,
-            shares=lambda: self._behaviour.settings().shares,
+            shares=lambda: {**torch_share(cache_folder()), **self._behaviour.settings().shares},
             metadata=MetadataService(self._asker),
         )
         self._instances = Instances(store=self.store, room=room)
