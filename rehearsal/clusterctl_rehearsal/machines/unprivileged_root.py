@@ -44,6 +44,13 @@ PidFile none
 Subsystem sftp internal-sftp
 """
 
+# `sudo -n COMMAND` as on a real node; the one user may already do all that this machine allows.
+_SUDO = """\
+#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+exec "$@"
+"""
+
 
 def root_files(spec: MachineSpec, unpacked: Unpacked) -> Mapping[str, MachineFile]:
     """Every file placed over the host's root before the machine starts, by absolute path."""
@@ -62,6 +69,7 @@ def root_files(spec: MachineSpec, unpacked: Unpacked) -> Mapping[str, MachineFil
         _HOST_KEY: _text(unpacked.host_keys.get("ed25519_private", ""), 0o600),
         f"{_HOST_KEY}.pub": _text(f"{unpacked.host_keys.get('ed25519_public', '')}\n"),
         f"{_HOME}/.ssh/authorized_keys": _text(keys, 0o600),
+        "/usr/local/bin/sudo": _text(_SUDO, 0o755),
         f"{_HOME}/.profile": _text('for file in /etc/profile.d/clusterctl*.sh; do\n  . "$file"\ndone\n'),
         **unpacked.files,
         **spec.files,
