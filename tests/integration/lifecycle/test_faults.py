@@ -143,5 +143,5 @@ def test_a_closed_pipe_does_not_wedge_the_next_up(recorded: Rehearsed) -> None:
         capture_output=True,
         check=False,
     )
-    recorded.up("--no-wait")
+    recorded.up()
     assert len(set(recorded.instance_ids().values())) == 2

@@ -18,16 +18,16 @@ def test_up_again_touches_no_node(booted: Rehearsed) -> None:
 
 
 def test_a_newer_image_replaces_nobody(recorded: Rehearsed) -> None:
-    recorded.up("--no-wait")
+    recorded.up()
     ids = recorded.instance_ids()
-    recorded.fault("newer-image")
+    recorded.fault("new-images", "2027-01-01")
     assert replaced_or_made(recorded) == []
-    recorded.up("--no-wait")
+    recorded.up()
     assert recorded.instance_ids() == ids
 
 
 def test_a_moved_deadline_replaces_nobody(recorded: Rehearsed) -> None:
-    recorded.up("--no-wait")
+    recorded.up()
     recorded.write(machines="none", caps={"runtime": "3h"})
     assert replaced_or_made(recorded) == []
 
