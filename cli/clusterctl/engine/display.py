@@ -16,7 +16,9 @@ LIVE_S = 0.1
 class Display:
     """Feeds a progress model and prints from it; nodes may report from other threads."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, *, is_ending: bool = False) -> None:
+        """`is_ending`: things go in the other order, so no line is final before the end."""
+        self._is_ending = is_ending
         self.progress = Progress()
         self._output = output
         self._began_at = time.monotonic()
@@ -33,7 +35,7 @@ class Display:
         if isinstance(event, Message) and event.severity == "warning" and event.text not in self._warned:
             self._warned.add(event.text)
             self._output.note(f"  warning  {event.text}")
-        for group in self.progress.finished_groups():
+        for group in () if self._is_ending else self.progress.finished_groups():
             self._show(group, now)
         self.live()
 

@@ -13,8 +13,8 @@ Group = Literal["network", "storage", "capacity", "nodes"]
 GROUPS: tuple[Group, ...] = ("network", "storage", "capacity", "nodes")
 _STORAGE = ("aws:fsx/", "aws:efs/", "aws:s3/", "aws:ebs/")
 _CAPACITY = ("aws:ec2/capacityReservation:", "aws:ec2/placementGroup:", "aws:ec2/capacityBlockReservation:")
-_NODES = (INSTANCE_TYPE, "aws:ec2/eip:Eip", "aws:ec2/eipAssociation:")
-_SHOWN = ("aws:",)
+_UNCOUNTED = ("aws:ec2/eip:", "aws:ec2/eipAssociation:", "aws:ec2/launchTemplate:")
+"""Parts of a node: it counts as one."""
 
 
 @dataclass
@@ -46,15 +46,16 @@ class Progress:
 
     def feed(self, event: Event, *, at: float) -> None:
         """Takes one event in; `at` is a monotonic time."""
-        if isinstance(event, Step) and event.type.startswith(_SHOWN):
+        if isinstance(event, Step) and event.type.startswith("aws:") and not event.type.startswith(_UNCOUNTED):
             self._step(event, at)
         elif isinstance(event, Message) and event.ephemeral and event.urn:
             self.notes[event.urn] = event.text
 
     def finished_groups(self) -> tuple[Group, ...]:
-        """Groups with nothing under way while a later one has begun."""
-        begun = [group for group in GROUPS if self.groups[group].changed]
-        return tuple(group for group in begun[:-1] if self.groups[group].is_quiet)
+        """The changed groups before the nodes, once a node has begun: it waits for all of them."""
+        if not self.groups["nodes"].changed:
+            return ()
+        return tuple(group for group in GROUPS[:-1] if self.groups[group].changed)
 
     def _step(self, step: Step, at: float) -> None:
         group = self.groups[group_of(step.type)]
@@ -87,7 +88,7 @@ def group_of(type: str) -> Group:
         return "storage"
     if type.startswith(_CAPACITY):
         return "capacity"
-    return "nodes" if type.startswith(_NODES) else "network"
+    return "nodes" if type == INSTANCE_TYPE else "network"
 
 
 def group_line(name: Group, group: GroupProgress, *, now: float) -> str:

@@ -42,6 +42,8 @@ def with_values(text: str, changes: Mapping[str, str | None]) -> str:
     if rows == before:
         return text
     wanted = {**wanted, "config": rows}
+    if not rows:
+        del wanted["config"]
     edited = _edited_lines(text, changes)
     if _is_same(edited, wanted):
         return edited
@@ -57,6 +59,17 @@ def read_config(path: Path) -> str:
         return ""
     except (OSError, ValueError, yaml.YAMLError) as e:
         raise ConfigError(f"{path}: cannot be read: {e}") from e
+    return text
+
+
+def own_config(path: Path, *, written_for: Path) -> str:
+    """The text of a config file; a rehearsal's own one begins with what a person wrote for the real stack."""
+    if path == written_for or path.exists():
+        return read_config(path)
+    person = {key: value for key, value in config_values(read_config(written_for)).items() if key not in OWN_KEYS}
+    text = with_values("", person)
+    if text:
+        write_config(path, text)
     return text
 
 
@@ -90,12 +103,14 @@ def _edited_lines(text: str, changes: Mapping[str, str | None]) -> str:
     prefixes = tuple(f"{NAMESPACE}{key}:" for key in changes)
     lines = [line for line in text.splitlines() if not line.strip().startswith(prefixes)]
     fresh = [f"  {NAMESPACE}{key}: {json.dumps(value)}" for key, value in changes.items() if value is not None]
-    if "config:" in lines:
+    if not fresh and not any(line.startswith((" ", "-")) for line in lines):
+        lines = [line for line in lines if line != "config:"]
+    elif "config:" in lines:
         at = lines.index("config:") + 1
         lines[at:at] = fresh
-    else:
+    elif fresh:
         lines = ["config:", *fresh, *lines]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _is_same(text: str, wanted: Mapping[str, Any]) -> bool:
@@ -103,4 +118,4 @@ def _is_same(text: str, wanted: Mapping[str, Any]) -> bool:
         data = _load(text)
     except (ValueError, yaml.YAMLError):
         return False
-    return {**data, "config": data.get("config") or {}} == dict(wanted)
+    return data == dict(wanted)

@@ -1,0 +1,48 @@
+"""`clusterctl down`: end a cluster's nodes, or all of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from clusterctl.engine.stack import DEFAULT_STACK_NAME
+from clusterctl.engine.take_down import DownRequest, take_down
+from clusterctl.engine.whereabouts import find_whereabouts
+from clusterctl.home import home_directory
+from clusterctl.options import cluster_option
+from clusterctl.output import Output
+
+
+@click.command("down")
+@click.argument("stack_dir", metavar="[STACK]", type=click.Path(path_type=Path), required=False)
+@cluster_option
+@click.option("--stack-name", metavar="NAME", default=DEFAULT_STACK_NAME, show_default=True, help="The Pulumi stack.")
+@click.option("--rehearse", is_flag=True, help="What `up --rehearse` made of STACK.")
+@click.option("--all", "is_all", is_flag=True, help="Storage too: the data in it is lost.")
+@click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")
+@click.pass_obj
+def command(
+    output: Output,
+    stack_dir: Path | None,
+    cluster: str | None,
+    stack_name: str,
+    rehearse: bool,
+    is_all: bool,
+    yes: bool,
+) -> None:
+    """Ends the cluster of the folder STACK, or of --cluster: its nodes, and all else unless storage holds data.
+
+    Works on a half-made cluster too, after its deadline, and when its machines are gone already.
+
+    \b
+    Examples:
+      clusterctl down stacks/train
+      clusterctl down --cluster train@rehearsal
+    """
+    home = home_directory(os.environ)
+    where = find_whereabouts(
+        stack_dir, cluster, stack_name=stack_name, rehearse=rehearse, home=home, environ=os.environ
+    )
+    take_down(DownRequest(where=where, is_all=is_all, is_agreed=yes), output, home, os.environ)

@@ -1,0 +1,59 @@
+"""`clusterctl up`: make a stack true and wait until every node is ready."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+from clusterctl_infra.config.quantities import parse_duration
+from clusterctl_infra.errors import UsageError
+
+from clusterctl.engine.bring_up import UpRequest, bring_up
+from clusterctl.engine.stack import DEFAULT_STACK_NAME
+from clusterctl.output import Output
+
+
+@click.command("up")
+@click.argument("stack_dir", metavar="STACK", type=click.Path(path_type=Path), default=".")
+@click.option("--stack-name", metavar="NAME", default=DEFAULT_STACK_NAME, show_default=True, help="The Pulumi stack.")
+@click.option("--rehearse", is_flag=True, help="On the stand-in for AWS on this computer: costs nothing.")
+@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Another size; kept in the stack's config.")
+@click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
+@click.option("--ready-timeout", metavar="TIME", help="How long nodes may take: 10m, in a rehearsal 2m.")
+@click.pass_obj
+def command(
+    output: Output,
+    stack_dir: Path,
+    stack_name: str,
+    rehearse: bool,
+    nodes: int | None,
+    yes: bool,
+    ready_timeout: str | None,
+) -> None:
+    """Makes the stack in the folder STACK true: what is missing is made, what is broken is repaired first.
+
+    Ends when every node is ready; exit code 4 when one is not. All or nothing: a new cluster that AWS has no room for
+    leaves nothing behind. On AWS the price is agreed to first.
+
+    \b
+    Examples:
+      clusterctl up stacks/train
+      clusterctl up stacks/train --rehearse --nodes 2
+    """
+    request = UpRequest(
+        stack_dir=stack_dir,
+        stack_name=stack_name,
+        rehearse=rehearse,
+        nodes=nodes,
+        is_agreed=yes,
+        ready_timeout_s=None if ready_timeout is None else _seconds(ready_timeout),
+    )
+    bring_up(request, output, os.environ)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration(text).total_seconds()
+    except ValueError as e:
+        raise UsageError(f"--ready-timeout {text}: {e}") from e

@@ -1,0 +1,212 @@
+"""`clusterctl up`: makes a stack true, and waits until every node is ready and has the membership."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clusterctl_infra.errors import CloudError, UsageError
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.cloud.instances import instances_of, other_ids_alive
+from clusterctl.engine.change import Change, failure, open_change
+from clusterctl.engine.display import Display
+from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
+from clusterctl.engine.node_stage import NodeStage
+from clusterctl.engine.progress import summary
+from clusterctl.engine.region import machine_kind
+from clusterctl.engine.rollback import roll_back
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack import read_stack
+from clusterctl.engine.stack_config import own_config, read_config, with_values, write_config
+from clusterctl.engine.state import StackState
+from clusterctl.home import home_directory
+from clusterctl.output import Output
+from clusterctl.stack_plan import config_folder
+from clusterctl.views.headline import machines_and_gpus, rehearsed
+from clusterctl.views.quantities import clock, duration, usd
+
+REHEARSAL_READY_S = 120.0
+AWS_READY_S = 600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpRequest:
+    """What a person asked for."""
+
+    stack_dir: Path
+    stack_name: str
+    rehearse: bool
+    nodes: int | None
+    is_agreed: bool
+    """`--yes`."""
+    ready_timeout_s: float | None
+
+
+def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
+    """Brings the stack up. Raises the error that a person should see when anything is not as asked."""
+    home = home_directory(environ)
+    stack = read_stack(request.stack_dir, name=request.stack_name)
+    folder = config_folder(stack, home=home, rehearse=request.rehearse)
+    config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
+    intent = read_intent(stack, config_text, nodes=request.nodes)
+    with open_change(
+        "up",
+        stack,
+        name=intent.config.name,
+        region=intent.config.region,
+        rehearse=request.rehearse,
+        home=home,
+        environ=environ,
+        output=output,
+    ) as change:
+        state, was_cut_off = change.inspect()
+        _Up(request, change, intent, was_cut_off=was_cut_off).run(state)
+
+
+class _Up:
+    """One `up` on a held stack."""
+
+    def __init__(self, request: UpRequest, change: Change, intent: Intent, *, was_cut_off: bool) -> None:
+        self._request = request
+        self._change = change
+        self._output = change.output
+        self._written = intent
+        self._was_cut_off = was_cut_off
+        self._now = datetime.now(UTC).replace(microsecond=0)
+
+    def run(self, found: StackState | None) -> None:
+        change, config = self._change, self._written.config
+        state = found or StackState()
+        refuse_other_name(state, config.name, shown=str(self._request.stack_dir))
+        intent = for_up(self._written, state)
+        cluster_plan = plan_of(intent, state, now=self._now)
+        refuse(intent, cluster_plan, change.stack, shown=str(self._request.stack_dir), now=self._now)
+        self._refuse_namesake(state)
+        self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
+        self._warn(cluster_plan)
+        self._ask(cluster_plan, state)
+        if found is None:
+            change.engine.create_stack()
+        else:
+            state = change.mend(state, was_cut_off=self._was_cut_off)
+            self._forget_missing(state)
+        self._make(intent, cluster_plan, state)
+
+    def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState) -> None:
+        change = self._change
+        config_file = change.engine.environment.config_file
+        before = read_config(config_file)
+        write_config(config_file, with_values(before, intent.changes))
+        display = Display(self._output)
+        stage = NodeStage(change, intent.config, cluster_plan, display, waits=self._waits())
+        with stage.watching():
+            nodes = max(len(cluster_plan.slots), len(state.instances))
+            result = change.run("up", nodes=nodes, display=display, on_event=stage.event)
+            if not result.succeeded:
+                stage.stop()
+                self._failed(result, before, intent, state)
+            change.finish()
+            self._output.note(f" {summary(result.changes)}")
+            stage.finish(timeout_s=self._ready_timeout_s())
+
+    def _failed(self, result: RunResult, before: str, intent: Intent, state: StackState) -> None:
+        change, shown = self._change, str(self._request.stack_dir)
+        if result.interrupted:
+            after = change.engine.export() or StackState()
+            self._output.note(what_exists(after, shown=shown))
+            raise KeyboardInterrupt
+        undone = roll_back(change, before_text=before, before_state=state, intent=intent)
+        raise failure(result, doing="pulumi up", more=undone, hint=f"clusterctl up {shown}")
+
+    def _forget_missing(self, state: StackState) -> None:
+        """Drops instances from the state that AWS has no more, so that their slots alone are remade (D14)."""
+        if not state.instances or state.cluster_id is None:
+            return
+        seen = {one.instance_id: one for one in instances_of(self._change.clients, state.cluster_id)}
+        missing = [one for one in state.instances if one.instance_id not in seen or not seen[one.instance_id].is_alive]
+        for one in missing:
+            gone = seen.get(one.instance_id)
+            why = (
+                "AWS does not know it"
+                if gone is None
+                else f"{gone.state}" + (f": {gone.reason}" if gone.reason else "")
+            )
+            self._change.tell(f"slot {one.slot}: {one.instance_id} is gone ({why}); the slot is remade")
+        if missing:
+            self._change.engine.refresh([one.urn for one in missing])
+
+    def _refuse_namesake(self, state: StackState) -> None:
+        if state.instances:
+            return
+        name = self._written.config.name
+        others = other_ids_alive(self._change.clients, name, own_id=state.cluster_id)
+        if others:
+            raise CloudError(
+                f"another cluster called {name} runs in this account and region (clusterctl:id {', '.join(others)}): "
+                "two of one name would not be told apart; choose another name in cluster.yaml",
+                code="NameTaken",
+            )
+
+    def _ask(self, cluster_plan: ClusterPlan, state: StackState) -> None:
+        """On AWS somebody agrees to the price; a rehearsal costs nothing (D30)."""
+        if self._change.is_rehearsal or self._request.is_agreed:
+            return
+        question = price_question(cluster_plan, running=len(state.instances), now=self._now)
+        if not self._output.confirm(question):
+            raise UsageError("not agreed, nothing was changed", hint=f"clusterctl up {self._request.stack_dir} --yes")
+
+    def _warn(self, cluster_plan: ClusterPlan) -> None:
+        for problem in cluster_plan.problems:
+            self._output.note(f"  warning  {problem.path}: {problem.message}".replace(" : ", " "))
+
+    def _waits(self) -> bool:
+        return not (self._change.is_rehearsal and machine_kind(self._change.stack.directory) == "none")
+
+    def _ready_timeout_s(self) -> float:
+        default = REHEARSAL_READY_S if self._change.is_rehearsal else AWS_READY_S
+        return default if self._request.ready_timeout_s is None else self._request.ready_timeout_s
+
+
+def headline(cluster_plan: ClusterPlan, *, is_rehearsal: bool) -> str:
+    """`train · us-west-2b · 4 × p5.48xlarge · 32 × H100 80GB (rehearsed: …)`."""
+    zone = cluster_plan.region if cluster_plan.zone.endswith("?") else cluster_plan.zone
+    machines = machines_and_gpus(
+        len(cluster_plan.slots), cluster_plan.instance_type, cluster_plan.gpus_per_node, cluster_plan.gpu_name
+    )
+    label = rehearsed(is_rehearsal, cluster_plan.gpus_per_node > 0)
+    return f"{cluster_plan.name} · {zone} · {machines}{label}"
+
+
+def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime) -> str:
+    """`This will run at $221.54/h until 17:22 UTC (4 h 31 m, $1000.00). Create 4 × p5.48xlarge?`."""
+    deadline, wanted = cluster_plan.deadline, len(cluster_plan.slots)
+    budget = "" if deadline.budget_usd is None else f", {usd(deadline.budget_usd)}"
+    what = f"Create {wanted} × {cluster_plan.instance_type}?" if not running else f"Change {running} → {wanted} nodes?"
+    until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}{budget})"
+    return f"This will run at {usd(cluster_plan.price.total_usd_per_hour)}/h until {until}. {what}"
+
+
+def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
+    """Raises UsageError when the stack holds a cluster that was born with another name."""
+    if state.cluster_name is not None and state.cluster_name != name:
+        raise UsageError(
+            f"{shown} holds the cluster {state.cluster_name}, and cluster.yaml says {name}: another name is another "
+            "cluster; write the old name back, or end it first",
+            hint=f"clusterctl down {shown}",
+        )
+
+
+def what_exists(state: StackState, *, shown: str) -> str:
+    """What a stopped run left, and what to type."""
+    count = len([resource for resource in state.resources if resource.is_custom])
+    if not count:
+        return f"stopped; nothing exists.\n  next: clusterctl up {shown}"
+    nodes = len(state.instances)
+    bills = f"{nodes} nodes run and bill" if nodes else "no node runs"
+    return (
+        f"stopped; {count} resources exist, {bills}.\n"
+        f"  next: clusterctl up {shown}    goes on\n        clusterctl down {shown}  ends it"
+    )

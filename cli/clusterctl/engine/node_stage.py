@@ -1,0 +1,91 @@
+"""The nodes' part of an `up`: watched from the moment each exists, given the membership, judged at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.errors import SomeNodesFailed
+from clusterctl_infra.outputs import Inventory, read_inventory
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.engine.change import Change
+from clusterctl.engine.display import Display
+from clusterctl.engine.events import Event
+from clusterctl.engine.membership import membership_file
+from clusterctl.engine.ready import ReadyWatch, why_not_ready
+from clusterctl.views.quantities import clock, count
+
+
+class NodeStage:
+    """Watches nodes while the engine still works on others."""
+
+    def __init__(
+        self, change: Change, config: ClusterConfig, cluster_plan: ClusterPlan, display: Display, *, waits: bool
+    ) -> None:
+        self._change = change
+        self._config = config
+        self._plan = cluster_plan
+        self._display = display
+        self._waits = waits
+        self._watch = ReadyWatch(change.home.inventory_file(change.cluster), changed=display.node)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Ends all connections at the end, whatever happened."""
+        try:
+            yield
+        finally:
+            self._watch.stop()
+
+    def event(self, event: Event) -> None:
+        """Begins to watch each node that the engine has made."""
+        if self._waits:
+            for slot in self._display.progress.instances:
+                self._watch.start(slot, f"{self._config.name}-{slot}")
+
+    def stop(self) -> None:
+        """The engine failed: nodes are not waited for."""
+        self._watch.stop()
+
+    def finish(self, *, timeout_s: float) -> None:
+        """Waits for all nodes. Raises SomeNodesFailed after saying what is wrong with each."""
+        inventory = read_inventory(self._change.home.inventory_file(self._change.cluster))
+        if not self._waits:
+            self._change.output.note(" no machines are booted (machines: none), so no node is waited for")
+            self._end_line(inventory, len(inventory.nodes), "made")
+            return
+        for node in inventory.nodes:
+            self._watch.start(node.slot, node.name)
+        self._watch.settle(
+            membership_file(
+                inventory,
+                slot_cidr=self._plan.network.slot_cidr,
+                env=self._config.env,
+                authorized_keys=self._config.access.authorized_keys or None,
+            )
+        )
+        watches = self._watch.wait(timeout_s=timeout_s, on_tick=self._display.live)
+        bad = [watch for watch in watches if not watch.is_ready]
+        now = datetime.now(UTC)
+        for watch in bad:
+            for line in why_not_ready(watch, now=now):
+                self._change.output.note(f" {line}")
+        self._end_line(inventory, len(watches) - len(bad), "ready")
+        if bad:
+            named = ", ".join(watch.name for watch in bad)
+            raise SomeNodesFailed(
+                f"{count(len(bad), 'node')} of {len(watches)} not ready after {timeout_s:.0f} s or failed: {named}"
+                if any(not watch.is_final for watch in bad)
+                else f"{count(len(bad), 'node')} of {len(watches)} failed: {named}",
+                hint=f"clusterctl status --cluster {self._change.cluster}",
+            )
+
+    def _end_line(self, inventory: Inventory, good: int, word: str) -> None:
+        deadline = datetime.fromisoformat(inventory.deadline)
+        self._change.output.note(
+            f"{inventory.name} · {good}/{len(inventory.nodes)} {word} · ends {clock(deadline, datetime.now(UTC))}"
+            f" · generation {inventory.generation}"
+        )

@@ -1,0 +1,153 @@
+"""`clusterctl down`: ends a cluster's nodes, and without data all of it; looks afterwards that nothing bills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterctl_infra.errors import CloudError, UsageError
+
+from clusterctl.cloud.found import Found
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.sweep import look
+from clusterctl.engine.change import Change, failure, open_change
+from clusterctl.engine.display import Display
+from clusterctl.engine.intent import for_up, for_zero_nodes, read_intent, without_own_values
+from clusterctl.engine.progress import summary
+from clusterctl.engine.repair import end_orphans
+from clusterctl.engine.rollback import holds_data
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack_config import read_config, with_values, write_config
+from clusterctl.engine.state import IDENTITY_TYPE, INVENTORY_TYPE, StackState
+from clusterctl.engine.whereabouts import Whereabouts
+from clusterctl.home import Home
+from clusterctl.output import Output
+from clusterctl.views.quantities import count
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownRequest:
+    """What a person asked for."""
+
+    where: Whereabouts
+    is_all: bool
+    is_agreed: bool
+
+
+def take_down(request: DownRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
+    """Takes the cluster down. Raises the error that a person should see when something is left that should not be."""
+    where = request.where
+    with open_change(
+        "down",
+        where.stack,
+        name=where.name,
+        region=where.region,
+        rehearse=where.rehearse,
+        home=home,
+        environ=environ,
+        output=output,
+    ) as change:
+        state, was_cut_off = change.inspect()
+        _Down(request, change, was_cut_off=was_cut_off).run(state)
+
+
+class _Down:
+    """One `down` on a held stack."""
+
+    def __init__(self, request: DownRequest, change: Change, *, was_cut_off: bool) -> None:
+        self._request = request
+        self._change = change
+        self._output = change.output
+        self._was_cut_off = was_cut_off
+
+    def run(self, found: StackState | None) -> None:
+        change = self._change
+        if found is None or (found.is_empty and not found.pending):
+            self._nothing()
+            return
+        keeps_data = holds_data(found) and not self._request.is_all
+        self._output.note(self._what_goes(found, keeps_data=keeps_data))
+        self._ask()
+        state = change.mend(found, was_cut_off=self._was_cut_off)
+        if keeps_data:
+            self._to_zero(state)
+        else:
+            self._to_nothing(state)
+
+    def _nothing(self) -> None:
+        self._change.finish()
+        self._clean_config()
+        self._output.note(f"{self._change.cluster}: there is nothing")
+
+    def _to_nothing(self, state: StackState) -> None:
+        change = self._change
+        result = change.run("destroy", nodes=len(state.instances), display=Display(self._output, is_ending=True))
+        if not result.succeeded:
+            self._failed(result)
+        self._last_look(state)
+        self._clean_config()
+        change.finish()
+        self._output.note(f" {summary(result.changes)}")
+        self._output.note(f"{change.cluster}: gone; nothing of it is left, nothing bills")
+
+    def _to_zero(self, state: StackState) -> None:
+        change, config_file = self._change, self._change.engine.environment.config_file
+        intent = for_zero_nodes(for_up(read_intent(change.stack, read_config(config_file), nodes=None), state))
+        write_config(config_file, with_values(read_config(config_file), intent.changes))
+        result = change.run("up", nodes=len(state.instances), display=Display(self._output, is_ending=True))
+        if not result.succeeded:
+            self._failed(result)
+        change.finish()
+        self._output.note(f"{change.cluster}: no node runs; network and storage are kept and bill")
+        self._output.note("  next: clusterctl up begins a new run; clusterctl down --all ends everything, data too")
+
+    def _failed(self, result: RunResult) -> None:
+        shown = self._request.where.shown
+        if result.interrupted:
+            self._output.note(f"stopped before everything was gone: what is left may bill.\n  next: {self._again()}")
+            raise KeyboardInterrupt
+        raise failure(result, doing=f"ending {shown}", more="What is left may bill.", hint=self._again())
+
+    def _last_look(self, state: StackState) -> None:
+        """Nothing may carry the id any more. Raises CloudError naming what bills."""
+        if state.cluster_id is None:
+            return
+        end_orphans(self._change.clients, _forgotten(state), tell=self._change.tell)
+        left = [one for one in look(self._change.clients, state.cluster_id) if bills(one) is not None]
+        if left:
+            named = "; ".join(f"{one.kind} {one.id} bills {bills(one)}" for one in left)
+            raise CloudError(f"still there: {named}", code="StillThere", hint=self._again())
+
+    def _clean_config(self) -> None:
+        config_file = self._change.engine.environment.config_file
+        text = read_config(config_file)
+        cleaned = without_own_values(text)
+        if cleaned != text:
+            write_config(config_file, cleaned)
+
+    def _what_goes(self, state: StackState, *, keeps_data: bool) -> str:
+        nodes = count(len(state.instances), "node")
+        parts = len([one for one in state.resources if one.is_custom])
+        label = " (rehearsed)" if self._change.is_rehearsal else ""
+        if keeps_data:
+            return f"{self._change.cluster}{label}: ends {nodes}; network and storage are kept"
+        return f"{self._change.cluster}{label}: ends {nodes} and all else of it, {count(parts, 'resource')}"
+
+    def _ask(self) -> None:
+        if self._change.is_rehearsal or self._request.is_agreed:
+            return
+        if not self._output.confirm("End this?"):
+            raise UsageError("not agreed, nothing was changed", hint=f"{self._again()} --yes")
+
+    def _again(self) -> str:
+        return f"clusterctl down {self._request.where.shown}" + (" --all" if self._request.is_all else "")
+
+
+def bills(one: Found) -> str | None:
+    """What a thing costs for as long as it exists."""
+    return next((kind.bills for kind in KINDS if kind.name == one.kind), None)
+
+
+def _forgotten(state: StackState) -> StackState:
+    """The state with nothing in it but who the cluster was: everything that still exists is an orphan."""
+    return StackState(resources=tuple(one for one in state.resources if one.type in (IDENTITY_TYPE, INVENTORY_TYPE)))

@@ -1,0 +1,74 @@
+"""Which stack a verb means: a folder, or a cluster that is known on this computer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterctl_infra.config.load import load_cluster
+from clusterctl_infra.config.stack import stack_settings
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.clusters import find_cluster
+from clusterctl.engine.stack import Stack, read_stack
+from clusterctl.engine.stack_config import config_values, own_config
+from clusterctl.home import Home
+from clusterctl.stack_plan import config_folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whereabouts:
+    """A stack, and the names that go with it."""
+
+    stack: Stack
+    rehearse: bool
+    """A real stack on the stand-in."""
+    name: str
+    region: str
+    shown: str
+    """As a person would type it again."""
+
+
+def whereabouts_of_folder(directory: Path, *, stack_name: str, rehearse: bool, home: Home) -> Whereabouts:
+    """The stack in a folder, by its configuration. Raises UsageError, ConfigError."""
+    stack = read_stack(directory, name=stack_name)
+    folder = config_folder(stack, home=home, rehearse=rehearse)
+    values = config_values(own_config(folder / stack.config_file.name, written_for=stack.config_file))
+    config = load_cluster(stack.cluster_file, overrides=stack_settings(values).overrides)
+    shown = f"{directory} --rehearse" if rehearse else str(directory)
+    return Whereabouts(stack=stack, rehearse=rehearse, name=config.name, region=config.region, shown=shown)
+
+
+def whereabouts_of_cluster(inventory: Inventory) -> Whereabouts:
+    """The stack that an inventory came from. Raises UsageError when this computer never ran it."""
+    if inventory.stack_dir is None:
+        raise UsageError(
+            f"the folder of {inventory.cluster}'s stack is not known on this computer", hint="clusterctl down STACK"
+        )
+    stack = read_stack(Path(inventory.stack_dir), name=inventory.stack_name)
+    return Whereabouts(
+        stack=stack,
+        rehearse=inventory.rehearsal and not stack.is_rehearsal_project,
+        name=inventory.name,
+        region=inventory.region,
+        shown=f"--cluster {inventory.cluster}",
+    )
+
+
+def find_whereabouts(
+    directory: Path | None,
+    cluster: str | None,
+    *,
+    stack_name: str,
+    rehearse: bool,
+    home: Home,
+    environ: Mapping[str, str],
+) -> Whereabouts:
+    """The stack that the arguments mean. Raises UsageError when both a folder and a cluster are given."""
+    if directory is not None and cluster is not None:
+        raise UsageError(f"both the folder {directory} and --cluster {cluster}: say one")
+    if directory is not None:
+        return whereabouts_of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home)
+    return whereabouts_of_cluster(find_cluster(home, name=cluster, environ=environ))
