@@ -12,6 +12,7 @@ from clusterctl_rehearsal.machines.names import CGROUP_FOLDER, checked
 
 END_TIMEOUT_S = 20.0
 _POLL_S = 0.004
+_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ def create(trees: CgroupTrees, cluster: str, node: str) -> None:
     """Make a machine's folder in every tree."""
     for tree in (trees.unified, *trees.legacy):
         folder = _folder(tree, cluster, node)
-        folder.mkdir(parents=True, exist_ok=True)
+        _make_folders(folder)
         for level in (folder.parent.parent, folder.parent, folder):
             _inherit_cpuset(level)
 
@@ -146,6 +147,17 @@ def machines(trees: CgroupTrees) -> Iterator[tuple[str, str]]:
 
 def _folder(tree: Path, cluster: str, node: str) -> Path:
     return tree / CGROUP_FOLDER / checked(cluster) / checked(node)
+
+
+def _make_folders(folder: Path) -> None:
+    """Another cluster that ends at this moment may remove the top folder between two steps."""
+    for _ in range(_ATTEMPTS):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return
+        except FileNotFoundError:
+            continue
+    raise MachineError(f"the cgroup {folder} cannot be made")
 
 
 def _events(folder: Path) -> dict[str, str]:

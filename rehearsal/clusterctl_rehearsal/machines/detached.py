@@ -52,8 +52,11 @@ def become_independent() -> None:
 
 def tell(text: str) -> None:
     """Answer the caller of `start_detached`, who reads to the end; then let go of its pipe."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the caller was killed meanwhile; what it started goes on
+        pass
     os.dup2(2, 1)
 
 

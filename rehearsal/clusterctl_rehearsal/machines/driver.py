@@ -74,7 +74,7 @@ class MachineDriver(Protocol):
         """Make the cluster's own network; nothing happens if it is there."""
 
     def delete_network(self, cluster: str) -> None:
-        """Remove the cluster's network; nothing happens if it is gone."""
+        """Remove the cluster's network and whatever is left in it; nothing happens if it is gone."""
 
     def listen(self, cluster: str, address: str, port: int) -> socket.socket:
         """A listening TCP socket inside the cluster's network, on `address`, which is added."""

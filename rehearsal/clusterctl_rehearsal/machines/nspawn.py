@@ -77,9 +77,8 @@ class NspawnDriver:
         network.create(cluster, cidr, gateway_ip)
 
     def delete_network(self, cluster: str) -> None:
-        """Remove the cluster's VPC namespace."""
-        network.delete(cluster)
-        cgroup.remove_cluster(cgroup.mounted_trees(), cluster)
+        """Remove the cluster's VPC namespace, with any machine in it that nobody knows of any more."""
+        self.clean(cluster)
 
     def listen(self, cluster: str, address: str, port: int) -> socket.socket:
         """A listening socket in the VPC. Close it, or the namespace outlives delete_network."""
@@ -199,7 +198,8 @@ class NspawnDriver:
             tidy(trees, self._folder(cluster, node))
         for supervisor in supervisors:  # one of another root than ours
             remove_tree(Path(supervisor.root) / cluster / supervisor.node)
-        self.delete_network(cluster)
+        network.delete(cluster)
+        cgroup.remove_cluster(trees, cluster)
         remove_tree(self.root / cluster)
 
     def _make_room(self) -> None:

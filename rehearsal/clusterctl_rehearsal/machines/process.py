@@ -74,8 +74,8 @@ class ProcessDriver:
         rootless_network.create(self.root, cluster, cidr, gateway_ip)
 
     def delete_network(self, cluster: str) -> None:
-        """End the cluster's holder, and its network with it."""
-        rootless_network.delete(cluster)
+        """End the cluster's holder and network, with any machine in it that nobody knows of any more."""
+        self.clean(cluster)
 
     def listen(self, cluster: str, address: str, port: int) -> socket.socket:
         """A listening socket in the VPC."""

@@ -196,6 +196,37 @@ def test_machines_outlive_the_process_that_booted_them(booted: RealCluster) -> N
     assert traces(booted) == []
 
 
+@pytest.mark.parametrize("after_s", [0.02, 0.06, 0.1, 0.15])
+def test_a_caller_killed_while_it_boots_leaves_nothing_once_the_network_is_deleted(
+    booted: RealCluster, after_s: float
+) -> None:
+    booted.driver.create_network(booted.name, "10.77.0.0/24", "10.77.0.1")
+    process_id = os.fork()
+    if process_id == 0:
+        booted.driver.boot(booted.spec(0))
+        signal.pause()
+    time.sleep(after_s)
+    os.kill(process_id, signal.SIGKILL)
+    os.waitpid(process_id, 0)
+    booted.driver.delete_network(booted.name)
+    wait_until(lambda: traces(booted) == [], f"left behind: {traces(booted)}", 5)
+
+
+def test_a_machine_whose_caller_was_killed_while_it_started_is_still_looked_after(booted: RealCluster) -> None:
+    booted.driver.create_network(booted.name, "10.77.0.0/24", "10.77.0.1")
+    process_id = os.fork()
+    if process_id == 0:
+        booted.driver.boot(booted.spec(0))
+        signal.pause()
+    wait_until(lambda: own_supervisors(booted.name) != [], "no supervisor was started")
+    os.kill(process_id, signal.SIGKILL)
+    os.waitpid(process_id, 0)
+    booted.wait_until_up(0)
+    booted.ssh(0, "sudo poweroff")
+    booted.wait_for(0, MachineState.GONE)
+    assert booted.end(0)["how"] == "powered off"
+
+
 def test_a_cluster_whose_name_begins_like_another_is_left_alone(booted: RealCluster) -> None:
     booted.boot(1)
     booted.driver.clean(booted.name[:-1])
