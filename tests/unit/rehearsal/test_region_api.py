@@ -1,0 +1,271 @@
+"""What boto3 gets from the region: requests by botocore's serialisers, answers by its parsers, no socket between."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import botocore.session
+import pytest
+from botocore import parsers, serialize
+from clusterctl_rehearsal.api.front import Api
+from clusterctl_rehearsal.region.lookups import parameter_value
+from clusterctl_rehearsal.region.types import network
+from clusterctl_rehearsal.region.types.addresses import EIP, EIP_ASSOCIATION
+from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION, PLACEMENT_GROUP
+from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY_ATTACHMENT
+from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
+
+from tests.unit.rehearsal.small_region import EVERYTHING, REGION, TAGS, TRUST, SmallRegion
+
+SESSION = botocore.session.Session()
+SIGNED_AS = {"resourcegroupstaggingapi": "tagging"}
+BY_ID = [{"Name": "tag:clusterctl:id", "Values": [TAGS["clusterctl:id"]]}]
+
+
+class Client:
+    """Calls an operation; an error is its code."""
+
+    def __init__(self, world: SmallRegion) -> None:
+        self._api = Api(region=world.region, before=lambda: None)
+
+    def call(self, service: str, operation: str, region: str = REGION, **parameters: Any) -> Any:
+        model = SESSION.get_service_model(service)
+        shape = model.operation_model(operation)
+        request = serialize.create_serializer(model.resolved_protocol).serialize_to_request(parameters, shape)
+        body = request["body"] if isinstance(request["body"], (bytes, str)) else urlencode(request["body"])
+        scope = f"Credential=x/20260101/{region}/{SIGNED_AS.get(service, service)}/aws4_request"
+        headers = {**request["headers"], "Authorization": f"AWS4-HMAC-SHA256 {scope}"}
+        reply = self._api.answer(headers, body if isinstance(body, bytes) else body.encode())
+        answer = {"status_code": reply.status, "headers": {}, "body": reply.body}
+        parsed = parsers.create_parser(model.resolved_protocol).parse(answer, shape.output_shape)
+        return parsed["Error"]["Code"] if reply.status >= 300 else parsed
+
+    def ec2(self, operation: str, **parameters: Any) -> Any:
+        return self.call("ec2", operation, **parameters)
+
+
+@pytest.fixture
+def client(world: SmallRegion) -> Client:
+    return Client(world)
+
+
+def test_an_instance_is_described_as_aws_does(world: SmallRegion, client: Client) -> None:
+    node = world.node(2)
+    row = client.ec2("DescribeInstances", Filters=BY_ID)["Reservations"][0]["Instances"][0]
+    assert (row["InstanceId"], row["State"]) == (node.id, {"Code": 16, "Name": "running"})
+    assert (row["PrivateIpAddress"], row["Placement"]["AvailabilityZone"]) == ("10.0.8.2", "us-west-2b")
+    assert {tag["Key"]: tag["Value"] for tag in row["Tags"]} == {**TAGS, "clusterctl:slot": "2"}
+    assert row["NetworkInterfaces"][0]["Attachment"]["NetworkCardIndex"] == 0
+
+
+FILTERS: list[tuple[str, str, bool]] = [
+    ("instance-state-name", "running", True),
+    ("instance-state-name", "terminated", False),
+    ("tag:clusterctl:slot", "0", True),
+    ("tag:clusterctl:slot", "1", False),
+    ("tag:clusterctl:name", "tr*n", True),
+    ("tag-key", "clusterctl:slot", True),
+    ("private-ip-address", "10.0.8.0", True),
+    ("instance-type", "p4d.24xlarge", False),
+    ("availability-zone", "us-west-2b", True),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "found"), FILTERS)
+def test_filters(world: SmallRegion, client: Client, name: str, value: str, found: bool) -> None:
+    world.node()
+    rows = client.ec2("DescribeInstances", Filters=[{"Name": name, "Values": [value]}])["Reservations"]
+    assert bool(rows) is found
+
+
+def test_a_filter_that_aws_does_not_know_is_refused(world: SmallRegion, client: Client) -> None:
+    world.node()
+    asked = [{"Name": "nonsense", "Values": ["x"]}]
+    assert client.ec2("DescribeInstances", Filters=asked) == "InvalidParameterValue"
+
+
+def test_pages_hold_everything_once(world: SmallRegion, client: Client) -> None:
+    _, subnet, group = world.network()
+    made = {world.launch(world.template(subnet, group, slot)).id for slot in range(5)}
+    seen: list[str] = []
+    token: dict[str, str] = {}
+    while True:
+        answer = client.ec2("DescribeInstances", MaxResults=2, **token)
+        seen += [row["Instances"][0]["InstanceId"] for row in answer["Reservations"]]
+        if not answer.get("NextToken"):
+            break
+        token = {"NextToken": answer["NextToken"]}
+    assert sorted(seen) == sorted(made)
+
+
+def test_another_region_sees_nothing(world: SmallRegion, client: Client) -> None:
+    world.node()
+    assert client.ec2("DescribeInstances", region="eu-west-1")["Reservations"] == []
+
+
+def test_a_dry_run_terminates_nothing(world: SmallRegion, client: Client) -> None:
+    node = world.node()
+    assert client.ec2("TerminateInstances", InstanceIds=[node.id], DryRun=True) == "DryRunOperation"
+    assert client.ec2("TerminateInstances", InstanceIds=[node.id, "i-0"]) == "InvalidInstanceID.NotFound"
+    assert world.region.read(network.INSTANCE, node.id) is not None
+
+
+DESCRIBED = [
+    ("DescribeVpcs", "Vpcs", 1),
+    ("DescribeSubnets", "Subnets", 1),
+    ("DescribeSecurityGroups", "SecurityGroups", 1),
+    ("DescribeSecurityGroupRules", "SecurityGroupRules", 2),
+    ("DescribeRouteTables", "RouteTables", 1),
+    ("DescribeInternetGateways", "InternetGateways", 1),
+    ("DescribeNatGateways", "NatGateways", 1),
+    ("DescribeVpcEndpoints", "VpcEndpoints", 1),
+    ("DescribeAddresses", "Addresses", 2),
+    ("DescribeNetworkInterfaces", "NetworkInterfaces", 2),
+    ("DescribeLaunchTemplates", "LaunchTemplates", 1),
+    ("DescribePlacementGroups", "PlacementGroups", 1),
+    ("DescribeCapacityReservations", "CapacityReservations", 1),
+    ("DescribeVolumes", "Volumes", 1),
+    ("DescribeKeyPairs", "KeyPairs", 0),
+]
+
+
+def _everything(world: SmallRegion) -> dict[str, str]:
+    vpc, subnet, group = world.network()
+    gateway = world.make(network.INTERNET_GATEWAY, vpcId=vpc.id, tags=TAGS)
+    routes = [{"cidrBlock": "0.0.0.0/0", "gatewayId": gateway.id}]
+    table = world.make(network.ROUTE_TABLE, vpcId=vpc.id, routes=routes, tags=TAGS)
+    association = world.make(network.ROUTE_TABLE_ASSOCIATION, routeTableId=table.id, subnetId=subnet.id)
+    rule = {"securityGroupId": group.id, "ipProtocol": "-1", "referencedSecurityGroupId": group.id}
+    rules = [world.make(token, **rule) for token in (INGRESS_RULE, EGRESS_RULE)]
+    held = world.make(network.CIDR_RESERVATION, subnetId=subnet.id, cidrBlock="10.0.8.0/21", reservationType="explicit")
+    world.make(PLACEMENT_GROUP, name="neighbours", strategy="cluster", tags=TAGS)
+    reserved = world.make(CAPACITY_RESERVATION, **EVERYTHING[CAPACITY_RESERVATION], tags=TAGS)
+    template = world.template(subnet, group, placement={"groupName": "neighbours"})
+    node = world.launch(template)
+    own, public = (world.make(EIP, domain="vpc", tags=TAGS) for _ in range(2))
+    tied = world.make(
+        EIP_ASSOCIATION, allocationId=own.id, networkInterfaceId=node.outputs["primaryNetworkInterfaceId"]
+    )
+    nat = world.make(network.NAT_GATEWAY, subnetId=subnet.id, allocationId=public.id, tags=TAGS)
+    endpoint = world.make(network.VPC_ENDPOINT, vpcId=vpc.id, serviceName="com.amazonaws.us-west-2.s3", tags=TAGS)
+    return {
+        "vpc": vpc.id, "subnet": subnet.id, "group": group.id, "gateway": gateway.id, "table": table.id,
+        "association": association.id, "ingress": rules[0].id, "egress": rules[1].id, "held": held.id,
+        "reserved": reserved.id, "template": template.id, "node": node.id, "own": own.id, "public": public.id,
+        "tied": tied.id, "nat": nat.id, "endpoint": endpoint.id,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("operation", "key", "count"), DESCRIBED)
+def test_describe_calls(world: SmallRegion, client: Client, operation: str, key: str, count: int) -> None:
+    _everything(world)
+    rows = client.ec2(operation)[key]
+    assert len(rows) == count
+    assert all(row for row in rows)
+
+
+def test_a_whole_cluster_ends_through_the_api(world: SmallRegion, client: Client) -> None:
+    ids = _everything(world)
+    world.region.delete(network.INSTANCE, ids["node"])
+    for operation, parameters in (
+        ("ReleaseAddress", {"AllocationId": ids["own"]}),
+        ("DeleteNatGateway", {"NatGatewayId": ids["nat"]}),
+        ("ReleaseAddress", {"AllocationId": ids["public"]}),
+        ("DeleteVpcEndpoints", {"VpcEndpointIds": [ids["endpoint"]]}),
+        ("CancelCapacityReservation", {"CapacityReservationId": ids["reserved"]}),
+        ("DeletePlacementGroup", {"GroupName": "neighbours"}),
+        ("DeleteLaunchTemplate", {"LaunchTemplateId": ids["template"]}),
+        ("DisassociateRouteTable", {"AssociationId": ids["association"]}),
+        ("DeleteRouteTable", {"RouteTableId": ids["table"]}),
+        ("RevokeSecurityGroupIngress", {"GroupId": ids["group"], "SecurityGroupRuleIds": [ids["ingress"]]}),
+        ("RevokeSecurityGroupEgress", {"GroupId": ids["group"], "SecurityGroupRuleIds": [ids["egress"]]}),
+        ("DeleteSecurityGroup", {"GroupId": ids["group"]}),
+        ("DeleteSubnetCidrReservation", {"SubnetCidrReservationId": ids["held"]}),
+        ("DeleteSubnet", {"SubnetId": ids["subnet"]}),
+        ("DetachInternetGateway", {"InternetGatewayId": ids["gateway"], "VpcId": ids["vpc"]}),
+        ("DeleteInternetGateway", {"InternetGatewayId": ids["gateway"]}),
+        ("DeleteVpc", {"VpcId": ids["vpc"]}),
+    ):
+        assert isinstance(client.ec2(operation, **parameters), dict), operation
+    assert list(world.store.live()) == []
+
+
+def test_an_attached_gateway_is_not_deleted(world: SmallRegion, client: Client) -> None:
+    vpc, _, _ = world.network()
+    gateway = world.make(network.INTERNET_GATEWAY, vpcId=vpc.id)
+    assert client.ec2("DeleteInternetGateway", InternetGatewayId=gateway.id) == "DependencyViolation"
+
+
+def test_an_elastic_address_is_untied_and_released(world: SmallRegion, client: Client) -> None:
+    ids = _everything(world)
+    assert client.ec2("ReleaseAddress", AllocationId=ids["own"]) == "InvalidIPAddress.InUse"
+    shown = client.ec2("DescribeAddresses", AllocationIds=[ids["own"]])["Addresses"][0]
+    assert (shown["InstanceId"], shown["AssociationId"]) == (ids["node"], ids["tied"])
+    client.ec2("DisassociateAddress", AssociationId=ids["tied"])
+    client.ec2("ReleaseAddress", AllocationId=ids["own"])
+    assert client.ec2("DescribeAddresses", AllocationIds=[ids["own"]]) == "InvalidAllocationID.NotFound"
+
+
+def test_a_role_and_its_profile_end_in_iams_order(world: SmallRegion, client: Client) -> None:
+    world.make(ROLE, name="node", assumeRolePolicy=TRUST, tags=TAGS)
+    world.make(INSTANCE_PROFILE, name="node", role="node", tags=TAGS)
+    policy = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+    world.make(ROLE_POLICY_ATTACHMENT, role="node", policyArn=policy)
+    assert "Tags" not in client.call("iam", "ListRoles")["Roles"][0]
+    assert client.call("iam", "ListRoleTags", RoleName="node")["Tags"][0]["Key"] == "clusterctl:id"
+    assert client.call("iam", "ListAttachedRolePolicies", RoleName="node")["AttachedPolicies"][0]["PolicyArn"] == policy
+    assert client.call("iam", "DeleteRole", RoleName="node") == "DeleteConflict"
+    assert client.call("iam", "DeleteInstanceProfile", InstanceProfileName="node") == "DeleteConflict"
+    for operation, parameters in (
+        ("RemoveRoleFromInstanceProfile", {"InstanceProfileName": "node", "RoleName": "node"}),
+        ("DeleteInstanceProfile", {"InstanceProfileName": "node"}),
+        ("DetachRolePolicy", {"RoleName": "node", "PolicyArn": policy}),
+        ("DeleteRole", {"RoleName": "node"}),
+    ):
+        assert isinstance(client.call("iam", operation, **parameters), dict), operation
+    assert client.call("iam", "GetRole", RoleName="node") == "NoSuchEntity"
+
+
+def test_the_account_is_one_that_aws_does_not_have(client: Client) -> None:
+    assert client.call("sts", "GetCallerIdentity")["Account"] == "000000000000"
+
+
+def test_an_image_parameter_is_an_image_id_and_newer_ones_come_out(world: SmallRegion, client: Client) -> None:
+    name = "/aws/service/deeplearning/ami/x86_64/latest/ami-id"
+    value = client.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"]
+    assert value == parameter_value(name, world.behaviour.settings())
+    world.behaviour.set_fault("images_dated", "2027-01")
+    assert client.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"] != value
+    assert client.call("ssm", "GetParameter", Name="/mine") == "ParameterNotFound"
+
+
+def test_the_tagging_api_finds_what_carries_the_id(world: SmallRegion, client: Client) -> None:
+    world.node()
+    wanted = [{"Key": "clusterctl:id", "Values": [TAGS["clusterctl:id"]]}]
+    rows = client.call("resourcegroupstaggingapi", "GetResources", TagFilters=wanted)["ResourceTagMappingList"]
+    assert len(rows) == 5
+    rows = client.call(
+        "resourcegroupstaggingapi", "GetResources", TagFilters=wanted, ResourceTypeFilters=["ec2:instance"]
+    )["ResourceTagMappingList"]
+    assert len(rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "code"),
+    [
+        ("ec2", "RunInstances", "InvalidAction"),
+        ("iam", "CreateRole", "InvalidAction"),
+        ("ssm", "GetParameters", "UnknownOperationException"),
+    ],
+)
+def test_an_operation_that_is_not_known_is_never_a_silent_ok(
+    client: Client, service: str, operation: str, code: str
+) -> None:
+    parameters = {
+        "RunInstances": {"MinCount": 1, "MaxCount": 1},
+        "CreateRole": {"RoleName": "x", "AssumeRolePolicyDocument": json.dumps({})},
+        "GetParameters": {"Names": ["x"]},
+    }[operation]
+    assert client.call(service, operation, **parameters) == code
