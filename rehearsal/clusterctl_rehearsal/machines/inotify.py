@@ -8,8 +8,7 @@ from pathlib import Path
 # Each machine's systemd takes about 7.5 of root's instances (measured 2026-11); many hosts
 # allow 128, and from the 17th machine on units fail with "Too many open files".
 INSTANCES_PER_MACHINE = 8
-RESERVE = 32
-_ROOM_AHEAD_MACHINES = 8
+_ROOM_AHEAD_MACHINES = 4
 _RAISED_LIMIT = 8192
 
 
@@ -49,4 +48,4 @@ class InotifyLimit:
 
 def instances_needed(machines: int) -> int:
     """How many inotify instances root needs for so many machines."""
-    return RESERVE + INSTANCES_PER_MACHINE * machines
+    return INSTANCES_PER_MACHINE * machines
