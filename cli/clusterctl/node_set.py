@@ -87,7 +87,8 @@ def _range(part: str, item: str, *, cluster: str, slots: Sequence[int]) -> range
     if missing is None:
         missing = next((n for n in range(first, last + 1) if n not in known), None)
     if missing is not None:
-        raise NothingMatched(_no_node(missing, cluster, slots), hint="clusterctl nodes")
+        hint = "clusterctl nodes" if slots else "clusterctl up STACK"
+        raise NothingMatched(_no_node(missing, cluster, slots), hint=hint)
     return range(first, last + 1)
 
 

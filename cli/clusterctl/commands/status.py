@@ -38,6 +38,7 @@ def command(output: Output, cluster: str | None, connect_timeout: float, as_json
     facts = gather(
         inventory,
         home=home_directory(os.environ),
+        environ=os.environ,
         now=now,
         connect_timeout_s=connect_timeout,
         ssh_dir=Path.home() / ".ssh",

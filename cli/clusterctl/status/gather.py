@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import queue
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from clusterctl_infra.errors import CloudError, ClusterctlError
+from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.cloud.instances import InstanceState, describe_instances
 from clusterctl.engine.node_report import NodeReport, parse_report
+from clusterctl.engine.region import ensure_region
 from clusterctl.home import Home
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
@@ -33,9 +36,17 @@ API_S = 8.0
 Instances = tuple[InstanceState, ...]
 
 
-def gather(inventory: Inventory, *, home: Home, now: datetime, connect_timeout_s: float, ssh_dir: Path) -> Facts:
+def gather(
+    inventory: Inventory,
+    *,
+    home: Home,
+    environ: Mapping[str, str],
+    now: datetime,
+    connect_timeout_s: float,
+    ssh_dir: Path,
+) -> Facts:
     """The facts about the cluster; never raises for what does not answer."""
-    api = _Asked(lambda: ask_api(inventory, home))
+    api = _Asked(lambda: ask_api(inventory, home, environ))
     nodes = inventory.nodes
     if any(_address(inventory, node) is None for node in nodes):
         # A half-made cluster: only AWS knows where its nodes are.
@@ -59,18 +70,21 @@ def gather(inventory: Inventory, *, home: Home, now: datetime, connect_timeout_s
     )
 
 
-def ask_api(inventory: Inventory, home: Home) -> Instances:
-    """The cluster's instances. Raises CloudError, also when the rehearsed region does not run."""
-    endpoint = rehearsal_endpoint(home) if inventory.rehearsal else None
+def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:
+    """The cluster's instances. Raises ClusterctlError."""
+    endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
     return describe_instances(inventory.region, inventory.cluster_id, endpoint_url=endpoint, timeout_s=API_CALL_S)
 
 
-def rehearsal_endpoint(home: Home) -> str:
-    """Where the rehearsed region listens. Raises CloudError when it does not run."""
+def rehearsal_endpoint(home: Home, environ: Mapping[str, str]) -> str:
+    """Where the rehearsed region listens; its server is started when it does not run. Raises RehearsalError."""
     try:
-        return str(json.loads((home.rehearsal_dir / "region.json").read_text(encoding="utf-8"))["endpoint"])
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise CloudError("the rehearsed region does not run", code="RegionNotRunning") from e
+        endpoint = str(json.loads((home.rehearsal_dir / "region.json").read_text(encoding="utf-8"))["endpoint"])
+        place = urlsplit(endpoint)
+        with socket.create_connection((place.hostname or "", place.port or 80), timeout=1):
+            return endpoint
+    except (OSError, ValueError, KeyError, TypeError):
+        return ensure_region(home, environ)
 
 
 def ask_nodes(

@@ -101,8 +101,8 @@ def _gone(node: InventoryNode, facts: Facts) -> _Verdict:
     if named:
         return _Verdict(state="terminated", note=named[0].reason)
     if node.instance_id is None:
-        return _Verdict(state="missing", note="no machine was made for it: clusterctl up")
-    return _Verdict(state="missing", note=f"AWS knows {node.instance_id} no more: clusterctl up")
+        return _Verdict(state="missing", note="no machine was made for it")
+    return _Verdict(state="missing", note=f"AWS knows {node.instance_id} no more")
 
 
 def _alive(machine: InstanceState, answer: NodeReport | NodeFailure | None, now: datetime) -> _Verdict:
@@ -114,7 +114,7 @@ def _alive(machine: InstanceState, answer: NodeReport | NodeFailure | None, now:
         return _Verdict(state="unknown")
     is_young = machine.launched_at is not None and now - machine.launched_at < BOOT_TIME
     if is_young and answer.kind in NOT_YET:
-        return _Verdict(state="booting", phase="no SSH yet", since=machine.launched_at, note=None)
+        return _Verdict(state="booting", phase="no SSH yet", since=machine.launched_at, note=answer.message)
     return _Verdict(state="unreachable", note=answer.message)
 
 

@@ -10,8 +10,10 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.overview import Overview
 from clusterctl.views.headline import rehearsed
-from clusterctl.views.quantities import clock, duration, usd
+from clusterctl.views.quantities import clock, count, duration, usd
 from clusterctl.views.table import render_table
+
+GONE = ("terminated", "missing")
 
 
 def status_text(seen: Overview) -> str:
@@ -85,11 +87,14 @@ def remarks(seen: Overview) -> list[str]:
     if seen.strays:
         ids = ", ".join(row.instance_id for row in seen.strays)
         told.append(f"runs without a place in the cluster: {ids}; next: clusterctl up, or clusterctl down")
+    gone = sum(node.state in GONE for node in seen.nodes)
     is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
     if is_over and any(row.is_alive for row in facts.instances or ()):
         told.append("machines still run after the deadline; next: clusterctl down")
     elif is_over and seen.nodes and facts.instances is not None:
         told.append("its time is over and no machine runs; next: clusterctl down --all")
+    elif gone:
+        told.append(f"{count(gone, 'machine')} gone; next: clusterctl up, same name and address")
     return told
 
 

@@ -89,3 +89,16 @@ def test_ssh_config_lets_plain_ssh_in(loopback_cluster: LoopbackCluster, tmp_pat
     loopback_cluster.change_host_key(2)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
     assert done.returncode == 255
+
+
+def test_a_stack_that_was_never_run_has_no_cluster(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: never\nruntime: python\n")
+    (tmp_path / "cluster.yaml").write_text("name: never\n")
+    environ = {
+        "PULUMI_BACKEND_URL": f"file://{tmp_path}",
+        "PULUMI_CONFIG_PASSPHRASE": "x",
+        "PULUMI_HOME": str(tmp_path),
+    }
+    done = clusterctl("nodes", "--stack", str(tmp_path), environ=environ)
+    assert done.returncode == 3
+    assert "has no cluster" in done.stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import time
@@ -99,3 +101,29 @@ def test_a_reader_that_goes_away_ends_it_quietly(loopback_cluster: LoopbackClust
     assert client.stderr is not None
     assert client.stderr.read() == b""
     client.stderr.close()
+
+
+def test_ctrl_c_ends_the_command_on_every_node(loopback_cluster: LoopbackCluster) -> None:
+    client = subprocess.Popen(
+        loopback_cluster.command("ssh", "--node", "all", "echo $$; exec sleep 300"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert client.stdout is not None
+    pids = [int(client.stdout.readline().split()[1]) for _ in range(4)]
+    client.send_signal(signal.SIGINT)
+    client.communicate(timeout=15)
+    assert client.returncode == 130
+    ends_at = time.monotonic() + 5
+    while any(is_alive(pid) for pid in pids) and time.monotonic() < ends_at:
+        time.sleep(0.05)
+    assert not any(is_alive(pid) for pid in pids)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

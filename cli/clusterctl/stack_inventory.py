@@ -1,0 +1,73 @@
+"""A cluster's inventory from its stack's outputs: for a computer on which the stack was never run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from clusterctl_infra.errors import EngineError, NothingMatched
+from clusterctl_infra.outputs import Inventory, inventory_from_json, inventory_to_json
+
+from clusterctl.engine.environment import EngineEnvironment, engine_environment
+from clusterctl.engine.stack import Stack, read_stack
+from clusterctl.home import Home
+
+OUTPUT = "inventory"
+READ_S = 60.0
+_ABSENT = ("no stack named", "does not have output property", "current stack does not have")
+
+
+def fetch_inventory(
+    directory: Path, *, stack_name: str, rehearse: bool, home: Home, environ: Mapping[str, str]
+) -> Inventory:
+    """What the stack exports, kept here when nothing is. Raises NothingMatched, EngineError."""
+    stack = read_stack(directory, name=stack_name)
+    environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
+    text = _stack_output(stack, environment)
+    try:
+        inventory = inventory_from_json(json.loads(text), source=f"{directory}: stack output {OUTPUT}")
+    except (ValueError, AttributeError) as e:
+        raise EngineError(f"{directory}: the stack output {OUTPUT} is no inventory: {text.strip()[:100]}") from e
+    inventory = dataclasses.replace(inventory, stack_dir=str(stack.directory), stack_name=stack.name)
+    _keep(inventory, home)
+    return inventory
+
+
+def _stack_output(stack: Stack, environment: EngineEnvironment) -> str:
+    argv = [environment.executable, "stack", "output", OUTPUT, "--json", "--stack", stack.name, "--non-interactive"]
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=environment.config_file.parent,
+            env=dict(environment.env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=READ_S,
+        )
+    except subprocess.TimeoutExpired as e:
+        raise EngineError(f"pulumi stack output did not end in {READ_S:.0f} s") from e
+    except OSError as e:
+        raise EngineError(f"pulumi does not start: {e}", hint="scripts/engine") from e
+    if done.returncode == 0:
+        return done.stdout
+    said = (done.stderr.strip() or done.stdout.strip()).removeprefix("error: ")
+    if any(words in said for words in _ABSENT):
+        raise NothingMatched(f"the stack {stack.name} of {stack.directory} has no cluster", hint="clusterctl up STACK")
+    raise EngineError(f"pulumi stack output failed: {said}")
+
+
+def _keep(inventory: Inventory, home: Home) -> None:
+    """Writes the file unless there is one: what the last run on this computer wrote knows more."""
+    path = home.inventory_file(inventory.cluster)
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_text(json.dumps(inventory_to_json(inventory), indent=1), encoding="utf-8")
+    new.chmod(0o600)
+    new.replace(path)
