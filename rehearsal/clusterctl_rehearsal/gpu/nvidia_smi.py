@@ -7,12 +7,11 @@ Standard library only, Python 3.9: it runs in the machine. Its data lies in /etc
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from typing import Any  # rows of JSON
 
-DATA = os.environ.get("CLUSTERCTL_SIMULATED_GPUS", "/etc/clusterctl-rehearsal/gpus.json")
+DATA = "/etc/clusterctl-rehearsal/gpus.json"
 MARK = "SIMULATED by clusterctl rehearsal: there is no GPU here"
 WIDTH = 89
 USAGE = """NVIDIA System Management Interface -- v{version} (simulated)
@@ -83,11 +82,11 @@ REMAPPED: Fields = {
 APPS = ("gpu_uuid", "gpu_name", "gpu_bus_id", "pid", "process_name", "name", "used_gpu_memory", "used_memory")
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str], path: str = DATA) -> int:
     """Prints what was asked for; the exit code is nvidia-smi's."""
     try:
         asked = parse(argv)
-        with open(DATA) as file:
+        with open(path) as file:
             data = json.load(file)
     except Wrong as wrong:
         print(wrong)

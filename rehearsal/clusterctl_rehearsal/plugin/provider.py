@@ -6,7 +6,7 @@ import contextlib
 import secrets
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any  # property values
 
@@ -36,8 +36,16 @@ _Diff = provider_pb2.DiffResponse
 class RehearsalProvider(Plugin):
     """Secrets are left to the engine: it marks every output whose input was secret."""
 
-    def __init__(self, *, log: EngineLog, client: RegionClient, context: StackContext) -> None:
+    def __init__(
+        self,
+        *,
+        log: EngineLog,
+        client: RegionClient,
+        context: StackContext,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         super().__init__(version=version("pulumi-aws"), log=log)
+        self._pause = pause
         self._client = client
         self._stack = context
         self._region = ""
@@ -173,7 +181,7 @@ class RehearsalProvider(Plugin):
             except AwsError as e:
                 if e.code not in THROTTLED or attempt == ATTEMPTS - 1 or self.cancelled.is_set():
                     raise
-                time.sleep(min(MAX_WAIT_S, 0.1 * 2**attempt) * (0.5 + secrets.randbelow(500) / 1000))
+                self._pause(min(MAX_WAIT_S, 0.1 * 2**attempt) * (0.5 + secrets.randbelow(500) / 1000))
         raise AssertionError("unreachable")
 
 

@@ -10,6 +10,7 @@ from typing import Any  # property values
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.instances import Instances
+from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.record import Record
@@ -18,7 +19,6 @@ from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION, PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE
-from clusterctl_rehearsal.region.types.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.types.security import INGRESS_RULE
 
 REGION = "us-west-2"
@@ -102,7 +102,7 @@ def interface(subnet: Record, group: Record, **more: Any) -> dict[str, Any]:
     return {**card, "deleteOnTermination": "true", **more}
 
 
-EVERYTHING = {
+EVERYTHING: dict[str, dict[str, Any]] = {
     PLACEMENT_GROUP: {"name": "neighbours", "strategy": "cluster"},
     CAPACITY_RESERVATION: {
         "availabilityZone": "us-west-2b",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import botocore.session
 import pytest
 from botocore import parsers, serialize
+from botocore.model import Shape
 from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.region.lookups import parameter_value
 from clusterctl_rehearsal.region.types import network
-from clusterctl_rehearsal.region.types.addresses import EIP, EIP_ASSOCIATION
+from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION
 from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION, PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY_ATTACHMENT
 from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
@@ -39,7 +40,7 @@ class Client:
         headers = {**request["headers"], "Authorization": f"AWS4-HMAC-SHA256 {scope}"}
         reply = self._api.answer(headers, body if isinstance(body, bytes) else body.encode())
         answer = {"status_code": reply.status, "headers": {}, "body": reply.body}
-        parsed = parsers.create_parser(model.resolved_protocol).parse(answer, shape.output_shape)
+        parsed = parsers.create_parser(model.resolved_protocol).parse(answer, cast(Shape, shape.output_shape))
         return parsed["Error"]["Code"] if reply.status >= 300 else parsed
 
     def ec2(self, operation: str, **parameters: Any) -> Any:
@@ -144,7 +145,7 @@ def _everything(world: SmallRegion) -> dict[str, str]:
     reserved = world.make(CAPACITY_RESERVATION, **EVERYTHING[CAPACITY_RESERVATION], tags=TAGS)
     template = world.template(subnet, group, placement={"groupName": "neighbours"})
     node = world.launch(template)
-    own, public = (world.make(EIP, domain="vpc", tags=TAGS) for _ in range(2))
+    own, public = (world.make(network.EIP, domain="vpc", tags=TAGS) for _ in range(2))
     tied = world.make(
         EIP_ASSOCIATION, allocationId=own.id, networkInterfaceId=node.outputs["primaryNetworkInterfaceId"]
     )
@@ -263,9 +264,9 @@ def test_the_tagging_api_finds_what_carries_the_id(world: SmallRegion, client: C
 def test_an_operation_that_is_not_known_is_never_a_silent_ok(
     client: Client, service: str, operation: str, code: str
 ) -> None:
-    parameters = {
+    parameters: dict[str, Any] = {
         "RunInstances": {"MinCount": 1, "MaxCount": 1},
         "CreateRole": {"RoleName": "x", "AssumeRolePolicyDocument": json.dumps({})},
         "GetParameters": {"Names": ["x"]},
-    }[operation]
-    assert client.call(service, operation, **parameters) == code
+    }
+    assert client.call(service, operation, **parameters[operation]) == code

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from clusterctl_rehearsal.region.instances import REMEMBERED_S
+from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types import network
-from clusterctl_rehearsal.region.types.addresses import EIP, EIP_ASSOCIATION
-from clusterctl_rehearsal.region.types.launch import LAUNCH_TEMPLATE
+from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION
 
 from tests.unit.rehearsal.small_region import TAGS, SmallRegion, interface
 
@@ -78,13 +78,13 @@ def test_interfaces_that_are_not_deleted_with_it_stay_behind_and_hold_the_subnet
 
 def test_an_elastic_address_shows_on_its_instance_and_comes_loose_with_its_end(world: SmallRegion) -> None:
     node = world.node()
-    address = world.make(EIP, domain="vpc")
+    address = world.make(network.EIP, domain="vpc")
     world.make(EIP_ASSOCIATION, allocationId=address.id, networkInterfaceId=node.outputs["primaryNetworkInterfaceId"])
     assert world.instances.outputs(node)["publicIp"] == address.outputs["publicIp"]
     with pytest.raises(AwsError, match=r"InvalidIPAddress\.InUse"):
-        world.region.delete(EIP, address.id)
+        world.region.delete(network.EIP, address.id)
     world.region.delete(network.INSTANCE, node.id)
-    world.region.delete(EIP, address.id)
+    world.region.delete(network.EIP, address.id)
 
 
 def test_an_instance_with_several_addresses_is_not_tied_by_its_id(world: SmallRegion) -> None:
@@ -92,7 +92,7 @@ def test_an_instance_with_several_addresses_is_not_tied_by_its_id(world: SmallRe
     cards = [interface(subnet, group), interface(subnet, group, networkCardIndex=1)]
     node = world.launch(world.template(subnet, group, networkInterfaces=cards))
     with pytest.raises(AwsError, match="InvalidInstanceID: There are multiple interfaces"):
-        world.make(EIP, domain="vpc", instance=node.id)
+        world.make(network.EIP, domain="vpc", instance=node.id)
 
 
 def test_a_single_interface_gets_a_public_address_when_asked(world: SmallRegion) -> None:

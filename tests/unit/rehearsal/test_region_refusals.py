@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types import network
-from clusterctl_rehearsal.region.types.addresses import EIP
 from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION, PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE
-from clusterctl_rehearsal.region.types.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.types.security import INGRESS_RULE, KEY_PAIR
 
 from tests.unit.rehearsal.small_region import EVERYTHING, TRUST, SmallRegion, interface
@@ -227,7 +226,8 @@ def test_a_groups_own_rules_end_with_it(world: SmallRegion) -> None:
 
 def test_names_and_rules_are_not_had_twice(world: SmallRegion) -> None:
     vpc, _, group = world.network()
-    rule = {"securityGroupId": group.id, "ipProtocol": "tcp", "fromPort": 22, "toPort": 22, "cidrIpv4": "192.0.2.0/24"}
+    ssh: dict[str, Any] = {"ipProtocol": "tcp", "fromPort": 22, "toPort": 22, "cidrIpv4": "192.0.2.0/24"}
+    rule = {"securityGroupId": group.id, **ssh}
     world.make(INGRESS_RULE, **rule)
     assert _code(lambda: world.make(INGRESS_RULE, **rule)) == "InvalidPermission.Duplicate"
     assert _code(lambda: world.make(network.SECURITY_GROUP, vpcId=vpc.id, name="nodes")) == "InvalidGroup.Duplicate"
@@ -235,8 +235,8 @@ def test_names_and_rules_are_not_had_twice(world: SmallRegion) -> None:
 
 def test_a_sixth_elastic_address_is_over_the_quota(world: SmallRegion) -> None:
     for _ in range(5):
-        world.make(EIP, domain="vpc")
-    assert _code(lambda: world.make(EIP, domain="vpc")) == "AddressLimitExceeded"
+        world.make(network.EIP, domain="vpc")
+    assert _code(lambda: world.make(network.EIP, domain="vpc")) == "AddressLimitExceeded"
 
 
 def test_an_unknown_type_is_refused_by_name(world: SmallRegion) -> None:

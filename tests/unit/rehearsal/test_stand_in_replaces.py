@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from clusterctl_infra.provider.property_values import UNKNOWN
 from clusterctl_rehearsal.plugin.difference import difference
+from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.types import network
-from clusterctl_rehearsal.region.types.addresses import EIP, EIP_ASSOCIATION
+from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION
 from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION, PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY
-from clusterctl_rehearsal.region.types.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.types.security import INGRESS_RULE, KEY_PAIR
 from clusterctl_rehearsal.region.types.table import TYPES
 
@@ -32,7 +32,7 @@ NEW_RESOURCE: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (INGRESS_RULE, {"securityGroupId": "sg-1"}, {"securityGroupId": "sg-2"}),
     (INGRESS_RULE, {"cidrIpv4": "10.0.0.0/8"}, {"referencedSecurityGroupId": "sg-1"}),
     (KEY_PAIR, {"publicKey": "ssh-ed25519 A"}, {"publicKey": "ssh-ed25519 B"}),
-    (EIP, {"domain": "vpc"}, {"domain": "standard"}),
+    (network.EIP, {"domain": "vpc"}, {"domain": "standard"}),
     (EIP_ASSOCIATION, {"networkInterfaceId": "eni-1"}, {"networkInterfaceId": "eni-2"}),
     (PLACEMENT_GROUP, {"strategy": "cluster"}, {"strategy": "spread"}),
     (CAPACITY_RESERVATION, {"instanceType": "p5.48xlarge"}, {"instanceType": "p4d.24xlarge"}),
@@ -62,8 +62,8 @@ IN_PLACE: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (network.ROUTE, {"gatewayId": "igw-1"}, {"gatewayId": "igw-2"}),
     (network.ROUTE_TABLE_ASSOCIATION, {"routeTableId": "rtb-1"}, {"routeTableId": "rtb-2"}),
     (INGRESS_RULE, {"cidrIpv4": "10.0.0.0/8"}, {"cidrIpv4": "10.1.0.0/16"}),
-    (EIP, {"instance": "i-1"}, {"instance": UNKNOWN}),
-    (EIP, {"networkInterface": "eni-1"}, {"networkInterface": UNKNOWN}),
+    (network.EIP, {"instance": "i-1"}, {"instance": UNKNOWN}),
+    (network.EIP, {"networkInterface": "eni-1"}, {"networkInterface": UNKNOWN}),
     (CAPACITY_RESERVATION, {"instanceCount": 4}, {"instanceCount": 6}),
     (CAPACITY_RESERVATION, {"endDate": "2027-01-01T00:00:00Z"}, {"endDate": "2027-01-02T00:00:00Z"}),
     (LAUNCH_TEMPLATE, {"userData": "b25l"}, {"userData": "dHdv"}),

@@ -1,0 +1,81 @@
+"""Fault verbs: what they do to instances and settings, and what they say."""
+
+from __future__ import annotations
+
+import pytest
+from clusterctl_rehearsal.region.faults import FAULTS, FaultError, Faults
+from clusterctl_rehearsal.region.types import network
+
+from tests.unit.rehearsal.small_region import SmallRegion
+
+STOPPED: list[str] = []
+
+
+@pytest.fixture
+def faults(world: SmallRegion) -> Faults:
+    STOPPED.clear()
+    return Faults(instances=world.instances, behaviour=world.behaviour, stop=lambda: STOPPED.append("stopped"))
+
+
+def test_every_verb_that_is_promised_is_there() -> None:
+    promised = "kill freeze thaw unplug plug partition reboot fail-bootstrap slow capacity quota latency stop-region"
+    assert set(promised.split()) <= set(FAULTS)
+
+
+def test_a_killed_node_is_a_terminated_instance(world: SmallRegion, faults: Faults) -> None:
+    node = world.node(2)
+    assert faults.do("kill", ["train-2"]) == "train-2 is dead, as after a hardware failure"
+    ended = world.store.get(network.INSTANCE, node.id)
+    assert ended is not None
+    assert (ended.state, ended.facts["reason"][0]) == ("terminated", "Server.InternalError")
+
+
+def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faults) -> None:
+    assert faults.do("freeze", [world.node(2).id]) == "train-2 stands still"
+
+
+@pytest.mark.parametrize(
+    ("verb", "args", "said"),
+    [
+        ("kil", [], "no fault is called 'kil': did you mean kill?"),
+        ("kill", [], "kill wants: kill NODE"),
+        ("kill", ["train-3"], "no node train-3: did you mean train-2?"),
+        ("partition", ["train-2"], "partition wants: partition NODE NODE"),
+        ("capacity", ["p5.48xlarge=many"], "'many' is not a count"),
+    ],
+)
+def test_a_wrong_fault_is_told_what_is_right(
+    world: SmallRegion, faults: Faults, verb: str, args: list[str], said: str
+) -> None:
+    world.node(2)
+    with pytest.raises(FaultError) as caught:
+        faults.do(verb, args)
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("args", [["p5.48xlarge=3"], ["p5.48xlarge", "3"]])
+def test_capacity_is_laid_over_the_settings(world: SmallRegion, faults: Faults, args: list[str]) -> None:
+    assert faults.do("capacity", args) == "capacity of p5.48xlarge: 3"
+    assert world.behaviour.settings().capacity == {"p5.48xlarge": 3}
+    faults.do("capacity", ["p5.48xlarge=off"])
+    assert world.behaviour.settings().capacity == {}
+
+
+def test_a_quota_and_latency_can_be_set_and_taken_away(world: SmallRegion, faults: Faults) -> None:
+    faults.do("quota", ["vcpus=768"])
+    faults.do("latency", ["200ms"])
+    assert (world.behaviour.settings().quotas["vcpus"], world.behaviour.settings().latency_ms) == (768, 200)
+    faults.do("latency", ["off"])
+    assert world.behaviour.settings().latency_ms == 0
+
+
+def test_a_failing_bootstrap_is_kept_for_the_next_boots(world: SmallRegion, faults: Faults) -> None:
+    faults.do("fail-bootstrap", ["train-1", "no", "driver"])
+    assert world.behaviour.faults()["fail_bootstrap"] == {"train-1": "no driver"}
+    faults.do("fail-bootstrap", ["train-1", "off"])
+    assert world.behaviour.faults() == {}
+
+
+def test_the_region_is_stopped_last(faults: Faults) -> None:
+    assert "machines live on" in faults.do("stop-region", [])
+    assert STOPPED == ["stopped"]

@@ -1,0 +1,100 @@
+"""rehearsal.yaml is strict; faults lie over it and outlive a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clusterctl_rehearsal.home import RehearsalHome
+from clusterctl_rehearsal.plugin.stack_settings import StackContext, stack_context
+from clusterctl_rehearsal.region.behaviour import Behaviour
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.settings import SettingsError, settings_from_rows, settings_to_rows
+from clusterctl_rehearsal.region.throttle import Throttle
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"machine": "none"}, "machine: unknown key (did you mean machines?)"),
+    ({"machines": "vm"}, "machines: 'vm' is not one of auto, nspawn, process, none"),
+    ({"capacity": 3}, "capacity: 3 is not a mapping of names to counts"),
+    ({"capacity": {"p5.48xlarge": -1}}, "capacity: {'p5.48xlarge': -1} is not a mapping of names to counts"),
+    ({"latency_ms": "slow"}, "latency_ms: 'slow' is not a count"),
+    ({"zones": []}, "zones: [] is not a list of letters"),
+    ({"shares": {"/a": 1}}, "shares: {'/a': 1} is not a mapping of folders to folders"),
+    ({"strict": "yes"}, "strict: 'yes' is not true or false"),
+]
+
+
+@pytest.mark.parametrize(("rows", "said"), WRONG)
+def test_a_wrong_setting_is_named_with_what_is_allowed(rows: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings_from_rows(rows, source="rehearsal.yaml")
+    assert str(caught.value) == f"rehearsal.yaml: {said}"
+
+
+def test_all_problems_are_said_at_once() -> None:
+    with pytest.raises(SettingsError, match=r"machines:.*; latency_ms:"):
+        settings_from_rows({"machines": "vm", "latency_ms": -1}, source="rehearsal.yaml")
+
+
+def test_settings_go_there_and_back() -> None:
+    settings = settings_from_rows({"quotas": {"vcpus": 8}, "zones": ["a", "d"]}, source="x")
+    assert settings.quotas == {"addresses": 5, "vpcs": 5, "vcpus": 8}
+    assert settings_from_rows(settings_to_rows(settings), source="x") == settings
+
+
+def test_faults_outlive_a_restart_and_can_be_taken_away(tmp_path: Path) -> None:
+    first = Behaviour(tmp_path)
+    first.register({"latency_ms": 5})
+    first.set_fault("latency_ms", 200)
+    again = Behaviour(tmp_path)
+    assert again.settings().latency_ms == 200
+    again.set_fault("latency_ms", None)
+    assert Behaviour(tmp_path).settings().latency_ms == 5
+
+
+def test_requests_beyond_the_rate_are_told_to_wait() -> None:
+    now = 100.0
+    throttle = Throttle(clock=lambda: now)
+    for _ in range(4):
+        throttle.take(2)
+    with pytest.raises(AwsError, match="RequestLimitExceeded"):
+        throttle.take(2)
+    now += 0.5
+    throttle.take(2)
+    throttle.take(0)
+
+
+def _context(folder: Path, **environment: str) -> StackContext:
+    return stack_context(environment, home=RehearsalHome(root=folder / "home"), folder=folder)
+
+
+def test_a_stack_without_the_file_has_awss_usual_limits(tmp_path: Path) -> None:
+    assert _context(tmp_path).settings() == {}
+    assert _context(tmp_path).machines == "auto"
+
+
+def test_the_file_is_read_where_the_environment_says(tmp_path: Path) -> None:
+    stack = tmp_path / "stack"
+    stack.mkdir()
+    (stack / "rehearsal.yaml").write_text("machines: none\n")
+    assert _context(tmp_path, CLUSTERCTL_STACK_DIR=str(stack)).machines == "none"
+
+
+@pytest.mark.parametrize("text", ["machines: [", "- 1", "machines: vm"])
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "rehearsal.yaml").write_text(text)
+    with pytest.raises(SettingsError, match=r"rehearsal\.yaml"):
+        _context(tmp_path).settings()
+
+
+def test_shares_that_are_not_there_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "rehearsal.yaml").write_text(f"shares: {{{tmp_path}: /opt/x, /nowhere: /opt/y}}")
+    assert _context(tmp_path).settings()["shares"] == {str(tmp_path): "/opt/x"}
+
+
+def test_the_proof_is_the_runs_nonce(tmp_path: Path) -> None:
+    _context(tmp_path, CLUSTERCTL_REHEARSAL_NONCE="a1b2").prove()
+    assert (tmp_path / "home/proof/a1b2").exists()
+    _context(tmp_path, CLUSTERCTL_REHEARSAL_NONCE="../../etc").prove()
+    assert [path.name for path in (tmp_path / "home/proof").iterdir()] == ["a1b2"]
