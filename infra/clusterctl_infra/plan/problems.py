@@ -129,6 +129,13 @@ def price_is_known(case: Case) -> Iterator[Problem]:
         yield _warning("caps", f"{_unknown_price(case)}: what this costs per hour is not known")
 
 
+def price_is_complete(case: Case) -> Iterator[Problem]:
+    if case.plan.network.public_addresses == "none":
+        yield _warning(
+            "access.mode", "private: the NAT gateway is not in the price (about $0.05 an hour and $0.05 a GB it carries)"
+        )
+
+
 def budget_can_be_kept(case: Case) -> Iterator[Problem]:
     deadline = case.plan.deadline
     if deadline.budget_usd is None or case.plan.price.total_usd_per_hour is not None:
@@ -175,6 +182,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     zone_stays,
     price_is_within_cap,
     price_is_known,
+    price_is_complete,
     budget_can_be_kept,
     time_is_left,
     user_data_fits,

@@ -1,0 +1,148 @@
+"""Money and time: the instant at which a budget is spent."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime, timedelta
+
+import pytest
+from clusterctl_infra.ledger import Ledger, Span
+from clusterctl_infra.plan.deadline import Expense, expenses, spent_at, spent_usd
+from clusterctl_infra.provider.ledger_change import follow_members
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.infra.plan.plan_cases import BORN, IDENTITY, a_config, a_plan
+
+FEW = 25
+"""Examples of a property that needs whole plans, 10 ms each."""
+NODE_USD_PER_HOUR = 55.04
+ADDRESS_USD_PER_HOUR = 0.005
+SECONDS = st.integers(min_value=0, max_value=10**6)
+RATES = st.floats(min_value=0, max_value=500, allow_nan=False)
+
+
+@st.composite
+def flows(draw: st.DrawFn) -> list[Expense]:
+    """Expenses that begin within two weeks; about half of them end."""
+    rows = []
+    for _ in range(draw(st.integers(min_value=1, max_value=8))):
+        begin = BORN + timedelta(seconds=draw(SECONDS))
+        end = begin + timedelta(seconds=draw(SECONDS)) if draw(st.booleans()) else None
+        rows.append(Expense(started_at=begin, ended_at=end, usd_per_hour=draw(RATES)))
+    return rows
+
+
+@given(flow=flows(), budget_usd=st.floats(min_value=0.01, max_value=10**6))
+def test_at_the_deadline_no_more_than_the_budget_is_spent_and_soon_after_more_would_be(
+    flow: list[Expense], budget_usd: float
+) -> None:
+    at = spent_at(flow, budget_usd)
+    if at is None:
+        return
+    assert spent_usd(flow, at) <= budget_usd * (1 + 1e-9)
+    assert spent_usd(flow, at + timedelta(seconds=2)) >= budget_usd * (1 - 1e-9)
+
+
+@given(flow=flows(), budget_usd=st.floats(min_value=1, max_value=10**5))
+def test_more_money_never_ends_earlier(flow: list[Expense], budget_usd: float) -> None:
+    less, more = spent_at(flow, budget_usd), spent_at(flow, budget_usd * 2)
+    assert more is None or (less is not None and less <= more)
+
+
+def test_money_that_stops_flowing_is_never_spent() -> None:
+    flow = [Expense(started_at=BORN, ended_at=BORN + timedelta(hours=1), usd_per_hour=10)]
+    assert spent_at(flow, 11) is None
+
+
+def test_run_time_counts_from_the_start_of_the_run() -> None:
+    deadline = a_plan(caps={"runtime": "3h"}).deadline
+    assert (deadline.at, deadline.reason, deadline.budget_at) == (BORN + timedelta(hours=3), "runtime", None)
+
+
+def test_a_budget_ends_the_cluster_when_it_is_spent() -> None:
+    deadline = a_plan(caps={"runtime": "12h", "budget_usd": 1000}).deadline
+    hours = 1000 / (4 * (NODE_USD_PER_HOUR + ADDRESS_USD_PER_HOUR))
+    assert deadline.reason == "budget"
+    assert abs(deadline.at - (BORN + timedelta(hours=hours))) <= timedelta(seconds=1)
+
+
+def test_a_budget_that_outlasts_the_run_time_is_shown_and_not_the_deadline() -> None:
+    deadline = a_plan(caps={"runtime": "1h", "budget_usd": 1000}).deadline
+    assert deadline.at == deadline.runtime_at
+    assert deadline.budget_at is not None
+    assert deadline.budget_at > deadline.at
+
+
+def test_the_account_of_the_first_members_changes_no_deadline() -> None:
+    caps = {"runtime": "12h", "budget_usd": 1000}
+    before = a_plan(caps=caps).deadline
+    account = members({0: "i-0", 1: "i-1", 2: "i-2", 3: "i-3"}, at=BORN + timedelta(minutes=5))
+    assert a_plan(caps=caps, ledger=account, now=BORN + timedelta(hours=1)).deadline == before
+
+
+@settings(max_examples=FEW)
+@given(minutes=st.integers(min_value=1, max_value=200), nodes=st.integers(min_value=1, max_value=9))
+def test_after_a_resize_the_account_says_what_the_plan_foretold(minutes: int, nodes: int) -> None:
+    caps, private = {"runtime": "12h", "budget_usd": 1000}, {"mode": "private"}
+    first = members({slot: f"i-{slot}" for slot in range(4)}, at=BORN)
+    now = BORN + timedelta(minutes=minutes)
+    foretold = a_plan(nodes=nodes, caps=caps, access=private, ledger=first, now=now).deadline
+    account = members({slot: f"i-{slot}" for slot in range(nodes)}, at=now, ledger=first)
+    later = a_plan(nodes=nodes, caps=caps, access=private, ledger=account, now=now + timedelta(hours=1)).deadline
+    assert later == foretold
+
+
+def test_a_replaced_machine_costs_what_the_one_before_would_have() -> None:
+    caps = {"runtime": "12h", "budget_usd": 1000}
+    first = members({slot: f"i-{slot}" for slot in range(4)}, at=BORN)
+    at = BORN + timedelta(hours=1)
+    account = members({0: "i-0", 1: "i-1", 2: "i-new", 3: "i-3"}, at=at, ledger=first)
+    assert a_plan(caps=caps, ledger=account, now=at).deadline == a_plan(caps=caps).deadline
+
+
+def test_nodes_that_join_later_do_not_pay_for_the_hours_before() -> None:
+    caps, private = {"runtime": "12h", "budget_usd": 1000}, {"mode": "private"}
+    first = members({0: "i-0"}, at=BORN)
+    now = BORN + timedelta(hours=10)
+    deadline = a_plan(nodes=2, caps=caps, access=private, ledger=first, now=now).deadline
+    assert deadline.at > now
+
+
+def test_run_time_counts_per_run_and_the_budget_over_all_runs() -> None:
+    spent = Span(
+        slot=0,
+        instance_id="i-0",
+        started_at=BORN - timedelta(hours=20),
+        ended_at=BORN - timedelta(hours=10),
+        price_usd_per_hour=90.0,
+    )
+    caps = {"runtime": "3h", "budget_usd": 1000}
+    second = dataclasses.replace(IDENTITY, run=2)
+    deadline = a_plan(caps=caps, ledger=Ledger(spans=(spent,)), identity=second).deadline
+    assert deadline.runtime_at == BORN + timedelta(hours=3)
+    assert deadline.reason == "budget"
+    assert abs((deadline.at - BORN).total_seconds() / 3600 - 100 / (4 * 55.045)) < 0.001
+
+
+def test_an_unknown_price_makes_no_account() -> None:
+    made = a_plan(caps={"budget_usd": 1000})
+    unknown = dataclasses.replace(made.price, node_usd_per_hour=None)
+    assert expenses(unknown, IDENTITY, Ledger(), now=BORN, nodes=4) is None
+
+
+@pytest.mark.parametrize("runtime", ["90m", "24h", "2d"])
+def test_the_run_time_is_the_configuration_s(runtime: str) -> None:
+    assert a_plan(caps={"runtime": runtime}).deadline.at - BORN == a_config(caps={"runtime": runtime}).caps.runtime
+
+
+def members(slots: dict[int, str], *, at: datetime, ledger: Ledger | None = None) -> Ledger:
+    """The account as Membership would write it."""
+    return follow_members(
+        Ledger() if ledger is None else ledger,
+        slots,
+        at=at,
+        ends_by=None,
+        run_started_at=BORN,
+        price_usd_per_hour=NODE_USD_PER_HOUR,
+    ).ledger

@@ -1,0 +1,133 @@
+"""Every problem of a plan, with the numbers that a person needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from datetime import timedelta
+from typing import Any  # configurations as YAML gives them
+
+import pytest
+from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.plan.planner import plan
+from clusterctl_infra.plan.problems import RULES, Case, plan_problems
+
+from tests.unit.infra.plan.plan_cases import BORN, CATALOG, IDENTITY, a_config, a_plan, problems_of
+
+PUBLIC = {"mode": "public", "ssh_from": ["203.0.113.7/32"]}
+
+ERRORS: list[tuple[dict[str, Any], str, tuple[str, ...]]] = [
+    (
+        {"nodes": 200, "access": {"mode": "private"}, "network": {"node_subnet_cidr": "10.0.0.0/24"}},
+        "network.node_subnet_cidr",
+        ("10.0.0.128/25", "holds 127 nodes", "nodes is 200", "/23"),
+    ),
+    ({"access": {"mode": "public"}}, "access.ssh_from", ("nobody reaches the nodes", "203.0.113.7/32", "private")),
+    ({"nodes": 6}, "access.mode", ("6 nodes", "elastic IP", "5 per region", "mode: private")),
+    ({"caps": {"price_usd_per_hour": 50}}, "caps.price_usd_per_hour", ("$55.04", "$50.00")),
+]
+
+
+@pytest.mark.parametrize(("changes", "path", "words"), ERRORS)
+def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path: str, words: tuple[str, ...]) -> None:
+    message = problems_of(a_plan(**changes)).get(path)
+    assert message is not None
+    assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "words"),
+    [
+        ({"access": {"mode": "public", "ssh_from": ["0.0.0.0/0"]}}, "access.ssh_from", "whole internet"),
+        ({"instance_type": "m5.large"}, "fabric", "no EFA: nodes talk TCP"),
+        ({"caps": {"budget_usd": 100}}, "caps.budget_usd", "$100.00 pays for 27 more minutes"),
+        ({"access": {"mode": "private"}}, "access.mode", "NAT gateway is not in the price"),
+    ],
+)
+def test_a_warning_stops_nothing(changes: dict[str, Any], path: str, words: str) -> None:
+    made = a_plan(**changes)
+    assert problems_of(made) == {}
+    assert words in problems_of(made, "warning")[path]
+
+
+def test_a_sound_configuration_has_no_problem_at_all() -> None:
+    assert a_plan().problems == ()
+
+
+def test_all_problems_come_at_once_errors_first() -> None:
+    made = a_plan(nodes=6, access={"mode": "public"}, caps={"price_usd_per_hour": 50, "budget_usd": 100})
+    levels = [problem.level for problem in made.problems]
+    assert levels == ["error", "error", "error", "warning"]
+
+
+def test_a_cluster_cannot_move_to_another_zone() -> None:
+    message = problems_of(a_plan(zone="us-west-2c"))["zone"]
+    assert "us-west-2b since its birth" in message
+    assert "clusterctl down --all" in message
+
+
+@pytest.mark.parametrize("hours", [24, 30])
+def test_after_the_deadline_a_plan_is_refused(hours: int) -> None:
+    made = a_plan(now=BORN + timedelta(hours=hours))
+    assert "clusterctl down" in problems_of(made)["caps.runtime"]
+
+
+def test_after_the_deadline_a_cluster_can_still_be_taken_down() -> None:
+    assert problems_of(a_plan(now=BORN + timedelta(hours=30), down=True)) == {}
+
+
+def test_user_data_over_the_limit_is_named_with_both_sizes() -> None:
+    noise = {f"V{number}": hashlib.sha512(str(number).encode()).hexdigest() for number in range(300)}
+    made = a_plan(env=noise)
+    message = problems_of(made)[""]
+    assert "16384" in message.replace(",", "")
+
+
+@pytest.mark.parametrize(
+    ("caps", "path"), [({"price_usd_per_hour": 60}, "caps.price_usd_per_hour"), ({"budget_usd": 60}, "caps.budget_usd")]
+)
+def test_a_cap_on_an_unknown_price_is_an_error(caps: dict[str, float], path: str) -> None:
+    no_prices = dataclasses.replace(CATALOG, prices={})
+    made = plan(
+        a_config(instance_type="t3.micro", placement="none", caps=caps, access=PUBLIC),
+        no_prices,
+        identity=IDENTITY,
+        ledger=Ledger(),
+        now=BORN,
+    )
+    assert "cannot be kept: the price of t3.micro in us-west-2 is not in the snapshot" in problems_of(made)[path]
+
+
+def test_an_unknown_price_without_a_cap_is_a_warning() -> None:
+    no_prices = dataclasses.replace(CATALOG, prices={})
+    config = a_config(instance_type="t3.micro", placement="none", access=PUBLIC)
+    made = plan(config, no_prices, identity=IDENTITY, ledger=Ledger(), now=BORN)
+    assert made.price.total_usd_per_hour is None
+    assert "not known" in problems_of(made, "warning")["caps"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"has_efa": False}, "fabric"),
+        ({"placement_group_cluster": False}, "placement"),
+        ({"usage_classes": ("capacity-block",)}, "capacity"),
+    ],
+)
+def test_what_a_type_cannot_do_is_an_error_however_the_type_was_chosen(changes: dict[str, Any], path: str) -> None:
+    """`gpus:` chooses a type that the configuration's own rules never saw."""
+    kind = CATALOG.types["p5.48xlarge"]
+    changes = {"max_efa_interfaces": 0} if "has_efa" in changes else changes
+    case = Case(
+        config=a_config(fabric="required"),
+        plan=a_plan(),
+        instance_type=dataclasses.replace(kind, **changes),
+        now=BORN,
+        asked_zone=None,
+        user_data_refusal=None,
+    )
+    assert path in {problem.path for problem in plan_problems(case) if problem.level == "error"}
+
+
+def test_every_rule_is_in_the_table_once() -> None:
+    assert len(set(RULES)) == len(RULES)
