@@ -32,6 +32,11 @@ class Clients:
         """The region is the stand-in on this computer."""
         return self.endpoint_url is not None
 
+    def warm_up(self) -> None:
+        """Makes the clients now: boto3 makes them in one thread only, and they may then be used in many."""
+        for client in (self.ec2, self.iam):
+            client.meta  # noqa: B018  asked for so that it is there
+
     @functools.cached_property
     def ec2(self) -> EC2Client:
         """Amazon EC2."""

@@ -33,7 +33,7 @@ class Sweep:
 def look(clients: Clients, cluster_id: str, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
     """Everything that carries the id, in the order in which it would be ended. Raises CloudError."""
     with aws_errors(f"looking for what belongs to {cluster_id}"):
-        clients.ec2, clients.iam  # noqa: B018  boto3 makes clients in one thread only
+        clients.warm_up()
         with ThreadPoolExecutor(max_workers=PARALLEL_LOOKS) as pool:
             lists = pool.map(lambda kind: list(kind.find(clients, cluster_id)), kinds)
             return tuple(found for one in lists for found in one)
@@ -45,9 +45,10 @@ def sweep(
     known: frozenset[str],
     *,
     data_since: datetime | None,
-    pause_s: float,
+    pause: Callable[[], None],
     timeout_s: float,
     tell: Callable[[str], None],
+    kinds: Sequence[Kind] = KINDS,
 ) -> Sweep:
     """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over."""
     give_up = time.monotonic() + timeout_s
@@ -55,13 +56,13 @@ def sweep(
     refused: dict[str, str] = {}
     quiet = 0
     while True:
-        lost = orphans(look(clients, cluster_id), known)
-        kept = tuple(one for one in lost if _is_kept(one, data_since))
+        lost = orphans(look(clients, cluster_id, kinds), known)
+        kept = tuple(one for one in lost if _is_kept(one, data_since, kinds))
         rest = [one for one in lost if one not in kept]
         quiet = 0 if rest else quiet + 1
         if quiet >= LOOKS:
             return Sweep(ended=tuple(ended.values()), left=kept)
-        if time.monotonic() > give_up:
+        if time.monotonic() > give_up and all(one.id in ended for one in rest):
             named = ", ".join(
                 f"{one.kind} {one.id}" + (f" ({refused[one.id]})" if one.id in refused else "") for one in rest
             )
@@ -69,28 +70,28 @@ def sweep(
         for one in rest:
             if one.id not in ended:
                 tell(f"{one.kind} {one.id}")
-            if (code := _end(clients, one)) is not None:
+            if (code := _end(clients, one, kinds)) is not None:
                 refused[one.id] = code
             ended[one.id] = one
-        time.sleep(pause_s)
+        pause()
 
 
-def _is_kept(one: Found, data_since: datetime | None) -> bool:
-    if not _kind_of(one).is_data:
+def _is_kept(one: Found, data_since: datetime | None, kinds: Sequence[Kind]) -> bool:
+    if not _kind_of(one, kinds).is_data:
         return False
     return data_since is None or one.created_at is None or one.created_at < data_since
 
 
-def _end(clients: Clients, one: Found) -> str | None:
+def _end(clients: Clients, one: Found, kinds: Sequence[Kind]) -> str | None:
     """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending."""
     try:
-        _kind_of(one).delete(clients, one)
+        _kind_of(one, kinds).delete(clients, one)
     except ClientError as e:
         code = code_of(e)
         return None if any(word in code for word in FORGIVEN) else code
     return None
 
 
-def _kind_of(one: Found) -> Kind:
+def _kind_of(one: Found, kinds: Sequence[Kind]) -> Kind:
     name = "security group rule" if one.kind in ("ingress rule", "egress rule") else one.kind
-    return next(kind for kind in KINDS if kind.name == name)
+    return next(kind for kind in kinds if kind.name == name)

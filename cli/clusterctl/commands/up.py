@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 import click
-from clusterctl_infra.config.quantities import parse_duration
-from clusterctl_infra.errors import UsageError
 
+from clusterctl.durations import seconds
 from clusterctl.engine.bring_up import UpRequest, bring_up
 from clusterctl.engine.stack import DEFAULT_STACK_NAME
 from clusterctl.output import Output
@@ -47,13 +46,6 @@ def command(
         rehearse=rehearse,
         nodes=nodes,
         is_agreed=yes,
-        ready_timeout_s=None if ready_timeout is None else _seconds(ready_timeout),
+        ready_timeout_s=None if ready_timeout is None else seconds(ready_timeout, flag="--ready-timeout"),
     )
     bring_up(request, output, os.environ)
-
-
-def _seconds(text: str) -> float:
-    try:
-        return parse_duration(text).total_seconds()
-    except ValueError as e:
-        raise UsageError(f"--ready-timeout {text}: {e}") from e

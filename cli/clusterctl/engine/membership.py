@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from clusterctl_infra.outputs import Inventory
 
@@ -29,12 +30,17 @@ def membership_file(
         "generation": inventory.generation,
         "nodes": len(inventory.nodes),
         "slot_cidr": slot_cidr,
-        "deadline": inventory.deadline,
+        "deadline": deadline_text(inventory.deadline),
         "env": dict(env),
         "gpus_per_node": inventory.gpus_per_node,
         "authorized_keys": None if authorized_keys is None else list(authorized_keys),
     }
     return json.dumps(content).encode()
+
+
+def deadline_text(iso: str) -> str:
+    """`2026-11-21T13:18:26Z`: the one way in which a node reads a time."""
+    return datetime.fromisoformat(iso).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def apply_membership(connection: NodeConnection, content: bytes) -> str | None:

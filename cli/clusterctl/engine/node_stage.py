@@ -23,13 +23,22 @@ class NodeStage:
     """Watches nodes while the engine still works on others."""
 
     def __init__(
-        self, change: Change, config: ClusterConfig, cluster_plan: ClusterPlan, display: Display, *, waits: bool
+        self,
+        change: Change,
+        config: ClusterConfig,
+        cluster_plan: ClusterPlan,
+        display: Display,
+        *,
+        waits: bool,
+        gone: str | None = None,
     ) -> None:
+        """`gone`: an instance that is being replaced; what it still says does not count."""
         self._change = change
         self._config = config
         self._plan = cluster_plan
         self._display = display
         self._waits = waits
+        self._gone = gone
         self._watch = ReadyWatch(change.home.inventory_file(change.cluster), changed=display.node)
 
     @contextlib.contextmanager
@@ -43,8 +52,9 @@ class NodeStage:
     def event(self, event: Event) -> None:
         """Begins to watch each node that the engine has made."""
         if self._waits:
-            for slot in self._display.progress.instances:
-                self._watch.start(slot, f"{self._config.name}-{slot}")
+            for slot, instance_id in self._display.progress.instances.items():
+                if instance_id != self._gone:
+                    self._watch.start(slot, f"{self._config.name}-{slot}")
 
     def stop(self) -> None:
         """The engine failed: nodes are not waited for."""

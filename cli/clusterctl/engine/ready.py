@@ -134,7 +134,7 @@ class ReadyWatch:
         if self._membership is None:
             return
         refusal = apply_membership(connection, self._membership)
-        self._set(replace(self._watches[slot], undelivered=refusal, is_final=refusal is None))
+        self._set(replace(self._watches[slot], undelivered=refusal, is_final=True))
 
     def _reported(self, slot: int, report: NodeReport, *, took_s: float) -> None:
         self._set(

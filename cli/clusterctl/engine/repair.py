@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime
 
@@ -75,7 +76,7 @@ def end_orphans(clients: Clients, state: StackState, *, tell: Tell, data_since: 
         state.cluster_id,
         state.physical_ids,
         data_since=data_since,
-        pause_s=REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S,
+        pause=lambda: time.sleep(REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S),
         timeout_s=SWEEP_S,
         tell=lambda what: tell(f"ending {what}: no state knows it"),
     )

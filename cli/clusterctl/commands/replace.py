@@ -1,0 +1,40 @@
+"""`clusterctl replace`: remake one node."""
+
+from __future__ import annotations
+
+import os
+
+import click
+from clusterctl_infra.errors import UsageError
+
+from clusterctl.durations import seconds
+from clusterctl.engine.replacement import ReplaceRequest, replace_node
+from clusterctl.home import home_directory
+from clusterctl.options import chosen_cluster, chosen_nodes, cluster_option
+from clusterctl.output import Output
+
+
+@click.command("replace")
+@cluster_option
+@click.option("--node", metavar="N", required=True, help="The node: 3 or train-3.")
+@click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")
+@click.option("--ready-timeout", metavar="TIME", help="How long the node may take: 10m, in a rehearsal 2m.")
+@click.pass_obj
+def command(output: Output, cluster: str | None, node: str, yes: bool, ready_timeout: str | None) -> None:
+    """Remakes the machine of one slot: same name, same address, a fresh disk; the other nodes are not touched.
+
+    \b
+    Example:
+      clusterctl replace --node 3
+    """
+    inventory = chosen_cluster(cluster)
+    slots = chosen_nodes(inventory, node)
+    if len(slots) != 1:
+        raise UsageError(f"--node {node} means {len(slots)} nodes: one at a time", hint="clusterctl replace --node 3")
+    request = ReplaceRequest(
+        inventory=inventory,
+        slot=slots[0],
+        is_agreed=yes,
+        ready_timeout_s=None if ready_timeout is None else seconds(ready_timeout, flag="--ready-timeout"),
+    )
+    replace_node(request, output, home_directory(os.environ), os.environ)

@@ -1,0 +1,155 @@
+"""`clusterctl replace`: remakes the machine of one slot; same name, same address, the others are not touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from clusterctl_infra.errors import EngineError, NothingMatched, UsageError
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.engine.bring_up import AWS_READY_S, REHEARSAL_READY_S, what_exists
+from clusterctl.engine.change import Change, failure, open_change
+from clusterctl.engine.display import Display
+from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
+from clusterctl.engine.node_stage import NodeStage
+from clusterctl.engine.progress import summary
+from clusterctl.engine.region import machine_kind
+from clusterctl.engine.stack_config import read_config, with_values, write_config
+from clusterctl.engine.state import (
+    IDENTITY_TYPE,
+    INSTANCE_TYPE,
+    INVENTORY_TYPE,
+    MEMBERSHIP_TYPE,
+    StackState,
+    StateResource,
+)
+from clusterctl.engine.whereabouts import whereabouts_of_cluster
+from clusterctl.home import Home
+from clusterctl.output import Output
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaceRequest:
+    """What a person asked for."""
+
+    inventory: Inventory
+    slot: int
+    is_agreed: bool
+    ready_timeout_s: float | None
+
+
+def replace_node(request: ReplaceRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
+    """Replaces the machine. Raises the error that a person should see when the slot has no ready machine after it."""
+    where = whereabouts_of_cluster(request.inventory)
+    with open_change(
+        "replace",
+        where.stack,
+        name=where.name,
+        region=where.region,
+        rehearse=where.rehearse,
+        home=home,
+        environ=environ,
+        output=output,
+    ) as change:
+        found, was_cut_off = change.inspect()
+        if found is None:
+            raise NothingMatched(f"{request.inventory.cluster}: its stack has no state", hint="clusterctl up STACK")
+        _Replacement(request, change, was_cut_off=was_cut_off).run(found)
+
+
+class _Replacement:
+    def __init__(self, request: ReplaceRequest, change: Change, *, was_cut_off: bool) -> None:
+        self._request = request
+        self._change = change
+        self._was_cut_off = was_cut_off
+        self._config_file = change.engine.environment.config_file
+
+    def run(self, found: StackState) -> None:
+        change, request = self._change, self._request
+        now = datetime.now(UTC).replace(microsecond=0)
+        nodes = len(found.instances)
+        intent = for_up(read_intent(change.stack, read_config(self._config_file), nodes=nodes or None), found)
+        cluster_plan = plan_of(intent, found, now=now)
+        shown = str(change.stack.directory)
+        refuse(intent, cluster_plan, change.stack, shown=shown, now=now)
+        self._ask()
+        state = change.mend(found, was_cut_off=self._was_cut_off)
+        targets = slot_targets(state, request.slot, shown=shown)
+        display = Display(change.output)
+        waits = not (change.is_rehearsal and machine_kind(change.stack.directory) == "none")
+        stage = NodeStage(
+            change, intent.config, cluster_plan, display, waits=waits, gone=instance_in(state, request.slot)
+        )
+        with stage.watching():
+            self._run(intent, targets, display, stage, state)
+            default = REHEARSAL_READY_S if change.is_rehearsal else AWS_READY_S
+            stage.finish(timeout_s=default if request.ready_timeout_s is None else request.ready_timeout_s)
+
+    def _run(
+        self, intent: Intent, targets: tuple[str, ...], display: Display, stage: NodeStage, state: StackState
+    ) -> None:
+        """The engine on these targets alone, with the size that is there: other changes of the config wait."""
+        change = self._change
+        write_config(
+            self._config_file,
+            with_values(read_config(self._config_file), {k: v for k, v in intent.changes.items() if k != "nodes"}),
+        )
+        temporary = self._config_file.with_name(f".{self._config_file.name}.replace")
+        write_config(temporary, with_values(read_config(self._config_file), intent.changes))
+        options = [f"--replace={targets[0]}", *(f"--target={urn}" for urn in targets)]
+        try:
+            result = change.run(
+                "up",
+                nodes=len(state.instances),
+                display=display,
+                on_event=stage.event,
+                options=options,
+                config_file=temporary,
+            )
+        finally:
+            temporary.unlink(missing_ok=True)
+        shown = str(change.stack.directory)
+        if result.interrupted:
+            change.output.note(what_exists(change.engine.export() or StackState(), shown=shown))
+            raise KeyboardInterrupt
+        if not result.succeeded:
+            raise failure(
+                result,
+                doing=f"replacing slot {self._request.slot}",
+                more=f"Slot {self._request.slot} may be without a machine; the others run on.",
+                hint=f"clusterctl up {shown}",
+            )
+        change.finish()
+        change.output.note(f" {summary(result.changes)}")
+
+    def _ask(self) -> None:
+        if self._change.is_rehearsal or self._request.is_agreed:
+            return
+        node = next((one for one in self._request.inventory.nodes if one.slot == self._request.slot), None)
+        name = f"slot {self._request.slot}" if node is None else f"{node.name} ({node.instance_id})"
+        if not self._change.output.confirm(f"End {name} and make it anew? What is on its disks is lost."):
+            again = f"clusterctl replace --node {self._request.slot} --yes"
+            raise UsageError("not agreed, nothing was changed", hint=again)
+
+
+def instance_in(state: StackState, slot: int) -> str | None:
+    """The instance that the state has in a slot."""
+    return next((one.instance_id for one in state.instances if one.slot == slot), None)
+
+
+def slot_targets(state: StackState, slot: int, *, shown: str) -> tuple[str, ...]:
+    """The URNs that a replacement touches, the instance first. Raises EngineError when the slot has none."""
+    found = next((one for one in state.instances if one.slot == slot), None)
+    if found is None:
+        raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")
+    instance = next(one for one in state.of_type(INSTANCE_TYPE) if one.urn == found.urn)
+    template = (instance.inputs.get("launchTemplate") or {}).get("id")
+    parts = [one.urn for one in state.resources if one.id == template or _is_address_of(one, found.instance_id)]
+    own = [one.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for one in state.of_type(type)]
+    return (found.urn, *parts, *own)
+
+
+def _is_address_of(resource: StateResource, instance_id: str) -> bool:
+    return resource.type.startswith("aws:ec2/eip") and resource.inputs.get("instance") == instance_id

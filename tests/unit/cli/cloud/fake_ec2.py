@@ -1,0 +1,53 @@
+"""Clients that answer from a table of things, so that a sweep can be watched without AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from botocore.exceptions import ClientError
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Found, Kind
+
+
+@dataclass
+class FakeRegion:
+    """Things by id; `holds` names what cannot go before another thing."""
+
+    things: dict[str, Found] = field(default_factory=dict)
+    holds: dict[str, str] = field(default_factory=dict)
+    late: list[Found] = field(default_factory=list)
+    """What appears after the next look: a killed engine had asked for it."""
+    ended: list[str] = field(default_factory=list)
+
+    def kind(self, name: str, *, is_data: bool = False) -> Kind:
+        """A row of the table of kinds."""
+        return Kind(
+            name=name,
+            find=lambda clients, cluster_id: self._find(name),
+            delete=lambda clients, found: self._delete(found),
+            bills=None,
+            is_data=is_data,
+        )
+
+    def _find(self, name: str) -> Iterable[Found]:
+        rows = [one for one in self.things.values() if one.kind == name]
+        arrived = [one for one in self.late if one.kind == name]
+        self.late = [one for one in self.late if one.kind != name]
+        self.things.update({one.id: one for one in arrived})
+        return rows
+
+    def _delete(self, found: Found) -> None:
+        if self.holds.get(found.id) in self.things:
+            raise ClientError({"Error": {"Code": "DependencyViolation", "Message": "in use"}}, "Delete")
+        if found.id not in self.things:
+            raise ClientError({"Error": {"Code": "InvalidThing.NotFound", "Message": "gone"}}, "Delete")
+        del self.things[found.id]
+        self.ended.append(found.id)
+
+
+class NoClients(Clients):
+    """Clients that nobody may use."""
+
+    def __init__(self) -> None:
+        super().__init__(region="us-west-2", endpoint_url="http://127.0.0.1:1")

@@ -1,0 +1,108 @@
+"""What is in no state is ended, what a state knows is not, and data is left alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from clusterctl.cloud.found import Found, orphans
+from clusterctl.cloud.instances import instance_state
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.sweep import sweep
+from clusterctl_infra.errors import CloudError
+
+from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients
+
+BEGAN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def thing(id: str, kind: str = "instance", **more: object) -> Found:
+    return Found(kind=kind, id=id, **more)  # type: ignore[arg-type]
+
+
+def swept(region: FakeRegion, known: set[str], *, since: datetime | None = None) -> tuple[list[str], list[str]]:
+    kinds = [region.kind("instance"), region.kind("subnet"), region.kind("volume", is_data=True)]
+    result = sweep(
+        NoClients(),
+        "0123456789ab",
+        frozenset(known),
+        data_since=since,
+        pause=lambda: None,
+        timeout_s=5.0,
+        tell=lambda text: None,
+        kinds=kinds,
+    )
+    return [one.id for one in result.ended], [one.id for one in result.left]
+
+
+def test_what_a_state_knows_is_never_an_orphan() -> None:
+    found = [thing("i-1"), thing("i-2"), thing("pg", aliases=frozenset({"arn:pg"}))]
+    assert [one.id for one in orphans(found, frozenset({"i-1", "arn:pg"}))] == ["i-2"]
+
+
+def test_a_part_lives_with_what_it_is_attached_to() -> None:
+    found = [thing("eni-1", attached_to="i-1"), thing("eni-2", attached_to="i-9"), thing("eni-3")]
+    assert [one.id for one in orphans(found, frozenset({"i-1"}))] == ["eni-2", "eni-3"]
+
+
+def test_only_orphans_are_ended() -> None:
+    region = FakeRegion(things={"i-1": thing("i-1"), "i-2": thing("i-2")})
+    assert swept(region, {"i-1"}) == (["i-2"], [])
+    assert set(region.things) == {"i-1"}
+
+
+def test_what_holds_another_is_tried_again_until_both_are_gone() -> None:
+    region = FakeRegion(things={"s-1": thing("s-1", "subnet"), "i-1": thing("i-1")}, holds={"i-1": "s-1", "s-1": "x"})
+    assert set(swept(region, set())[0]) == {"i-1", "s-1"}
+    assert region.things == {}
+
+
+def test_what_appears_late_is_ended_too() -> None:
+    region = FakeRegion(late=[thing("i-7")])
+    assert swept(region, set()) == (["i-7"], [])
+
+
+def test_data_that_was_there_before_the_broken_run_is_left_and_named() -> None:
+    old, new = BEGAN - timedelta(days=1), BEGAN + timedelta(seconds=5)
+    region = FakeRegion(
+        things={
+            "v-old": thing("v-old", "volume", created_at=old),
+            "v-new": thing("v-new", "volume", created_at=new),
+            "v-unknown": thing("v-unknown", "volume"),
+        }
+    )
+    assert swept(region, set(), since=BEGAN) == (["v-new"], ["v-old", "v-unknown"])
+
+
+def test_what_never_goes_is_named_with_awss_code() -> None:
+    region = FakeRegion(things={"i-1": thing("i-1")}, holds={"i-1": "i-1"})
+    with pytest.raises(CloudError, match=r"instance i-1 \(DependencyViolation\)"):
+        sweep(
+            NoClients(),
+            "0123456789ab",
+            frozenset(),
+            data_since=None,
+            pause=lambda: None,
+            timeout_s=0.0,
+            tell=lambda text: None,
+            kinds=[region.kind("instance")],
+        )
+
+
+def test_the_table_names_each_kind_once_and_machines_end_before_networks() -> None:
+    names = [kind.name for kind in KINDS]
+    assert len(names) == len(set(names))
+    assert names.index("instance") < names.index("subnet") < names.index("VPC")
+    assert {kind.name for kind in KINDS if kind.bills is not None} >= {"instance", "capacity reservation", "elastic IP"}
+
+
+def test_an_instance_row_is_read_with_awss_reason() -> None:
+    row = {
+        "InstanceId": "i-1",
+        "State": {"Name": "terminated"},
+        "StateReason": {"Message": "Client.InstanceInitiatedShutdown: Instance initiated shutdown"},
+        "Tags": [{"Key": "clusterctl:slot", "Value": "3"}],
+    }
+    state = instance_state(row)
+    assert (state.slot, state.is_alive) == (3, False)
+    assert state.reason == "Client.InstanceInitiatedShutdown: Instance initiated shutdown"

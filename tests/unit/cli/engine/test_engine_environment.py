@@ -1,0 +1,118 @@
+"""A rehearsal's engine sees no way to AWS; a real one sees what the person has (D10)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from clusterctl.engine.environment import (
+    engine_environment,
+    real_variables,
+    rehearsal_variables,
+)
+from clusterctl.engine.stack import Stack
+from clusterctl.home import Home
+from hypothesis import given
+from hypothesis import strategies as st
+
+HOME = Home(path=Path("/home/of/a/test"))
+LEAKS = {
+    "AWS_ACCESS_KEY_ID": "AKIAREAL",
+    "AWS_SECRET_ACCESS_KEY": "real",
+    "AWS_SESSION_TOKEN": "real",
+    "AWS_PROFILE": "prod",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://169.254.170.2/x",
+    "AWS_WEB_IDENTITY_TOKEN_FILE": "/token",
+    "AWS_ENDPOINT_URL_EC2": "https://ec2.us-west-2.amazonaws.com",
+    "BOTO_CONFIG": "/etc/boto.cfg",
+    "PULUMI_DEBUG_PROVIDERS": "aws:1234",
+    "PULUMI_HOME": "/real/home",
+}
+
+
+def rehearsed(base: dict[str, str]) -> dict[str, str]:
+    return rehearsal_variables(base, home=HOME, endpoint_url="http://127.0.0.1:9", nonce="n", backend_url=None)
+
+
+def test_no_credential_of_the_person_reaches_a_rehearsal() -> None:
+    env = rehearsed({**LEAKS, "PATH": "/bin"})
+    real = set(LEAKS.values())
+    assert not real & set(env.values())
+    assert env["AWS_CONFIG_FILE"] == env["AWS_SHARED_CREDENTIALS_FILE"] == os.devnull
+    assert env["AWS_EC2_METADATA_DISABLED"] == "true"
+    assert env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:9"
+
+
+def test_no_plugin_from_outside_answers_in_a_rehearsal() -> None:
+    env = rehearsed(dict(LEAKS))
+    assert env["PULUMI_IGNORE_AMBIENT_PLUGINS"] == "true"
+    assert env["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+    assert env["PULUMI_HOME"] == str(HOME.rehearsal_dir / "pulumi")
+    assert "PULUMI_DEBUG_PROVIDERS" not in env
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(LEAKS)) | st.from_regex(r"AWS_[A-Z_]{1,12}", fullmatch=True), st.just("REAL")
+    )
+)
+def test_whatever_is_called_aws_is_ours_in_a_rehearsal(base: dict[str, str]) -> None:
+    assert "REAL" not in rehearsed(base).values()
+
+
+def test_a_real_run_keeps_credentials_and_may_fetch_the_real_plugin() -> None:
+    env = real_variables({**LEAKS, "PATH": "/usr/bin"})
+    assert env["AWS_PROFILE"] == "prod"
+    assert "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION" not in env
+    assert env["PATH"].endswith(os.pathsep + "/usr/bin")
+
+
+def test_the_region_is_reached_past_a_proxy() -> None:
+    assert rehearsed({"NO_PROXY": "intranet"})["NO_PROXY"] == "intranet,127.0.0.1,localhost"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(path=tmp_path / "home")
+
+
+def stack(folder: Path, *, is_rehearsal: bool) -> Stack:
+    return Stack(directory=folder, project="train", name="dev", is_rehearsal_project=is_rehearsal)
+
+
+def test_a_rehearsal_stack_shares_its_state_with_plain_pulumi(tmp_path: Path, home: Home) -> None:
+    made = engine_environment(
+        stack(tmp_path, is_rehearsal=True), rehearse=False, home=home, environ={"PATH": os.environ["PATH"]}
+    )
+    assert made.rehearsal
+    assert "PULUMI_BACKEND_URL" not in made.env
+    assert made.config_file == tmp_path / "Pulumi.dev.yaml"
+
+
+def test_a_real_stack_is_rehearsed_in_a_state_of_its_own(tmp_path: Path, home: Home) -> None:
+    made = engine_environment(
+        stack(tmp_path, is_rehearsal=False), rehearse=True, home=home, environ={"PATH": os.environ["PATH"]}
+    )
+    assert made.env["PULUMI_BACKEND_URL"] == f"file://{home.rehearsal_dir / 'state'}"
+    assert made.config_file.is_relative_to(home.path)
+    assert not (tmp_path / "Pulumi.dev.yaml").exists()
+
+
+def test_the_stand_in_is_the_only_aws_in_a_rehearsals_plugins(tmp_path: Path, home: Home) -> None:
+    engine_environment(
+        stack(tmp_path, is_rehearsal=False), rehearse=True, home=home, environ={"PATH": os.environ["PATH"]}
+    )
+    plugins = sorted((home.rehearsal_dir / "pulumi" / "plugins").glob("*/pulumi-resource-*"))
+    assert [path.name for path in plugins] == ["pulumi-resource-aws", "pulumi-resource-clusterctl"]
+    assert "clusterctl_rehearsal.plugin" in plugins[0].read_text()
+    assert all(os.access(path, os.X_OK) for path in plugins)
+
+
+def test_a_real_stack_is_run_as_the_person_would(tmp_path: Path, home: Home) -> None:
+    made = engine_environment(
+        stack(tmp_path, is_rehearsal=False), rehearse=False, home=home, environ={"PATH": os.environ["PATH"]}
+    )
+    assert not made.rehearsal
+    assert "PULUMI_HOME" not in made.env
+    assert not home.path.exists()

@@ -1,0 +1,128 @@
+"""Who is who in /proc, and which locks are dead."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from clusterctl.engine.lock import Lock, locks_in, locks_named
+from clusterctl.engine.processes import Process, boot_id, find_process, is_alive, parse_stat
+from clusterctl.engine.run_file import RunRecord, new_record, only_run, read_record, write_record
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.strays import is_engine, is_part
+from clusterctl.home import Home
+from clusterctl_infra.errors import EngineError
+
+STAT = "4242 (a (b) c) S 17 4242 4240 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 10 18446744073709551615"
+STACK = Stack(directory=Path("/x"), project="train", name="dev", is_rehearsal_project=True)
+
+
+def test_a_name_with_brackets_and_blanks_does_not_confuse() -> None:
+    assert parse_stat(STAT) == Process(pid=4242, parent=17, start_ticks=987654)
+
+
+@pytest.mark.parametrize("text", ["", "1 (x", STAT.replace(") S ", ") Z "), STAT.replace(") S ", ") X ")])
+def test_a_zombie_is_not_alive(text: str) -> None:
+    assert parse_stat(text) is None
+
+
+def test_a_pid_with_another_start_is_another_process() -> None:
+    own = find_process(os.getpid())
+    assert own is not None
+    assert is_alive(own.pid, own.start_ticks)
+    assert not is_alive(own.pid, own.start_ticks + 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "engine", "part"),
+    [
+        (("/cache/engine/3.250.0/pulumi", "up"), True, False),
+        (("/usr/bin/setpriv", "--pdeathsig", "INT", "--", "/x/.venv/bin/pulumi", "up"), True, False),
+        (("sh", "/x/.venv/bin/pulumi", "up"), True, False),
+        (("/cache/pulumi-language-python", "127.0.0.1:1"), False, True),
+        (("python3", "/cache/pulumi-language-python-exec", "--monitor"), False, True),
+        (("python", "-m", "clusterctl_rehearsal.plugin", "127.0.0.1:1"), False, True),
+        (("python", "-m", "clusterctl_infra.provider", "127.0.0.1:1"), False, True),
+        (("python", "-m", "clusterctl_rehearsal.region.process"), False, False),
+        (("/usr/sbin/sshd",), False, False),
+        ((), False, False),
+    ],
+)
+def test_the_region_and_its_machines_are_no_part_of_a_run(words: tuple[str, ...], engine: bool, part: bool) -> None:
+    assert (is_engine(words), is_part(words)) == (engine, part)
+
+
+def lock_file(folder: Path, **changes: object) -> Path:
+    path = folder / ".pulumi" / "locks" / "organization" / "train" / "dev" / "a.json"
+    path.parent.mkdir(parents=True)
+    row = {"pid": os.getpid(), "username": "ada", "hostname": socket.gethostname(), "timestamp": "2026-11-21T10:15:13Z"}
+    path.write_text(json.dumps({**row, **changes}))
+    return path
+
+
+def test_a_lock_of_a_living_process_is_alive(tmp_path: Path) -> None:
+    lock_file(tmp_path)
+    (lock,) = locks_in(f"file://{tmp_path}", STACK)
+    assert not lock.is_dead
+
+
+def test_a_lock_of_another_computer_is_never_called_dead(tmp_path: Path) -> None:
+    lock_file(tmp_path, pid=2**22 + 1, hostname="elsewhere")
+    (lock,) = locks_in(f"file://{tmp_path}", STACK)
+    assert not lock.is_dead
+
+
+def test_a_lock_of_a_gone_process_of_this_computer_is_dead(tmp_path: Path) -> None:
+    lock_file(tmp_path, pid=2**22 + 1)
+    (lock,) = locks_in(f"file://{tmp_path}", STACK)
+    assert lock.is_dead
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/path", "https://api.pulumi.com", "file:///not/there"])
+def test_other_backends_have_no_lock_files(url: str) -> None:
+    assert locks_in(url, STACK) == ()
+
+
+def test_the_engines_own_refusal_names_the_holder() -> None:
+    text = (
+        "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the "
+        "lock file with `pulumi cancel`.\n  file:///x/a.json: created by ada@box (pid 77) at 2026-11-21T10:15:13Z"
+    )
+    assert locks_named(text) == (Lock(user="ada", host="box", pid=77, since="2026-11-21T10:15:13Z"),)
+    assert locks_named("another error") == ()
+
+
+def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    record = new_record("up", tokens=("a", "b"))
+    write_record(tmp_path / "train.json", record)
+    assert read_record(tmp_path / "train.json") == record
+    assert record.is_of_this_boot
+    assert record.boot == boot_id()
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"verb": "up"}', "not json"])
+def test_a_broken_record_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "train.json").write_text(text)
+    assert read_record(tmp_path / "train.json") is None
+
+
+def test_two_runs_of_one_cluster_never_meet(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    with only_run(home, "train"):
+        write_record(home.run_file("train"), new_record("down", tokens=("a",)))
+        told = rf"clusterctl down is changing train: started by .* \(pid {os.getpid()}\)"
+        with pytest.raises(EngineError, match=told), only_run(home, "train"):
+            pass
+        with only_run(home, "other"):
+            pass
+    with only_run(home, "train"):
+        pass
+
+
+def test_a_record_of_another_boot_has_no_processes() -> None:
+    record = new_record("up", tokens=("a",))
+    other = RunRecord(**{**record.__dict__, "boot": "another"})
+    assert not other.is_of_this_boot

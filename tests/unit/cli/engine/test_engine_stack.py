@@ -1,0 +1,41 @@
+"""A stack folder, and whether plain `pulumi up` in it is a rehearsal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clusterctl.engine.stack import read_stack
+from clusterctl_infra.errors import UsageError
+
+PLAIN = "name: train\nruntime: python\n"
+STAND_IN = PLAIN + "plugins:\n  providers:\n    - {name: aws, path: ../plugin}\n"
+OWN_ONLY = PLAIN + "plugins:\n  providers:\n    - {name: clusterctl, path: ../plugin}\n"
+
+
+def folder(path: Path, project: str) -> Path:
+    (path / "Pulumi.yaml").write_text(project)
+    (path / "cluster.yaml").write_text("name: train\n")
+    return path
+
+
+@pytest.mark.parametrize(("project", "is_rehearsal"), [(PLAIN, False), (STAND_IN, True), (OWN_ONLY, False)])
+def test_a_stack_that_names_the_stand_in_is_a_rehearsal(tmp_path: Path, project: str, is_rehearsal: bool) -> None:
+    stack = read_stack(folder(tmp_path, project), name="dev")
+    assert stack.is_rehearsal_project is is_rehearsal
+    assert stack.urn == "urn:pulumi:dev::train::pulumi:pulumi:Stack::train-dev"
+    assert stack.config_file == tmp_path / "Pulumi.dev.yaml"
+
+
+def test_a_folder_without_its_files_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no Pulumi\.yaml"):
+        read_stack(tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text(PLAIN)
+    with pytest.raises(UsageError, match=r"has no cluster\.yaml"):
+        read_stack(tmp_path)
+
+
+@pytest.mark.parametrize("project", ["- a list\n", "runtime: python\n", "name: [1]\n", "a: b: c\n"])
+def test_a_project_file_that_is_none_is_refused(tmp_path: Path, project: str) -> None:
+    with pytest.raises(UsageError, match=r"Pulumi\.yaml"):
+        read_stack(folder(tmp_path, project))
