@@ -11,30 +11,41 @@ from clusterctl_rehearsal.region.store import Store
 
 
 def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
-    """Ends machines and networks of a cluster (or of all) and forgets its resources; says each, one a line.
+    """Ends machines and networks of a cluster (None: of all in this home) and forgets its resources; a line for each.
 
     The region must not be running. Nothing is asked of it, so it works whatever became of its state.
     """
+    networks = _networks(home) if cluster is None else {cluster}
+    forgotten = _forget(home, cluster)
     removed: list[str] = []
-    records = _forget(home, cluster)
     for driver in _drivers(home):
         found = driver.found()
-        networks = {network for network, _ in found} if cluster is None else {cluster}
         for network in sorted(networks):
             removed += [f"ended {node} of {network}" for owner, node in found if owner == network]
             driver.clean(network)
-    if records:
-        removed.append(f"forgot {records} resources")
+    if forgotten:
+        removed.append(f"forgot {forgotten} resources")
     if cluster is None:
         (home.root / "faults.json").unlink(missing_ok=True)
     return removed
 
 
+def elsewhere(home: RehearsalHome) -> list[tuple[str, str]]:
+    """(cluster, node) of machines on this computer that this home knows nothing of."""
+    ours = _networks(home)
+    found = {machine for driver in _drivers(home) for machine in driver.found()}
+    return sorted((network, node) for network, node in found if network not in ours)
+
+
+def _networks(home: RehearsalHome) -> set[str]:
+    folders = {path.name for path in home.machines.iterdir() if path.is_dir()} if home.machines.is_dir() else set()
+    rows = Store(home.store).all() if home.store.is_dir() else []
+    return folders | {row.facts["network"] for row in rows if "network" in row.facts}
+
+
 def _drivers(home: RehearsalHome) -> list[MachineDriver]:
-    every: list[MachineDriver] = [
-        NspawnDriver(root=home.machines, cache=cache_folder()),
-        ProcessDriver(root=home.machines),
-    ]
+    booted = NspawnDriver(root=home.machines, cache=cache_folder())
+    every: list[MachineDriver] = [booted, ProcessDriver(root=home.machines)]
     return [driver for driver in every if driver.unusable() is None]
 
 
@@ -48,5 +59,5 @@ def _forget(home: RehearsalHome, cluster: str | None) -> int:
         is_part = bool(ours & set(row.refs)) or row.facts.get("network") in networks - {None}
         if cluster is None or row.id in ours or is_part:
             store.forget(row)
-            count += 1
+            count += row.is_live
     return count

@@ -21,4 +21,6 @@ def listed(rows: dict[str, Any]) -> str:
     if counts:
         lines.append("also: " + ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
     lines += [f"fault: {key} = {value}" for key, value in rows["faults"].items()]
+    others = sorted({row["cluster"] for row in rows["elsewhere"]})
+    lines += [f"of another home: {cluster} (clusterctl rehearse clean {cluster})" for cluster in others]
     return "\n".join(lines) if lines else "nothing exists in the rehearsed region"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn  # JSON values
 
-from clusterctl_rehearsal.cleaning import clean
+from clusterctl_rehearsal.cleaning import clean, elsewhere
 from clusterctl_rehearsal.home import RehearsalHome, current_home
 from clusterctl_rehearsal.listing import listed
 from clusterctl_rehearsal.machines.driver import MachineError
@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     one.set_defaults(do=_list)
     one = verbs.add_parser("clean", help="remove a rehearsal with everything it left, whatever state it is in")
     one.add_argument("cluster", nargs="?")
-    one.add_argument("--all", action="store_true", help="every rehearsal on this computer")
+    one.add_argument("--all", action="store_true", help="everything of this home")
     one.set_defaults(do=_clean)
     usage = "\n".join(f"  {verb} {row.usage}\n      {row.meaning}" for verb, row in FAULTS.items())
     one = verbs.add_parser(
@@ -89,6 +89,7 @@ def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
     rows: dict[str, Any] = {"resources": [], "faults": {}}
     if running_region(home) is not None or (home.store.is_dir() and any(home.store.glob("*.json"))):
         rows = RegionClient(home).ask("list", {})
+    rows["elsewhere"] = [{"cluster": cluster, "node": node} for cluster, node in elsewhere(home)]
     print(json.dumps(rows) if asked.json else listed(rows))
     return 0
 

@@ -12,6 +12,7 @@ from clusterctl_rehearsal.region.lookups import look_up
 from clusterctl_rehearsal.region.record import Properties
 from clusterctl_rehearsal.region.region import Progress, Region
 from clusterctl_rehearsal.region.throttle import Throttle
+from clusterctl_rehearsal.region.types.network import VPC
 
 
 class Desk:
@@ -47,7 +48,7 @@ class Desk:
 
     def _create(self, asked: Properties, progress: Progress) -> Properties:
         self.as_aws()
-        self._region.instances.room.driver(asked["machines"])  # nothing is made where no machine could follow
+        self._check_machines(asked)
         record = self._region.create(
             asked["type"],
             asked["inputs"],
@@ -57,6 +58,13 @@ class Desk:
             progress=progress,
         )
         return {"id": record.id, "outputs": self._region.read(record.token, record.id) or record.outputs}
+
+    def _check_machines(self, asked: Properties) -> None:
+        """Nothing is made where no machine could follow. Raises MachineError."""
+        room, name = self._region.instances.room, (asked["inputs"].get("tags") or {}).get("clusterctl:name")
+        room.driver(asked["machines"])
+        if asked["type"] == VPC and name is not None:
+            room.check_name(asked["machines"], name)
 
     def _update(self, asked: Properties, progress: Progress) -> Properties:
         self.as_aws()

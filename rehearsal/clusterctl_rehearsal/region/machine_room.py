@@ -104,6 +104,10 @@ class MachineRoom:
             self._metadata.serve(network, driver.listen(network, METADATA_ADDRESS, 80))
             self._networks.add(network)
 
+    def check_name(self, kind: str, network: str) -> None:
+        """Raises MachineError when machines of another home have the cluster's name on this computer."""
+        self._refuse_another_home(self.driver(kind), network)
+
     def _refuse_another_home(self, driver: MachineDriver, network: str) -> None:
         ours = {row.facts["node"] for row in self._store.live(_INSTANCE) if row.facts["network"] == network}
         others = sorted(node for cluster, node in driver.found() if cluster == network and node not in ours)
