@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from clusterctl.home import home_directory
 from clusterctl.node_set import ALL, parse_node_set
 
 F = TypeVar("F", bound=Callable[..., object])
+UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def chosen_cluster(name: str | None) -> Inventory:
@@ -48,16 +50,30 @@ def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
     return click.option("--node", metavar="SET", default=default, shell_complete=_complete_nodes, help=help)
 
 
-def connect_timeout_option(*, default: float) -> Callable[[F], F]:
-    """Adds `--connect-timeout SECONDS`, passed as `connect_timeout`."""
-    return click.option(
-        "--connect-timeout",
-        metavar="SECONDS",
-        type=click.FloatRange(min=0, min_open=True),
-        default=default,
-        show_default=True,
-        help="How long a node may take until it is logged in to.",
-    )
+def connect_timeout_option(*, default: str) -> Callable[[F], F]:
+    """Adds `--connect-timeout TIME`, passed as `connect_timeout` in seconds."""
+    return time_option("--connect-timeout", default=default, help="How long a node may take until it is logged in to.")
+
+
+def time_option(name: str, *, default: str | None, help: str) -> Callable[[F], F]:
+    """Adds a flag for a time, passed in seconds."""
+
+    def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+        try:
+            return None if value is None else parse_time(value)
+        except ValueError as e:
+            raise click.BadParameter(str(e), ctx=ctx, param=param) from e
+
+    return click.option(name, metavar="TIME", default=default, show_default=True, callback=convert, help=help)
+
+
+def parse_time(text: str) -> float:
+    """Seconds: `30` and `30s` are seconds, `2m` minutes, `1h` an hour; always more than nothing. Raises ValueError."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|)", text.strip(), re.ASCII)
+    seconds = 0.0 if match is None else float(match[1]) * UNITS_S[match[2]]
+    if seconds <= 0:
+        raise ValueError(f"{text!r} is no time; write 30s, 2m or 1h")
+    return seconds
 
 
 def json_option(function: F) -> F:

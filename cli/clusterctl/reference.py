@@ -62,7 +62,8 @@ def _paragraphs(help_text: str) -> Iterator[str]:
 
 
 def _flags(command: click.Command, context: click.Context) -> Iterator[str]:
-    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
+    options = [parameter for parameter in command.get_params(context) if isinstance(parameter, click.Option)]
+    records = [option.get_help_record(context) for option in options]
     rows = [record for record in records if record is not None and "--help" not in record[0]]
     if rows:
         yield "| flag | meaning |\n|---|---|"

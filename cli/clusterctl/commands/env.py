@@ -27,7 +27,7 @@ FILE = "/etc/clusterctl/env"
 @click.command("env")
 @cluster_option
 @node_option(default="0", help="The node: 2 or train-2.")
-@connect_timeout_option(default=15)
+@connect_timeout_option(default="15s")
 @json_option
 @click.pass_obj
 def command(output: Output, cluster: str | None, node: str, connect_timeout: float, as_json: bool) -> None:

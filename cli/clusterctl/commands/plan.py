@@ -20,7 +20,7 @@ from clusterctl.views.quantities import count
 
 
 @click.command("plan")
-@click.argument("stack_dir", metavar="STACK", type=click.Path(path_type=Path), default=".")
+@click.argument("stack_dir", metavar="[STACK]", type=click.Path(path_type=Path), default=".")
 @click.option("--stack-name", metavar="NAME", default=DEFAULT_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="As `up --rehearse` would: on the stand-in for AWS.")
 @json_option

@@ -14,6 +14,7 @@ from clusterctl.options import (
     connect_timeout_option,
     json_option,
     node_option,
+    time_option,
 )
 from clusterctl.output import Output
 from clusterctl.ssh.command_line import command_line
@@ -26,11 +27,11 @@ from clusterctl.ssh.on_nodes import remote_command, run_on_one, run_on_several
 @cluster_option
 @node_option(default="0", help="The nodes: 2, or 0,2-5, or train-2, or all. One node by default: 0.")
 @click.option("--command", "line", metavar="LINE", help="A line for the shell on the node.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="End the command then.")
-@connect_timeout_option(default=15)
+@time_option("--timeout", default=None, help="End the command then: 30s, 2m.")
+@connect_timeout_option(default="15s")
 @click.option("-t", "--tty", is_flag=True, help="A terminal for the command, on one node: for htop and the like.")
 @json_option
-@click.argument("argv", nargs=-1, type=click.UNPROCESSED)
+@click.argument("argv", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def command(
     output: Output,
@@ -49,7 +50,6 @@ def command(
     passed on word by word. Without a command the system's ssh logs in. A host that does not show the
     host key it was made with is refused.
 
-    \b
     On one node the exit code is the command's own, 255 when the node was not reached. On several, lines
     carry their node's name, and the exit code is 4 if any node failed. --json gives one line per node.
 

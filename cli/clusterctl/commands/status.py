@@ -19,7 +19,7 @@ from clusterctl.views.status import status_json, status_text
 
 @click.command("status")
 @cluster_option
-@connect_timeout_option(default=5)
+@connect_timeout_option(default="5s")
 @json_option
 @click.pass_obj
 def command(output: Output, cluster: str | None, connect_timeout: float, as_json: bool) -> int:

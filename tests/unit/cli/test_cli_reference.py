@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from clusterctl.reference import cli_reference
 from clusterctl.verbs import VERBS
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "cli.md"
 
 
 def test_the_page_has_every_verb_with_an_example_and_no_click_marks() -> None:
@@ -11,3 +15,7 @@ def test_the_page_has_every_verb_with_an_example_and_no_click_marks() -> None:
     assert "\b" not in page
     assert "    clusterctl ssh --node 2 nvidia-smi\n" in page
     assert "| `--node SET` |" in page
+
+
+def test_the_page_in_docs_is_the_one_that_the_commands_make() -> None:
+    assert PAGE.read_text(encoding="utf-8") == cli_reference(), "scripts/docs writes it anew"
