@@ -66,7 +66,8 @@ class Cluster(pulumi.ComponentResource):
         self._aws: pulumi.ProviderResource = self._aws_provider()
         self._account_id = lookups.account_id(self._invoke_options())
         self._identity = self._make_identity()
-        self._facts = pulumi.Output.all(**{fact: getattr(self._identity, fact) for fact in FACTS})
+        # The seed is a secret, so all that is made from the facts is one, until it is said not to be.
+        self._facts = pulumi.Output.secret(pulumi.Output.all(**{fact: getattr(self._identity, fact) for fact in FACTS}))
         # Of the keys, a plan holds the public halves alone: nothing in it is a secret.
         self._plan: pulumi.Output[ClusterPlan] = pulumi.Output.unsecret(self._facts.apply(self._birth.plan))
         self._tags: Tags = self._plan.apply(lambda plan: plan.tags)

@@ -1,0 +1,19 @@
+"""pulumi_aws warns of its own deprecated classes while it loads: here it loads once, before warnings are errors."""
+
+from __future__ import annotations
+
+import warnings
+
+import pulumi_aws as aws
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loaded_aws() -> None:
+    """All parts of pulumi_aws that the components use."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        assert aws.ec2.Vpc
+        assert aws.vpc.SecurityGroupEgressRule
+        assert aws.iam.Role
+        assert aws.ssm.get_parameter_output

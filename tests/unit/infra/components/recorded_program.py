@@ -1,0 +1,170 @@
+"""A Pulumi program run without an engine, and what it asked the engine for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any  # resource properties
+
+import pulumi
+from clusterctl_infra.components.cluster import Cluster, ClusterArgs
+from clusterctl_infra.config.stack import StackSettings
+from clusterctl_infra.ledger import Ledger
+from pulumi.runtime import mocks
+from pulumi.runtime.proto import resource_pb2
+
+from tests.unit.infra.plan.plan_cases import a_config
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+SEED = bytes(range(32)).hex()
+ACCOUNT_ID = "123456789012"
+IMAGE_ID = "ami-0123456789abcdef0"
+ZONES = ("us-west-2c", "us-west-2b")
+SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d"
+INSTANCE = "aws:ec2/instance:Instance"
+LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+ELASTIC_IP = "aws:ec2/eip:Eip"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registered:
+    """One resource that the program asked for."""
+
+    type: str
+    name: str
+    urn: str
+    inputs: Mapping[str, Any]
+    request: resource_pb2.RegisterResourceRequest
+
+
+@dataclass(kw_only=True)
+class Recording:
+    """All of them, in the order of the program, and what it exported."""
+
+    resources: list[Registered] = field(default_factory=list)
+    invokes: list[str] = field(default_factory=list)
+    exported: Any = None
+    """Whatever the program gave back."""
+
+    def of_type(self, token: str) -> list[Registered]:
+        """Sorted by name."""
+        return sorted((row for row in self.resources if row.type == token), key=lambda row: row.name)
+
+    def one(self, token: str, name: str | None = None) -> Registered:
+        """The only one of that type (and name)."""
+        (found,) = [row for row in self.of_type(token) if name is None or row.name == name]
+        return found
+
+
+class Region(mocks.Mocks):
+    """Answers like AWS and like our own provider, from what it is asked alone."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def call(self, args: mocks.MockCallArgs) -> Any:
+        self._recording.invokes.append(args.token)
+        answers: dict[str, dict[str, Any]] = {
+            "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT_ID, "id": ACCOUNT_ID},
+            "aws:ssm/getParameter:getParameter": {"insecureValue": IMAGE_ID, "value": IMAGE_ID},
+            "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": {"locations": list(ZONES)},
+        }
+        return answers[args.token]
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        id = f"{args.name}-id"
+        more: dict[str, dict[str, Any]] = {
+            "clusterctl:index:Identity": {
+                "cluster_id": "0123456789ab",
+                "started_at": NOW.isoformat(),
+                "image_id": args.inputs.get("image_candidate"),
+                "zone": args.inputs.get("zone_candidate"),
+                "seed": SEED,
+            },
+            "clusterctl:index:Membership": {"generation": 1, "ledger": []},
+            LAUNCH_TEMPLATE: {"latestVersion": 1},
+            INSTANCE: {"publicIp": f"{args.name}-public", "primaryNetworkInterfaceId": f"{args.name}-eni"},
+            ELASTIC_IP: {"publicIp": f"{args.name}-elastic"},
+            "aws:ec2/placementGroup:PlacementGroup": {"arn": f"{args.name}-arn"},
+        }
+        return id, {**args.inputs, **more.get(args.typ, {})}
+
+
+class Monitor(mocks.MockMonitor):
+    """Keeps each request whole: parents, dependencies and options are in it."""
+
+    def __init__(self, region: Region, recording: Recording) -> None:
+        super().__init__(region)
+        self._recording = recording
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 (gRPC names it)
+        answer = super().RegisterResource(request)
+        if request.type != "pulumi:pulumi:Stack":
+            inputs = pulumi.runtime.rpc.deserialize_properties(request.object)
+            self._recording.resources.append(
+                Registered(type=request.type, name=request.name, urn=answer.urn, inputs=inputs, request=request)
+            )
+        return answer
+
+
+def record(program: Callable[[], Any]) -> Recording:
+    """Runs the program to its end; raises what it raises."""
+    recording = Recording()
+    region = Region(recording)
+    pulumi.runtime.set_mocks(region, project="project", stack="dev", monitor=Monitor(region, recording))
+
+    def run() -> pulumi.Output[None]:
+        return pulumi.Output.from_input(program()).apply(lambda value: setattr(recording, "exported", value))
+
+    mocks.test(run)()
+    return recording
+
+
+def cluster_program(
+    *, down: bool = False, run: int = 1, ledger: Ledger | None = None, **changes: Any
+) -> Callable[[], Any]:
+    """A stack with one cluster, which exports its inventory."""
+    settings = StackSettings(overrides={}, ledger=Ledger() if ledger is None else ledger, down=down, run=run)
+    config = a_config(**changes)
+
+    def program() -> Any:
+        cluster = Cluster(config.name, ClusterArgs(config=config, settings=settings, clock=lambda: NOW))
+        return cluster.inventory
+
+    return program
+
+
+def graph(recording: Recording) -> list[dict[str, Any]]:
+    """What must not change by accident: types, names, parents, dependencies and options, sorted."""
+    return sorted((_row(row) for row in recording.resources), key=lambda row: str(row["urn"]))
+
+
+def _row(registered: Registered) -> dict[str, Any]:
+    request = registered.request
+    options = {
+        "delete_before_replace": request.deleteBeforeReplace,
+        "ignore_changes": list(request.ignoreChanges),
+        "secret_outputs": list(request.additionalSecretOutputs),
+        "version": request.version if request.type.startswith("clusterctl:") else "",
+        "replacement_trigger": request.replacement_trigger.string_value,
+    }
+    return {
+        "urn": registered.urn,
+        "parent": short(request.parent),
+        "provider": request.provider.split("::")[-2] if request.provider else "",
+        "dependencies": sorted({short(urn) for urn in request.dependencies}),
+        "options": {key: value for key, value in options.items() if value},
+    }
+
+
+def short(urn: str) -> str:
+    """`Type name` of a URN."""
+    parts = urn.split("::")
+    return f"{parts[2].rpartition(':')[2]} {parts[3]}" if len(parts) > 3 else ""
+
+
+def as_text(rows: list[dict[str, Any]]) -> str:
+    """The golden file's text."""
+    return json.dumps(rows, indent=1, sort_keys=True) + "\n"

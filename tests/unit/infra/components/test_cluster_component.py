@@ -1,0 +1,275 @@
+"""The Cluster component: which resources it makes, and how they hang together."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from typing import Any  # configurations as YAML gives them
+
+import pulumi
+import pytest
+from clusterctl_infra.components.refusal import PlanRefused
+from clusterctl_infra.ledger import Ledger, Span
+from clusterctl_infra.outputs import inventory_from_json
+
+from tests.unit.infra.components.recorded_program import (
+    ELASTIC_IP,
+    INSTANCE,
+    LAUNCH_TEMPLATE,
+    NOW,
+    SECRET_SIGNATURE,
+    Recording,
+    as_text,
+    cluster_program,
+    graph,
+    record,
+    short,
+)
+from tests.unit.infra.components.write_golden import GOLDEN
+
+PRIVATE: dict[str, Any] = {"access": {"mode": "private"}}
+RULES = (
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+)
+OUR_TAGS = {"clusterctl:id", "clusterctl:name", "clusterctl:owner", "clusterctl:deadline"}
+WITHOUT_TAGS = {
+    "aws:ec2/route:Route",
+    "aws:ec2/routeTableAssociation:RouteTableAssociation",
+    "aws:ec2/subnetCidrReservation:SubnetCidrReservation",
+    "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+}
+
+
+@pytest.fixture(scope="module")
+def four_nodes() -> Recording:
+    """The program of the golden graph."""
+    return record(cluster_program())
+
+
+def test_names_parents_dependencies_and_options_are_those_of_the_golden_graph(four_nodes: Recording) -> None:
+    message = "if it is meant: python -m tests.unit.infra.components.write_golden"
+    assert as_text(graph(four_nodes)) == GOLDEN.read_text(encoding="utf-8"), message
+
+
+def test_a_node_costs_three_resources_at_most() -> None:
+    few, more = record(cluster_program(nodes=2)), record(cluster_program(nodes=3))
+    assert len(more.resources) - len(few.resources) == 3
+    few, more = record(cluster_program(nodes=2, **PRIVATE)), record(cluster_program(nodes=3, **PRIVATE))
+    assert len(more.resources) - len(few.resources) == 2
+
+
+def test_a_node_is_replaced_by_its_trigger_alone_and_before_its_successor_is_made(four_nodes: Recording) -> None:
+    for row in four_nodes.of_type(INSTANCE):
+        assert row.request.deleteBeforeReplace
+        assert list(row.request.ignoreChanges) == ["launchTemplate.version"]
+        assert len(row.request.replacement_trigger.string_value) == 64
+        assert row.inputs["launchTemplate"] == {"id": f"{row.name}-id", "version": "1"}
+
+
+def test_only_instances_are_deleted_before_they_are_replaced(four_nodes: Recording) -> None:
+    """A dependent of an instance that did so would be taken along when the instance is replaced."""
+    types = {row.type for row in four_nodes.resources if row.request.deleteBeforeReplace}
+    assert types == {INSTANCE}
+
+
+def test_nodes_wait_for_rules_reservation_inventory_and_routes(four_nodes: Recording) -> None:
+    waited = {short(urn).partition(" ")[0] for urn in four_nodes.one(INSTANCE, "train-0").request.dependencies}
+    assert waited >= {
+        "SecurityGroupIngressRule",
+        "SecurityGroupEgressRule",
+        "SubnetCidrReservation",
+        "RouteTableAssociation",
+        "Route",
+        "Inventory",
+        "LaunchTemplate",
+        "InstanceProfile",
+    }
+
+
+def test_capacity_is_reserved_in_the_placement_group_after_the_inventory_and_before_any_node(
+    four_nodes: Recording,
+) -> None:
+    row = four_nodes.one("aws:ec2/capacityReservation:CapacityReservation")
+    assert row.inputs["instanceCount"] == 4
+    assert (row.inputs["instanceMatchCriteria"], row.inputs["endDateType"]) == ("targeted", "limited")
+    assert row.inputs["endDate"] == "2026-03-02T12:00:00Z"
+    assert row.inputs["placementGroupArn"] == "train-neighbourhood-arn"
+    assert "Inventory train-inventory" in {short(urn) for urn in row.request.dependencies}
+    for template in four_nodes.of_type(LAUNCH_TEMPLATE):
+        target = template.inputs["capacityReservationSpecification"]["capacityReservationTarget"]
+        assert target == {"capacityReservationId": "train-reservation-id"}
+
+
+def test_the_firewall_names_itself_in_both_directions(four_nodes: Recording) -> None:
+    rows = {row.name: row.inputs for token in RULES for row in four_nodes.of_type(token)}
+    for name in ("train-from-nodes", "train-to-nodes"):
+        assert rows[name]["referencedSecurityGroupId"] == rows[name]["securityGroupId"] == "train-nodes-id"
+        assert rows[name]["ipProtocol"] == "-1"
+        assert not {"fromPort", "toPort", "cidrIpv4"} & rows[name].keys()
+    assert rows["train-to-everywhere"]["cidrIpv4"] == "0.0.0.0/0"
+    assert rows["train-ssh-203.0.113.7-32"]["cidrIpv4"] == "203.0.113.7/32"
+    assert rows["train-ssh-203.0.113.7-32"]["toPort"] == 22
+
+
+def test_no_interface_outlives_its_machine(four_nodes: Recording) -> None:
+    interfaces = four_nodes.one(LAUNCH_TEMPLATE, "train-1").inputs["networkInterfaces"]
+    assert len(interfaces) == 33
+    assert {row["deleteOnTermination"] for row in interfaces} == {"true"}
+
+
+def test_only_the_first_interface_has_an_address_and_none_asks_for_a_public_one(four_nodes: Recording) -> None:
+    first, *others = four_nodes.one(LAUNCH_TEMPLATE, "train-1").inputs["networkInterfaces"]
+    assert (first["networkCardIndex"], first["deviceIndex"]) == (0, 0)
+    assert first["privateIpAddress"] == "10.0.8.1"
+    assert {row["interfaceType"] for row in others} == {"efa-only"}
+    assert not [row for row in (first, *others) if "associatePublicIpAddress" in row]
+    assert not [row for row in others if "privateIpAddress" in row]
+
+
+@pytest.mark.parametrize(("access", "expected"), [("public", "true"), ("private", "false")])
+def test_a_single_interface_says_whether_it_gets_a_public_address(access: str, expected: str) -> None:
+    changes = {"fabric": "none", "access": {"mode": access, "ssh_from": ["203.0.113.7/32"]}}
+    recording = record(cluster_program(**changes))
+    (interface,) = recording.one(LAUNCH_TEMPLATE, "train-0").inputs["networkInterfaces"]
+    assert interface["associatePublicIpAddress"] == expected
+    assert [row.name for row in recording.of_type(ELASTIC_IP) if row.name != "train-nat"] == []
+
+
+def test_an_elastic_address_is_on_the_primary_interface(four_nodes: Recording) -> None:
+    rows = four_nodes.of_type(ELASTIC_IP)
+    assert [row.inputs["networkInterface"] for row in rows] == [f"train-{slot}-eni" for slot in range(4)]
+    assert not [row for row in rows if "instance" in row.inputs]
+
+
+def test_private_nodes_go_out_through_a_gateway_and_to_s3_past_it() -> None:
+    recording = record(cluster_program(**PRIVATE))
+    assert recording.one("aws:ec2/natGateway:NatGateway").inputs["subnetId"] == "train-services-id"
+    endpoint = recording.one("aws:ec2/vpcEndpoint:VpcEndpoint").inputs
+    assert (endpoint["serviceName"], endpoint["routeTableIds"]) == ("com.amazonaws.us-west-2.s3", ["train-nodes-id"])
+    assert recording.one("aws:iam/rolePolicyAttachment:RolePolicyAttachment").inputs["policyArn"] == (
+        "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+    )
+    waited = {short(urn) for urn in recording.one(INSTANCE, "train-0").request.dependencies}
+    assert {"Route train-nodes-out", "VpcEndpoint train-s3"} <= waited
+
+
+def test_a_public_cluster_s_nodes_may_do_nothing_in_the_account(four_nodes: Recording) -> None:
+    assert four_nodes.of_type("aws:iam/rolePolicyAttachment:RolePolicyAttachment") == []
+
+
+def test_the_slot_range_is_held_explicitly(four_nodes: Recording) -> None:
+    row = four_nodes.one("aws:ec2/subnetCidrReservation:SubnetCidrReservation")
+    assert (row.inputs["cidrBlock"], row.inputs["reservationType"]) == ("10.0.8.0/21", "explicit")
+
+
+def test_user_data_is_a_secret_that_carries_the_slot_s_birth(four_nodes: Recording) -> None:
+    for row in four_nodes.of_type(LAUNCH_TEMPLATE):
+        sent = row.request.object["userData"]
+        assert SECRET_SIGNATURE in sent
+        text = gzip.decompress(base64.b64decode(sent["value"])).decode()
+        assert "0123456789ab" in text
+        assert "OPENSSH PRIVATE KEY" in text
+        assert list(row.request.additionalSecretOutputs) == ["userData"]
+
+
+def test_tags_are_no_secret_and_on_everything_that_takes_them(four_nodes: Recording) -> None:
+    for row in four_nodes.resources:
+        if row.type.startswith("aws:") and row.type not in WITHOUT_TAGS:
+            assert row.inputs["tags"].keys() >= OUR_TAGS, row.urn
+    instance = four_nodes.one(INSTANCE, "train-3").inputs
+    assert instance["tags"]["clusterctl:slot"] == "3"
+    assert instance["rootBlockDevice"] == {"deleteOnTermination": True, "tags": instance["tags"]}
+
+
+def test_a_machine_that_shuts_down_is_gone_and_speaks_imdsv2_only(four_nodes: Recording) -> None:
+    inputs = four_nodes.one(LAUNCH_TEMPLATE, "train-0").inputs
+    assert inputs["instanceInitiatedShutdownBehavior"] == "terminate"
+    assert inputs["metadataOptions"]["httpTokens"] == "required"
+
+
+def test_the_inventory_is_exported_with_the_members_in_it(four_nodes: Recording) -> None:
+    made = inventory_from_json(dict(four_nodes.exported), source="a test")
+    assert [node.instance_id for node in made.nodes] == [f"train-{slot}-id" for slot in range(4)]
+    assert [node.public_ip for node in made.nodes] == [f"train-{slot}-elastic" for slot in range(4)]
+    assert (made.generation, made.cluster, made.zone) == (1, "train", "us-west-2b")
+
+
+def test_no_resource_input_is_a_path_of_this_computer(four_nodes: Recording) -> None:
+    def texts(value: object) -> list[str]:
+        if isinstance(value, dict):
+            return [text for item in value.values() for text in texts(item)]
+        if isinstance(value, list):
+            return [text for item in value for text in texts(item)]
+        return [value] if isinstance(value, str) else []
+
+    found = [text for row in four_nodes.resources for text in texts(row.inputs) if text.startswith("/")]
+    assert found == []
+
+
+def test_zero_nodes_keep_the_network_and_reserve_nothing() -> None:
+    recording = record(cluster_program(down=True))
+    assert recording.of_type(INSTANCE) == recording.of_type(LAUNCH_TEMPLATE) == []
+    assert recording.of_type("aws:ec2/capacityReservation:CapacityReservation") == []
+    assert recording.one("aws:ec2/vpc:Vpc").name == "train-vpc"
+    assert recording.one("clusterctl:index:Membership").inputs["members"] == []
+
+
+def test_a_cluster_past_its_caps_can_still_be_taken_down() -> None:
+    caps = {"price_usd_per_hour": 1}
+    assert record(cluster_program(down=True, caps=caps)).of_type(INSTANCE) == []
+
+
+def test_without_a_placement_group_there_is_none_anywhere() -> None:
+    recording = record(cluster_program(placement="none"))
+    assert recording.of_type("aws:ec2/placementGroup:PlacementGroup") == []
+    assert "placement" not in recording.one(LAUNCH_TEMPLATE, "train-0").inputs
+    assert "placementGroupArn" not in recording.one("aws:ec2/capacityReservation:CapacityReservation").inputs
+
+
+def test_people_with_keys_of_their_own_need_no_key_pair() -> None:
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDF5Enku12zUwBW5ahhJptZaLxt91pQw1BKukbxF9+fA ada"
+    access = {"mode": "public", "ssh_from": ["203.0.113.7/32"], "authorized_keys": [key]}
+    recording = record(cluster_program(access=access))
+    assert recording.of_type("aws:ec2/keyPair:KeyPair") == []
+    assert "keyName" not in recording.one(LAUNCH_TEMPLATE, "train-0").inputs
+    assert "login_key" not in recording.one("clusterctl:index:Inventory").inputs
+
+
+def test_a_zone_that_was_asked_for_is_taken_and_nobody_is_asked_for_offerings() -> None:
+    recording = record(cluster_program(zone="us-west-2a", image="ami-0aaaaaaaaaaaaaaa0"))
+    identity = recording.one("clusterctl:index:Identity").inputs
+    assert (identity["zone_candidate"], identity["image_candidate"]) == ("us-west-2a", "ami-0aaaaaaaaaaaaaaa0")
+    assert recording.invokes == ["aws:index/getCallerIdentity:getCallerIdentity"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"access": {"mode": "public"}}, ["1 problem, nothing was created", "access.ssh_from"]),
+        ({"caps": {"price_usd_per_hour": 1}, "nodes": 6}, ["2 problems", "$55.04", "elastic IP"]),
+    ],
+)
+def test_a_plan_with_errors_is_refused_before_anything_is_asked_for(changes: dict[str, Any], words: list[str]) -> None:
+    made: list[Recording] = []
+    with pytest.raises(PlanRefused) as caught:
+        made.append(record(cluster_program(**changes)))
+    assert made == []
+    assert isinstance(caught.value, pulumi.RunError)
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_the_budget_s_end_is_everywhere_the_same() -> None:
+    recording = record(cluster_program(caps={"budget_usd": 500}))
+    deadline = recording.exported["deadline"]
+    membership = recording.one("clusterctl:index:Membership").inputs
+    assert membership["deadline"] == deadline == "2026-03-01T14:16:15+00:00"
+    assert recording.one(INSTANCE, "train-0").inputs["tags"]["clusterctl:deadline"] == "2026-03-01T14:16:15Z"
+
+
+def test_the_account_of_earlier_machines_moves_the_deadline() -> None:
+    earlier = Span(
+        slot=0, instance_id="i-0", started_at=NOW.replace(hour=2), ended_at=NOW.replace(hour=6), price_usd_per_hour=55
+    )
+    program = cluster_program(caps={"budget_usd": 500}, ledger=Ledger(spans=(earlier,)))
+    assert record(program).exported["deadline"] < "2026-03-01T14:16:15+00:00"
