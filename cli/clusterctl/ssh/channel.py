@@ -11,7 +11,7 @@ from typing import IO
 
 import paramiko
 
-from clusterctl.ssh.signalled import exit_signal, signal_exit_code
+from clusterctl.ssh.watchful_transport import exit_signal, is_silent, signal_exit_code
 
 CHUNK_BYTES = 64 * 1024
 
@@ -32,8 +32,13 @@ def drained(
     """Exit code and ending signal, the output given to the sinks. Raises TimeoutError, EOFError when it was lost."""
     for is_stderr, chunk in chunks(channel, ends_at):
         (on_stderr if is_stderr else on_stdout)(chunk)
+    return ended(channel, ends_at)
+
+
+def ended(channel: paramiko.Channel, ends_at: float | None) -> tuple[int, str | None]:
+    """Exit code and ending signal once all output was read. Raises TimeoutError, EOFError when there is none."""
     while not channel.status_event.wait(_left_s(ends_at)):
-        pass
+        _hear(channel)
     name = exit_signal(channel)
     if name is not None:
         return signal_exit_code(name), name
@@ -43,7 +48,8 @@ def drained(
 
 
 def chunks(channel: paramiko.Channel, ends_at: float | None) -> Iterator[tuple[bool, bytes]]:
-    """(is stderr, bytes) until both are at their end. Raises TimeoutError; ends early on a broken connection."""
+    """(is stderr, bytes) until both are at their end. Raises TimeoutError, EOFError on silence;
+    ends early on a broken connection."""
     poll = select.poll()
     poll.register(channel.fileno(), select.POLLIN)
     while True:
@@ -54,7 +60,14 @@ def chunks(channel: paramiko.Channel, ends_at: float | None) -> Iterator[tuple[b
             yield True, channel.recv_stderr(CHUNK_BYTES)
         if is_ended:
             return
-        poll.poll(_left_s(ends_at) * 1000)
+        if not poll.poll(_left_s(ends_at) * 1000):
+            _hear(channel)
+
+
+def _hear(channel: paramiko.Channel) -> None:
+    """Raises EOFError when the node has given no sign of life for too long."""
+    if is_silent(channel):
+        raise EOFError
 
 
 def _pump(channel: paramiko.Channel, stdin: bytes | IO[bytes]) -> None:

@@ -20,6 +20,8 @@ class Deadlines:
     key_exchange_s: float = 10.0
     login_s: float = 10.0
     session_s: float = 10.0
+    silence_s: float = 45.0
+    """Afterwards, while a command runs: this long without a sign of life, and the node is lost."""
 
     @classmethod
     def within(cls, total_s: float) -> Deadlines:

@@ -17,7 +17,8 @@ MOST_S = GRACE_S + 1.0
 
 # All sessions of a connection are children of one sshd process, each the leader of its process group. Plain sh and
 # /proc: a node need not have procps. It runs to its end even when the connection is closed under it, so its parent may
-# be gone before it starts and it be init's child: then, or under anything but an sshd, it touches nothing.
+# be gone before it starts and it be init's child: then, or under anything but an sshd, it touches nothing. The groups
+# are listed once: when the connection has gone, they are init's children too.
 _SCRIPT = """exec sh -c '
 is_sshd() { read -r c 2>/dev/null </proc/$1/comm && case $c in sshd*) true;; *) false;; esac; }
 [ "$PPID" -gt 1 ] && is_sshd "$PPID" || exit 0
@@ -29,9 +30,15 @@ others() {
     [ "$2" = "$PPID" ] && [ "$3" = "$p" ] && [ "$p" != $$ ] && [ "$1" != Z ] && ! is_sshd "$p" && echo "$p"
   done
 }
-for p in $(others); do kill -s TERM -- "-$p"; done
-for i in 1 2 3 4 5 6 7 8 9 10; do [ -z "$(others)" ] && exit; sleep 0.1; done
-for p in $(others); do kill -s KILL -- "-$p"; done
+groups=$(others)
+for p in $groups; do kill -s TERM -- "-$p"; done
+for i in 1 2 3 4 5 6 7 8 9 10; do
+  left=
+  for p in $groups; do kill -s 0 -- "-$p" && left="$left $p"; done
+  [ -z "$left" ] && exit 0
+  sleep 0.1
+done
+for p in $left; do kill -s KILL -- "-$p"; done
 ' 2>/dev/null"""
 
 

@@ -15,13 +15,11 @@ from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.login_keys import LoginKeys
 from clusterctl.ssh.proxy import Proxy
-from clusterctl.ssh.signalled import SignalAwareTransport
 from clusterctl.ssh.target import Target
+from clusterctl.ssh.watchful_transport import WatchfulTransport
 
 # paramiko's thread logs what it raises as well; without a handler that ends up on the person's stderr.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
-
-KEEPALIVE_S = 15
 
 
 def open_socket(target: Target, proxy: Proxy | None, timeout_s: float) -> socket.socket:
@@ -43,9 +41,9 @@ def open_socket(target: Target, proxy: Proxy | None, timeout_s: float) -> socket
 
 def handshake(
     connection: socket.socket, target: Target, keys: LoginKeys, deadlines: Deadlines, clock: Clock
-) -> paramiko.Transport:
+) -> WatchfulTransport:
     """A transport on `connection`, the host's key checked, the person logged in. Raises NodeFailure, closes nothing."""
-    transport = SignalAwareTransport(connection)
+    transport = WatchfulTransport(connection)
     try:
         _exchange_keys(transport, target, deadlines, clock)
         _check_host_key(transport, target)
@@ -53,7 +51,7 @@ def handshake(
     except BaseException:
         transport.close()
         raise
-    transport.set_keepalive(KEEPALIVE_S)
+    transport.watch(deadlines.silence_s)
     return transport
 
 

@@ -16,7 +16,7 @@ import paramiko
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import home_directory
-from clusterctl.ssh.channel import Sink, chunks, drained, feed
+from clusterctl.ssh.channel import Sink, chunks, drained, ended, feed
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.ending import end_commands
 from clusterctl.ssh.failures import FailureKind, NodeFailure
@@ -24,6 +24,7 @@ from clusterctl.ssh.handshake import handshake, open_socket
 from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
 from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target, target_of
+from clusterctl.ssh.watchful_transport import WatchfulTransport
 
 SESSION_S = 10.0
 
@@ -42,7 +43,7 @@ class CommandResult:
 class NodeConnection:
     """A logged-in connection; use it as a context manager, or close it."""
 
-    def __init__(self, transport: paramiko.Transport, target: Target, proxy: Proxy | None) -> None:
+    def __init__(self, transport: WatchfulTransport, target: Target, proxy: Proxy | None) -> None:
         self.target = target
         self._transport = transport
         self._proxy = proxy
@@ -109,7 +110,7 @@ class NodeConnection:
                 told = f"{self.target.name}: the command still ran after {timeout_s:g} s and was ended"
                 raise NodeFailure("timeout", told, phase="command") from e
             except EOFError as e:
-                raise NodeFailure("lost", f"the connection to {self.target.name} broke", phase="command") from e
+                raise self._lost() from e
 
     def lines(self, command: str, timeout_s: float | None = None) -> Iterator[str]:
         """The lines that `command` prints, as they come; its stdin stays open until the iterator is closed.
@@ -125,13 +126,14 @@ class NodeConnection:
                         continue
                     *whole, rest = (rest + chunk).split(b"\n")
                     yield from (line.decode(errors="replace") for line in whole)
+                if rest:
+                    yield rest.decode(errors="replace")
+                ended(channel, ends_at)
             except TimeoutError as e:
                 told = f"{self.target.name}: the command still ran after {timeout_s:g} s"
                 raise NodeFailure("timeout", told, phase="command") from e
             except EOFError as e:
-                raise NodeFailure("lost", f"the connection to {self.target.name} broke", phase="command") from e
-            if rest:
-                yield rest.decode(errors="replace")
+                raise self._lost() from e
 
     def interrupt(self) -> None:
         """Ends the commands that run on this connection, from any thread, then the connection."""
@@ -153,6 +155,12 @@ class NodeConnection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _lost(self) -> NodeFailure:
+        told = f"the connection to {self.target.name} broke"
+        if self._transport.is_silent:
+            told = f"{self.target.name} has given no sign of life for too long"
+        return NodeFailure("lost", told, phase="command")
 
     @contextlib.contextmanager
     def _session(self, command: str) -> Iterator[paramiko.Channel]:

@@ -4,7 +4,7 @@ import pytest
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.results import NodeResult, failure_summary
-from clusterctl.ssh.signalled import signal_exit_code
+from clusterctl.ssh.watchful_transport import signal_exit_code
 from clusterctl.views.node_result import node_result_json
 
 
