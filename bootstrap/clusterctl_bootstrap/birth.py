@@ -10,8 +10,8 @@ from clusterctl_bootstrap.node_plan import NodePlan
 VERSION = 1
 
 
-def birth_json(node: NodePlan) -> str:
-    """One line of JSON, keys sorted: the same text for the same plan."""
+def birth_json(node: NodePlan, *, agent: str) -> str:
+    """One line of printable ASCII, keys sorted: the same text for the same plan. `agent` names the agent's code."""
     facts = {
         "version": VERSION,
         "cluster": node.cluster,
@@ -28,5 +28,7 @@ def birth_json(node: NodePlan) -> str:
         "fabric": node.fabric,
         "efa_interfaces": node.efa_interfaces,
         "env": dict(node.env),
+        "agent": agent,
     }
-    return json.dumps(facts, sort_keys=True, ensure_ascii=False)
+    # YAML takes no control characters, and DEL is one that JSON leaves as it is.
+    return json.dumps(facts, sort_keys=True).replace("\x7f", "\\u007f")

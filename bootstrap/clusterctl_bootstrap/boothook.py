@@ -8,6 +8,23 @@ from clusterctl_bootstrap.node_plan import NodePlan
 
 
 def boothook(node: NodePlan) -> str:
-    """The shell script with this node's deadline (seconds since 1970) and metadata rule in it."""
-    text = (files("clusterctl_bootstrap") / "boothook.sh").read_text(encoding="utf-8")
-    return text.replace("@DEADLINE@", str(int(node.deadline.timestamp()))).replace("@IMDS@", node.imds)
+    """The shell script that cloud-init runs first at every boot, with the guard in it."""
+    return _shell("boothook.sh").replace("@GUARD@", guard(node).rstrip("\n"))
+
+
+def guard(node: NodePlan) -> str:
+    """The shell script that arms this node's deadline and closes the metadata service; the boothook keeps it."""
+    text = _shell("guard.sh").replace("@LAST_STAGE@", _shell("last_stage.sh").rstrip("\n"))
+    values = {
+        "CLUSTER_ID": node.cluster_id,
+        "GENERATION": str(node.generation),
+        "DEADLINE": str(int(node.deadline.timestamp())),
+        "IMDS": node.imds,
+    }
+    for name, value in values.items():
+        text = text.replace(f"=@{name}@", f"={value}")
+    return text
+
+
+def _shell(name: str) -> str:
+    return (files("clusterctl_bootstrap") / "shell" / name).read_text(encoding="utf-8")

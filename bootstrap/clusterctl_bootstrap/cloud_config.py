@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 
+from clusterctl_bootstrap.agent_source import agent_sources, agent_version
 from clusterctl_bootstrap.birth import birth_json
 from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
 
@@ -16,6 +18,7 @@ SSHD_SETTINGS = "/etc/ssh/sshd_config.d/00-clusterctl.conf"
 
 def cloud_config(node: NodePlan, access: NodeAccess) -> str:
     """`#cloud-config` text. JSON is YAML, and says the same thing the same way every time."""
+    sources = agent_sources()
     settings = {
         "hostname": f"{node.cluster}-{node.slot}",
         "manage_etc_hosts": False,
@@ -27,34 +30,29 @@ def cloud_config(node: NodePlan, access: NodeAccess) -> str:
                 "shell": "/bin/bash",
                 "sudo": "ALL=(ALL) NOPASSWD:ALL",
                 "lock_passwd": True,
-                "ssh_authorized_keys": list(access.authorized_keys),
+                "ssh_authorized_keys": [_printable(key) for key in access.authorized_keys],
             }
         ],
-        "write_files": [*_agent_files(), *_node_files(node)],
+        "write_files": [*_agent_files(sources), *_node_files(node, agent_version(sources))],
     }
     return "#cloud-config\n" + json.dumps(settings, indent=0, ensure_ascii=False) + "\n"
 
 
-def agent_sources() -> dict[str, str]:
-    """File name → text of the agent's modules, sorted by name."""
-    folder = files("clusterctl_bootstrap") / "node"
-    return {
-        entry.name: entry.read_text(encoding="utf-8")
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith(".py")
-    }
-
-
-def _agent_files() -> list[dict[str, str]]:
-    modules = [{"path": f"{AGENT_FOLDER}/{name}", "content": text} for name, text in agent_sources().items()]
-    launcher = (files("clusterctl_bootstrap") / "launcher.txt").read_text(encoding="utf-8")
+def _agent_files(sources: Mapping[str, str]) -> list[dict[str, str]]:
+    modules = [{"path": f"{AGENT_FOLDER}/{name}", "content": text} for name, text in sources.items()]
+    launcher = (files("clusterctl_bootstrap") / "shell" / "clusterctl-node").read_text(encoding="utf-8")
     return [*modules, {"path": AGENT, "permissions": "0755", "content": launcher}]
 
 
-def _node_files(node: NodePlan) -> list[dict[str, str]]:
+def _node_files(node: NodePlan, agent: str) -> list[dict[str, str]]:
     # sshd reads ~/.ssh/environment at each session, so a pushed environment needs no restart of sshd.
     sshd = "PermitUserEnvironment yes\nPasswordAuthentication no\n"
     return [
-        {"path": BIRTH, "permissions": "0644", "content": birth_json(node) + "\n"},
+        {"path": BIRTH, "permissions": "0644", "content": birth_json(node, agent=agent) + "\n"},
         {"path": SSHD_SETTINGS, "permissions": "0644", "content": sshd},
     ]
+
+
+def _printable(key: str) -> str:
+    """A key's comment may hold anything; YAML does not take everything."""
+    return "".join(character for character in key if character.isprintable())

@@ -28,9 +28,7 @@ def private_pem(private: bytes, public: bytes, *, check: bytes, comment: str) ->
     """
     if (len(private), len(public), len(check)) != (32, 32, 4):
         raise ValueError("an ed25519 key has 32 private and 32 public bytes, and 4 check bytes")
-    secrets = (
-        check * 2 + _string(KEY_TYPE) + _string(public) + _string(private + public) + _string(comment.encode())
-    )
+    secrets = check * 2 + _string(KEY_TYPE) + _string(public) + _string(private + public) + _string(comment.encode())
     secrets += bytes(range(1, 1 + -len(secrets) % _BLOCK_BYTES))
     blob = (
         _MAGIC

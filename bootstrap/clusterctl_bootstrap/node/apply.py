@@ -1,67 +1,95 @@
 """A pushed membership becomes this node's: checked, kept, written out, the deadline armed anew."""
 
 import json
-import subprocess
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from clusterctl_bootstrap.node import facts as facts_file
-from clusterctl_bootstrap.node import status
-from clusterctl_bootstrap.node.boot import epoch
-from clusterctl_bootstrap.node.files import write_atomically
-from clusterctl_bootstrap.node.writing import write_contract
+from clusterctl_bootstrap.node import guard, status
+from clusterctl_bootstrap.node.environment import NAME, address
+from clusterctl_bootstrap.node.files import locked, log, write_atomically
+from clusterctl_bootstrap.node.outside import Outside
+from clusterctl_bootstrap.node.writing import write_environment, write_identity
 
-REQUIRED = {"cluster_id": str, "generation": int, "nodes": int, "slot_cidr": str, "deadline": str, "env": dict}
-ARM_TIMEOUT_S = 30
+VERSION = 1
+REQUIRED = {
+    "cluster_id": str,
+    "run": int,
+    "generation": int,
+    "nodes": int,
+    "gpus_per_node": int,
+    "slot_cidr": str,
+    "deadline": str,
+    "env": dict,
+}
 
 
-def apply(root: Path, text: str) -> Dict[str, Any]:
+def apply(root: Path, text: str, outside: Outside) -> Dict[str, Any]:
     """The answer for whoever pushed: `{"ok": true, "generation": n}`, or `ok` false and the reason in `error`."""
     try:
-        offered = json.loads(text)
-        reason = refusal(offered, facts_file.birth(root), facts_file.pushed(root))
-    except (ValueError, facts_file.FactsError) as e:
-        reason = str(e)
+        with locked(root):
+            offered = json.loads(text)
+            reason = refusal(offered, facts_file.birth(root), facts_file.pushed(root))
+            if not reason:
+                _take(root, offered, outside)
+    except (ValueError, OSError, KeyError, facts_file.FactsError, guard.GuardFailed) as e:
+        reason = "%s: %s" % (type(e).__name__, e)
     if reason:
+        log(root, "membership refused: %s" % reason)
         return {"ok": False, "error": reason}
-    write_atomically(root / "var/lib/clusterctl/cluster.json", json.dumps(offered) + "\n", 0o600)
-    write_atomically(root / "var/lib/clusterctl/deadline", "%d\n" % epoch(offered["deadline"]))
-    present = facts_file.present(root)
-    write_contract(root, present)
-    status.refresh(root, present)
-    return dict({"ok": True, "generation": offered["generation"]}, **_arm(root))
+    return {"ok": True, "generation": offered["generation"]}
 
 
-def refusal(offered: Any, birth: Dict[str, Any], present: Any) -> str:
+def refusal(offered: Any, birth: Dict[str, Any], present: Optional[Dict[str, Any]]) -> str:
     """Why this membership is not taken; empty when it is."""
-    if not isinstance(offered, dict):
-        return "not a JSON object"
-    for key, kind in REQUIRED.items():
-        if not isinstance(offered.get(key), kind):
-            return "%s: %r is not %s" % (key, offered.get(key), kind.__name__)
-    try:
-        epoch(offered["deadline"])
-    except ValueError as e:
-        return "deadline: %s" % e
+    if not isinstance(offered, dict) or offered.get("version") != VERSION:
+        return "not a cluster.json of version %d" % VERSION
+    malformed = _malformed(offered)
+    if malformed:
+        return malformed
     if offered["cluster_id"] != birth["cluster_id"]:
         return "cluster_id: %s was offered, this is a node of %s" % (offered["cluster_id"], birth["cluster_id"])
-    have = present if present is not None else birth
-    if offered["generation"] < have["generation"]:
-        return "generation: %d was offered, %d is here" % (offered["generation"], have["generation"])
-    if offered["generation"] == have["generation"] and offered != present:
+    have = birth if present is None or present["generation"] < birth["generation"] else present
+    for key in ("run", "generation"):
+        if offered[key] < have[key]:
+            return "%s: %d was offered, %d is here" % (key, offered[key], have[key])
+    if offered["generation"] == have["generation"] and offered != have:
         return "generation: %d is here already, with other content" % have["generation"]
     return ""
 
 
-def _arm(root: Path) -> Dict[str, Any]:
-    """Moves the node's own deadline; a failure is told, the membership holds all the same."""
-    arm = root / "run/clusterctl/arm"
-    if not arm.exists():
-        return {}
+def _malformed(offered: Dict[str, Any]) -> str:
+    for key, kind in REQUIRED.items():
+        if not isinstance(offered.get(key), kind) or isinstance(offered[key], bool):
+            return "%s: %r is not %s" % (key, offered.get(key), kind.__name__)
+    for name, value in offered["env"].items():
+        if not NAME.match(name) or not isinstance(value, str) or "\0" in value:
+            return "env: %r cannot be a variable" % name
+    keys = offered.get("authorized_keys") or []
+    if not isinstance(keys, list) or not all(isinstance(key, str) and "\n" not in key for key in keys):
+        return "authorized_keys: not a list of lines"
     try:
-        done = subprocess.run([str(arm)], capture_output=True, text=True, timeout=ARM_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        return {"ok": False, "error": "the deadline was not armed within %d s" % ARM_TIMEOUT_S}
-    if done.returncode != 0:
-        return {"ok": False, "error": "the deadline was not armed: %s" % done.stderr.strip()[-300:]}
-    return {}
+        facts_file.epoch(offered["deadline"])
+        address(offered["slot_cidr"], offered["nodes"] - 1)
+    except (ValueError, IndexError) as e:
+        return "deadline, slot_cidr or nodes: %s" % e
+    return "" if offered["nodes"] > 0 else "nodes: %d" % offered["nodes"]
+
+
+def _take(root: Path, offered: Dict[str, Any], outside: Outside) -> None:
+    """Deadline first: if this is cut short, the next `apply` or boot goes on from what is on disk."""
+    state = root / "var/lib/clusterctl"
+    moment = facts_file.epoch(offered["deadline"])
+    write_atomically(state / "deadline", "%s %d %d\n" % (offered["cluster_id"], offered["generation"], moment))
+    write_atomically(state / "cluster.json", json.dumps(offered) + "\n", 0o600)
+    if guard.applies(root):
+        guard.arm(root, outside)
+    known = facts_file.present(root)
+    write_identity(root, known)
+    write_environment(root, known, outside)
+    status.refresh(root)
+    log(
+        root,
+        "membership of generation %d: %d nodes until %s"
+        % (offered["generation"], offered["nodes"], offered["deadline"]),
+    )

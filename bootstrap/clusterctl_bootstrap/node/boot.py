@@ -1,110 +1,100 @@
 """From machine to node: the phases of a boot, each recorded, the last one `ready`."""
 
-import os
-import shutil
-import socket
-import time
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Callable, List, Tuple
 
 from clusterctl_bootstrap.node import facts as facts_file
-from clusterctl_bootstrap.node.status import Status, now
-from clusterctl_bootstrap.node.writing import write_contract
+from clusterctl_bootstrap.node import guard, status
+from clusterctl_bootstrap.node.environment import address
+from clusterctl_bootstrap.node.files import locked, log
+from clusterctl_bootstrap.node.outside import Outside
+from clusterctl_bootstrap.node.writing import write_environment, write_identity
 
-LOGIN_TIMEOUT_S = 120.0
+ADDRESS_TIMEOUT_S = 60
+LOGIN_TIMEOUT_S = 120
+POLL_S = 0.05
 LOG_LINES = 15
-RULE_MARK = Path("/run/clusterctl/imds")
 
 
 class PhaseFailed(Exception):
     """A phase that cannot be passed; the text is for a person."""
 
 
-def boot(root: Path) -> int:
+def boot(root: Path, outside: Outside) -> int:
     """Runs all phases; 0 when the node is ready, 1 when a phase failed (status.json says which and why)."""
-    status = Status(root, _boot_id())
-    log = root / "var/log/clusterctl.log"
-    phases: List[Tuple[str, Callable[[Path, Path], Dict[str, Any]]]] = [
+    # What a node does besides on its way to `ready` (fabric, storage, hooks) is a phase of its own, here.
+    phases: List[Tuple[str, Callable[[Path, Outside], None]]] = [
+        ("network", _network),
         ("identity", _identity),
         ("environment", _environment),
-        ("metadata", _metadata),
+        ("guard", guard.check),
         ("login", _login),
     ]
-    known: Dict[str, Any] = {}
+    status.begin(root)
     for phase, step in phases:
-        status.enter(phase, known or None)
+        status.enter(root, phase)
         try:
-            known = step(root, log)
-        except (PhaseFailed, facts_file.FactsError, OSError, KeyError, ValueError) as e:
-            message = (
-                str(e) if isinstance(e, (PhaseFailed, facts_file.FactsError)) else "%s: %s" % (type(e).__name__, e)
-            )
-            _say(log, "%s failed: %s" % (phase, message))
-            status.fail(phase, message, log.read_text().splitlines()[-LOG_LINES:])
-            return 1
-    status.enter("ready", known)
-    _say(log, "ready, generation %s" % known["generation"])
+            step(root, outside)
+        except Exception as e:  # noqa: BLE001  # whatever it was, status.json has to say it
+            return _failed(root, phase, e)
+    status.enter(root, "ready")
+    log(root, "ready")
     return 0
 
 
-def _identity(root: Path, log: Path) -> Dict[str, Any]:
+def _network(root: Path, outside: Outside) -> None:
+    """The slot's address is this machine's; anything else is another slot's machine."""
     known = facts_file.present(root)
-    _say(log, "slot %s of %s, generation %s" % (known["slot"], known["cluster"], known["generation"]))
+    own = address(known["slot_cidr"], known["slot"])
+    _wait(outside, ADDRESS_TIMEOUT_S, lambda: "" if outside.has_address(own) else "no interface has %s: ip addr" % own)
+
+
+def _identity(root: Path, outside: Outside) -> None:
+    known = facts_file.present(root)
+    log(root, "slot %s of %s, generation %s" % (known["slot"], known["cluster"], known["generation"]))
     simulated = root / "var/lib/clusterctl/simulated-failure"
     if simulated.exists():
         raise PhaseFailed("%s (simulated: a fault of the rehearsal)" % simulated.read_text().strip())
-    return known
+    with locked(root):
+        write_identity(root, facts_file.present(root))
 
 
-def _environment(root: Path, log: Path) -> Dict[str, Any]:
-    known = facts_file.present(root)
-    for remark in write_contract(root, known):
-        _say(log, remark)
-    return known
+def _environment(root: Path, outside: Outside) -> None:
+    with locked(root):
+        left_out = write_environment(root, facts_file.present(root), outside)
+    if left_out:
+        log(root, "left out of env.list, as the value has a newline: %s" % ", ".join(left_out))
 
 
-def _metadata(root: Path, log: Path) -> Dict[str, Any]:
-    """User-data holds this node's host key, so only root may read the metadata service (the boothook set the rule)."""
-    known = facts_file.present(root)
-    if known.get("imds", "root") == "root" and os.getuid() == 0 and Path("/run/clusterctl/arm").exists():
-        if shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin") is None:
-            raise PhaseFailed("nft is missing, so users could read this node's host key: install nftables in the image")
-        if not RULE_MARK.exists():
-            raise PhaseFailed("the rule that lets only root reach the metadata service was refused: nft list ruleset")
-    return known
-
-
-def _login(root: Path, log: Path) -> Dict[str, Any]:
+def _login(root: Path, outside: Outside) -> None:
     """Waits until a person could log in: sshd answers and nobody is kept out by /run/nologin."""
-    until = time.monotonic() + LOGIN_TIMEOUT_S
-    seen = "nothing"
-    while time.monotonic() < until:
-        seen = "/run/nologin" if Path("/run/nologin").exists() else _banner()
-        if seen.startswith("SSH-"):
-            return facts_file.present(root)
-        time.sleep(0.05)
-    raise PhaseFailed("no login after %.0f s: %s: systemctl status ssh" % (LOGIN_TIMEOUT_S, seen))
+    known = facts_file.present(root)
+    own = address(known["slot_cidr"], known["slot"])
+
+    def hindrance() -> str:
+        if (root / "run/nologin").exists():
+            return "/run/nologin is there: systemctl list-jobs"
+        banner = outside.ssh_banner(own)
+        return "" if banner.startswith("SSH-") else "port 22: %s: systemctl status ssh" % banner
+
+    _wait(outside, LOGIN_TIMEOUT_S, hindrance)
 
 
-def _banner() -> str:
-    try:
-        with socket.create_connection(("127.0.0.1", 22), timeout=2) as connection:
-            return connection.recv(64).decode("ascii", "replace")
-    except OSError as e:
-        return "port 22: %s" % e
+def _wait(outside: Outside, timeout_s: int, hindrance: Callable[[], str]) -> None:
+    until = outside.monotonic() + timeout_s
+    while True:
+        seen = hindrance()
+        if not seen:
+            return
+        if outside.monotonic() > until:
+            raise PhaseFailed("after %d s: %s" % (timeout_s, seen))
+        outside.sleep(POLL_S)
 
 
-def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
-def _say(log: Path, text: str) -> None:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a") as file:
-        file.write("%s %s\n" % (now(), text))
-
-
-def epoch(deadline: str) -> int:
-    """Seconds since 1970 of an ISO time in UTC ending in Z."""
-    return int(datetime.strptime(deadline, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp())
+def _failed(root: Path, phase: str, error: Exception) -> int:
+    is_told = isinstance(error, (PhaseFailed, guard.GuardFailed, facts_file.FactsError))
+    message = str(error) if is_told else "%s: %s" % (type(error).__name__, error)
+    log(root, "%s failed: %s" % (phase, message))
+    lines = (root / "var/log/clusterctl.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    status.fail(root, phase, message, lines[-LOG_LINES:])
+    return 1

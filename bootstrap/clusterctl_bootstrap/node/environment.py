@@ -9,6 +9,7 @@ from ipaddress import ip_network
 from typing import Any, Dict, List, Mapping, Tuple
 
 MASTER_PORT = 29500
+OWN = "yours"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -48,8 +49,11 @@ def variables(facts: Mapping[str, Any]) -> List[Variable]:
         Variable("CLUSTERCTL_GENERATION", str(facts["generation"]), "clusterctl", "number of the present membership"),
     ]
     own: Dict[str, str] = {str(key): str(value) for key, value in dict(facts.get("env") or {}).items()}
+    for name in own:
+        if not NAME.match(name):
+            raise ValueError("env: %r is no name of a variable" % name)
     kept = [row for row in rows if row.name not in own]
-    return kept + [Variable(name, own[name], "yours", "from env: in cluster.yaml") for name in sorted(own)]
+    return kept + [Variable(name, own[name], OWN, "from env: in cluster.yaml") for name in sorted(own)]
 
 
 def address(slot_cidr: str, slot: int) -> str:
@@ -62,14 +66,18 @@ def render_env(rows: List[Variable]) -> str:
 
     Single quotes; a quote inside is written '"'"', since systemd misreads the usual '\\'' (systemd 252, 2026-11).
     """
-    return "".join("%s=%s\n" % (row.name, _quoted(row.value)) for row in rows)
+    return "".join("%s%s=%s\n" % (_mark(row), row.name, _quoted(row.value)) for row in rows)
 
 
 def render_env_list(rows: List[Variable]) -> Tuple[str, List[str]]:
     """Raw `KEY=value` lines for `docker --env-file` and sshd, and the names left out as their value has a newline."""
     kept = [row for row in rows if "\n" not in row.value]
     left_out = [row.name for row in rows if "\n" in row.value]
-    return "".join("%s=%s\n" % (row.name, row.value) for row in kept), left_out
+    return "".join("%s%s=%s\n" % (_mark(row), row.name, row.value) for row in kept), left_out
+
+
+def _mark(row: Variable) -> str:
+    return "# yours, from env: in cluster.yaml\n" if row.dialect == OWN else ""
 
 
 def _quoted(value: str) -> str:

@@ -1,6 +1,7 @@
 """What this node is: its birth certificate, and the newest membership that was pushed to it."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Dict, Optional
 
@@ -34,9 +35,17 @@ def present(root: Path) -> Dict[str, Any]:
 def read_json(path: Path) -> Dict[str, Any]:
     """The JSON object in a file. Raises FactsError naming the file."""
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:
         raise FactsError("%s: %s" % (path, e)) from e
     if not isinstance(data, dict):
         raise FactsError("%s: not a JSON object" % path)
     return data
+
+
+def epoch(deadline: str) -> int:
+    """Seconds since 1970 of an ISO time with `Z` or an offset. Raises ValueError."""
+    moment = datetime.fromisoformat(deadline.replace("Z", "+00:00"))
+    if moment.tzinfo is None:
+        raise ValueError("%s has no time zone" % deadline)
+    return int(moment.timestamp())

@@ -1,8 +1,12 @@
 """Files that are whole or not there, however this process ends."""
 
+import contextlib
+import fcntl
 import os
 import tempfile
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Iterator
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
@@ -10,7 +14,7 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=str(path.parent), prefix=".clusterctl-")
     try:
-        with os.fdopen(handle, "w") as file:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fchmod(file.fileno(), mode)
@@ -21,11 +25,24 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
         raise
 
 
-def replace_block(text: str, block: str, name: str) -> str:
-    """`text` with the block marked `name` replaced by `block`, or added at the end."""
-    begin, end = "# clusterctl %s begin\n" % name, "# clusterctl %s end\n" % name
-    before, found, rest = text.partition(begin)
-    after = rest.partition(end)[2] if found else ""
-    if before and not before.endswith("\n"):
-        before += "\n"
-    return before + begin + block + end + after
+@contextlib.contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """Only one of `boot` and `apply` writes at a time; never held while something is waited for."""
+    folder = root / "var/lib/clusterctl"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def log(root: Path, text: str) -> None:
+    """One line with the time in /var/log/clusterctl.log."""
+    path = root / "var/log/clusterctl.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("%s %s\n" % (now(), text))
+
+
+def now() -> str:
+    """The time, ISO 8601 in UTC to the second."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

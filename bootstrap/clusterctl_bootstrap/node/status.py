@@ -4,53 +4,47 @@ import json
 import os
 import select
 import sys
-import time
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from clusterctl_bootstrap.node.files import write_atomically
+from clusterctl_bootstrap.node import facts as facts_file
+from clusterctl_bootstrap.node.files import locked, now, write_atomically
 
 POLL_S = 0.1
+HISTORY_LENGTH = 20
 
 
-class Status:
-    """Records phases; every change is on disk before the next step begins."""
-
-    def __init__(self, root: Path, boot_id: str) -> None:
-        self.path = root / "etc/clusterctl/status.json"
-        self.data: Dict[str, Any] = {"version": 1, "boot_id": boot_id, "generation": 0, "deadline": None, "history": []}
-
-    def enter(self, phase: str, facts: Optional[Dict[str, Any]] = None) -> None:
-        """The node is in `phase` from now on."""
-        if facts is not None:
-            self.data.update(generation=facts["generation"], deadline=facts["deadline"])
-        self.data["history"] = [*self.data["history"][-19:], {"phase": phase, "at": now()}]
-        self._write(phase, None)
-
-    def fail(self, phase: str, message: str, log: List[str]) -> None:
-        """The node failed in `phase`; `log` are the last lines that say more."""
-        self._write("failed", {"phase": phase, "message": message, "log": log})
-
-    def _write(self, phase: str, error: Optional[Dict[str, Any]]) -> None:
-        self.data.update(phase=phase, since=now(), error=error)
-        write_atomically(self.path, json.dumps(self.data) + "\n")
+def begin(root: Path) -> None:
+    """A boot begins: its history is empty, and what an earlier one said does not hold any more."""
+    mark = root / "run/clusterctl/boot-id"
+    if not mark.exists():  # made by the boothook, where there is one
+        write_atomically(mark, Path("/proc/sys/kernel/random/uuid").read_text())
+    with locked(root):
+        _write(root, dict(_booting(), boot_id=_boot_id(root)))
 
 
-def refresh(root: Path, facts: Dict[str, Any]) -> None:
-    """Notes a new generation and deadline in a status that otherwise stays as it is."""
-    path = root / "etc/clusterctl/status.json"
-    data = json.loads(line(root))
-    data.update(generation=facts["generation"], deadline=facts["deadline"])
-    write_atomically(path, json.dumps(data) + "\n")
+def enter(root: Path, phase: str, error: Optional[Dict[str, Any]] = None) -> None:
+    """The node is in `phase` from now on; on disk when this returns."""
+    with locked(root):
+        data = _read(root)
+        data.update(phase=phase, since=now(), error=error)
+        data["history"] = [*data["history"], {"phase": phase, "at": now()}][-HISTORY_LENGTH:]
+        _write(root, data)
+
+
+def fail(root: Path, phase: str, message: str, log: List[str]) -> None:
+    """The node failed in `phase`; `log` are the last lines that say more."""
+    enter(root, "failed", {"phase": phase, "message": message, "log": log})
+
+
+def refresh(root: Path) -> None:
+    """Notes generation and deadline, which a push may change in any phase. The caller holds the lock."""
+    _write(root, _read(root))
 
 
 def line(root: Path) -> str:
-    """status.json as one line; before there is one, the phase `booting`."""
-    try:
-        return (root / "etc/clusterctl/status.json").read_text().strip()
-    except OSError:
-        return json.dumps({"version": 1, "phase": "booting", "generation": 0, "error": None, "history": []})
+    """status.json as one line; `booting` while this boot has not written one."""
+    return json.dumps(_read(root))
 
 
 def follow(root: Path) -> None:
@@ -65,6 +59,31 @@ def follow(root: Path) -> None:
             return
 
 
-def now() -> str:
-    """The time, ISO 8601 in UTC to the second."""
-    return datetime.fromtimestamp(time.time(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _read(root: Path) -> Dict[str, Any]:
+    try:
+        data = facts_file.read_json(root / "etc/clusterctl/status.json")
+    except facts_file.FactsError:
+        return _booting()
+    return data if data.get("boot_id") == _boot_id(root) else _booting()
+
+
+def _write(root: Path, data: Dict[str, Any]) -> None:
+    try:
+        known = facts_file.present(root)
+        data.update({key: known.get(key) for key in ("generation", "deadline", "agent")})
+    except facts_file.FactsError:
+        pass  # the phase that needs the facts says so
+    write_atomically(root / "etc/clusterctl/status.json", json.dumps(data) + "\n")
+
+
+def _booting() -> Dict[str, Any]:
+    empty: Dict[str, Any] = {"since": None, "boot_id": None, "generation": 0, "deadline": None, "error": None}
+    return dict(empty, version=1, phase="booting", history=[])
+
+
+def _boot_id(root: Path) -> Optional[str]:
+    """Names this boot. Not the kernel's own id: a container shares that with its host."""
+    try:
+        return (root / "run/clusterctl/boot-id").read_text().strip()
+    except OSError:
+        return None

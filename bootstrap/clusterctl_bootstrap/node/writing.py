@@ -1,37 +1,43 @@
 """The files that tell programs on this node what the node is."""
 
 import json
-import os
 import pwd
 from pathlib import Path
 from typing import Any, Dict, List
 
 from clusterctl_bootstrap.node import environment
-from clusterctl_bootstrap.node.files import replace_block, write_atomically
+from clusterctl_bootstrap.node.files import write_atomically
+from clusterctl_bootstrap.node.outside import Outside
 
 USER = "ubuntu"
+PROFILE = "if [ -r /etc/clusterctl/env ]; then\n  set -a\n  . /etc/clusterctl/env\n  set +a\nfi\n"
+HOSTS_BEGIN = "# clusterctl: every node of the cluster"
+HOSTS_END = "# clusterctl: end"
 
 
-def write_contract(root: Path, facts: Dict[str, Any]) -> List[str]:
-    """Writes /etc/clusterctl/* and what makes shells, sshd and the resolver see it; gives remarks for the log."""
-    etc = root / "etc/clusterctl"
+def write_identity(root: Path, facts: Dict[str, Any]) -> None:
+    """node.json, the MPI hostfile, and every node's name in /etc/hosts."""
+    write_atomically(root / "etc/clusterctl/node.json", json.dumps(node_json(facts), indent=1) + "\n")
+    slots = int(facts["gpus_per_node"]) or 1
+    lines = ["%s slots=%d\n" % (name, slots) for name in peers(facts)]
+    write_atomically(root / "etc/clusterctl/hostfile", "".join(lines))
+    hosts = root / "etc/hosts"
+    write_atomically(hosts, hosts_text(hosts.read_text() if hosts.exists() else "127.0.0.1 localhost\n", peers(facts)))
+
+
+def write_environment(root: Path, facts: Dict[str, Any], outside: Outside) -> List[str]:
+    """The environment for login shells, units, containers and SSH commands; the names left out of the raw one."""
     rows = environment.variables(facts)
     raw, left_out = environment.render_env_list(rows)
-    names = ["%s-%d" % (facts["cluster"], slot) for slot in range(int(facts["nodes"]))]
-    write_atomically(etc / "node.json", json.dumps(node_json(facts), indent=1) + "\n")
-    write_atomically(etc / "env", environment.render_env(rows))
-    write_atomically(etc / "env.list", raw)
-    slots = int(facts["gpus_per_node"]) or 1
-    write_atomically(etc / "hostfile", "".join("%s slots=%d\n" % (name, slots) for name in names))
-    write_atomically(root / "etc/profile.d/clusterctl.sh", "set -a\n. /etc/clusterctl/env\nset +a\n")
-    block = "".join(
-        "%s %s\n" % (environment.address(facts["slot_cidr"], slot), name) for slot, name in enumerate(names)
-    )
-    hosts = root / "etc/hosts"
-    old = hosts.read_text() if hosts.exists() else "127.0.0.1 localhost\n"
-    write_atomically(hosts, replace_block(old, block, "nodes"))
-    _write_login(root, raw, facts.get("authorized_keys"))
-    return ["left out of env.list, as the value has a newline: %s" % ", ".join(left_out)] if left_out else []
+    write_atomically(root / "etc/clusterctl/env", environment.render_env(rows))
+    write_atomically(root / "etc/clusterctl/env.list", raw)
+    write_atomically(root / "etc/profile.d/clusterctl.sh", PROFILE)
+    # sshd reads it at each session (PermitUserEnvironment): nothing is restarted when it changes.
+    _write_login(root, "environment", raw, outside)
+    keys = facts.get("authorized_keys")
+    if keys:
+        _write_login(root, "authorized_keys", "".join("%s\n" % key for key in keys), outside)
+    return left_out
 
 
 def node_json(facts: Dict[str, Any]) -> Dict[str, Any]:
@@ -44,18 +50,30 @@ def node_json(facts: Dict[str, Any]) -> Dict[str, Any]:
     )
 
 
-def _write_login(root: Path, raw_environment: str, keys: Any) -> None:
-    """sshd reads ~/.ssh/environment at each session (PermitUserEnvironment): no restart when it changes."""
-    try:
-        entry = pwd.getpwnam(USER)
-    except KeyError:
-        return
+def peers(facts: Dict[str, Any]) -> Dict[str, str]:
+    """Name → private address of every node, by slot; computed, so that user-data is the same for 2 nodes and 256."""
+    slots = range(int(facts["nodes"]))
+    return {"%s-%d" % (facts["cluster"], slot): environment.address(facts["slot_cidr"], slot) for slot in slots}
+
+
+def hosts_text(old: str, names: Dict[str, str]) -> str:
+    """/etc/hosts with our block made anew; a loopback line for one of our names (Debian's 127.0.1.1) is dropped."""
+    kept: List[str] = []
+    is_ours = False
+    for line in old.splitlines():
+        is_ours = line == HOSTS_BEGIN or (is_ours and line != HOSTS_END)
+        is_loopback = line.startswith("127.") and any(word in names for word in line.split()[1:])
+        if not is_ours and not is_loopback and line != HOSTS_END:
+            kept.append(line)
+    block = [HOSTS_BEGIN, *("%s %s" % (names[name], name) for name in names), HOSTS_END]
+    return "\n".join([*kept, *block, ""])
+
+
+def _write_login(root: Path, name: str, text: str, outside: Outside) -> None:
+    entry = pwd.getpwnam(USER)
     folder = root / entry.pw_dir.lstrip("/") / ".ssh"
     if not folder.is_dir():
-        return
-    files = {"environment": raw_environment}
-    if keys:
-        files["authorized_keys"] = "".join("%s\n" % key for key in keys)
-    for name, text in files.items():
-        write_atomically(folder / name, text, 0o600)
-        os.chown(str(folder / name), entry.pw_uid, entry.pw_gid)
+        folder.mkdir(mode=0o700)
+        outside.own(folder, entry.pw_uid, entry.pw_gid)
+    write_atomically(folder / name, text, 0o600)
+    outside.own(folder / name, entry.pw_uid, entry.pw_gid)

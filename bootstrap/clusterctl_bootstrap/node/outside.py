@@ -1,0 +1,57 @@
+"""What the agent asks of the machine around it, each question with a deadline of its own."""
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import List, Tuple
+
+COMMAND_TIMEOUT_S = 30
+
+
+class Outside:
+    """The machine; tests stand in for it."""
+
+    def has_address(self, address: str) -> bool:
+        """Whether an interface of this machine carries the address: only then can it be bound."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind((address, 0))
+            except OSError:
+                return False
+        return True
+
+    def ssh_banner(self, address: str) -> str:
+        """The first line of the SSH server, or why there is none."""
+        try:
+            with socket.create_connection((address, 22), timeout=2) as connection:
+                return connection.recv(64).decode("ascii", "replace").strip() or "it hangs up"
+        except OSError as e:
+            return str(e)
+
+    def run(self, argv: List[str]) -> Tuple[int, str]:
+        """Exit code and output of a command."""
+        try:
+            done = subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=COMMAND_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as e:
+            return 127, str(e)
+        return done.returncode, done.stdout.decode("utf-8", "replace").strip()
+
+    def own(self, path: Path, user_id: int, group_id: int) -> None:
+        """Gives a file to a user; without root it is the caller's already."""
+        if os.geteuid() == 0:
+            os.chown(str(path), user_id, group_id)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)

@@ -1,0 +1,112 @@
+#!/bin/sh
+# The two guards of this machine: its end at the deadline, and the metadata service for root only.
+# Run by the boothook at every boot, when a deadline is pushed, and by the wall-clock timer. Safe at any time.
+# Needs sh and systemd; what it would like besides, it tries within two seconds.
+CLUSTER_ID=@CLUSTER_ID@
+GENERATION=@GENERATION@
+DEADLINE=@DEADLINE@
+IMDS=@IMDS@
+PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
+root=${CLUSTERCTL_ROOT:-}
+run=$root/run/clusterctl
+units=$root/run/systemd/system
+mkdir -p "$run" "$units" "$root/run/systemd/system.conf.d"
+
+# A pushed deadline, `cluster generation epoch`, beats the one from birth.
+{ read -r id generation epoch <"$root/var/lib/clusterctl/deadline"; } 2>/dev/null
+case $generation/$epoch in
+/* | */ | *[!0-9/]*) ;;
+*) [ "$id" = "$CLUSTER_ID" ] && [ "$generation" -gt "$GENERATION" ] && DEADLINE=$epoch ;;
+esac
+
+# Now, by AWS's clock: the Date of the metadata service's answer. From then on time is counted by the uptime.
+aws_date() {
+    # shellcheck disable=SC2016  # bash's variables, not ours
+    timeout 2 bash -c 'exec 3<>/dev/tcp/169.254.169.254/80 || exit
+printf "%s\r\n" "PUT /latest/api/token HTTP/1.1" "Host: 169.254.169.254" "Content-Length: 0" "Connection: close" \
+    "X-aws-ec2-metadata-token-ttl-seconds: 60" "" >&3
+while IFS=$" \t\r" read -r -t 2 name value <&3 && [ -n "$name" ]; do
+    case $name in [Dd]ate:) echo "$value" ;; esac
+done' 2>/dev/null
+}
+read -r uptime _ <"$root/proc/uptime"
+uptime=${uptime%%.*}
+counted=
+if date=$(aws_date) && [ -n "$date" ] && aws=$(date -u -d "$date" +%s 2>/dev/null); then
+    echo "$aws $uptime" >"$run/aws-clock"
+fi
+{ read -r aws at <"$run/aws-clock" && counted=yes; } 2>/dev/null
+if [ "$counted" ]; then now=$((aws + uptime - at)); else now=$(date +%s); fi
+left=$((DEADLINE - now))
+
+# The last stage reads this, so a deadline that moves needs no new process.
+if [ "$counted" ]; then last="uptime $((uptime + left + 90))"; else last="clock $((DEADLINE + 90))"; fi
+echo "$last" >"$run/last-stage-at.new" && mv "$run/last-stage-at.new" "$run/last-stage-at"
+cat >"$run/last-stage" <<'CLUSTERCTL_LAST_STAGE'
+@LAST_STAGE@
+CLUSTERCTL_LAST_STAGE
+
+unit() { { printf '[Unit]\nDescription=clusterctl: %s\nDefaultDependencies=no\n' "$2" && cat; } >"$units/clusterctl-$1"; }
+# Without this a process that ignores SIGTERM would hold the end for 90 s.
+printf '[Manager]\nDefaultTimeoutStopSec=2s\n' >"$root/run/systemd/system.conf.d/clusterctl.conf"
+unit deadline.service 'the deadline has passed' <<'END'
+[Service]
+Type=oneshot
+ExecStart=/bin/systemctl poweroff --force
+END
+# Which no wrong clock moves, counted from now.
+unit deadline.timer 'the deadline, counted' <<END
+[Timer]
+OnActiveSec=${left}s
+AccuracySec=1s
+END
+# The wall clock only asks this script to look again: it ends the machine by itself only where AWS's was never heard.
+unit deadline-clock.timer 'the deadline, by the wall clock' <<END
+[Timer]
+OnCalendar=@$((DEADLINE + ${counted:+5} + 0))
+AccuracySec=1s
+END
+unit deadline-clock.service 'looks whether the deadline has passed' <<'END'
+[Service]
+Type=oneshot
+ExecStart=/bin/sh /run/clusterctl/guard
+END
+# systemd-shutdown spares root's processes whose name begins with @; timers do not fire any more by then.
+unit last-stage.service 'ends this machine when all else hangs' <<'END'
+[Service]
+ExecStart=@/bin/sh @clusterctl-last-stage /run/clusterctl/last-stage
+Restart=always
+OOMScoreAdjust=-1000
+END
+
+systemctl daemon-reload
+systemctl start --no-block clusterctl-last-stage.service
+if [ "$left" -le 0 ]; then
+    systemctl start --no-block clusterctl-deadline.service || systemctl poweroff --force --force
+else
+    systemctl restart clusterctl-deadline-clock.timer
+    [ "$counted" ] && systemctl restart clusterctl-deadline.timer
+fi
+
+# User-data holds this machine's host key, so only root reads it; what is forwarded comes from containers.
+rule() {
+    command -v nft >/dev/null || { echo "failed: nft is missing; the image needs the package nftables" && return; }
+    refusal=$(nft -f - 2>&1 <<'END'
+table inet clusterctl_imds
+delete table inet clusterctl_imds
+table inet clusterctl_imds {
+    chain output {
+        type filter hook output priority 0
+        ip daddr 169.254.169.254 meta skuid != 0 reject
+        ip6 daddr fd00:ec2::254 meta skuid != 0 reject
+    }
+    chain forward {
+        type filter hook forward priority 0
+        ip daddr 169.254.169.254 reject
+        ip6 daddr fd00:ec2::254 reject
+    }
+}
+END
+    ) && echo root || echo "failed: nft: $refusal"
+}
+if [ "$IMDS" = users ]; then echo users; else rule; fi >"$run/imds"
