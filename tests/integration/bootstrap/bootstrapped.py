@@ -1,0 +1,196 @@
+"""Machines booted with the user-data that a plan renders, as tests of the bootstrap boot, ask and push to them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+import pytest
+from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
+from clusterctl_bootstrap.render import render_user_data
+from clusterctl_infra.keys import host_key, login_key
+from clusterctl_rehearsal.machines import connect
+from clusterctl_rehearsal.machines.driver import MachineFile, MachineSpec, MachineState
+from clusterctl_rehearsal.machines.nspawn import NspawnDriver
+
+from tests.integration.bootstrap.metadata_stub import MetadataStub
+
+SEED = bytes(range(32))
+CLUSTER_ID = "0123456789ab"
+SLOT_CIDR = "10.0.8.0/21"
+SLOTS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What one command over ssh gave."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        parsed: dict[str, Any] = json.loads(self.out)
+        return parsed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bootstrapped:
+    """A network with a metadata service; slot i is at 10.0.8.i."""
+
+    driver: NspawnDriver
+    name: str
+    folder: Path
+    metadata: MetadataStub
+    booted_at: dict[int, float] = field(default_factory=dict)
+    """Slot → seconds since 1970."""
+    deadlines: dict[int, float] = field(default_factory=dict)
+
+    def plan(self, slot: int, *, left_s: float, **changes: Any) -> NodePlan:
+        """A node of four, eight GPUs each, whose deadline is `left_s` from now."""
+        plan = NodePlan(
+            cluster=self.name,
+            cluster_id=CLUSTER_ID,
+            run=1,
+            generation=0,
+            slot=slot,
+            rank=slot,
+            nodes=4,
+            gpus_per_node=8,
+            slot_cidr=SLOT_CIDR,
+            deadline=datetime.fromtimestamp(int(time.time() + left_s), UTC),
+        )
+        return dataclasses.replace(plan, **changes)
+
+    def boot(self, plan: NodePlan, files: Mapping[str, MachineFile] | None = None) -> None:
+        """Starts the machine of `plan` and returns at once."""
+        self.booted_at[plan.slot] = time.time()
+        self.deadlines[plan.slot] = plan.deadline.timestamp()
+        self.driver.boot(
+            MachineSpec(
+                cluster=self.name,
+                node=self.node(plan.slot),
+                instance_id=f"i-{time.time_ns():x}",
+                private_ip=address(plan.slot),
+                prefix_length=20,
+                gateway_ip="10.0.0.1",
+                mac=f"02:00:00:00:00:{plan.slot:02x}",
+                user_data=render_user_data(plan, access(plan.slot)),
+                files=files or {},
+            )
+        )
+
+    def node(self, slot: int) -> str:
+        return f"{self.name}-{slot}"
+
+    def ssh(self, slot: int, command: str, *, stdin: str = "", timeout_s: float = 40) -> Answer:
+        """A command as the login user, the host key checked."""
+        done = subprocess.run(
+            [*self.ssh_argv(slot), command], input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+        return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def ssh_argv(self, slot: int) -> list[str]:
+        proxy = f"{sys.executable} -I -S {connect.__file__} {self.driver.root} {self.name} %h %p"
+        options = {
+            "BatchMode": "yes",
+            "StrictHostKeyChecking": "yes",
+            "UserKnownHostsFile": str(self.folder / "known_hosts"),
+            "ConnectTimeout": "5",
+            "LogLevel": "ERROR",
+            "ProxyCommand": proxy,
+        }
+        words = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+        return ["ssh", "-F", "none", "-i", str(self.folder / "login"), *words, f"ubuntu@{address(slot)}"]
+
+    def output(self, slot: int, command: str, *, stdin: str = "") -> str:
+        """What a command printed; it must succeed."""
+        answer = self.ssh(slot, command, stdin=stdin)
+        assert answer.code == 0, f"{command}: exit {answer.code}: {answer.err}{answer.out}"
+        return answer.out
+
+    def status(self, slot: int) -> dict[str, Any]:
+        """What the node says of itself; phase `silent` while nobody answers."""
+        answer = self.ssh(slot, "clusterctl-node status")
+        return answer.json if answer.code == 0 else {"phase": "silent", "said": answer.err}
+
+    def wait_until_settled(self, slot: int, timeout_s: float = 60) -> dict[str, Any]:
+        """The status once it is ready or failed."""
+        seen: dict[str, Any] = {}
+
+        def is_settled() -> bool:
+            seen.update(self.status(slot))
+            return seen["phase"] in ("ready", "failed")
+
+        wait_until(is_settled, lambda: f"{self.node(slot)}: {seen}\n{self.console(slot)}", timeout_s)
+        return seen
+
+    def wait_until_another_boot(self, slot: int, boot_id: str) -> dict[str, Any]:
+        """The status once the machine is ready or failed in another boot than `boot_id`."""
+        wait_until(
+            lambda: self.status(slot).get("boot_id") not in (None, boot_id), lambda: self.console(slot), timeout_s=60
+        )
+        return self.wait_until_settled(slot)
+
+    def wait_until_gone(self, slot: int, timeout_s: float) -> float:
+        """When the machine was gone, in seconds since 1970."""
+        wait_until(lambda: not self.is_alive(slot), lambda: f"{self.node(slot)} still runs", timeout_s)
+        ended = self.driver.root / self.name / f"{self.node(slot)}.ended"
+        return float(json.loads(ended.read_text())["time"])
+
+    def is_alive(self, slot: int) -> bool:
+        return self.driver.state(self.name, self.node(slot)) is not MachineState.GONE
+
+    def console(self, slot: int) -> str:
+        return self.driver.console_tail(self.name, self.node(slot), 30)
+
+    def push(self, slot: int, **changes: Any) -> Answer:
+        """`clusterctl-node apply` with a membership of four nodes and an hour, and `changes`."""
+        content = {
+            "version": 1,
+            "cluster_id": CLUSTER_ID,
+            "run": 1,
+            "generation": 1,
+            "nodes": 4,
+            "slot_cidr": SLOT_CIDR,
+            "deadline": iso(time.time() + 3600),
+            "env": {},
+            "gpus_per_node": 8,
+            "authorized_keys": None,
+        }
+        return self.ssh(slot, "sudo -n clusterctl-node apply", stdin=json.dumps({**content, **changes}))
+
+
+def access(slot: int) -> NodeAccess:
+    key = host_key(SEED, slot)
+    return NodeAccess(
+        user="ubuntu",
+        authorized_keys=(login_key(SEED).public,),
+        host_private_key=key.private_pem,
+        host_public_key=key.public,
+    )
+
+
+def address(slot: int) -> str:
+    return f"10.0.8.{slot}"
+
+
+def iso(epoch_s: float) -> str:
+    return datetime.fromtimestamp(int(epoch_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def wait_until(is_so: Callable[[], bool], complaint: Callable[[], str], timeout_s: float) -> None:
+    until = time.monotonic() + timeout_s
+    while not is_so():
+        if time.monotonic() > until:
+            pytest.fail(f"not within {timeout_s:.0f} s: {complaint()}")
+        time.sleep(0.05)
