@@ -81,14 +81,14 @@ def _region(asked: argparse.Namespace, home: RehearsalHome) -> int:
     found = running_region(home)
     if found is None:
         return _said("no region runs here")
-    RegionClient(home).ask("fault", {"verb": "stop-region", "args": []})
+    _ask(home, "fault", {"verb": "stop-region", "args": []})
     return 0 if _wait_until_gone(home) else _failed("the region's server does not end", f"kill {found['pid']}")
 
 
 def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
     rows: dict[str, Any] = {"resources": [], "faults": {}}
     if running_region(home) is not None or (home.store.is_dir() and any(home.store.glob("*.json"))):
-        rows = RegionClient(home).ask("list", {})
+        rows = _ask(home, "list", {})
     rows["elsewhere"] = [{"cluster": cluster, "node": node} for cluster, node in elsewhere(home)]
     print(json.dumps(rows) if asked.json else listed(rows))
     return 0
@@ -116,7 +116,7 @@ def _fault(asked: argparse.Namespace, home: RehearsalHome) -> int:
         return _failed(
             f"{asked.verb} wants: {asked.verb} {FAULTS[asked.verb].usage}", f"{PROGRAM} fault --help", code=2
         )
-    print(RegionClient(home).ask("fault", {"verb": asked.verb, "args": asked.args})["said"])
+    print(_ask(home, "fault", {"verb": asked.verb, "args": asked.args})["said"])
     return 0
 
 
@@ -127,6 +127,11 @@ def _image(asked: argparse.Namespace, home: RehearsalHome) -> int:
         return _failed(problem, "")
     driver.prepare(lambda message: print(message, file=sys.stderr, flush=True))
     return 0
+
+
+def _ask(home: RehearsalHome, verb: str, asked: dict[str, Any]) -> dict[str, Any]:
+    with RegionClient(home) as client:
+        return client.ask(verb, asked)
 
 
 def _wait_until_gone(home: RehearsalHome) -> bool:

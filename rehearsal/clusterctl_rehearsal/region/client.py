@@ -34,6 +34,18 @@ class RegionClient:
     def __init__(self, home: RehearsalHome) -> None:
         self._home = home
         self._local = threading.local()
+        self._open: list[http.client.HTTPConnection] = []
+
+    def __enter__(self) -> RegionClient:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections of all threads."""
+        while self._open:
+            self._open.pop().close()
 
     def ask(
         self, verb: str, asked: dict[str, Any], progress: Callable[[str], None] = lambda message: None
@@ -46,7 +58,7 @@ class RegionClient:
             try:
                 answer = self._once(verb, asked, progress)
             except (OSError, http.client.HTTPException, ValueError):
-                self._local.connection = None
+                self._forget_connection()
                 if attempt == RETRIES:
                     raise
                 time.sleep(0.05 * attempt)
@@ -78,8 +90,16 @@ class RegionClient:
         if found is None:
             host, port = ensure_region(self._home)["endpoint"].removeprefix("http://").split(":")
             connection = http.client.HTTPConnection(host, int(port), timeout=REQUEST_TIMEOUT_S)
+            self._open.append(connection)
             found = self._local.connection = connection, self._home.token_file.read_text()
         return found
+
+    def _forget_connection(self) -> None:
+        found: tuple[http.client.HTTPConnection, str] | None = getattr(self._local, "connection", None)
+        if found is not None:
+            found[0].close()
+            self._open.remove(found[0])
+        self._local.connection = None
 
 
 def running_region(home: RehearsalHome) -> dict[str, Any] | None:
@@ -121,6 +141,7 @@ def _start(home: RehearsalHome) -> dict[str, Any]:
             stderr=log,
             start_new_session=True,
         )
+    threading.Thread(target=process.wait, daemon=True).start()  # it may end before we do: no zombie
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         found = running_region(home)

@@ -1,0 +1,143 @@
+"""The region's server as a process: started on demand, killed, restarted, ended. Needs loopback, nothing else."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
+from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
+from clusterctl_rehearsal.region.process import IDLE_S
+from clusterctl_rehearsal.region.types.network import VPC
+
+START_LIMIT_S = 1.5
+"""0.2 s alone on a 2-core machine; other tests may run beside this one."""
+
+
+@pytest.fixture
+def home(own_home: Path) -> Iterator[RehearsalHome]:
+    found = rehearsal_home({"CLUSTERCTL_HOME": str(own_home)})
+    yield found
+    running = running_region(found)
+    if running is not None:
+        os.kill(running["pid"], signal.SIGKILL)
+
+
+@pytest.fixture
+def client(home: RehearsalHome) -> Iterator[RegionClient]:
+    with RegionClient(home) as made:
+        yield made
+
+
+def _create(client: RegionClient, request: str, cidr: str = "10.0.0.0/16") -> str:
+    inputs = {"cidrBlock": cidr, "tags": {"clusterctl:id": "0123456789ab"}}
+    asked = {"type": VPC, "inputs": inputs, "region": "us-west-2", "request": request, "machines": "none"}
+    return str(client.ask("create", asked)["id"])
+
+
+def _vpcs(client: RegionClient) -> list[str]:
+    return [row["id"] for row in client.ask("list", {})["resources"] if row["type"] == VPC]
+
+
+def _wait_until_gone(home: RehearsalHome, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    while running_region(home) is not None:
+        assert time.monotonic() < deadline, "the region still runs"
+        time.sleep(0.05)
+
+
+def test_it_starts_quickly_and_once(home: RehearsalHome) -> None:
+    started = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    threads = [threading.Thread(target=lambda: rows.append(ensure_region(home))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len({row["pid"] for row in rows}) == 1
+    assert time.monotonic() - started < START_LIMIT_S
+
+
+def test_killed_it_comes_back_with_its_resources_on_its_port(home: RehearsalHome, client: RegionClient) -> None:
+    vpc = _create(client, "one")
+    before = ensure_region(home)
+    os.kill(before["pid"], signal.SIGKILL)
+    _wait_until_gone(home, 5)
+    assert _vpcs(client) == [vpc]
+    after = ensure_region(home)
+    assert (after["endpoint"], after["pid"] != before["pid"]) == (before["endpoint"], True)
+
+
+def test_a_create_that_a_kill_interrupted_is_made_once(home: RehearsalHome, client: RegionClient) -> None:
+    client.ask("fault", {"verb": "latency", "args": ["400"]})
+    made: list[str] = []
+    thread = threading.Thread(target=lambda: made.append(_create(client, "one")))
+    thread.start()
+    time.sleep(0.2)
+    os.kill(ensure_region(home)["pid"], signal.SIGKILL)
+    thread.join(30)
+    assert _vpcs(client) == made
+    assert _create(client, "one") == made[0]
+
+
+def test_its_private_requests_want_the_token(home: RehearsalHome, client: RegionClient) -> None:
+    host, port = ensure_region(home)["endpoint"].removeprefix("http://").split(":")
+    assert host == "127.0.0.1"
+    assert home.token_file.stat().st_mode & 0o077 == 0
+    connection = http.client.HTTPConnection(host, int(port), timeout=5)
+    connection.request("POST", "/clusterctl/list", b"{}", {"X-Clusterctl-Token": "guess"})
+    assert connection.getresponse().status == 403
+    connection.close()
+
+
+def test_it_ends_by_itself_when_nothing_is_left(home: RehearsalHome, client: RegionClient) -> None:
+    vpc = _create(client, "one")
+    time.sleep(IDLE_S / 2)
+    assert running_region(home) is not None
+    client.ask("delete", {"type": VPC, "id": vpc})
+    _wait_until_gone(home, IDLE_S + 5)
+
+
+def test_it_ends_when_its_home_is_taken_away(home: RehearsalHome) -> None:
+    pid = ensure_region(home)["pid"]
+    shutil.rmtree(home.root)
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{pid}/stat").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split(")")[1][:3]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_boto3_sees_what_the_plugin_made(home: RehearsalHome, client: RegionClient) -> None:
+    vpc = _create(client, "one")
+    ec2 = boto3.client(
+        "ec2",
+        region_name="us-west-2",
+        endpoint_url=ensure_region(home)["endpoint"],
+        aws_access_key_id="rehearsal",
+        aws_secret_access_key="rehearsal",
+        config=Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=10),
+    )
+    rows = ec2.describe_vpcs(Filters=[{"Name": "tag:clusterctl:id", "Values": ["0123456789ab"]}])["Vpcs"]
+    assert [row["VpcId"] for row in rows] == [vpc]
+    ec2.delete_vpc(VpcId=vpc)
+    ec2.close()
+    assert _vpcs(client) == []
+
+
+def test_settings_and_faults_outlive_it(home: RehearsalHome, client: RegionClient) -> None:
+    client.ask("fault", {"verb": "quota", "args": ["vpcs=1"]})
+    os.kill(ensure_region(home)["pid"], signal.SIGKILL)
+    _wait_until_gone(home, 5)
+    assert client.ask("list", {})["faults"] == {"quotas": {"vpcs": 1}}
+    assert json.loads((home.root / "faults.json").read_text()) == {"quotas": {"vpcs": 1}}
