@@ -17,7 +17,7 @@ SSHD_SETTINGS = "/etc/ssh/sshd_config.d/00-clusterctl.conf"
 
 
 def cloud_config(node: NodePlan, access: NodeAccess) -> str:
-    """`#cloud-config` text. JSON is YAML, and says the same thing the same way every time."""
+    """`#cloud-config` text, ASCII only. JSON is YAML, and says the same thing the same way every time."""
     sources = agent_sources()
     settings = {
         "hostname": f"{node.cluster}-{node.slot}",
@@ -35,7 +35,7 @@ def cloud_config(node: NodePlan, access: NodeAccess) -> str:
         ],
         "write_files": [*_agent_files(sources), *_node_files(node, agent_version(sources))],
     }
-    return "#cloud-config\n" + json.dumps(settings, indent=0, ensure_ascii=False) + "\n"
+    return "#cloud-config\n" + json.dumps(settings, indent=0) + "\n"
 
 
 def _agent_files(sources: Mapping[str, str]) -> list[dict[str, str]]:
@@ -54,5 +54,5 @@ def _node_files(node: NodePlan, agent: str) -> list[dict[str, str]]:
 
 
 def _printable(key: str) -> str:
-    """A key's comment may hold anything; YAML does not take everything."""
-    return "".join(character for character in key if character.isprintable())
+    """A key without what its comment may hold beyond ASCII: cloud-init misreads such bytes in a MIME part."""
+    return "".join(character for character in key if character.isascii() and character.isprintable())

@@ -38,7 +38,7 @@ def main(arguments: List[str], root: Path, outside: Outside) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:], Path(os.environ.get("CLUSTERCTL_NODE_ROOT", "/")), Outside()))
-    except facts.FactsError as e:
+    except (facts.FactsError, PermissionError) as e:
         sys.exit("clusterctl-node: %s" % e)
     except (BrokenPipeError, KeyboardInterrupt):
         sys.exit(1)

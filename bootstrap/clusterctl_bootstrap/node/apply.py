@@ -1,5 +1,6 @@
 """A pushed membership becomes this node's: checked, kept, written out, the deadline armed anew."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any, Dict, Optional
@@ -29,13 +30,14 @@ def apply(root: Path, text: str, outside: Outside) -> Dict[str, Any]:
     try:
         with locked(root):
             offered = json.loads(text)
-            reason = refusal(offered, facts_file.birth(root), facts_file.pushed(root))
+            reason = refusal(offered, facts_file.birth(root), _present(root))
             if not reason:
                 _take(root, offered, outside)
     except (ValueError, OSError, KeyError, facts_file.FactsError, guard.GuardFailed) as e:
         reason = "%s: %s" % (type(e).__name__, e)
     if reason:
-        log(root, "membership refused: %s" % reason)
+        with contextlib.suppress(OSError):  # whoever may not write the log may not push either, and is told so
+            log(root, "membership refused: %s" % reason)
         return {"ok": False, "error": reason}
     return {"ok": True, "generation": offered["generation"]}
 
@@ -49,13 +51,24 @@ def refusal(offered: Any, birth: Dict[str, Any], present: Optional[Dict[str, Any
         return malformed
     if offered["cluster_id"] != birth["cluster_id"]:
         return "cluster_id: %s was offered, this is a node of %s" % (offered["cluster_id"], birth["cluster_id"])
-    have = birth if present is None or present["generation"] < birth["generation"] else present
+    if offered["nodes"] <= birth["slot"]:
+        return "nodes: %d was offered, this is slot %d" % (offered["nodes"], birth["slot"])
+    is_ours = present is not None and present["cluster_id"] == birth["cluster_id"]  # not left in the image by another
+    have = present if present is not None and is_ours and present["generation"] > birth["generation"] else birth
     for key in ("run", "generation"):
-        if offered[key] < have[key]:
+        if offered[key] < have.get(key, 0):
             return "%s: %d was offered, %d is here" % (key, offered[key], have[key])
     if offered["generation"] == have["generation"] and offered != have:
         return "generation: %d is here already, with other content" % have["generation"]
     return ""
+
+
+def _present(root: Path) -> Optional[Dict[str, Any]]:
+    """The last membership; one that cannot be read is none, so that the next push heals it."""
+    try:
+        return facts_file.pushed(root)
+    except facts_file.FactsError:
+        return None
 
 
 def _malformed(offered: Dict[str, Any]) -> str:

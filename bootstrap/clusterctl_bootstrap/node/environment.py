@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 MASTER_PORT = 29500
 OWN = "yours"
+FIXED = ("NODE_RANK", "NNODES", "WORLD_SIZE", "FLOW_NODE_RANK", "FLOW_NUM_NODES")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -54,6 +55,11 @@ def variables(facts: Mapping[str, Any]) -> List[Variable]:
             raise ValueError("env: %r is no name of a variable" % name)
     kept = [row for row in rows if row.name not in own]
     return kept + [Variable(name, own[name], OWN, "from env: in cluster.yaml") for name in sorted(own)]
+
+
+def is_fixed(name: str) -> bool:
+    """Whether `env:` may not set this variable: nodes that count differently never meet."""
+    return name in FIXED or name.startswith("CLUSTERCTL_")
 
 
 def address(slot_cidr: str, slot: int) -> str:

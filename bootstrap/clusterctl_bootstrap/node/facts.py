@@ -20,7 +20,10 @@ def birth(root: Path) -> Dict[str, Any]:
 def pushed(root: Path) -> Optional[Dict[str, Any]]:
     """The last membership pushed, or None. Raises FactsError."""
     path = root / "var/lib/clusterctl/cluster.json"
-    return read_json(path) if path.exists() else None
+    found = read_json(path) if path.exists() else None
+    if found is not None and not (isinstance(found.get("generation"), int) and "cluster_id" in found):
+        raise FactsError("%s: no cluster_id or generation in it" % path)
+    return found
 
 
 def present(root: Path) -> Dict[str, Any]:

@@ -51,7 +51,7 @@ def node_json(facts: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def peers(facts: Dict[str, Any]) -> Dict[str, str]:
-    """Name → private address of every node, by slot; computed, so that user-data is the same for 2 nodes and 256."""
+    """Name to private address of every node, by slot; computed, so that user-data is the same for 2 nodes and 256."""
     slots = range(int(facts["nodes"]))
     return {"%s-%d" % (facts["cluster"], slot): environment.address(facts["slot_cidr"], slot) for slot in slots}
 

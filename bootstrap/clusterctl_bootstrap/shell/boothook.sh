@@ -3,7 +3,7 @@
 run=/run/clusterctl
 state=/var/lib/clusterctl
 mkdir -p $run $state /run/systemd/system
-cat /proc/sys/kernel/random/uuid >$run/boot-id
+[ -s $run/boot-id ] || cat /proc/sys/kernel/random/uuid >$run/boot-id # cloud-init has commands that run this again
 cat >$run/guard <<'CLUSTERCTL_GUARD'
 @GUARD@
 CLUSTERCTL_GUARD

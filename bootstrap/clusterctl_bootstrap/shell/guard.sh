@@ -7,6 +7,7 @@ GENERATION=@GENERATION@
 DEADLINE=@DEADLINE@
 IMDS=@IMDS@
 PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
+export LC_ALL=C
 root=${CLUSTERCTL_ROOT:-}
 run=$root/run/clusterctl
 units=$root/run/systemd/system
