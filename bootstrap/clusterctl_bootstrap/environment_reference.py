@@ -19,10 +19,11 @@ EXAMPLE = {
 HEAD = """\
 # The environment of a node
 
-Written by `scripts/docs` from the table in `bootstrap/clusterctl_bootstrap/node/environment.py`; a test fails where the two differ.
+Written by `scripts/docs` from the table in `bootstrap/clusterctl_bootstrap/node/environment.py`; a test fails where the
+two differ.
 
-`/etc/clusterctl/env` on each node has these variables as `KEY='value'` lines, and `/etc/clusterctl/env.list` the same as raw
-`KEY=value` lines. Each is in both files, unless its value has a newline: the raw one cannot say that, and
+`/etc/clusterctl/env` on each node has these variables as `KEY='value'` lines, and `/etc/clusterctl/env.list` the same
+as raw `KEY=value` lines. Each is in both files, unless its value has a newline: the raw one cannot say that, and
 `/var/log/clusterctl.log` names it. The values shown are those of slot 2 of four nodes with eight GPUs each.
 `RANK` and `LOCAL_RANK` are not here: they differ from process to process, and a launcher such as torchrun sets them.
 
@@ -40,8 +41,8 @@ TITLES = {"torch": "torch and torchrun", "Flow": "Flow", "clusterctl": "clusterc
 OWN_TEXT = """
 ## Your own
 
-What stands under `env:` in cluster.yaml comes last, below a comment that says so, and wins over the variables above. Refused, since
-nodes that count differently never meet: {fixed}, and every name beginning with `CLUSTERCTL_`.
+What stands under `env:` in cluster.yaml comes last, below a comment that says so, and wins over the variables above.
+Refused, since nodes that count differently never meet: {fixed}, and every name beginning with `CLUSTERCTL_`.
 """
 
 
