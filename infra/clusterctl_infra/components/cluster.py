@@ -13,7 +13,7 @@ import pulumi_aws as aws
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.components import lookups
 from clusterctl_infra.components.access import Access, AccessArgs
-from clusterctl_infra.components.birth import FACTS, Birth, login_private_key, login_public_key
+from clusterctl_infra.components.birth import FACTS, Birth, Facts, login_private_key, login_public_key
 from clusterctl_infra.components.capacity import Capacity, CapacityArgs
 from clusterctl_infra.components.firewall import Firewall, FirewallArgs
 from clusterctl_infra.components.network import Network, NetworkArgs
@@ -67,7 +67,8 @@ class Cluster(pulumi.ComponentResource):
         self._account_id = lookups.account_id(self._invoke_options())
         self._identity = self._make_identity()
         # The seed is a secret, so all that is made from the facts is one, until it is said not to be.
-        self._facts = pulumi.Output.secret(pulumi.Output.all(**{fact: getattr(self._identity, fact) for fact in FACTS}))
+        facts = pulumi.Output.all(**{fact: getattr(self._identity, fact) for fact in FACTS})
+        self._facts: pulumi.Output[Facts] = pulumi.Output.secret(facts)
         # Of the keys, a plan holds the public halves alone: nothing in it is a secret.
         self._plan: pulumi.Output[ClusterPlan] = pulumi.Output.unsecret(self._facts.apply(self._birth.plan))
         self._tags: Tags = self._plan.apply(lambda plan: plan.tags)

@@ -132,7 +132,8 @@ def price_is_known(case: Case) -> Iterator[Problem]:
 def price_is_complete(case: Case) -> Iterator[Problem]:
     if case.plan.network.public_addresses == "none":
         yield _warning(
-            "access.mode", "private: the NAT gateway is not in the price (about $0.05 an hour and $0.05 a GB it carries)"
+            "access.mode",
+            "private: the NAT gateway is not in the price (about $0.05 an hour, and $0.05 for each GB that it carries)",
         )
 
 

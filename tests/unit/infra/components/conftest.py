@@ -13,7 +13,5 @@ def loaded_aws() -> None:
     """All parts of pulumi_aws that the components use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        assert aws.ec2.Vpc
-        assert aws.vpc.SecurityGroupEgressRule
-        assert aws.iam.Role
-        assert aws.ssm.get_parameter_output
+        used = ((aws.ec2, "Vpc"), (aws.vpc, "SecurityGroupEgressRule"), (aws.iam, "Role"), (aws.ssm, "Parameter"))
+        assert all(hasattr(part, name) for part, name in used)

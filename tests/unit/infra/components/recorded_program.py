@@ -100,7 +100,7 @@ class Monitor(mocks.MockMonitor):
         self._recording = recording
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 (gRPC names it)
-        answer = super().RegisterResource(request)
+        answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]  # Pulumi's has no types
         if request.type != "pulumi:pulumi:Stack":
             inputs = pulumi.runtime.rpc.deserialize_properties(request.object)
             self._recording.resources.append(
@@ -118,7 +118,7 @@ def record(program: Callable[[], Any]) -> Recording:
     def run() -> pulumi.Output[None]:
         return pulumi.Output.from_input(program()).apply(lambda value: setattr(recording, "exported", value))
 
-    mocks.test(run)()
+    mocks.test(run)()  # type: ignore[no-untyped-call]  # Pulumi's has no types
     return recording
 
 

@@ -129,7 +129,7 @@ def test_only_the_first_interface_has_an_address_and_none_asks_for_a_public_one(
 
 @pytest.mark.parametrize(("access", "expected"), [("public", "true"), ("private", "false")])
 def test_a_single_interface_says_whether_it_gets_a_public_address(access: str, expected: str) -> None:
-    changes = {"fabric": "none", "access": {"mode": access, "ssh_from": ["203.0.113.7/32"]}}
+    changes: dict[str, Any] = {"fabric": "none", "access": {"mode": access, "ssh_from": ["203.0.113.7/32"]}}
     recording = record(cluster_program(**changes))
     (interface,) = recording.one(LAUNCH_TEMPLATE, "train-0").inputs["networkInterfaces"]
     assert interface["associatePublicIpAddress"] == expected
@@ -165,9 +165,9 @@ def test_the_slot_range_is_held_explicitly(four_nodes: Recording) -> None:
 
 def test_user_data_is_a_secret_that_carries_the_slot_s_birth(four_nodes: Recording) -> None:
     for row in four_nodes.of_type(LAUNCH_TEMPLATE):
-        sent = row.request.object["userData"]
+        sent = row.request.object.fields["userData"].struct_value.fields
         assert SECRET_SIGNATURE in sent
-        text = gzip.decompress(base64.b64decode(sent["value"])).decode()
+        text = gzip.decompress(base64.b64decode(sent["value"].string_value)).decode()
         assert "0123456789ab" in text
         assert "OPENSSH PRIVATE KEY" in text
         assert list(row.request.additionalSecretOutputs) == ["userData"]
