@@ -46,6 +46,8 @@ def failure_summary(results: Iterable[NodeResult]) -> str | None:
 def outcome(result: NodeResult) -> str:
     """`exit 1`, `ended by SIGKILL`, `not reached: timeout`: what can be the same on several nodes."""
     if result.failure is not None:
+        if (result.failure.kind, result.failure.phase) == ("timeout", "command"):
+            return "ended at --timeout"
         is_reached = result.failure.phase == "command"
         return f"{'lost' if is_reached else 'not reached'}: {_reason(result.failure)}"
     return f"ended by SIG{result.signal}" if result.signal is not None else f"exit {result.exit_code}"
@@ -54,7 +56,7 @@ def outcome(result: NodeResult) -> str:
 def _reason(failure: NodeFailure) -> str:
     reasons = {
         "refused": "connection refused",
-        "timeout": "still running at --timeout" if failure.phase == "command" else f"timeout ({failure.phase})",
+        "timeout": f"timeout ({failure.phase})",
         "host-key": "the host key is not the declared one",
         "auth": "login refused",
         "lost": "the connection broke",

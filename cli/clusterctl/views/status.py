@@ -92,7 +92,7 @@ def remarks(seen: Overview) -> list[str]:
     if is_over and any(row.is_alive for row in facts.instances or ()):
         told.append("machines still run after the deadline; next: clusterctl down")
     elif is_over and seen.nodes and facts.instances is not None:
-        told.append("its time is over and no machine runs; next: clusterctl down --all")
+        told.append("its time is over and no machine runs; next: clusterctl down")
     elif gone:
         told.append(f"{count(gone, 'machine')} gone; next: clusterctl up, same name and address")
     return told

@@ -49,7 +49,7 @@ def test_a_hanging_node_is_ended_at_the_timeout_and_the_others_are_shown(loopbac
     line = f"test `{WHO}` = 127.0.17.1 && sleep 300; echo here"
     done = loopback_cluster.run("ssh", "--node", "0-1", "--timeout", "1.5", line)
     assert b"[train-1] here" in done.stdout
-    assert b"1 of 2 failed: train-0 lost: still running at --timeout" in done.stderr
+    assert b"1 of 2 failed: train-0 ended at --timeout" in done.stderr
     assert done.returncode == 4
 
 
