@@ -12,6 +12,7 @@ from clusterctl_rehearsal.machines.driver import MachineError, MachineState
 from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.placement import network_name
 from clusterctl_rehearsal.region.record import Properties, Record
+from clusterctl_rehearsal.region.refusal import StandInRefusal
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION, elastic_address_of
 from clusterctl_rehearsal.region.types.network import INSTANCE, NETWORK_INTERFACE
@@ -24,6 +25,8 @@ INSTANCE_INITIATED: Reason = (
     "Client.InstanceInitiatedShutdown: Instance initiated shutdown",
 )
 HOST_FAILED: Reason = ("Server.InternalError", "Server.InternalError: Internal error on launch")
+_STOPS = ("instanceType", "userData", "userDataBase64")
+"""Changed in place by stopping and starting (the provider's ec2_instance.go)."""
 REMEMBERED_S = 3600.0
 """How long AWS shows a terminated instance: about an hour (EC2 user guide, "Terminate instances")."""
 
@@ -59,7 +62,10 @@ class Instances:
         return {**record.outputs, "instanceState": record.state, "publicIp": public, "publicDns": dns}
 
     def changed(self, old: Record, request: Request) -> Record:
-        """The instance after an update in place: tags, groups and what else the provider does not replace."""
+        """The instance after an update in place. Raises StandInRefusal for what AWS does by stopping it."""
+        for key in _STOPS:
+            if key in old.inputs and request.inputs.get(key) != old.inputs[key]:
+                raise StandInRefusal(f"the stand-in does not change {key} of a running instance yet")
         tags = {**(old.tags if "tags" not in request.inputs else {}), **(request.inputs.get("tags") or {})}
         outputs = {**old.outputs, **request.inputs, "tagsAll": {**_template_tags(old), **tags}}
         return dataclasses.replace(old, inputs=request.inputs, outputs=outputs)

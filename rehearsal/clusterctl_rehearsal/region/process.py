@@ -76,7 +76,7 @@ class _Process:
             metadata=MetadataService(self._asker),
         )
         self._instances = Instances(store=self.store, room=room)
-        region = Region(
+        region = self._region = Region(
             store=self.store, catalog=self._catalog, settings=self._behaviour.settings, instances=self._instances
         )
         faults = Faults(instances=self._instances, behaviour=self._behaviour, stop=self._stopped.set)
@@ -92,6 +92,7 @@ class _Process:
         while not self._stopped.wait(WATCH_S):
             try:
                 self._instances.watch()
+                self._region.expire()
             except Exception:  # noqa: BLE001 — one bad look must not end the region
                 traceback.print_exc()
             if self._idle() or not self._is_ours():

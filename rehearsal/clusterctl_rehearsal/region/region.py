@@ -6,6 +6,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from clusterctl_infra.catalog.reader import Catalog
 
@@ -15,6 +16,8 @@ from clusterctl_rehearsal.region.record import Properties, Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import Settings
 from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.region.strictness import check_fabric
+from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
 from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.region.types.row import Request, ResourceType
@@ -57,7 +60,10 @@ class Region:
                 self._check(row, asked)
                 if token != INSTANCE:
                     return self.store.put(_new_record(row, asked, request))
-                made = self.store.put(place(asked, token=request, machines=machines))
+                placed = place(asked, token=request, machines=machines)
+                if asked.settings.strict:
+                    check_fabric(self.store, placed)
+                made = self.store.put(placed)
         return self.instances.start(made, progress)
 
     def update(self, token: str, id: str, inputs: Properties) -> Record:
@@ -95,6 +101,14 @@ class Region:
                 self._forget(record)
                 return
         self.instances.terminate(record)
+
+    def expire(self) -> None:
+        """Ends reservations whose end date has passed; their instances run on, as on AWS."""
+        now = datetime.fromtimestamp(self.clock(), UTC)
+        with self.lock:
+            for row in list(self.store.live(CAPACITY_RESERVATION)):
+                if row.inputs.get("endDate") and datetime.fromisoformat(row.inputs["endDate"]) <= now:
+                    self.store.forget(row)
 
     def _request(self, row: ResourceType, id: str, inputs: Properties, region: str) -> Request:
         return Request(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,13 @@ def test_a_fault_lays_another_capacity_over_the_settings_and_takes_it_away(three
         three.make(CAPACITY_RESERVATION, **RESERVED)
     three.behaviour.set_fault_entry("capacity", "p5.48xlarge", None)
     assert three.make(CAPACITY_RESERVATION, **RESERVED).id.startswith("cr-")
+
+
+def test_a_reservation_ends_at_its_date_and_its_instances_run_on(three: SmallRegion) -> None:
+    end = datetime.fromtimestamp(three.now + 60, UTC).isoformat()
+    three.make(CAPACITY_RESERVATION, **{**RESERVED, "endDateType": "limited", "endDate": end})
+    node = three.node()
+    three.now += 120
+    three.region.expire()
+    assert list(three.store.live(CAPACITY_RESERVATION)) == []
+    assert three.region.read(node.token, node.id) is not None

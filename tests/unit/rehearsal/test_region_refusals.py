@@ -14,7 +14,7 @@ from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION, PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE
-from clusterctl_rehearsal.region.types.security import INGRESS_RULE, KEY_PAIR
+from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE, KEY_PAIR
 
 from tests.unit.rehearsal.small_region import EVERYTHING, TRUST, SmallRegion, interface
 
@@ -242,3 +242,18 @@ def test_a_sixth_elastic_address_is_over_the_quota(world: SmallRegion) -> None:
 def test_an_unknown_type_is_refused_by_name(world: SmallRegion) -> None:
     with pytest.raises(StandInRefusal, match=r"^the stand-in does not know aws:ec2\.Fleet yet$"):
         world.make("aws:ec2/fleet:Fleet")
+
+
+def test_the_strict_mode_wants_the_rules_that_efa_needs(tmp_path: Path) -> None:
+    world = SmallRegion(tmp_path / "strict", strict=True)
+    _, subnet, group = world.network()
+    cards = [interface(subnet, group), interface(subnet, group, deviceIndex=1, interfaceType="efa-only")]
+    template = world.template(subnet, group, networkInterfaces=cards)
+    with pytest.raises(StandInRefusal, match=r"^strict \(ours.*all traffic in from the group itself"):
+        world.launch(template)
+    rule = {"securityGroupId": group.id, "ipProtocol": "-1", "referencedSecurityGroupId": group.id}
+    world.make(INGRESS_RULE, **rule)
+    with pytest.raises(StandInRefusal, match="all traffic out to the group itself"):
+        world.launch(template)
+    world.make(EGRESS_RULE, **rule)
+    assert world.launch(template).state == "running"
