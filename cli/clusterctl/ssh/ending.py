@@ -13,7 +13,8 @@ from clusterctl.ssh.channel import drained
 
 GRACE_S = 1.0
 """How long a command has for its own end after SIGTERM, before SIGKILL."""
-MOST_S = GRACE_S + 1.0
+MOST_S = GRACE_S + 4.0
+"""For all of it on a node under load; it ends as soon as the commands have."""
 
 # All sessions of a connection are children of one sshd process, each the leader of its process group. Plain sh and
 # /proc: a node need not have procps. It runs to its end even when the connection is closed under it, so its parent may
