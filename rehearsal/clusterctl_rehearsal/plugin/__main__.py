@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 
 from clusterctl_infra.provider.grpc_skeleton import EngineLog, main
@@ -16,9 +15,6 @@ from clusterctl_rehearsal.region.client import RegionClient
 
 def make_plugin(log: EngineLog) -> RehearsalProvider:
     """The provider for this process's environment."""
-    # The engine starts us in a process group of our own, so Ctrl-C does not come here; it ends us with SIGINT
-    # and waits 5 s for those that do not listen (pulumi sdk/go/common/util/cmdutil, 3.250; measured).
-    signal.signal(signal.SIGINT, lambda number, frame: os._exit(0))
     home = current_home()
     context = stack_context(os.environ, home=home, folder=Path.cwd())
     return RehearsalProvider(log=log, client=RegionClient(home), context=context)
