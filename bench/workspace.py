@@ -36,8 +36,10 @@ class Workspace:
             f"name: {name}\nruntime: python\ndescription: a measurement\nplugins:\n  providers:\n{plugins}\n"
         )
         config = (source / "cluster.yaml").read_text().splitlines()
-        config = [line for line in config if line.split(":")[0] not in ("name", "nodes")]
-        (target / "cluster.yaml").write_text("\n".join([f"name: {name}", f"nodes: {nodes}", *config]) + "\n")
+        config = [line for line in config if line.split(":")[0] not in ("name", "nodes", "access")]
+        # Private: with public addresses AWS's quota of elastic IPs ends a cluster of such nodes at five.
+        own = [f"name: {name}", f"nodes: {nodes}", "access: {mode: private}"]
+        (target / "cluster.yaml").write_text("\n".join([*own, *config]) + "\n")
         (target / "rehearsal.yaml").write_text(f"machines: {machines}\n")
         return target
 
