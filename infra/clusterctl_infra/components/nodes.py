@@ -144,26 +144,36 @@ class Nodes(pulumi.ComponentResource):
         self.resources.append(address)
         return address.public_ip
 
-    def _interfaces(self, plan: SlotPlan) -> list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict]:
-        """None outlives its machine: on a p5 node 32 would be left behind."""
-        rows: list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict] = []
-        for interface in plan.interfaces:
-            row: aws.ec2.LaunchTemplateNetworkInterfaceArgsDict = {
-                "network_card_index": interface.network_card_index,
-                "device_index": interface.device_index,
-                "subnet_id": self._args.subnet_id,
-                "security_groups": [self._args.security_group_id],
-                "delete_on_termination": "true",
-            }
-            if interface.kind != "interface":
-                row["interface_type"] = interface.kind
-            if interface.private_ip is not None:
-                row["private_ip_address"] = interface.private_ip
-            if len(plan.interfaces) == 1:
-                # AWS refuses the parameter on a machine with several interfaces.
-                row["associate_public_ip_address"] = "true" if self._args.public_addresses == "automatic" else "false"
-            rows.append(row)
-        return rows
+    def _interfaces(self, plan: SlotPlan) -> pulumi.Output[list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict]]:
+        """One output for all: an output in each of 33 interfaces would take the SDK most of a program's time."""
+        public_addresses = self._args.public_addresses
+        return pulumi.Output.all(self._args.subnet_id, self._args.security_group_id).apply(
+            lambda ids: _interface_rows(plan, public_addresses, subnet_id=ids[0], security_group_id=ids[1])
+        )
+
+
+def _interface_rows(
+    plan: SlotPlan, public_addresses: PublicAddresses, *, subnet_id: str, security_group_id: str
+) -> list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict]:
+    """None outlives its machine: on a p5 node 32 would be left behind."""
+    rows: list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict] = []
+    for interface in plan.interfaces:
+        row: aws.ec2.LaunchTemplateNetworkInterfaceArgsDict = {
+            "network_card_index": interface.network_card_index,
+            "device_index": interface.device_index,
+            "subnet_id": subnet_id,
+            "security_groups": [security_group_id],
+            "delete_on_termination": "true",
+        }
+        if interface.kind != "interface":
+            row["interface_type"] = interface.kind
+        if interface.private_ip is not None:
+            row["private_ip_address"] = interface.private_ip
+        if len(plan.interfaces) == 1:
+            # AWS refuses the parameter on a machine with several interfaces.
+            row["associate_public_ip_address"] = "true" if public_addresses == "automatic" else "false"
+        rows.append(row)
+    return rows
 
 
 def _reservation(

@@ -1,0 +1,53 @@
+"""A stack's folder and config, as its program reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pulumi
+import pytest
+from clusterctl_infra.components.refusal import PlanRefused
+from clusterctl_infra.components.stack import current_settings, load_stack
+
+CLUSTER = """
+name: train
+region: us-west-2
+nodes: 4
+instance_type: p5.48xlarge
+access: {mode: private}
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_config_left() -> Iterator[None]:
+    """The SDK keeps a stack's config for the whole process."""
+    yield
+    pulumi.runtime.set_all_config({})
+
+
+def test_the_stack_s_config_overrides_simple_fields(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    pulumi.runtime.set_all_config({"clusterctl:nodes": "6", "clusterctl:run": "2", "aws:region": "eu-west-1"})
+    config, settings = load_stack(tmp_path)
+    assert (config.nodes, config.region) == (6, "us-west-2")
+    assert (settings.run, settings.down, dict(settings.overrides)) == (2, False, {"nodes": "6"})
+
+
+def test_zero_nodes_are_a_setting_of_the_stack() -> None:
+    pulumi.runtime.set_all_config({"clusterctl:down": "true"})
+    assert current_settings().down
+
+
+def test_every_problem_of_the_file_is_on_the_screen_of_plain_pulumi(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER.replace("nodes: 4", "nodes: 0") + "placemnt: cluster\n")
+    with pytest.raises(PlanRefused) as caught:
+        load_stack(tmp_path)
+    assert "2 problems, nothing was created" in str(caught.value)
+    assert "did you mean placement?" in str(caught.value)
+
+
+def test_a_setting_that_nobody_can_mean_is_refused_with_the_command_that_helps() -> None:
+    pulumi.runtime.set_all_config({"clusterctl:run": "zero"})
+    with pytest.raises(PlanRefused, match="pulumi config rm clusterctl:run"):
+        current_settings()
