@@ -10,7 +10,7 @@ from pathlib import Path
 from clusterctl_infra.errors import CloudError, UsageError
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.instances import instances_of, other_ids_alive
+from clusterctl.cloud.instances import other_ids_alive
 from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
@@ -22,6 +22,7 @@ from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import read_stack
 from clusterctl.engine.stack_config import own_config, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
+from clusterctl.engine.truth import missing_instances
 from clusterctl.home import home_directory
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
@@ -123,20 +124,12 @@ class _Up:
 
     def _forget_missing(self, state: StackState) -> None:
         """Drops instances from the state that AWS has no more, so that their slots alone are remade (D14)."""
-        if not state.instances or state.cluster_id is None:
-            return
-        seen = {one.instance_id: one for one in instances_of(self._change.clients, state.cluster_id)}
-        missing = [one for one in state.instances if one.instance_id not in seen or not seen[one.instance_id].is_alive]
+        missing = missing_instances(self._change.clients, state, tell=self._change.tell)
         for one in missing:
-            gone = seen.get(one.instance_id)
-            why = (
-                "AWS does not know it"
-                if gone is None
-                else f"{gone.state}" + (f": {gone.reason}" if gone.reason else "")
-            )
-            self._change.tell(f"slot {one.slot}: {one.instance_id} is gone ({why}); the slot is remade")
+            known = one.known
+            self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
         if missing:
-            self._change.engine.refresh([one.urn for one in missing])
+            self._change.engine.refresh([one.known.urn for one in missing])
 
     def _refuse_namesake(self, state: StackState) -> None:
         if state.instances:

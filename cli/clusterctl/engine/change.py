@@ -18,6 +18,7 @@ from clusterctl.engine.call import Engine
 from clusterctl.engine.display import Display
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
+from clusterctl.engine.lock import locks_named
 from clusterctl.engine.region import ensure_region
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
@@ -27,6 +28,7 @@ from clusterctl.engine.state import StackState
 from clusterctl.home import Home
 from clusterctl.output import Output
 
+KEPT_LOGS = 20
 STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
 INSISTING = "insisting; once more kills the engine, and the next run repairs"
 
@@ -103,7 +105,7 @@ class Change:
             self.engine,
             verb,
             parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
-            log=self.home.log_dir / f"{self.cluster}-{verb}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.jsonl",
+            log=self._log_file(verb),
             on_event=handle,
             on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else INSISTING),
             options=options,
@@ -111,6 +113,15 @@ class Change:
         )
         display.end()
         return result
+
+    def _log_file(self, verb: Verb) -> Path:
+        """A new name; of the older logs of this cluster the last few are kept."""
+        folder = self.home.log_dir
+        older = sorted(folder.glob(f"{self.cluster}-*.jsonl"), key=lambda path: path.stat().st_mtime)
+        for path in older[:-KEPT_LOGS]:
+            path.unlink(missing_ok=True)
+            path.with_suffix(".err").unlink(missing_ok=True)
+        return folder / f"{self.cluster}-{verb}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.jsonl"
 
     def finish(self) -> None:
         """The change came to a good end: nothing is left to repair."""
@@ -168,6 +179,9 @@ def failure(result: RunResult, *, doing: str, more: str = "", hint: str | None =
     tail = f" {more}" if more else ""
     if from_aws is not None and from_aws.code is not None:
         return CloudError(f"{from_aws.code}: {from_aws.text}{tail}", code=from_aws.code, hint=hint)
+    locks = locks_named(result.said)
+    if locks:
+        return EngineError(f"{doing}: {locks[0].named}", hint=f"wait for it, or end it: kill -INT {locks[0].pid}")
     said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
     text = said[0] or "the engine ended without a reason"
     return EngineError(f"{doing} failed: {text}{tail}\n  log      {result.log}", hint=hint)

@@ -71,4 +71,4 @@ class Display:
     def _show(self, group: Group, now: float) -> None:
         if group not in self._shown:
             self._shown.add(group)
-            self._output.note(group_line(group, self.progress.groups[group], now=now))
+            self._output.note(group_line(group, self.progress.groups[group], now=now, is_ending=self._is_ending))

@@ -29,6 +29,11 @@ class Lock:
         """Its process ran on this computer and is gone."""
         return self.host == socket.gethostname() and find_process(self.pid) is None
 
+    @property
+    def named(self) -> str:
+        """Who holds it, as a sentence."""
+        return f"pulumi is changing this stack: started by {self.user} on {self.host} (pid {self.pid}) at {self.since}"
+
 
 def locks_in(backend_url: str, stack: Stack) -> tuple[Lock, ...]:
     """The locks in a file backend; none when the backend is of another kind."""

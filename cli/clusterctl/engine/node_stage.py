@@ -77,7 +77,15 @@ class NodeStage:
                 authorized_keys=self._config.access.authorized_keys or None,
             )
         )
-        watches = self._watch.wait(timeout_s=timeout_s, on_tick=self._display.live)
+        try:
+            watches = self._watch.wait(timeout_s=timeout_s, on_tick=self._display.live)
+        except KeyboardInterrupt:
+            self._change.output.note(
+                f"stopped waiting; all {len(inventory.nodes)} nodes exist, run on and bill.\n"
+                f"  next: clusterctl status --cluster {inventory.cluster}\n"
+                f"        clusterctl down --cluster {inventory.cluster}  ends them"
+            )
+            raise
         bad = [watch for watch in watches if not watch.is_ready]
         now = datetime.now(UTC)
         for watch in bad:

@@ -91,14 +91,14 @@ def group_of(type: str) -> Group:
     return "nodes" if type == INSTANCE_TYPE else "network"
 
 
-def group_line(name: Group, group: GroupProgress, *, now: float) -> str:
-    """` network     9/9   ✓ 3 s`."""
+def group_line(name: Group, group: GroupProgress, *, now: float, is_ending: bool = False) -> str:
+    """` network     9/9   ✓ 3 s`; when things are ended, it says so."""
     count = f"{len(group.done & group.changed)}/{len(group.changed)}"
     if not group.changed:
         return f" {name:<11} {len(group.done)} unchanged"
     mark = "✗" if group.failed else "✓" if group.is_quiet else "…"
     seconds = (group.ended_at if group.is_quiet and group.ended_at else now) - (group.began_at or now)
-    return f" {name:<11} {count:<7} {mark} {clock_text(seconds)}"
+    return f" {name:<11} {count:<7} {mark} {clock_text(seconds)}" + (" ended" if is_ending else "")
 
 
 def live_line(progress: Progress, *, now: float, began_at: float) -> str:

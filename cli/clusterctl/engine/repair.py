@@ -15,6 +15,7 @@ from clusterctl.engine.lock import locks_in
 from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import StackState
 from clusterctl.engine.strays import end_orphans_of_folder, end_run
+from clusterctl.engine.torn_files import remove_torn_files
 
 REHEARSAL_PAUSE_S = 0.2
 AWS_PAUSE_S = 3.0
@@ -53,18 +54,18 @@ def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
     ended += end_orphans_of_folder(engine.stack.directory)
     if ended:
         tell(f"ended {ended} processes of a run that was killed")
-    locks = locks_in(engine.backend_url(), engine.stack)
+    backend_url = engine.backend_url()
+    locks = locks_in(backend_url, engine.stack)
     for lock in locks:
         if not lock.is_dead:
-            raise EngineError(
-                f"pulumi is changing {engine.stack.project}/{engine.stack.name}: started by {lock.user} on {lock.host} "
-                f"(pid {lock.pid}) at {lock.since}",
-                hint=f"wait for it, or end it: kill -INT {lock.pid}",
-            )
+            raise EngineError(lock.named, hint=f"wait for it, or end it: kill -INT {lock.pid}")
+    torn = remove_torn_files(backend_url, engine.stack)
+    if torn:
+        tell(f"removed {len(torn)} half-written files beside the state")
     if locks:
         tell(f"removed the lock of pid {locks[0].pid}, which is gone")
         engine.cancel()
-    return bool(ended or locks or record is not None)
+    return bool(ended or locks or torn or record is not None)
 
 
 def end_orphans(clients: Clients, state: StackState, *, tell: Tell, data_since: datetime | None = None) -> Sweep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NoReturn
 
 from clusterctl_infra.errors import EngineError, NothingMatched, UsageError
 from clusterctl_infra.outputs import Inventory
@@ -16,6 +17,7 @@ from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refus
 from clusterctl.engine.node_stage import NodeStage
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
+from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import (
     IDENTITY_TYPE,
@@ -96,7 +98,7 @@ class _Replacement:
             self._config_file,
             with_values(read_config(self._config_file), {k: v for k, v in intent.changes.items() if k != "nodes"}),
         )
-        temporary = self._config_file.with_name(f".{self._config_file.name}.replace")
+        temporary = self._config_file.with_name(f".{self._config_file.stem}.replace.yaml")
         write_config(temporary, with_values(read_config(self._config_file), intent.changes))
         options = [f"--replace={targets[0]}", *(f"--target={urn}" for urn in targets)]
         try:
@@ -110,19 +112,26 @@ class _Replacement:
             )
         finally:
             temporary.unlink(missing_ok=True)
-        shown = str(change.stack.directory)
-        if result.interrupted:
-            change.output.note(what_exists(change.engine.export() or StackState(), shown=shown))
-            raise KeyboardInterrupt
         if not result.succeeded:
-            raise failure(
-                result,
-                doing=f"replacing slot {self._request.slot}",
-                more=f"Slot {self._request.slot} may be without a machine; the others run on.",
-                hint=f"clusterctl up {shown}",
-            )
+            self._failed(result)
         change.finish()
         change.output.note(f" {summary(result.changes)}")
+
+    def _failed(self, result: RunResult) -> NoReturn:
+        """A failed replacement is not rolled back: the others run on (D13)."""
+        change, slot, shown = self._change, self._request.slot, str(self._change.stack.directory)
+        after = change.engine.export() or StackState()
+        if result.interrupted:
+            change.output.note(what_exists(after, shown=shown))
+            raise KeyboardInterrupt
+        has_machine = instance_in(after, slot) is not None
+        left = "its machine runs on" if has_machine else "it has no machine now"
+        raise failure(
+            result,
+            doing=f"replacing slot {slot}",
+            more=f"Slot {slot}: {left}; the others run on.",
+            hint=f"clusterctl up {shown}",
+        )
 
     def _ask(self) -> None:
         if self._change.is_rehearsal or self._request.is_agreed:

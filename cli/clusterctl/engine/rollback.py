@@ -57,7 +57,7 @@ def _to_zero(change: Change, intent: Intent) -> str:
 
 def _to_old_size(change: Change, before_text: str, nodes: int) -> str:
     config_file = change.engine.environment.config_file
-    temporary = config_file.with_name(f".{config_file.name}.old-size")
+    temporary = config_file.with_name(f".{config_file.stem}.old-size.yaml")
     write_config(temporary, with_values(before_text, {"nodes": str(nodes)}))
     try:
         result = change.run("up", nodes=nodes, display=Display(change.output), config_file=temporary)

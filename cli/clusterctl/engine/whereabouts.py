@@ -8,10 +8,10 @@ from pathlib import Path
 
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.stack import stack_settings
-from clusterctl_infra.errors import UsageError
+from clusterctl_infra.errors import ConfigError, UsageError
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.clusters import find_cluster
+from clusterctl.clusters import cluster_names, find_cluster
 from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stack_config import config_values, own_config
 from clusterctl.home import Home
@@ -57,6 +57,13 @@ def whereabouts_of_cluster(inventory: Inventory) -> Whereabouts:
     )
 
 
+def known_in_folder(folder: Path, *, home: Home) -> Inventory | None:
+    """The only cluster that was last run from a folder: it can be ended although its file is broken now."""
+    found = [find_cluster(home, name=name, environ={}) for name in cluster_names(home)]
+    here = [inventory for inventory in found if inventory.stack_dir == str(folder)]
+    return here[0] if len(here) == 1 else None
+
+
 def find_whereabouts(
     directory: Path | None,
     cluster: str | None,
@@ -70,5 +77,11 @@ def find_whereabouts(
     if directory is not None and cluster is not None:
         raise UsageError(f"both the folder {directory} and --cluster {cluster}: say one")
     if directory is not None:
-        return whereabouts_of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home)
+        try:
+            return whereabouts_of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home)
+        except ConfigError:
+            known = known_in_folder(directory.expanduser().absolute(), home=home)
+            if known is None:
+                raise
+            return whereabouts_of_cluster(known)
     return whereabouts_of_cluster(find_cluster(home, name=cluster, environ=environ))
