@@ -1,7 +1,7 @@
 #!/bin/sh
 # The two guards of this machine: its end at the deadline, and the metadata service for root only.
 # Run by the boothook at every boot, when a deadline is pushed, and by the wall-clock timer. Safe at any time.
-# Needs sh and systemd; what it would like besides, it tries within two seconds.
+# Needs sh and systemd; what it would like besides, it tries within seconds.
 CLUSTER_ID=@CLUSTER_ID@
 GENERATION=@GENERATION@
 DEADLINE=@DEADLINE@
@@ -23,11 +23,11 @@ esac
 # Now, by AWS's clock: the Date of the metadata service's answer. From then on time is counted by the uptime.
 aws_date() {
     # shellcheck disable=SC2016  # bash's variables, not ours
-    timeout 2 bash -c 'exec 3<>/dev/tcp/169.254.169.254/80 || exit
+    timeout 3 bash -c 'exec 3<>/dev/tcp/169.254.169.254/80 || exit
 printf "%s\r\n" "PUT /latest/api/token HTTP/1.1" "Host: 169.254.169.254" "Content-Length: 0" "Connection: close" \
     "X-aws-ec2-metadata-token-ttl-seconds: 60" "" >&3
-while IFS=$" \t\r" read -r -t 2 name value <&3 && [ -n "$name" ]; do
-    case $name in [Dd]ate:) echo "$value" ;; esac
+while read -r -t 2 name value <&3 && [ ${#name} -gt 1 ]; do
+    case $name in [Dd]ate:) echo "${value%?}" ;; esac # without the CR
 done' 2>/dev/null
 }
 read -r uptime _ <"$root/proc/uptime"
@@ -39,6 +39,8 @@ fi
 { read -r aws at <"$run/aws-clock" && counted=yes; } 2>/dev/null
 if [ "$counted" ]; then now=$((aws + uptime - at)); else now=$(date +%s); fi
 left=$((DEADLINE - now))
+# Where the units are there already, nothing more is needed.
+[ "$left" -gt 0 ] || systemctl start --no-block clusterctl-deadline.service 2>/dev/null
 
 # The last stage reads this, so a deadline that moves needs no new process.
 if [ "$counted" ]; then last="uptime $((uptime + left + 90))"; else last="clock $((DEADLINE + 90))"; fi
