@@ -108,6 +108,10 @@ class Bootstrapped:
             "ConnectTimeout": "5",
             "LogLevel": "ERROR",
             "ProxyCommand": proxy,
+            # One login serves many commands, each a session of its own; it ends with the machine, or by itself.
+            "ControlMaster": "auto",
+            "ControlPath": str(self.folder / "%h"),
+            "ControlPersist": "30",
         }
         words = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
         return ["ssh", "-F", "none", "-i", str(self.folder / "login"), *words, f"ubuntu@{address(slot)}"]
