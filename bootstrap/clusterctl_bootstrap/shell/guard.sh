@@ -64,9 +64,12 @@ OnActiveSec=${left}s
 AccuracySec=1s
 END
 # The wall clock only asks this script to look again: it ends the machine by itself only where AWS's was never heard.
+# OnCalendar alone would not do: a moment that passes while this script runs never fires.
+later=${counted:+5}
 unit deadline-clock.timer 'the deadline, by the wall clock' <<END
 [Timer]
-OnCalendar=@$((DEADLINE + ${counted:+5} + 0))
+OnCalendar=@$((DEADLINE + ${later:-0}))
+OnActiveSec=$((left + ${later:-0}))s
 AccuracySec=1s
 END
 unit deadline-clock.service 'looks whether the deadline has passed' <<'END'
