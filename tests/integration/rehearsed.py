@@ -160,6 +160,7 @@ def rehearsed(folder: Path, *, machines: str, nodes: int, **config: Any) -> Iter
         "PULUMI_HOME": str(folder / "pulumi-home"),
         "PULUMI_BACKEND_URL": f"file://{state}",
         "PULUMI_CONFIG_PASSPHRASE": "a test",
+        "PULUMI_STACK": "dev",
     }
     (stack / "__main__.py").write_bytes((ROOT / "stacks" / "rehearsal" / "__main__.py").read_bytes())
     plugins = "".join(f"    - name: {plugin}\n      path: {path}\n" for plugin, path in PLUGINS)
