@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import functools
+import os
 from typing import TYPE_CHECKING, Any  # `Any`: IAM answers, for which no types are installed
 
 import boto3
 from botocore.config import Config
+from botocore.session import Session as BotocoreSession
 
 if TYPE_CHECKING:
     from types_boto3_ec2 import EC2Client
 
 REHEARSAL_CREDENTIAL = "rehearsal"
+NOBODYS_SETTINGS = {
+    "profile": (None, None, None, None),
+    "config_file": (None, None, os.devnull, None),
+    "credentials_file": (None, None, os.devnull, None),
+}
+"""botocore's session variables (configuration key, environment variable, default, conversion): no profile, no files."""
 
 
 class Clients:
@@ -52,6 +60,7 @@ class Clients:
         if self.endpoint_url is None:
             return boto3.Session(region_name=self.region)
         return boto3.Session(
+            botocore_session=BotocoreSession(session_vars=NOBODYS_SETTINGS),
             region_name=self.region,
             aws_access_key_id=REHEARSAL_CREDENTIAL,
             aws_secret_access_key=REHEARSAL_CREDENTIAL,

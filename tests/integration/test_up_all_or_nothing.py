@@ -1,0 +1,137 @@
+"""`up` is all or nothing; stopped or refused, it says what exists and what to type."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.kill_campaign import assert_gone, pids_of, steps_in
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
+
+PRIVATE = {"access": {"mode": "private"}}
+INSTANCE = "aws:ec2/instance:Instance"
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Iterator[Rehearsed]:
+    """A stack of two nodes whose machines are only written down."""
+    with rehearsed(tmp_path, machines="none", nodes=2, **PRIVATE) as cluster:
+        yield cluster
+
+
+def instances(cluster: Rehearsed) -> list[str]:
+    listed = json.loads(cluster.ok("rehearse", "list", "--json"))["resources"]
+    return sorted(row["id"] for row in listed if row["type"] == INSTANCE and row["state"] != "terminated")
+
+
+def test_a_cluster_that_cannot_grow_keeps_its_old_size(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
+    recorded.up()
+    before = recorded.instance_ids()
+    refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
+    assert refused.exit_code == 1, refused.text
+    assert refused.stderr.count("InsufficientInstanceCapacity") == 1, refused.stderr
+    assert "2 nodes" in refused.stderr
+    assert recorded.instance_ids() == before
+    assert instances(recorded) == sorted(before.values())
+    recorded.up()
+    assert recorded.instance_ids() == before, "a later up without --nodes is about the size there is"
+    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 3}})
+    recorded.up("--nodes", "3")
+    assert set(before.values()) < set(recorded.instance_ids().values())
+
+
+def test_a_new_cluster_without_room_leaves_nothing_and_comes_later(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}})
+    refused = recorded.run("up", str(recorded.folder))
+    assert refused.exit_code == 1, refused.text
+    assert refused.stderr.count("InsufficientInstanceCapacity") == 1, refused.stderr
+    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
+    recorded.up()
+    assert len(instances(recorded)) == 2
+
+
+def test_ctrl_c_stops_the_engine_and_says_what_exists(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"latency_ms": 150})
+    logs = Path(recorded.env["CLUSTERCTL_HOME"]) / "log"
+    with subprocess.Popen(
+        [CLUSTERCTL, "up", str(recorded.folder)],
+        env=recorded.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        wait_until(lambda: steps_in(logs) > 20 or child.poll() is not None, what="the engine works", timeout_s=60)
+        os.kill(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+    assert child.returncode == 130, said
+    assert f"clusterctl up {recorded.folder}" in said
+    assert f"clusterctl down {recorded.folder}" in said
+    assert not pids_of(recorded, lambda words: "pulumi" in " ".join(words))
+    recorded.write(machines="none", settings={"latency_ms": 0})
+    recorded.up()
+    assert len(instances(recorded)) == 2
+
+
+def test_a_second_down_says_that_there_is_nothing(recorded: Rehearsed) -> None:
+    recorded.up()
+    recorded.down()
+    again = recorded.run("down", str(recorded.folder))
+    assert again.exit_code == 0
+    assert "there is nothing" in again.text
+    assert_gone(recorded)
+
+
+def test_a_cluster_is_ended_although_its_file_is_broken_now(recorded: Rehearsed) -> None:
+    recorded.up()
+    (recorded.folder / "cluster.yaml").write_text("nodes: [\n")
+    recorded.down()
+    assert_gone(recorded)
+
+
+def test_another_name_in_the_file_does_not_make_another_cluster(recorded: Rehearsed) -> None:
+    recorded.up()
+    recorded.write(machines="none", name="another")
+    refused = recorded.run("up", str(recorded.folder))
+    assert refused.exit_code == 2, refused.text
+    assert recorded.name in refused.stderr
+    assert len(instances(recorded)) == 2
+
+
+def test_a_second_stack_of_one_name_is_refused(recorded: Rehearsed) -> None:
+    recorded.up()
+    refused = recorded.run("up", str(recorded.folder), "--stack-name", "second")
+    assert refused.exit_code == 1, refused.text
+    assert "another cluster called" in refused.stderr
+    assert len(instances(recorded)) == 2
+
+
+def test_a_network_removed_behind_our_back_does_not_keep_down_from_ending(recorded: Rehearsed) -> None:
+    recorded.up()
+    recorded.fault("stop-region")
+    recorded.fault("kill", f"{recorded.name}-0")
+    recorded.down()
+    assert_gone(recorded)
+
+
+def test_a_lock_of_a_living_pulumi_is_respected_and_named(recorded: Rehearsed) -> None:
+    recorded.up()
+    state = Path(recorded.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
+    lock = state / ".pulumi" / "locks" / "organization" / recorded.name / "dev" / "somebody.json"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    host = os.uname().nodename
+    row = {"pid": os.getpid(), "username": "ada", "hostname": host, "timestamp": "2026-11-21T10:00:00Z"}
+    lock.write_text(json.dumps(row))
+    refused = recorded.run("up", str(recorded.folder))
+    assert refused.exit_code == 1, refused.text
+    assert f"started by ada on {host} (pid {os.getpid()})" in refused.stderr
+    lock.write_text(json.dumps({**row, "pid": 2**22 + 7}))
+    recorded.up()
