@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,7 +203,8 @@ def _result(kill: Kill, *, nodes: int) -> str:
             with rehearsed(Path(folder), machines=kill.machines, nodes=nodes) as cluster:
                 survive(cluster, kill, nodes=nodes)
         except (AssertionError, subprocess.TimeoutExpired) as wrong:
-            return str(wrong)
+            frame = traceback.extract_tb(wrong.__traceback__)[-1]
+            return f"{frame.line}: {wrong}"
     return "right"
 
 
