@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
 
 from clusterctl.home import Home
-from clusterctl.suggestions import did_you_mean
 
 VARIABLE = "CLUSTERCTL_CLUSTER"
 REHEARSAL_SUFFIX = "@rehearsal"

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 from clusterctl_infra.errors import ClusterctlError, UsageError
+from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl.output import Output
-from clusterctl.suggestions import did_you_mean
 from clusterctl.verbs import VERBS, module_of
 
 VERSION = "0.1.0"

@@ -15,8 +15,7 @@ from clusterctl_rehearsal.listing import listed
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
-from clusterctl_rehearsal.region.faults import FAULTS
-from clusterctl_rehearsal.region.nearest import did_you_mean
+from clusterctl_rehearsal.region.faults import FAULTS, FaultError, known_fault
 from clusterctl_rehearsal.region.process import cache_folder
 from clusterctl_rehearsal.region.refusal import StandInRefusal
 
@@ -108,14 +107,10 @@ def _clean(asked: argparse.Namespace, home: RehearsalHome) -> int:
 
 
 def _fault(asked: argparse.Namespace, home: RehearsalHome) -> int:
-    if asked.verb not in FAULTS:
-        said = f"no fault is called {asked.verb!r}: {did_you_mean(asked.verb, tuple(FAULTS))}"
-        return _failed(said, f"{PROGRAM} fault --help", code=2)
-    fewest, most = FAULTS[asked.verb].arguments
-    if not fewest <= len(asked.args) <= most:
-        return _failed(
-            f"{asked.verb} wants: {asked.verb} {FAULTS[asked.verb].usage}", f"{PROGRAM} fault --help", code=2
-        )
+    try:
+        known_fault(asked.verb, asked.args)
+    except FaultError as e:
+        return _failed(str(e), f"{PROGRAM} fault --help", code=2)
     print(_ask(home, "fault", {"verb": asked.verb, "args": asked.args})["said"])
     return 0
 

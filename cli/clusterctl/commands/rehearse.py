@@ -18,6 +18,6 @@ def command(words: tuple[str, ...]) -> None:
     Examples:
       clusterctl rehearse list
       clusterctl rehearse fault kill train-2
-      clusterctl rehearse clean
+      clusterctl rehearse clean --all
     """
     become([sys.executable, "-m", "clusterctl_rehearsal", *words])

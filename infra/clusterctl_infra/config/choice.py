@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from clusterctl_infra.catalog.gpus import EXAMPLES, GpuSpec, GpuSpecUnreadable, counts_of, gpu_keys, parse_gpus
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
-from clusterctl_infra.config.nearest import did_you_mean
+from clusterctl_infra.nearest import did_you_mean
 
 MULTI_ENTRY = "a list tried in order; name one"
 SIBLINGS_SHOWN = 3

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Mapping
 
 from clusterctl_infra.config.document import Path, Tree
-from clusterctl_infra.config.nearest import did_you_mean
 from clusterctl_infra.config.problems import ConfigProblem
+from clusterctl_infra.nearest import did_you_mean
 
 _TOP = (
     *("name", "region", "zone", "nodes", "gpus", "instance_type", "image", "placement"),

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from clusterctl_infra.config.document import Path
-from clusterctl_infra.config.nearest import did_you_mean
 from clusterctl_infra.config.ssh_keys import SecretPasted
+from clusterctl_infra.nearest import did_you_mean
 
 VALUE_LENGTH = 60
 

@@ -15,8 +15,8 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus, choose_instance
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.config.model import ClusterConfig, NetworkConfig
-from clusterctl_infra.config.nearest import did_you_mean
 from clusterctl_infra.config.problems import ConfigProblem, shown
+from clusterctl_infra.nearest import did_you_mean
 
 VPC_PREFIXES = range(16, 29)
 """AWS takes networks and subnets of /16 … /28."""

@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 from clusterctl_rehearsal.machines.driver import MachineError, MachineFile, MachineSpec
 
 SEED_FOLDER = "/var/lib/cloud/seed/nocloud"
-CLOUD_INIT_RESULT = "var/lib/cloud/data/result.json"
 _MAX_LINKS = 40
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from clusterctl_infra.nearest import did_you_mean
+
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.instances import HOST_FAILED, Instances
-from clusterctl_rehearsal.region.nearest import did_you_mean
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types.network import INSTANCE
 
@@ -31,6 +32,18 @@ class Fault:
     """Fewest, most."""
 
 
+def known_fault(verb: str, args: Sequence[str]) -> Fault:
+    """The fault, which takes as many arguments. Raises FaultError."""
+    fault = FAULTS.get(verb)
+    if fault is None:
+        there = f"; there are {', '.join(FAULTS)}"
+        raise FaultError(f"no fault is called {verb!r}{did_you_mean(verb, FAULTS) or there}")
+    fewest, most = fault.arguments
+    if not fewest <= len(args) <= most:
+        raise FaultError(f"{verb} wants: {verb} {fault.usage}")
+    return fault
+
+
 class Faults:
     """Does faults to machines and to the region's behaviour."""
 
@@ -41,12 +54,7 @@ class Faults:
 
     def do(self, verb: str, args: Sequence[str]) -> str:
         """Does it; gives a sentence of what was done. Raises FaultError."""
-        fault = FAULTS.get(verb)
-        if fault is None:
-            raise FaultError(f"no fault is called {verb!r}: {did_you_mean(verb, tuple(FAULTS))}")
-        fewest, most = fault.arguments
-        if not fewest <= len(args) <= most:
-            raise FaultError(f"{verb} wants: {verb} {fault.usage}")
+        fault = known_fault(verb, args)
         try:
             return fault.do(self, args)
         except MachineError as e:
@@ -57,8 +65,9 @@ class Faults:
         rows = list(self.instances.store.live(INSTANCE))
         found = [row for row in rows if name in (row.facts["node"], row.id)]
         if not found:
-            names = tuple(str(row.facts["node"]) for row in rows)
-            raise FaultError(f"no node {name}: " + (did_you_mean(name, names) if names else "nothing runs"))
+            names = [str(row.facts["node"]) for row in rows]
+            there = f"; there are {', '.join(names)}" if names else "; nothing runs"
+            raise FaultError(f"no node {name}{did_you_mean(name, names) or there}")
         return found[0]
 
     def driver(self, record: Record) -> MachineDriver:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any  # YAML and JSON values before they are checked
 
-from clusterctl_rehearsal.region.nearest import did_you_mean
+from clusterctl_infra.nearest import did_you_mean
 
 MACHINE_KINDS = ("auto", "nspawn", "process", "none")
 
@@ -60,13 +60,8 @@ def settings_from_rows(rows: Mapping[str, Any], *, source: str) -> Settings:
     return Settings(**values)
 
 
-def settings_to_rows(settings: Settings) -> dict[str, Any]:
-    """A JSON-able dictionary."""
-    return {**dataclasses.asdict(settings), "zones": list(settings.zones)}
-
-
 def _unknown(key: str, known: tuple[str, ...]) -> str:
-    return f"{key}: unknown key ({did_you_mean(str(key), known)})"
+    return f"{key}: unknown key" + (did_you_mean(key, known) or f" (there are {', '.join(known)})")
 
 
 def _problem(key: str, value: Any) -> str | None:

@@ -37,9 +37,9 @@ def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faul
 @pytest.mark.parametrize(
     ("verb", "args", "said"),
     [
-        ("kil", [], "no fault is called 'kil': did you mean kill?"),
+        ("kil", [], "no fault is called 'kil' (did you mean kill?)"),
         ("kill", [], "kill wants: kill NODE"),
-        ("kill", ["train-3"], "no node train-3: did you mean train-2?"),
+        ("kill", ["train-3"], "no node train-3 (did you mean train-2?)"),
         ("partition", ["train-2"], "partition wants: partition NODE NODE"),
         ("capacity", ["p5.48xlarge=many"], "'many' is not a count"),
     ],

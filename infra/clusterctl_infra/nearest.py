@@ -1,4 +1,4 @@
-"""Did you mean …?"""
+"""The nearest known word to a mistyped one."""
 
 from __future__ import annotations
 
