@@ -87,7 +87,7 @@ def capacity_reservation(call: Call, row: Record) -> View:
         "InstanceMatchCriteria": row.inputs["instanceMatchCriteria"],
         "AvailabilityZone": row.inputs["availabilityZone"],
         "TotalInstanceCount": total,
-        "AvailableInstanceCount": total - reserved_by(call.region.store, row.id),
+        "AvailableInstanceCount": max(0, total - reserved_by(call.region.store, row.id)),
         "EndDate": row.inputs.get("endDate"),
         "EndDateType": row.inputs["endDateType"],
         "PlacementGroupArn": row.inputs.get("placementGroupArn"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from clusterctl_rehearsal.region.capacity import check_room, check_vcpus, reserved_by
+from clusterctl_rehearsal.region.capacity import check_room, check_vcpus
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import INSTANCE
@@ -35,9 +35,10 @@ def _check_reservation(request: Request) -> None:
     _check_end(request)
     _check_placement(request)
     count = int(inputs["instanceCount"])
-    used = reserved_by(request.store, request.id)
     before = 0 if request.old is None else int(request.old.inputs["instanceCount"])
-    if count < 1 or count < used:
+    # Fewer than are in use is taken: an active reservation may be changed freely (EC2 User Guide, "Modify a Capacity
+    # Reservation", read 2026-11), and the instances beyond it go on as ordinary on-demand ones.
+    if count < 1:
         raise AwsError("InvalidParameterValue", f"Value ({count}) for parameter InstanceCount is invalid.")
     check_vcpus(request.store, request.settings, request.catalog, request.region, more=(count - before) * kind.vcpus)
     check_room(

@@ -26,7 +26,8 @@ EIP = "aws:ec2/eip:Eip"
 def _check_vpc(request: Request) -> None:
     parse_cidr(request.inputs.get("cidrBlock") or "")
     limit = request.settings.quotas.get("vpcs")
-    if limit is not None and sum(row.region == request.region for row in request.store.live(VPC)) >= limit:
+    others = [row for row in request.store.live(VPC) if row.region == request.region and row.id != request.id]
+    if limit is not None and len(others) >= limit:
         raise AwsError("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 
 
@@ -52,8 +53,9 @@ def _check_subnet(request: Request) -> None:
     assert vpc is not None  # `needs` has looked
     if not network.subnet_of(ipaddress.IPv4Network(vpc.inputs["cidrBlock"])):
         raise AwsError("InvalidSubnet.Range", f"The CIDR '{text}' is invalid.")
-    for other in request.store.live(SUBNET):
-        if other.inputs["vpcId"] == vpc.id and network.overlaps(ipaddress.IPv4Network(other.inputs["cidrBlock"])):
+    others = (row for row in request.store.live(SUBNET) if row.inputs["vpcId"] == vpc.id and row.id != request.id)
+    for other in others:
+        if network.overlaps(ipaddress.IPv4Network(other.inputs["cidrBlock"])):
             raise AwsError("InvalidSubnet.Conflict", f"The CIDR '{text}' conflicts with another subnet")
     zone = request.inputs.get("availabilityZone")
     if zone is not None and zone not in request.zone_names():
