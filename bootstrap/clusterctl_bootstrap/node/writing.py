@@ -1,11 +1,11 @@
 """The files that tell programs on this node what the node is."""
 
 import json
-import pwd
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from clusterctl_bootstrap.node import environment
+from clusterctl_bootstrap.node.facts import FactsError
 from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.outside import Outside
 
@@ -70,10 +70,19 @@ def hosts_text(old: str, names: Dict[str, str]) -> str:
 
 
 def _write_login(root: Path, name: str, text: str, outside: Outside) -> None:
-    entry = pwd.getpwnam(USER)
-    folder = root / entry.pw_dir.lstrip("/") / ".ssh"
+    user_id, group_id, home = login_user(root)
+    folder = home / ".ssh"
     if not folder.is_dir():
         folder.mkdir(mode=0o700)
-        outside.own(folder, entry.pw_uid, entry.pw_gid)
+        outside.own(folder, user_id, group_id)
     write_atomically(folder / name, text, 0o600)
-    outside.own(folder / name, entry.pw_uid, entry.pw_gid)
+    outside.own(folder / name, user_id, group_id)
+
+
+def login_user(root: Path) -> Tuple[int, int, Path]:
+    """User id, group id and home of the account people log in to. Raises FactsError if cloud-init has not made it."""
+    for line in (root / "etc/passwd").read_text(encoding="utf-8", errors="replace").splitlines():
+        fields = line.split(":")
+        if fields[0] == USER and len(fields) == 7:
+            return int(fields[2]), int(fields[3]), root / fields[5].lstrip("/")
+    raise FactsError("there is no user %s: cloud-init status --long" % USER)
