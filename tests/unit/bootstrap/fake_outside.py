@@ -1,0 +1,40 @@
+"""A machine that exists only in a test: its clock moves when somebody sleeps, its commands end as the test says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clusterctl_bootstrap.node.outside import Outside
+
+BANNER = "SSH-2.0-OpenSSH_9.2"
+
+
+class FakeOutside(Outside):
+    """`addresses` are its own; `codes` gives exit codes by the command's last word, 0 if it is not there."""
+
+    def __init__(self, *, addresses: tuple[str, ...] = ("10.0.8.2",), banner: str = BANNER) -> None:
+        self.addresses = addresses
+        self.banner = banner
+        self.codes: dict[str, int] = {}
+        self.commands: list[list[str]] = []
+        self.owned: dict[str, tuple[int, int]] = {}
+        self.slept_s = 0.0
+
+    def has_address(self, address: str) -> bool:
+        return address in self.addresses
+
+    def ssh_banner(self, address: str) -> str:
+        return self.banner
+
+    def run(self, argv: list[str]) -> tuple[int, str]:
+        self.commands.append(argv)
+        return self.codes.get(argv[-1], 0), "said by a test"
+
+    def own(self, path: Path, user_id: int, group_id: int) -> None:
+        self.owned[path.name] = (user_id, group_id)
+
+    def monotonic(self) -> float:
+        return self.slept_s
+
+    def sleep(self, seconds: float) -> None:
+        self.slept_s += seconds

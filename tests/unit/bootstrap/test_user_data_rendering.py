@@ -1,0 +1,131 @@
+"""User-data: the same bytes for the same plan, small enough, and readable by everything that has to read it."""
+
+from __future__ import annotations
+
+import email
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from clusterctl_bootstrap.agent_source import agent_sources
+from clusterctl_bootstrap.boothook import boothook
+from clusterctl_bootstrap.cloud_config import AGENT_FOLDER, BIRTH
+from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES, UserDataTooLarge, render_user_data
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.bootstrap.golden_user_data import GOLDEN, golden_texts
+from tests.unit.bootstrap.node_examples import PLAN, access, plan
+
+AGENT_BUDGET_BYTES = 9_000
+OTHER_BUDGET_BYTES = 5_000
+LONG = {"cluster": "a" * 40, "nodes": 256, "slot": 255, "rank": 255, "env": {"NCCL_DEBUG": "INFO"}}
+KEYS = tuple(f"ssh-rsa {chr(65 + number) * 540} somebody@a-long-host-name" for number in range(3))
+CONTROL_CHARACTERS = "".join(map(chr, [*range(1, 32), 127, 0x85, 0xA0, 0x2028, 0xFEFF, 0xFFFF]))
+
+
+def parts(data: bytes) -> Iterator[tuple[str, str]]:
+    """Content type and text of each part, read as cloud-init 22.4 reads them: as text, then decoded."""
+    message = email.message_from_string(gzip.decompress(data).decode())
+    for part in message.walk():
+        if not part.is_multipart():
+            payload = part.get_payload(decode=True)
+            assert isinstance(payload, bytes)
+            yield part.get_content_type(), payload.decode()
+
+
+def config_of(data: bytes) -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load(dict(parts(data))["text/cloud-config"])
+    return read
+
+
+def written(config: dict[str, Any]) -> dict[str, str]:
+    return {entry["path"]: entry["content"] for entry in config["write_files"]}
+
+
+@pytest.mark.parametrize("name", golden_texts())
+def test_what_a_node_is_given_is_the_golden_text(name: str) -> None:
+    message = "if it is meant: python -m tests.unit.bootstrap.golden_user_data"
+    assert golden_texts()[name] == (GOLDEN / name).read_text(encoding="utf-8"), message
+
+
+def test_two_renderings_are_the_same_bytes() -> None:
+    assert render_user_data(PLAN, access()) == render_user_data(PLAN, access())
+
+
+def test_the_number_of_nodes_hardly_changes_the_size() -> None:
+    two, many = (len(render_user_data(plan(nodes=nodes), access())) for nodes in (3, 256))
+    assert abs(two - many) < 16
+
+
+def test_user_data_is_plain_ascii_whatever_people_write() -> None:
+    data = render_user_data(plan(env={"A": "ü😀"}), access(authorized_keys=("ssh-ed25519 AAAA jörg@laptop",)))
+    assert gzip.decompress(data).isascii()
+
+
+@given(value=st.text(st.characters(exclude_characters="\0\n", exclude_categories=["Cs"])))
+def test_every_value_arrives_as_it_was_written(value: str) -> None:
+    config = config_of(render_user_data(plan(env={"A": value}), access()))
+    assert json.loads(written(config)[BIRTH])["env"] == {"A": value}
+
+
+def test_characters_that_yaml_refuses_arrive_too() -> None:
+    config = config_of(render_user_data(plan(env={"A": CONTROL_CHARACTERS}), access()))
+    assert json.loads(written(config)[BIRTH])["env"] == {"A": CONTROL_CHARACTERS}
+
+
+def test_the_budgets_hold_with_long_names_and_several_keys() -> None:
+    data = render_user_data(plan(**LONG), access(255, authorized_keys=KEYS))
+    without = written(config_of(data))
+    agent = [without.pop(path) for path in list(without) if path.startswith(AGENT_FOLDER)]
+    agent_bytes = len(gzip.compress("".join(agent).encode(), mtime=0))
+    assert agent_bytes <= AGENT_BUDGET_BYTES
+    assert len(data) - agent_bytes <= OTHER_BUDGET_BYTES
+    assert len(data) <= USER_DATA_LIMIT_BYTES
+
+
+def test_too_much_is_refused_with_the_size() -> None:
+    noise = "".join(str(number**7 % 9973) for number in range(9000))
+    with pytest.raises(UserDataTooLarge, match=r"the user-data of train-2 is \d+ bytes, EC2 takes 16384") as caught:
+        render_user_data(plan(env={"NOISE": noise}), access())
+    assert caught.value.size_bytes > USER_DATA_LIMIT_BYTES
+
+
+def test_the_boothook_comes_first_and_begins_with_its_interpreter() -> None:
+    (first, hook), (second, config) = parts(render_user_data(PLAN, access()))
+    assert (first, second) == ("text/cloud-boothook", "text/cloud-config")
+    assert hook.startswith("#!/bin/sh\n")
+    assert config.startswith("#cloud-config\n")
+
+
+def test_the_boothook_arms_before_the_metadata_rule_and_the_agent() -> None:
+    """D23: nothing may fail before the deadline is armed."""
+    hook = boothook(PLAN)
+    armed = hook.index("systemctl restart clusterctl-deadline-clock.timer")
+    assert armed < hook.index("nft -f -")
+    assert armed < hook.index("systemctl start --no-block $node")
+    assert "set -e" not in hook
+
+
+@pytest.mark.parametrize("imds", ["root", "users"])
+def test_the_boothook_holds_this_nodes_values_and_no_placeholder(imds: str) -> None:
+    hook = boothook(plan(imds=imds))
+    assert f"\nIMDS={imds}\n" in hook
+    assert "\nDEADLINE=1796149800\n" in hook
+    assert "\nCLUSTER_ID=3f9c0a51b7de\n" in hook
+    assert "=@" not in hook.replace("OnCalendar=@", "").replace("ExecStart=@/bin/sh @clusterctl", "")
+
+
+def test_the_agent_travels_whole() -> None:
+    files = written(config_of(render_user_data(PLAN, access())))
+    assert {path.removeprefix(f"{AGENT_FOLDER}/"): text for path, text in files.items() if AGENT_FOLDER in path} == (
+        agent_sources()
+    )
+
+
+def test_the_login_user_has_the_keys_and_no_password() -> None:
+    (user,) = config_of(render_user_data(PLAN, access(authorized_keys=KEYS)))["users"]
+    assert (user["name"], user["lock_passwd"], user["ssh_authorized_keys"]) == ("ubuntu", True, list(KEYS))
