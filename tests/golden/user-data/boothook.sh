@@ -153,6 +153,7 @@ After=cloud-init.service cloud-init-network.service
 Type=exec
 RemainAfterExit=yes
 ExecStart=/usr/local/bin/clusterctl-node boot
+Restart=on-abnormal
 [Install]
 WantedBy=multi-user.target
 END

@@ -45,6 +45,12 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 5
 
     def do_PUT(self) -> None:
+        self._answer()
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
         stub, address = self.server.stub, str(self.client_address[0])
         if address in stub.silent:
             self.close_connection = True
@@ -55,8 +61,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "5")
         self.end_headers()
         self.wfile.write(b"token")
-
-    do_GET = do_PUT
 
     def log_message(self, format: str, *args: object) -> None:
         """Nobody reads it."""

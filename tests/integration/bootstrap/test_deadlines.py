@@ -1,4 +1,4 @@
-"""Machines that end themselves: at the deadline, whatever runs in them, whatever clock is wrong, however often they boot.
+"""Machines that end themselves: at the deadline, whatever runs in them, whatever clock is wrong, after any reboot.
 
 All are booted side by side, each with an end of its own; every test waits for the end of one.
 """
@@ -6,7 +6,6 @@ All are booted side by side, each with an end of its own; every test waits for t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -23,14 +22,14 @@ WITHOUT_NFT = {"/usr/sbin/nft": MachineFile(content=b"")}
 
 
 @pytest.fixture(scope="module")
-def machines(network: Bootstrapped) -> Iterator[Bootstrapped]:
+def machines(network: Bootstrapped) -> Bootstrapped:
     """Seven machines, none of them waited for."""
     network.metadata.shift_s[address(AHEAD)] = 3600
     network.metadata.silent.add(address(SILENT))
     plans = [network.plan(slot, nodes=7, left_s=LEFT_S.get(slot, 3600)) for slot in range(7)]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda plan: network.boot(plan, WITHOUT_NFT if plan.slot == UNGUARDED else None), plans))
-    yield network
+    return network
 
 
 def test_a_deadline_that_is_past_ends_the_machine_at_boot(machines: Bootstrapped) -> None:

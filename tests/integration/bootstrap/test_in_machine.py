@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
 from typing import Any  # parsed JSON
 
 import pytest
@@ -14,17 +13,17 @@ from clusterctl_bootstrap.cloud_config import cloud_config
 from tests.integration.bootstrap.bootstrapped import CLUSTER_ID, Bootstrapped, access, iso
 
 SLOT = 2
-OWN = {"GREETING": "it's \"a\" $x \\ `b` # ü 😀", "MASTER_PORT": "29600"}
+OWN = {"GREETING": 'it\'s "a" $x \\ `b` # ü 😀', "MASTER_PORT": "29600"}
 TIMER = "clusterctl-deadline.timer"
 
 
 @pytest.fixture(scope="module")
-def machine(network: Bootstrapped) -> Iterator[Bootstrapped]:
+def machine(network: Bootstrapped) -> Bootstrapped:
     """Slot 2 of four, up and ready; the tests below share it and leave its generation higher than they found it."""
     network.boot(network.plan(SLOT, left_s=3600, env=OWN))
     settled = network.wait_until_settled(SLOT)
     assert settled["phase"] == "ready", settled
-    yield network
+    return network
 
 
 @pytest.fixture
@@ -209,7 +208,7 @@ def test_a_follower_sees_the_status_at_once_and_each_change(machine: Bootstrappe
 
 
 def test_an_unreadable_membership_is_healed_by_the_next_push(machine: Bootstrapped, generation: int) -> None:
-    machine.output(SLOT, "echo '{\"version\": 1, \"gen' | sudo tee /var/lib/clusterctl/cluster.json")
+    machine.output(SLOT, 'echo \'{"version": 1, "gen\' | sudo tee /var/lib/clusterctl/cluster.json')
     assert machine.push(SLOT, generation=generation).json["ok"] is True
     assert machine.status(SLOT)["generation"] == generation
 

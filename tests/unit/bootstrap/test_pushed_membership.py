@@ -1,0 +1,138 @@
+"""What a node takes from a push, what it refuses, and what it is afterwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clusterctl_bootstrap.node.apply import apply
+from clusterctl_bootstrap.node.facts import FactsError, present
+
+from tests.unit.bootstrap.fake_outside import FakeOutside
+from tests.unit.bootstrap.node_examples import PUSHED, born, pushed, status
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Every file but the log and the lock."""
+    files = (path for path in root.rglob("*") if path.is_file() and path.name not in ("clusterctl.log", "lock"))
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return born(tmp_path)
+
+
+@pytest.fixture
+def member(root: Path) -> Path:
+    """A node that has generation 3."""
+    assert apply(root, pushed(), FakeOutside())["ok"]
+    return root
+
+
+def test_a_push_is_what_the_node_is_from_then_on(root: Path) -> None:
+    answer = apply(root, pushed(), FakeOutside())
+    assert answer == {"ok": True, "generation": 3}
+    node = json.loads((root / "etc/clusterctl/node.json").read_text())
+    assert (node["generation"], node["nodes"], node["deadline"]) == (3, 6, PUSHED["deadline"])
+    assert "NNODES='6'\n" in (root / "etc/clusterctl/env").read_text()
+    assert "NNODES=6\n" in (root / "home/ubuntu/.ssh/environment").read_text()
+    assert status(root)["generation"] == 3
+
+
+def test_who_may_log_in_is_pushed_too(root: Path) -> None:
+    outside = FakeOutside()
+    apply(root, pushed(), outside)
+    keys = root / "home/ubuntu/.ssh/authorized_keys"
+    assert keys.read_text() == "ssh-ed25519 AAAA you@laptop\n"
+    assert keys.stat().st_mode & 0o777 == 0o600
+    assert outside.owned["authorized_keys"] == (1000, 1001)
+
+
+@pytest.mark.parametrize("keys", [None, []])
+def test_no_keys_lock_nobody_out(member: Path, keys: object) -> None:
+    before = (member / "home/ubuntu/.ssh/authorized_keys").read_text()
+    assert apply(member, pushed(generation=4, authorized_keys=keys), FakeOutside())["ok"]
+    assert (member / "home/ubuntu/.ssh/authorized_keys").read_text() == before
+
+
+def test_the_deadline_is_kept_for_the_next_boot_with_the_cluster_it_is_of(member: Path) -> None:
+    assert (member / "var/lib/clusterctl/deadline").read_text() == "3f9c0a51b7de 3 1796191200\n"
+
+
+def test_the_same_push_again_is_taken_and_changes_nothing(member: Path) -> None:
+    before = contents(member)
+    assert apply(member, pushed(), FakeOutside()) == {"ok": True, "generation": 3}
+    assert contents(member) == before
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "another cluster": ({"generation": 9, "cluster_id": "000000000000"}, "cluster_id: 000000000000 was offered"),
+    "a generation that is over": ({"generation": 2}, "generation: 2 was offered, 3 is here"),
+    "a run that is over": ({"generation": 9, "run": 0}, "run: 0 was offered, 1 is here"),
+    "the same generation with other content": ({"nodes": 8}, "generation: 3 is here already"),
+    "another version": ({"generation": 9, "version": 2}, "version 1"),
+    "no generation": ({"generation": None}, "generation: None is not int"),
+    "a truth as a number": ({"generation": True}, "generation: True is not int"),
+    "a number as text": ({"generation": 9, "nodes": "6"}, "nodes: '6' is not int"),
+    "no nodes": ({"generation": 9, "nodes": 0}, "nodes: 0"),
+    "a cluster without this slot": ({"generation": 9, "nodes": 2}, "nodes: 2 was offered, this is slot 2"),
+    "more nodes than addresses": ({"generation": 9, "slot_cidr": "10.0.8.0/30"}, "slot_cidr"),
+    "addresses that are none": ({"generation": 9, "slot_cidr": "ten"}, "slot_cidr"),
+    "a deadline that is no time": ({"generation": 9, "deadline": "tomorrow"}, "deadline"),
+    "a deadline without a zone": ({"generation": 9, "deadline": "2026-12-02T06:00:00"}, "deadline"),
+    "a name that no shell takes": ({"generation": 9, "env": {"A-B": ""}}, "env: 'A-B'"),
+    "a value that is no text": ({"generation": 9, "env": {"A": 1}}, "env: 'A'"),
+    "a key of two lines": ({"generation": 9, "authorized_keys": ["a\nb"]}, "authorized_keys"),
+}
+
+
+@pytest.mark.parametrize(("changes", "reason"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused_changes_nothing(member: Path, changes: dict[str, Any], reason: str) -> None:
+    before = contents(member)
+    answer = apply(member, pushed(**changes), FakeOutside())
+    assert answer["ok"] is False
+    assert reason in answer["error"]
+    assert contents(member) == before
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"text"'])
+def test_what_is_no_membership_is_refused(root: Path, text: str) -> None:
+    before = contents(root)
+    assert apply(root, text, FakeOutside())["ok"] is False
+    assert contents(root) == before
+
+
+def test_a_membership_left_in_the_image_by_another_cluster_counts_for_nothing(root: Path) -> None:
+    state = root / "var/lib/clusterctl"
+    (state / "cluster.json").write_text(pushed(cluster_id="000000000000", generation=9, nodes=64))
+    assert present(root)["nodes"] == 4
+    assert apply(root, pushed(generation=1), FakeOutside())["ok"]
+    assert present(root)["nodes"] == 6
+
+
+@pytest.mark.parametrize("text", ['{"generation', "[]", "{}"])
+def test_an_unreadable_membership_is_healed_by_the_next_push(root: Path, text: str) -> None:
+    (root / "var/lib/clusterctl/cluster.json").write_text(text)
+    with pytest.raises(FactsError, match=r"cluster\.json"):
+        present(root)
+    assert apply(root, pushed(), FakeOutside())["ok"]
+    assert present(root)["generation"] == 3
+
+
+def test_where_systemd_runs_the_deadline_is_armed_anew(tmp_path: Path) -> None:
+    root, outside = born(tmp_path, with_systemd=True), FakeOutside()
+    assert apply(root, pushed(), outside)["ok"]
+    assert outside.commands[0] == ["/bin/sh", str(root / "run/clusterctl/guard")]
+
+
+def test_a_deadline_that_could_not_be_armed_is_told(tmp_path: Path) -> None:
+    root, outside = born(tmp_path, with_systemd=True), FakeOutside()
+    outside.codes[str(root / "run/clusterctl/guard")] = 1
+    answer = apply(root, pushed(), outside)
+    assert answer["ok"] is False
+    assert "not armed" in answer["error"]
+    outside.codes.clear()
+    assert apply(root, pushed(), outside)["ok"], "the same push again goes on from there"
