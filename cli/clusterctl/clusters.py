@@ -57,6 +57,6 @@ def _only(known: Sequence[str], home: Home) -> str:
         raise NothingMatched(f"no cluster on this computer ({home.inventory_dir} has none)", hint="clusterctl up STACK")
     if len(known) > 1:
         raise NothingMatched(
-            f"{len(known)} clusters here: {', '.join(known)}; say which one", hint=f"--cluster {known[0]}"
+            f"{len(known)} clusters here: {', '.join(known)}; say which one", hint=f"export {VARIABLE}={known[0]}"
         )
     return known[0]

@@ -68,9 +68,13 @@ def time_option(name: str, *, default: str | None, help: str) -> Callable[[F], F
 
 
 def parse_time(text: str) -> float:
-    """Seconds: `30` and `30s` are seconds, `2m` minutes, `1h` an hour; always more than nothing. Raises ValueError."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|)", text.strip(), re.ASCII)
-    seconds = 0.0 if match is None else float(match[1]) * UNITS_S[match[2]]
+    """Seconds: `30` and `30s` are seconds, `1h30m` is 90 minutes; always more than nothing. Raises ValueError."""
+    part = r"(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h)"
+    if match := re.fullmatch(rf"(?:{part}){{1,4}}", text.strip(), re.ASCII):
+        seconds = sum(float(count) * UNITS_S[unit] for count, unit in re.findall(part, text, re.ASCII))
+    else:
+        match = re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text.strip(), re.ASCII)
+        seconds = 0.0 if match is None else float(match[0])
     if seconds <= 0:
         raise ValueError(f"{text!r} is no time; write 30s, 2m or 1h")
     return seconds

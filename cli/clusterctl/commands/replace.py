@@ -7,10 +7,9 @@ import os
 import click
 from clusterctl_infra.errors import UsageError
 
-from clusterctl.durations import seconds
 from clusterctl.engine.replacement import ReplaceRequest, replace_node
 from clusterctl.home import home_directory
-from clusterctl.options import chosen_cluster, chosen_nodes, cluster_option
+from clusterctl.options import chosen_cluster, chosen_nodes, cluster_option, time_option
 from clusterctl.output import Output
 
 
@@ -18,9 +17,9 @@ from clusterctl.output import Output
 @cluster_option
 @click.option("--node", metavar="N", required=True, help="The node: 3 or train-3.")
 @click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")
-@click.option("--ready-timeout", metavar="TIME", help="How long the node may take: 10m, in a rehearsal 2m.")
+@time_option("--ready-timeout", default=None, help="How long the node may take: 10m, in a rehearsal 2m.")
 @click.pass_obj
-def command(output: Output, cluster: str | None, node: str, yes: bool, ready_timeout: str | None) -> None:
+def command(output: Output, cluster: str | None, node: str, yes: bool, ready_timeout: float | None) -> None:
     """Remakes the machine of one slot: same name, same address, a fresh disk; the other nodes are not touched.
 
     \b
@@ -35,6 +34,6 @@ def command(output: Output, cluster: str | None, node: str, yes: bool, ready_tim
         inventory=inventory,
         slot=slots[0],
         is_agreed=yes,
-        ready_timeout_s=None if ready_timeout is None else seconds(ready_timeout, flag="--ready-timeout"),
+        ready_timeout_s=ready_timeout,
     )
     replace_node(request, output, home_directory(os.environ), os.environ)

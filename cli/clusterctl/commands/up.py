@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from clusterctl.durations import seconds
 from clusterctl.engine.bring_up import UpRequest, bring_up
 from clusterctl.engine.stack import DEFAULT_STACK_NAME
+from clusterctl.options import time_option
 from clusterctl.output import Output
 
 
@@ -19,7 +19,7 @@ from clusterctl.output import Output
 @click.option("--rehearse", is_flag=True, help="On the stand-in for AWS on this computer: costs nothing.")
 @click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Another size; kept in the stack's config.")
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
-@click.option("--ready-timeout", metavar="TIME", help="How long nodes may take: 10m, in a rehearsal 2m.")
+@time_option("--ready-timeout", default=None, help="How long nodes may take: 10m, in a rehearsal 2m.")
 @click.pass_obj
 def command(
     output: Output,
@@ -28,7 +28,7 @@ def command(
     rehearse: bool,
     nodes: int | None,
     yes: bool,
-    ready_timeout: str | None,
+    ready_timeout: float | None,
 ) -> None:
     """Makes the stack in the folder STACK true: what is missing is made, what is broken is repaired first.
 
@@ -46,6 +46,6 @@ def command(
         rehearse=rehearse,
         nodes=nodes,
         is_agreed=yes,
-        ready_timeout_s=None if ready_timeout is None else seconds(ready_timeout, flag="--ready-timeout"),
+        ready_timeout_s=ready_timeout,
     )
     bring_up(request, output, os.environ)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime, timedelta
 
+from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
 from clusterctl_infra.plan.model import ClusterPlan, Problem
 
 from clusterctl.stack_plan import StackPlan
@@ -12,7 +13,6 @@ from clusterctl.views.headline import machines_and_gpus, rehearsed
 from clusterctl.views.quantities import clock, duration, thousands, usd
 from clusterctl.views.table import render_table
 
-USER_DATA_LIMIT_BYTES = 16384
 KINDS = {"interface": "ENA", "efa": "EFA", "efa-only": "EFA-only"}
 
 

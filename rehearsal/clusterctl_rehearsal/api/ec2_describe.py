@@ -10,6 +10,7 @@ from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api import ec2_views as views
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.filters import matching, page
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
@@ -154,7 +155,7 @@ _DESCRIBED = {
         view=compute.placement_group,
     ),
     "DescribeCapacityReservations": Described(
-        token=capacity.CAPACITY_RESERVATION,
+        token=CAPACITY_RESERVATION,
         key="CapacityReservations",
         ids="CapacityReservationIds",
         id_key="CapacityReservationId",

@@ -10,6 +10,7 @@ from typing import Any  # parameters and answers are JSON-like
 from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_describe import check_all_found
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types import addresses, capacity, network, security
@@ -36,7 +37,7 @@ _ENDED = {
     "DeleteVpcEndpoints": Ended(token=network.VPC_ENDPOINT, parameter="VpcEndpointIds"),
     "ReleaseAddress": Ended(token=network.EIP, parameter="AllocationId"),
     "DeleteNetworkInterface": Ended(token=network.NETWORK_INTERFACE, parameter="NetworkInterfaceId"),
-    "CancelCapacityReservation": Ended(token=capacity.CAPACITY_RESERVATION, parameter="CapacityReservationId"),
+    "CancelCapacityReservation": Ended(token=CAPACITY_RESERVATION, parameter="CapacityReservationId"),
     "DeletePlacementGroup": Ended(token=capacity.PLACEMENT_GROUP, parameter="GroupName"),
     "DeleteLaunchTemplate": Ended(token=LAUNCH_TEMPLATE, parameter="LaunchTemplateId"),
 }

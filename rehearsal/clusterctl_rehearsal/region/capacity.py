@@ -8,27 +8,27 @@ from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import Settings
 from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.region.types.network import INSTANCE
 
-_INSTANCE = "aws:ec2/instance:Instance"
-_RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
+CAPACITY_RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 
 
 def reserved_by(store: Store, reservation_id: str) -> int:
     """How many living instances sit in a reservation."""
-    return sum(row.facts.get("reservation") == reservation_id for row in store.live(_INSTANCE))
+    return sum(row.facts.get("reservation") == reservation_id for row in store.live(INSTANCE))
 
 
 def counted(store: Store, region: str, instance_type: str | None = None) -> list[tuple[str, int]]:
     """(instance type, count) of everything that takes capacity: reservations whole, instances outside of them."""
     rows = [
         (str(row.inputs["instanceType"]), int(row.inputs["instanceCount"]))
-        for row in store.live(_RESERVATION)
+        for row in store.live(CAPACITY_RESERVATION)
         if row.region == region
     ]
-    living = {row.id for row in store.live(_RESERVATION)}
+    living = {row.id for row in store.live(CAPACITY_RESERVATION)}
     rows += [
         (str(row.facts["instance_type"]), 1)
-        for row in store.live(_INSTANCE)
+        for row in store.live(INSTANCE)
         if row.region == region and row.facts.get("reservation") not in living
     ]
     return [row for row in rows if instance_type is None or row[0] == instance_type]
@@ -78,9 +78,9 @@ def fitting_reservation(store: Store, request: dict[str, str | None]) -> Record 
     Raises AWS's refusals for a named one.
     """
     wanted, preference = request["reservation"], request["preference"]
-    rows = [row for row in store.live(_RESERVATION) if _fits(row, request)]
+    rows = [row for row in store.live(CAPACITY_RESERVATION) if _fits(row, request)]
     if wanted is not None:
-        named = store.get(_RESERVATION, wanted)
+        named = store.get(CAPACITY_RESERVATION, wanted)
         if named is None or not named.is_live:
             raise AwsError(
                 "InvalidCapacityReservationId.NotFound", f"The ID of the Capacity Reservation is invalid: {wanted}"

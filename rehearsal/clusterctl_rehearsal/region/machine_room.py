@@ -15,11 +15,10 @@ from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.subnets import router_address
+from clusterctl_rehearsal.region.types.network import INSTANCE, SUBNET
 
 FilesFor = Callable[[Record], Mapping[str, MachineFile]]
 METADATA_ADDRESS = "169.254.169.254"
-_SUBNET = "aws:ec2/subnet:Subnet"
-_INSTANCE = "aws:ec2/instance:Instance"
 
 
 class MachineRoom:
@@ -109,7 +108,7 @@ class MachineRoom:
         self._refuse_another_home(self.driver(kind), network)
 
     def _refuse_another_home(self, driver: MachineDriver, network: str) -> None:
-        ours = {row.facts["node"] for row in self._store.live(_INSTANCE) if row.facts["network"] == network}
+        ours = {row.facts["node"] for row in self._store.live(INSTANCE) if row.facts["network"] == network}
         others = sorted(node for cluster, node in driver.found() if cluster == network and node not in ours)
         if others:
             raise MachineError(
@@ -134,7 +133,7 @@ class MachineRoom:
         )
 
     def _subnet(self, record: Record) -> Record:
-        found = self._store.get(_SUBNET, record.facts["interfaces"][0]["subnet"])
+        found = self._store.get(SUBNET, record.facts["interfaces"][0]["subnet"])
         assert found is not None  # a subnet with an instance in it cannot be deleted
         return found
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from clusterctl_infra.catalog.reader import Catalog
 
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.instances import Instances
 from clusterctl_rehearsal.region.placement import place
 from clusterctl_rehearsal.region.record import Properties, Record
@@ -17,7 +18,6 @@ from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import Settings
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.strictness import check_fabric
-from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
 from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.region.types.row import Request, ResourceType

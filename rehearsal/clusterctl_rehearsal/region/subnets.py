@@ -7,10 +7,8 @@ import ipaddress
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.region.types.network import CIDR_RESERVATION, INSTANCE, NETWORK_INTERFACE
 
-_INSTANCE = "aws:ec2/instance:Instance"
-_INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
-_RESERVATION = "aws:ec2/subnetCidrReservation:SubnetCidrReservation"
 _FIRST_RESERVED = 4
 """AWS keeps the first four addresses of a subnet and the last one (VPC user guide, "Subnet CIDR blocks")."""
 
@@ -44,7 +42,7 @@ def free_address(store: Store, subnet: Record, *, besides: set[str | None]) -> s
     kept = _kept_by_aws(network)
     reserved = [
         ipaddress.IPv4Network(row.inputs["cidrBlock"])
-        for row in store.live(_RESERVATION)
+        for row in store.live(CIDR_RESERVATION)
         if row.inputs["subnetId"] == subnet.id
     ]
     taken = _taken(store, subnet) | besides
@@ -70,8 +68,10 @@ def _kept_by_aws(network: ipaddress.IPv4Network) -> set[ipaddress.IPv4Address]:
 def _taken(store: Store, subnet: Record) -> set[str | None]:
     taken: set[str | None] = {
         card["ip"]
-        for row in store.live(_INSTANCE)
+        for row in store.live(INSTANCE)
         for card in row.facts["interfaces"]
         if card["subnet"] == subnet.id and card["ip"]
     }
-    return taken | {row.facts["ip"] for row in store.live(_INTERFACE) if subnet.id in row.refs and row.facts.get("ip")}
+    return taken | {
+        row.facts["ip"] for row in store.live(NETWORK_INTERFACE) if subnet.id in row.refs and row.facts.get("ip")
+    }

@@ -9,6 +9,7 @@ from typing import Any  # property values
 
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.behaviour import Behaviour
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.instances import Instances
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.machine_room import MachineRoom
@@ -17,7 +18,7 @@ from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types import network
-from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION, PLACEMENT_GROUP
+from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE
 from clusterctl_rehearsal.region.types.security import INGRESS_RULE
 

@@ -11,10 +11,11 @@ import pytest
 from botocore import parsers, serialize
 from botocore.model import Shape
 from clusterctl_rehearsal.api.front import Api
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.lookups import parameter_value
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION
-from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION, PLACEMENT_GROUP
+from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY_ATTACHMENT
 from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 

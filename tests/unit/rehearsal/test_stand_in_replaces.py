@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from clusterctl_infra.provider.property_values import UNKNOWN
 from clusterctl_rehearsal.plugin.difference import difference
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION
-from clusterctl_rehearsal.region.types.capacity import CAPACITY_RESERVATION, PLACEMENT_GROUP
+from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY
 from clusterctl_rehearsal.region.types.security import INGRESS_RULE, KEY_PAIR
 from clusterctl_rehearsal.region.types.table import TYPES

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from clusterctl_rehearsal.region.capacity import check_room, check_vcpus
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION, check_room, check_vcpus
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.region.types.row import Request, ResourceType, random_hex
 
 PLACEMENT_GROUP = "aws:ec2/placementGroup:PlacementGroup"
-CAPACITY_RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 
 
 def _placement_group(request: Request) -> Properties:
