@@ -1,4 +1,4 @@
-"""A rehearsal reaches neither the person's account nor a plugin that would (D10); a real stack can be rehearsed."""
+"""A rehearsal reaches neither the person's account nor a plugin that would; a real stack can be rehearsed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class StackSettings:
     overrides: Mapping[str, str]
     ledger: Ledger
     down: bool
-    """Zero nodes on purpose (D28)."""
+    """Zero nodes on purpose."""
     run: int
     """1 at birth."""
 

@@ -1,4 +1,4 @@
-"""When a cluster ends: by its run time, or when its budget is spent (D24).
+"""When a cluster ends: by its run time, or when its budget is spent.
 
 The instant is the same at every `up` of an unchanged cluster: an account's open spans run on, and slots that have no
 span yet count from the start of the run, or, where others already run, from the instant of the plan (which Membership

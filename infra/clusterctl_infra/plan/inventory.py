@@ -39,7 +39,7 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
 
 
 def cluster_name(name: str, *, account_id: str) -> str:
-    """The name that tells a rehearsal from the real one everywhere (D10)."""
+    """The name that tells a rehearsal from the real one everywhere."""
     return name + REHEARSAL_SUFFIX if account_id == REHEARSAL_ACCOUNT_ID else name
 
 

@@ -62,7 +62,7 @@ class SlotPlan:
     host_public_key: str
     """`ssh-ed25519 AAAA…` as in known_hosts; derived from the seed."""
     replacement_trigger: str
-    """A hash of all that makes a new machine necessary (D4)."""
+    """A hash of all that makes a new machine necessary."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ RESERVED_AT_END = 1
 
 
 def network_plan(config: ClusterConfig, *, interfaces_per_node: int) -> NetworkPlan:
-    """The network; the slot range depends on the node subnet alone, never on the number of nodes (D16)."""
+    """The network; the slot range depends on the node subnet alone, never on the number of nodes."""
     network = config.network
     adopted = network.adopt
     node_subnet_cidr = network.node_subnet_cidr
@@ -56,7 +56,7 @@ def prefix_for(nodes: int) -> int:
 
 
 def _public_addresses(config: ClusterConfig, interfaces_per_node: int) -> PublicAddresses:
-    """AWS gives automatic public addresses to machines with one interface only (D17)."""
+    """AWS gives automatic public addresses to machines with one interface only."""
     if config.access.mode == "private":
         return "none"
     return "automatic" if interfaces_per_node == 1 else "elastic"

@@ -11,7 +11,7 @@ from clusterctl_infra.keys import host_key, login_key
 from clusterctl_infra.plan.model import ClusterPlan
 
 BIRTH_GENERATION = 0
-"""Pushed memberships start at 1 and always win (D5)."""
+"""Pushed memberships start at 1 and always win."""
 
 
 def node_plan(config: ClusterConfig, plan: ClusterPlan, slot: int) -> NodePlan:
@@ -49,7 +49,7 @@ def node_access(config: ClusterConfig, identity: Identity, slot: int) -> NodeAcc
 
 
 def authorized_keys(config: ClusterConfig, identity: Identity) -> tuple[str, ...]:
-    """The keys that open the login user's account: a person's own, else the cluster's derived one (D2)."""
+    """The keys that open the login user's account: a person's own, else the cluster's derived one."""
     return tuple(config.access.authorized_keys) or (login_key(identity.seed).public,)
 
 

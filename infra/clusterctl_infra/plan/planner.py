@@ -76,7 +76,7 @@ def plan(
 
 
 def cluster_tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime) -> dict[str, str]:
-    """The tags of everything that the cluster owns (D7); a person's own tags cannot take their place."""
+    """The tags of everything that the cluster owns; a person's own tags cannot take their place."""
     ours: Mapping[str, str] = {
         "clusterctl:id": identity.cluster_id,
         "clusterctl:name": config.name,

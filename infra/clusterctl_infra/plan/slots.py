@@ -82,7 +82,7 @@ def _shared_trigger(
     identity: Identity,
     layout: Layout,
 ) -> str:
-    """A hash of what every slot's machine is made of (D4): known before anything is created, in a preview too."""
+    """A hash of what every slot's machine is made of: known before anything is created, in a preview too."""
     return _digest(
         {
             "image": identity.image_id,

@@ -1,4 +1,4 @@
-"""The Identity resource: what a cluster is, decided once and kept in the state (D1, D4, D28)."""
+"""The Identity resource: what a cluster is, decided once and kept in the state."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class IdentityResource:
         return cluster_id, {**_chosen(inputs), **born}
 
     def update(self, state: Properties, inputs: Properties, place: Place) -> dict[str, Any]:
-        """The same identity with a new run or a new image; all of it is known in a preview too (D4).
+        """The same identity with a new run or a new image; all of it is known in a preview too.
 
         In a preview of a new run `started_at` is the preview's own time.
         """
@@ -88,7 +88,7 @@ class IdentityResource:
         return self.now().replace(microsecond=0).isoformat()
 
     def _refuse_without_proof(self) -> None:
-        """In a rehearsal nothing is made before the stand-in for AWS has proved that it is the one answering (D10)."""
+        """In a rehearsal nothing is made before the stand-in for AWS has proved that it is the one answering."""
         nonce = self.environ.get(NONCE_VARIABLE)
         if nonce and not self.home.proof_file(nonce).exists():
             raise ResourceRefused(

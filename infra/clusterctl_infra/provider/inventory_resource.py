@@ -1,4 +1,4 @@
-"""The Inventory resource: the file by which the command line knows a cluster, and the login key (D6)."""
+"""The Inventory resource: the file by which the command line knows a cluster, and the login key."""
 
 from __future__ import annotations
 

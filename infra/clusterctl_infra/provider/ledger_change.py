@@ -30,7 +30,7 @@ def follow_members(
 ) -> LedgerChange:
     """The account when the instances of `members` (slot → id) are the ones that run.
 
-    The first members of a run count from its start, which is before they exist: it errs early (D24). Later ones
+    The first members of a run count from its start, which is before they exist: it errs early. Later ones
     count from `at`, the instant that the plan was made for, so the plan's deadline stays true afterwards. What ran
     before ended at `at`, or at the deadline `ends_by` that it had, whichever came first.
     """

@@ -14,7 +14,7 @@ from typing import Any  # JSON before it is checked
 
 
 def home_from(environ: Mapping[str, str]) -> Path:
-    """`$CLUSTERCTL_HOME`, else `~/.local/state/clusterctl` (D38)."""
+    """`$CLUSTERCTL_HOME`, else `~/.local/state/clusterctl`."""
     named = environ.get("CLUSTERCTL_HOME")
     return Path(named) if named else Path(environ.get("HOME", "~")).expanduser() / ".local/state/clusterctl"
 

@@ -1,4 +1,4 @@
-"""The Membership resource: which machine is in which slot, since when, at what price (D5, D24)."""
+"""The Membership resource: which machine is in which slot, since when, at what price."""
 
 from __future__ import annotations
 

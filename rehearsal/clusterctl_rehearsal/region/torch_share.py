@@ -1,4 +1,4 @@
-"""torch in machines: the copy that scripts/torch made, bound read-only, never unpacked once per machine (D40)."""
+"""torch in machines: the copy that scripts/torch made, bound read-only, never unpacked once per machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D4: a later `up` replaces no node because time went by, an image came out, or others joined or left."""
+"""A later `up` replaces no node because time went by, an image came out, or others joined or left."""
 
 from __future__ import annotations
 

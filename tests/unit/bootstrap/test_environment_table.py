@@ -113,6 +113,6 @@ def test_the_raw_list_has_every_value_but_those_with_a_newline(own: dict[str, st
 
 
 def test_a_quote_is_written_as_systemd_reads_it() -> None:
-    """systemd 252 misreads '\\'' (D20)."""
+    """systemd 252 misreads '\\''."""
     text = render_env(variables({**FACTS, "env": {"A": "it's"}}))
     assert text.splitlines()[-1] == """A='it'"'"'s'"""

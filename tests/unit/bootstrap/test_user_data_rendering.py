@@ -102,7 +102,7 @@ def test_the_boothook_comes_first_and_begins_with_its_interpreter() -> None:
 
 
 def test_the_boothook_arms_before_the_metadata_rule_and_the_agent() -> None:
-    """D23: nothing may fail before the deadline is armed."""
+    """Nothing may fail before the deadline is armed."""
     hook = boothook(PLAN)
     armed = hook.index("systemctl restart clusterctl-deadline-clock.timer")
     assert armed < hook.index("nft -f -")

@@ -1,4 +1,4 @@
-"""A rehearsal's engine sees no way to AWS; a real one sees what the person has (D10)."""
+"""A rehearsal's engine sees no way to AWS; a real one sees what the person has."""
 
 from __future__ import annotations
 
