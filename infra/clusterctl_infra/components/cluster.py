@@ -27,6 +27,9 @@ from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
 from clusterctl_infra.provider.inventory_file import with_membership
 
 Tags = pulumi.Output[Mapping[str, str]]
+AWS_ATTEMPTS = 8
+"""About two minutes of waiting. The provider's own 25 take more than half an hour to say that there is no capacity: it
+repeats InsufficientInstanceCapacity like any other failure (terraform-provider-aws, ec2/service_package_extra.go)."""
 
 
 def utc_now() -> datetime:
@@ -200,7 +203,8 @@ class Cluster(pulumi.ComponentResource):
         given = self.get_provider("aws:ec2/instance:Instance")
         if given is not None:
             return given
-        return aws.Provider(f"{self._prefix}-aws", region=self._birth.config.region, opts=self._child())
+        region = self._birth.config.region
+        return aws.Provider(f"{self._prefix}-aws", region=region, max_retries=AWS_ATTEMPTS, opts=self._child())
 
     def _invoke_options(self) -> pulumi.InvokeOutputOptions:
         return pulumi.InvokeOutputOptions(parent=self, provider=self._aws)

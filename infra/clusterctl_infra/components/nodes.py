@@ -101,26 +101,32 @@ class Nodes(pulumi.ComponentResource):
             placement=None if args.placement_group_name is None else {"group_name": args.placement_group_name},
             capacity_reservation_specification=_reservation(args.reservation_id),
             tag_specifications=[{"resource_type": "network-interface", "tags": slot.tags}],
-            user_data=slot.user_data_base64,
             tags=slot.tags,
-            opts=pulumi.ResourceOptions(parent=self, additional_secret_outputs=["userData"]),
+            opts=pulumi.ResourceOptions(parent=self),
         )
 
     def _instance(self, slot: SlotInputs, template: aws.ec2.LaunchTemplate) -> aws.ec2.Instance:
-        """Made anew only when the trigger changes; then the old machine goes first, as it has the slot's address."""
+        """Made anew only when the trigger changes; then the old machine goes first, as it has the slot's address.
+
+        User-data is the instance's own and not the template's: the provider reads it back as a text in plain sight
+        unless it was given here (terraform-provider-aws 6, ec2_instance.go; issues 44506 and 48793), and gzip is no
+        text, so that the engine would lose a machine that was just made. Changed, it would stop the machine: ignored.
+        """
         instance = aws.ec2.Instance(
             f"{self._prefix}-{slot.plan.slot}",
             launch_template={
                 "id": template.id,
                 "version": template.latest_version.apply(lambda number: str(int(number))),
             },
+            user_data_base64=slot.user_data_base64,
             root_block_device={"delete_on_termination": True, "tags": slot.tags},
             tags=slot.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=self._after,
                 delete_before_replace=True,
-                ignore_changes=["launchTemplate.version"],
+                ignore_changes=["launchTemplate.version", "userDataBase64"],
+                additional_secret_outputs=["userData", "userDataBase64"],
                 replacement_trigger=slot.replacement_trigger,
             ),
         )

@@ -66,6 +66,15 @@ def ssh_is_let_in(case: Case) -> Iterator[Problem]:
         yield _warning("access.ssh_from", "0.0.0.0/0 lets the whole internet try to log in")
 
 
+def private_nodes_are_reached(case: Case) -> Iterator[Problem]:
+    if case.plan.network.public_addresses == "none":
+        yield _warning(
+            "access",
+            "private: clusterctl dials the nodes' private addresses, so on AWS it has to run where they are routed, "
+            "as in this VPC or behind a VPN into it; elsewhere it makes the nodes, cannot reach them, and they bill",
+        )
+
+
 def elastic_addresses_suffice(case: Case) -> Iterator[Problem]:
     nodes = case.config.nodes
     if case.plan.network.public_addresses == "elastic" and nodes > ELASTIC_IP_QUOTA:
@@ -105,6 +114,17 @@ def zone_stays(case: Case) -> Iterator[Problem]:
             "zone",
             f"{asked}: this cluster has been in {case.plan.zone} since its birth and cannot move; "
             "another zone is another cluster: clusterctl down --all, then clusterctl up",
+        )
+
+
+def region_stays(case: Case) -> Iterator[Problem]:
+    """A zone's name begins with its region's (EC2 User Guide, "Regions and Zones"), so a birth elsewhere shows."""
+    region, zone = case.plan.region, case.plan.zone
+    if not zone.startswith(region):
+        yield _error(
+            "region",
+            f"{region}: this cluster has been in {zone} since its birth and cannot move: every machine would be made "
+            "anew; another region is another cluster: clusterctl down --all, then clusterctl up",
         )
 
 
@@ -176,11 +196,13 @@ def user_data_fits(case: Case) -> Iterator[Problem]:
 RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     slot_range_holds_nodes,
     ssh_is_let_in,
+    private_nodes_are_reached,
     elastic_addresses_suffice,
     fabric_is_there,
     placement_is_possible,
     capacity_is_on_demand,
     zone_stays,
+    region_stays,
     price_is_within_cap,
     price_is_known,
     price_is_complete,

@@ -62,7 +62,7 @@ def test_a_node_costs_three_resources_at_most() -> None:
 def test_a_node_is_replaced_by_its_trigger_alone_and_before_its_successor_is_made(four_nodes: Recording) -> None:
     for row in four_nodes.of_type(INSTANCE):
         assert row.request.deleteBeforeReplace
-        assert list(row.request.ignoreChanges) == ["launchTemplate.version"]
+        assert list(row.request.ignoreChanges) == ["launchTemplate.version", "userDataBase64"]
         assert len(row.request.replacement_trigger.string_value) == 64
         assert row.inputs["launchTemplate"] == {"id": f"{row.name}-id", "version": "1"}
 
@@ -99,6 +99,12 @@ def test_capacity_is_reserved_in_the_placement_group_after_the_inventory_and_bef
     for template in four_nodes.of_type(LAUNCH_TEMPLATE):
         target = template.inputs["capacityReservationSpecification"]["capacityReservationTarget"]
         assert target == {"capacityReservationId": "train-reservation-id"}
+
+
+def test_a_shortage_is_said_within_minutes(four_nodes: Recording) -> None:
+    """The provider repeats InsufficientInstanceCapacity, by default for more than half an hour."""
+    (provider,) = four_nodes.of_type("pulumi:providers:aws")
+    assert provider.inputs["maxRetries"] in (8, "8")
 
 
 def test_the_firewall_names_itself_in_both_directions(four_nodes: Recording) -> None:
@@ -164,13 +170,20 @@ def test_the_slot_range_is_held_explicitly(four_nodes: Recording) -> None:
 
 
 def test_user_data_is_a_secret_that_carries_the_slot_s_birth(four_nodes: Recording) -> None:
-    for row in four_nodes.of_type(LAUNCH_TEMPLATE):
-        sent = row.request.object.fields["userData"].struct_value.fields
+    for row in four_nodes.of_type(INSTANCE):
+        sent = row.request.object.fields["userDataBase64"].struct_value.fields
         assert SECRET_SIGNATURE in sent
         text = gzip.decompress(base64.b64decode(sent["value"].string_value)).decode()
         assert "0123456789ab" in text
         assert "OPENSSH PRIVATE KEY" in text
-        assert list(row.request.additionalSecretOutputs) == ["userData"]
+        assert list(row.request.additionalSecretOutputs) == ["userData", "userDataBase64"]
+
+
+def test_a_template_carries_no_user_data_since_the_provider_would_read_it_back_in_plain_sight(
+    four_nodes: Recording,
+) -> None:
+    """AWS keeps every version of a template, and the provider shows an instance's user-data unless it gave it."""
+    assert not [row.name for row in four_nodes.of_type(LAUNCH_TEMPLATE) if "userData" in row.inputs]
 
 
 def test_tags_are_no_secret_and_on_everything_that_takes_them(four_nodes: Recording) -> None:

@@ -42,6 +42,7 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"instance_type": "m5.large"}, "fabric", "no EFA: nodes talk TCP"),
         ({"caps": {"budget_usd": 100}}, "caps.budget_usd", "$100.00 pays for 27 more minutes"),
         ({"access": {"mode": "private"}}, "access.mode", "NAT gateway is not in the price"),
+        ({"access": {"mode": "private"}}, "access", "cannot reach them, and they bill"),
     ],
 )
 def test_a_warning_stops_nothing(changes: dict[str, Any], path: str, words: str) -> None:
@@ -62,6 +63,12 @@ def test_all_problems_come_at_once_errors_first() -> None:
 
 def test_a_cluster_cannot_move_to_another_zone() -> None:
     message = problems_of(a_plan(zone="us-west-2c"))["zone"]
+    assert "us-west-2b since its birth" in message
+    assert "clusterctl down --all" in message
+
+
+def test_a_cluster_cannot_move_to_another_region() -> None:
+    message = problems_of(a_plan(region="us-east-1"))["region"]
     assert "us-west-2b since its birth" in message
     assert "clusterctl down --all" in message
 
