@@ -11,11 +11,11 @@ import click
 from click.shell_completion import CompletionItem
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.nearest import did_you_mean
+from clusterctl_infra.version import VERSION
 
 from clusterctl.output import Output
 from clusterctl.verbs import VERBS, module_of
 
-VERSION = "0.1.0"
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 

@@ -14,7 +14,7 @@ from clusterctl.output import Output
 
 
 @click.command("up")
-@click.argument("stack_dir", metavar="STACK", type=click.Path(path_type=Path), default=".")
+@click.argument("stack_dir", metavar="[STACK]", type=click.Path(path_type=Path), default=".")
 @click.option("--stack-name", metavar="NAME", default=DEFAULT_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="On the stand-in for AWS on this computer: costs nothing.")
 @click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Another size; kept in the stack's config.")

@@ -21,9 +21,7 @@ from clusterctl_infra.provider.local_home import LocalHome, home_from
 from clusterctl_infra.provider.membership_resource import MembershipResource
 from clusterctl_infra.provider.property_values import from_struct, reveal, to_struct
 from clusterctl_infra.provider.resource import OwnResource, Place, ResourceRefused
-
-VERSION = "0.1.0"
-"""The plugin's version: what the component asks the engine for."""
+from clusterctl_infra.version import VERSION
 
 
 def main() -> NoReturn:

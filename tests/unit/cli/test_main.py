@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import click
 import pytest
 from clusterctl import main
+from clusterctl.engine.environment import OWN_PLUGIN_VERSION
 from clusterctl.output import Output
 from clusterctl.verbs import VERBS, module_of
 from clusterctl_infra.errors import ConfigError, NothingMatched
 from clusterctl_infra.outputs import inventory_to_json
+from clusterctl_infra.version import VERSION
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory, Screen
@@ -33,9 +37,8 @@ def raiser(kind: str) -> int:
 @pytest.fixture
 def with_raiser(monkeypatch: pytest.MonkeyPatch) -> None:
     """The group also knows a verb that fails as it is told."""
-    monkeypatch.setitem(main.cli.commands, "raiser", raiser)
-    monkeypatch.setattr(main.VerbGroup, "get_command", lambda self, ctx, name: self.commands.get(name), raising=True)
-    monkeypatch.setattr(main.VerbGroup, "resolve_command", click.Group.resolve_command)
+    monkeypatch.setitem(VERBS, "raiser", "Fails as it is told.")
+    monkeypatch.setitem(sys.modules, module_of("raiser"), cast(ModuleType, SimpleNamespace(command=raiser)))
 
 
 @pytest.mark.usefixtures("with_raiser")
@@ -94,9 +97,10 @@ def test_every_verb_has_a_module_with_a_command_and_help() -> None:
         assert "Example" in (command.help or ""), verb
 
 
-def test_the_version_is_the_packages() -> None:
+def test_the_version_is_the_package_s_and_the_plugin_s() -> None:
     pyproject = Path(__file__).resolve().parents[3] / "pyproject.toml"
-    assert tomllib.loads(pyproject.read_text())["project"]["version"] == main.VERSION
+    assert tomllib.loads(pyproject.read_text())["project"]["version"] == VERSION
+    assert VERSION == OWN_PLUGIN_VERSION
 
 
 def test_nodes_asks_nobody(screen: Screen, own_home: Path, make_inventory: MakeInventory) -> None:

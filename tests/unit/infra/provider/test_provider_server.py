@@ -13,7 +13,8 @@ from clusterctl_infra.provider.grpc_skeleton import EngineLog, created_but_faile
 from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import Secret, from_struct, to_struct
-from clusterctl_infra.provider.server import VERSION, ClusterctlPlugin
+from clusterctl_infra.provider.server import ClusterctlPlugin
+from clusterctl_infra.version import VERSION
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2, status_pb2
 
