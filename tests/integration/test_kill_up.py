@@ -1,0 +1,26 @@
+"""Twenty kills during `up`, four of each part, spread over its way: the next command puts all right."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.integration.kill_campaign import PARTS, Kill, spread_kills, survive
+from tests.integration.rehearsed import rehearsed
+
+NODES = 2
+SEED = 3
+MACHINES = ("nspawn", "none", "none", "nspawn")
+KILLS = [kill for part in PARTS for kill in spread_kills(SEED, part=part, count=4, nodes=NODES, machines=MACHINES)]
+
+
+@pytest.mark.parametrize(
+    "kill", KILLS, ids=[f"{one.part}-{one.after_events}-{one.then}-{one.machines}" for one in KILLS]
+)
+def test_whatever_is_killed_the_next_command_puts_it_right(tmp_path: Path, kill: Kill) -> None:
+    if kill.machines == "nspawn" and os.geteuid() != 0:
+        pytest.fail("these tests boot systemd-nspawn machines: run them as root")
+    with rehearsed(tmp_path, machines=kill.machines, nodes=NODES) as cluster:
+        survive(cluster, kill, nodes=NODES)
