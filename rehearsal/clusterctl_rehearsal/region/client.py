@@ -54,22 +54,26 @@ class RegionClient:
 
         A request that the region's end interrupted is made again: creates carry a client token.
         """
-        for attempt in range(RETRIES + 1):
+        answer = self._answered(verb, asked, progress)
+        error = answer.get("aws")
+        if error is not None:
+            raise AwsError(error["code"], error["message"], status=error["status"])
+        if "refused" in answer:
+            raise StandInRefusal(answer["refused"])
+        return dict(answer["result"])
+
+    def _answered(self, verb: str, asked: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
+        attempt = 0
+        while True:
             try:
-                answer = self._once(verb, asked, progress)
-            except (OSError, http.client.HTTPException, ValueError):
+                return self._once(verb, asked, progress)
+            except (OSError, http.client.HTTPException, ValueError) as e:
                 self._forget_connection()
                 if attempt == RETRIES:
-                    raise
-                time.sleep(0.05 * attempt)
-                continue
-            error = answer.get("aws")
-            if error is not None:
-                raise AwsError(error["code"], error["message"], status=error["status"])
-            if "refused" in answer:
-                raise StandInRefusal(answer["refused"])
-            return dict(answer["result"])
-        raise RegionUnreachable("the region's server ends again and again")  # pragma: no cover
+                    said = f"{type(e).__name__}: {e}; its log: {self._home.log_file}"
+                    raise RegionUnreachable(f"the rehearsed region does not answer ({said})") from e
+            time.sleep(0.05 * attempt)
+            attempt += 1
 
     def _once(self, verb: str, asked: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
         connection, token = self._connection()
