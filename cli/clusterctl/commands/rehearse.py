@@ -12,10 +12,11 @@ from clusterctl.process import become
 @click.command("rehearse", add_help_option=False, context_settings={"ignore_unknown_options": True}, options_metavar="")
 @click.argument("words", metavar="VERB [ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def command(words: tuple[str, ...]) -> None:
-    """The rehearsed region on this computer: what it holds, ending it, making it fail.
+    """The rehearsed region on this computer: its base image, what it holds, making it fail, ending it.
 
     \b
     Examples:
+      clusterctl rehearse image
       clusterctl rehearse list
       clusterctl rehearse fault kill train-2
       clusterctl rehearse clean --all

@@ -48,7 +48,11 @@ def test_a_live_line_needs_a_terminal(screen: Screen) -> None:
 
 
 def test_nobody_reading_stderr_is_no_reason_to_stop() -> None:
-    Output(stdout=io.BytesIO(), stderr=BrokenPipe()).note("note")
+    stdout = io.BytesIO()
+    output = Output(stdout=stdout, stderr=BrokenPipe())
+    output.note("note")
+    output.data("data")
+    assert stdout.getvalue() == b"data\n"
 
 
 def test_a_question_without_a_terminal_is_answered_no(screen: Screen) -> None:
