@@ -58,7 +58,7 @@ class NspawnDriver:
         if sys.platform != "linux":
             return "booted machines need Linux"
         if os.geteuid() != 0:
-            return "booted machines need root: sudo -E clusterctl up …"
+            return 'booted machines need root: sudo -E "$(command -v clusterctl)" up …'
         packages = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
         if packages:
             return f"tools are missing: apt-get install -y --no-install-recommends {' '.join(packages)}"

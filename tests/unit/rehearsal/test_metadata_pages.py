@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from clusterctl_infra.outputs import REHEARSAL_ACCOUNT_ID
 from clusterctl_rehearsal.region.metadata import identity_document, metadata_text
 
 from tests.unit.rehearsal.small_region import SmallRegion
@@ -43,4 +44,4 @@ def test_tags_are_shown_only_when_the_instance_says_so(world: SmallRegion) -> No
 
 
 def test_the_identity_document_names_the_account_of_rehearsals(world: SmallRegion) -> None:
-    assert json.loads(identity_document(world.node()))["accountId"] == "000000000000"
+    assert json.loads(identity_document(world.node()))["accountId"] == REHEARSAL_ACCOUNT_ID
