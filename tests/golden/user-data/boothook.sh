@@ -82,11 +82,17 @@ unit deadline.service 'the deadline has passed' <<'END'
 Type=oneshot
 ExecStart=/bin/systemctl poweroff --force
 END
-# Which no wrong clock moves, counted from now.
+# Counted, so that no wrong clock moves it, from the start of systemd: OnActiveSec begins anew at each daemon-reload.
+started=$(systemctl show --value --property UserspaceTimestampMonotonic)
+counter=$(python3 -ISc 'import time; print(int(time.monotonic()))' || echo "$uptime") # the uptime has sleep in it
+case $started in
+'' | *[!0-9]*) when=OnActiveSec=$left ;;
+*) when=OnStartupSec=$((counter + left - started / 1000000)) ;;
+esac
 unit deadline.timer 'the deadline, counted' <<END
 [Timer]
-OnActiveSec=${left}s
-AccuracySec=1s
+$when
+AccuracySec=100ms
 END
 # The wall clock only asks this script to look again: it ends the machine by itself only where AWS's was never heard.
 # OnCalendar alone would not do: a moment that passes while this script runs never fires.
@@ -94,8 +100,8 @@ later=${counted:+5}
 unit deadline-clock.timer 'the deadline, by the wall clock' <<END
 [Timer]
 OnCalendar=@$((DEADLINE + ${later:-0}))
-OnActiveSec=$((left + ${later:-0}))s
-AccuracySec=1s
+OnActiveSec=$((left + ${later:-0}))
+AccuracySec=100ms
 END
 unit deadline-clock.service 'looks whether the deadline has passed' <<'END'
 [Service]
