@@ -81,6 +81,16 @@ def test_ctrl_c_stops_the_engine_and_says_what_exists(recorded: Rehearsed) -> No
     assert len(instances(recorded)) == 2
 
 
+def test_a_changed_environment_is_a_new_membership_of_the_same_machines(recorded: Rehearsed) -> None:
+    recorded.up()
+    before = recorded.instance_ids()
+    recorded.write(machines="none", env={"NCCL_DEBUG": "INFO"})
+    done = recorded.run("up", str(recorded.folder))
+    assert done.exit_code == 0, done.text
+    assert "generation 2" in done.stderr
+    assert recorded.instance_ids() == before
+
+
 def test_a_second_down_says_that_there_is_nothing(recorded: Rehearsed) -> None:
     recorded.up()
     recorded.down()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -137,6 +139,7 @@ class Cluster(pulumi.ComponentResource):
             planned_at=self._birth.now.isoformat(),
             node_price_usd_per_hour=self._draft.price.node_usd_per_hour,
             members=nodes.members,
+            live=live_facts_hash(self._birth.config),
             opts=self._child(depends_on=[written, *nodes.resources]),
         )
 
@@ -214,3 +217,9 @@ class Cluster(pulumi.ComponentResource):
 
     def _aws_child(self) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, providers=[self._aws])
+
+
+def live_facts_hash(config: ClusterConfig) -> str:
+    """Changes with what running nodes are told beside their members and deadline (D3); no value can be read from it."""
+    told = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]

@@ -85,6 +85,7 @@ class MembershipResource(pulumi.CustomResource):
         planned_at: str,
         node_price_usd_per_hour: float | None,
         members: Sequence[Mapping[str, pulumi.Input[Any]]],
+        live: str = "",
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {
@@ -96,6 +97,7 @@ class MembershipResource(pulumi.CustomResource):
             "planned_at": planned_at,
             "node_price_usd_per_hour": node_price_usd_per_hour,
             "members": members,
+            "live": live,
         }
         outputs = dict.fromkeys(("generation", "ledger"))
         super().__init__("clusterctl:index:Membership", resource_name, {**inputs, **outputs}, _own(opts))

@@ -17,8 +17,9 @@ from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, 
 TYPE = "clusterctl:index:Membership"
 
 _REQUIRED = ("cluster", "cluster_id", "run", "started_at", "deadline", "planned_at", "members")
-_COUNTED = ("members", "run", "deadline")
-"""What makes a new generation; another price counts for machines that come later, so it alone changes nothing."""
+_COUNTED = ("members", "run", "deadline", "live")
+"""What makes a new generation: `live` is a hash of what else nodes are told (env, keys). Another price counts for
+machines that come later, so it alone changes nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +42,9 @@ class MembershipResource:
         ]
 
     def difference(self, state: Properties, old_inputs: Properties, inputs: Properties) -> Difference:
-        """Changed members, run or deadline, or a file here that does not know them; never `planned_at` or the price."""
+        """What counts has changed, or a file here does not know it; never `planned_at` or the price."""
         replaced = tuple(key for key in ("cluster_id", "cluster") if inputs[key] != state[key])
-        changed = [key for key in _COUNTED if inputs[key] != state[key]]
+        changed = [key for key in _COUNTED if inputs.get(key) != state.get(key)]
         if not changed and not self._is_written(state):
             changed = ["members"]
         return Difference(changed=(*changed, *replaced), replaced=replaced)
@@ -55,10 +56,10 @@ class MembershipResource:
 
     def update(self, state: Properties, inputs: Properties, place: Place) -> dict[str, Any]:
         """The next generation when anything that counts changed, else the same one, written here again."""
-        kept = {key: inputs[key] for key in ("cluster", "cluster_id", "run", "deadline", "members")}
+        kept = {key: inputs.get(key) for key in ("cluster", "cluster_id", "run", "deadline", "members", "live")}
         if has_unknown([kept, inputs["started_at"]]):
             return {**kept, "generation": UNKNOWN, "ledger": UNKNOWN}
-        is_changed = any(inputs[key] != state[key] for key in _COUNTED)
+        is_changed = any(inputs.get(key) != state.get(key) for key in _COUNTED)
         generation = int(state["generation"]) + (1 if is_changed else 0)
         change = _change(state, inputs)
         outputs = {**kept, "generation": generation, "ledger": ledger_to_json(change.ledger)}

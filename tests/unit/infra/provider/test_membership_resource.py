@@ -62,6 +62,14 @@ def test_the_first_generation_is_1_and_its_account_begins_with_the_run(own_home:
     assert spans(outputs) == [("i-0", BORN, None), ("i-1", BORN, None)]
 
 
+def test_another_environment_is_another_generation(own_home: Path) -> None:
+    kind = memberships(own_home)
+    write_inventory(own_home)
+    _, state = kind.create(inputs("i-0", live="a"), PLACE)
+    assert kind.difference(state, inputs("i-0", live="a"), inputs("i-0", live="b")).changed == ("live",)
+    assert kind.update(state, inputs("i-0", live="b"), PLACE)["generation"] == 2
+
+
 def test_the_same_members_are_the_same_generation(own_home: Path) -> None:
     kind = memberships(own_home)
     write_inventory(own_home)
