@@ -10,6 +10,8 @@ import boto3
 from botocore.config import Config
 from botocore.session import Session as BotocoreSession
 
+from clusterctl.cloud.refusal import aws_errors
+
 if TYPE_CHECKING:
     from types_boto3_ec2 import EC2Client
 
@@ -54,6 +56,12 @@ class Clients:
     def iam(self) -> Any:
         """AWS Identity and Access Management."""
         return self._session.client("iam", endpoint_url=self.endpoint_url, config=self._config)
+
+    def account(self) -> str:
+        """The number of the account that the credentials are of. Raises CloudError."""
+        with aws_errors("asking whose credentials these are"):
+            client = self._session.client("sts", endpoint_url=self.endpoint_url, config=self._config)
+            return str(client.get_caller_identity()["Account"])
 
     @functools.cached_property
     def _session(self) -> boto3.Session:

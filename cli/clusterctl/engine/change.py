@@ -14,6 +14,7 @@ from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.clusters import REHEARSAL_SUFFIX
+from clusterctl.engine.account import account_of, refuse_other_account
 from clusterctl.engine.call import Engine
 from clusterctl.engine.display import Display
 from clusterctl.engine.environment import engine_environment
@@ -67,10 +68,13 @@ class Change:
         self.output.note(f"  repair   {text}")
 
     def inspect(self) -> tuple[StackState | None, bool]:
-        """The state, and whether a run was cut off; what still runs of that is ended. Raises EngineError."""
+        """The state, and whether a run was cut off; what still runs of it is ended. Raises EngineError, CloudError."""
         was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
         self._record((self.engine.environment.run_token,))
-        return self.engine.export(), was_cut_off
+        state = self.engine.export()
+        if state is not None and account_of(state) is not None:
+            refuse_other_account(state, self.clients.account())
+        return state, was_cut_off
 
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
         """The state after the repair (D12). Raises EngineError, CloudError."""

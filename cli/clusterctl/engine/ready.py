@@ -122,9 +122,9 @@ class ReadyWatch:
                         self._deliver(node.slot, connection)
                         return
         except NodeFailure as failure:
-            self._set(
-                replace(self._watches[node.slot], trouble=failure.message, is_final=failure.kind in FINAL_FAILURES)
-            )
+            # Before the engine is done, the address may still be the one of the machine before this one.
+            is_final = failure.kind in FINAL_FAILURES and self._settled.is_set()
+            self._set(replace(self._watches[node.slot], trouble=failure.message, is_final=is_final))
         finally:
             with self._lock:
                 self._connections.pop(node.slot, None)

@@ -20,10 +20,12 @@ from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import (
+    EIP_TYPE,
     IDENTITY_TYPE,
     INSTANCE_TYPE,
     INVENTORY_TYPE,
     MEMBERSHIP_TYPE,
+    SLOT_TAG,
     StackState,
     StateResource,
 )
@@ -155,10 +157,11 @@ def slot_targets(state: StackState, slot: int, *, shown: str) -> tuple[str, ...]
         raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")
     instance = next(one for one in state.of_type(INSTANCE_TYPE) if one.urn == found.urn)
     template = (instance.inputs.get("launchTemplate") or {}).get("id")
-    parts = [one.urn for one in state.resources if one.id == template or _is_address_of(one, found.instance_id)]
+    parts = [one.urn for one in state.resources if one.id == template or _is_address_of(one, slot)]
     own = [one.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for one in state.of_type(type)]
     return (found.urn, *parts, *own)
 
 
-def _is_address_of(resource: StateResource, instance_id: str) -> bool:
-    return resource.type.startswith("aws:ec2/eip") and resource.inputs.get("instance") == instance_id
+def _is_address_of(resource: StateResource, slot: int) -> bool:
+    tags = resource.inputs.get("tags") or {}
+    return resource.type == EIP_TYPE and tags.get(SLOT_TAG) == str(slot)

@@ -11,6 +11,7 @@ from typing import Any  # JSON objects before they are checked
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import Ledger, ledger_from_json
 
+EIP_TYPE = "aws:ec2/eip:Eip"
 INSTANCE_TYPE = "aws:ec2/instance:Instance"
 IDENTITY_TYPE = "clusterctl:index:Identity"
 MEMBERSHIP_TYPE = "clusterctl:index:Membership"

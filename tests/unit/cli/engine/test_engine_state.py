@@ -49,7 +49,12 @@ ROWS = [
         "i-0",
         inputs={"tags": {"clusterctl:slot": "0"}, "launchTemplate": {"id": "lt-0"}},
     ),
-    resource("aws:ec2/eip:Eip", "train-1", "eipalloc-1", inputs={"instance": "i-1"}),
+    resource(
+        "aws:ec2/eip:Eip",
+        "train-1",
+        "eipalloc-1",
+        inputs={"networkInterface": "eni-1", "tags": {"clusterctl:slot": "1"}},
+    ),
     resource(
         "aws:ec2/route:Route",
         "out",
