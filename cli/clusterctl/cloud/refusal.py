@@ -18,7 +18,8 @@ def aws_errors(doing: str) -> Iterator[None]:
         code = code_of(e)
         raise CloudError(f"{code}: {doing}: {e.response.get('Error', {}).get('Message', '')}", code=code) from e
     except NoCredentialsError as e:
-        raise CloudError(f"{doing}: no AWS credentials on this computer", code="NoCredentials", hint="aws login") from e
+        told = f"{doing}: no AWS credentials on this computer: set AWS_PROFILE, or what your account uses"
+        raise CloudError(told, code="NoCredentials") from e
     except BotoCoreError as e:
         raise CloudError(f"{doing}: {e}", code=type(e).__name__) from e
 

@@ -120,14 +120,14 @@ def rehearsal_variables(
     return env
 
 
-def find_engine(environ: Mapping[str, str]) -> str:
-    """The `pulumi` beside this Python, else on PATH. Raises EngineError."""
-    beside = Path(sys.executable).parent / "pulumi"
+def find_engine(environ: Mapping[str, str], *, folder: Path | None = None) -> str:
+    """The `pulumi` in the folder of this Python, else on PATH. Raises EngineError."""
+    beside = (folder or Path(sys.executable).parent) / "pulumi"
     if os.access(beside, os.X_OK):
         return str(beside)
     found = shutil.which("pulumi", path=environ.get("PATH"))
     if found is None:
-        raise EngineError(f"no pulumi: not beside {sys.executable}, not on PATH", hint="scripts/engine")
+        raise EngineError(f"no pulumi: not in {beside.parent}, not on PATH", hint="scripts/engine")
     return found
 
 

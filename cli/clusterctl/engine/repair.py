@@ -51,14 +51,14 @@ def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
     ended = 0
     if record is not None and record.is_of_this_boot:
         ended = sum(end_run(token) for token in record.tokens)
-    ended += end_orphans_of_folder(engine.stack.directory)
-    if ended:
-        tell(f"ended {ended} processes of a run that was killed")
     backend_url = engine.backend_url()
     locks = locks_in(backend_url, engine.stack)
     for lock in locks:
         if not lock.is_dead:
             raise EngineError(lock.named, hint=f"wait for it, or end it: kill -INT {lock.pid}")
+    ended += end_orphans_of_folder(engine.stack.directory)
+    if ended:
+        tell(f"ended {ended} processes of a run that was killed")
     torn = remove_torn_files(backend_url, engine.stack)
     if torn:
         tell(f"removed {len(torn)} half-written files beside the state")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clusterctl.engine.environment import RUN_VARIABLE
@@ -39,18 +39,24 @@ def end_run(token: str) -> int:
 
 
 def end_orphans_of_folder(directory: Path) -> int:
-    """Ends language hosts and plugins of a plain `pulumi` run in this folder whose engine is gone."""
-    everything = all_processes()
-    living = {process.pid for process in everything if is_engine(command_line(process.pid))}
-    orphans = [
-        process
-        for process in everything
-        if process.parent not in living
-        and is_part(command_line(process.pid))
-        and working_folder(process.pid) == directory
-    ]
+    """Ends language hosts, programs and plugins of a plain `pulumi` run in this folder whose engine is gone."""
+    words = {process: command_line(process.pid) for process in all_processes()}
+    orphans = [process for process in orphaned_parts(words) if working_folder(process.pid) == directory]
     _end(orphans)
     return len(orphans)
+
+
+def orphaned_parts(words: Mapping[Process, Sequence[str]]) -> list[Process]:
+    """Parts of runs without a living engine above them; a program's parent is its language host."""
+    by_pid = {process.pid: process for process in words}
+
+    def has_engine(process: Process) -> bool:
+        parent = by_pid.get(process.parent)
+        if parent is None:
+            return False
+        return is_engine(words[parent]) or (is_part(words[parent]) and has_engine(parent))
+
+    return [process for process, argv in words.items() if is_part(argv) and not has_engine(process)]
 
 
 def end_program(token: str) -> None:

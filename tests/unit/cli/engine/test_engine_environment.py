@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from clusterctl.engine.environment import (
     engine_environment,
+    find_engine,
     real_variables,
     rehearsal_variables,
 )
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
+from clusterctl_infra.errors import EngineError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,3 +118,19 @@ def test_a_real_stack_is_run_as_the_person_would(tmp_path: Path, home: Home) -> 
     assert not made.rehearsal
     assert "PULUMI_HOME" not in made.env
     assert not home.path.exists()
+
+
+def test_without_an_engine_the_command_that_makes_one_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="no pulumi") as refused:
+        find_engine({"PATH": str(tmp_path)}, folder=tmp_path)
+    assert refused.value.hint == "scripts/engine"
+
+
+def test_the_engine_of_the_environment_comes_before_the_one_on_path(tmp_path: Path) -> None:
+    for folder in (tmp_path / "beside", tmp_path / "path"):
+        folder.mkdir()
+        (folder / "pulumi").write_text("#!/bin/sh\n")
+        (folder / "pulumi").chmod(0o755)
+    environ = {"PATH": str(tmp_path / "path")}
+    assert find_engine(environ, folder=tmp_path / "beside") == str(tmp_path / "beside" / "pulumi")
+    assert find_engine(environ, folder=tmp_path) == str(tmp_path / "path" / "pulumi")

@@ -12,7 +12,7 @@ from clusterctl.engine.lock import Lock, locks_in, locks_named
 from clusterctl.engine.processes import Process, boot_id, find_process, is_alive, parse_stat
 from clusterctl.engine.run_file import RunRecord, new_record, only_run, read_record, write_record
 from clusterctl.engine.stack import Stack
-from clusterctl.engine.strays import is_engine, is_part
+from clusterctl.engine.strays import is_engine, is_part, orphaned_parts
 from clusterctl.home import Home
 from clusterctl_infra.errors import EngineError
 
@@ -53,6 +53,23 @@ def test_a_pid_with_another_start_is_another_process() -> None:
 )
 def test_the_region_and_its_machines_are_no_part_of_a_run(words: tuple[str, ...], engine: bool, part: bool) -> None:
     assert (is_engine(words), is_part(words)) == (engine, part)
+
+
+def test_only_parts_without_a_living_engine_are_orphans() -> None:
+    def process(pid: int, parent: int) -> Process:
+        return Process(pid=pid, parent=parent, start_ticks=1)
+
+    host, program = ("/c/pulumi-language-python", "127.0.0.1:1"), ("python3", "/c/pulumi-language-python-exec")
+    words = {
+        process(10, 1): ("bash",),
+        process(11, 10): ("/c/pulumi", "preview"),
+        process(12, 11): host,
+        process(13, 12): program,
+        process(20, 1): host,
+        process(21, 20): program,
+        process(22, 1): ("sshd",),
+    }
+    assert [one.pid for one in orphaned_parts(words)] == [20, 21]
 
 
 def lock_file(folder: Path, **changes: object) -> Path:
