@@ -27,6 +27,10 @@ SEED = bytes(range(32))
 CLUSTER_ID = "0123456789ab"
 SLOT_CIDR = "10.0.8.0/21"
 SLOTS = 16
+SLOT = 2
+"""The machine that tests share."""
+OWN = {"GREETING": 'it\'s "a" $x \\ `b` # ü 😀', "MASTER_PORT": "29600"}
+"""What its cluster.yaml says under `env:`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +98,10 @@ class Bootstrapped:
 
     def ssh(self, slot: int, command: str, *, stdin: str = "", timeout_s: float = 40) -> Answer:
         """A command as the login user, the host key checked."""
-        done = subprocess.run(
-            [*self.ssh_argv(slot), command], input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
-        return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+        argv = [*self.ssh_argv(slot), command]
+        # Bytes, since reading as text would make a newline of a carriage return.
+        done = subprocess.run(argv, input=stdin.encode(), capture_output=True, timeout=timeout_s, check=False)
+        return Answer(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode(errors="replace"))
 
     def ssh_argv(self, slot: int) -> list[str]:
         proxy = f"{sys.executable} -I -S {connect.__file__} {self.driver.root} {self.name} %h %p"

@@ -1,4 +1,4 @@
-"""One network for all tests of a file: what does not end its machine shares one, the others have their own slots."""
+"""One network for all tests of this folder: what does not end its machine shares one, the others have their own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from clusterctl_infra.keys import host_key, login_key
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 
-from tests.integration.bootstrap.bootstrapped import SEED, SLOTS, Bootstrapped, address
+from tests.integration.bootstrap.bootstrapped import OWN, SEED, SLOT, SLOTS, Bootstrapped, address
 from tests.integration.bootstrap.metadata_stub import MetadataStub
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bootstrapped]:
     """A cluster's network without machines. Needs root; whatever happens, nothing of it is left."""
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clusterctl"
@@ -38,3 +38,20 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bootstrapped]:
     finally:
         metadata.stop()
         driver.clean(name)
+
+
+@pytest.fixture(scope="session")
+def machine(network: Bootstrapped) -> Bootstrapped:
+    """`SLOT` of four, up and ready; tests share it and leave its generation higher than they found it."""
+    network.boot(network.plan(SLOT, left_s=3600, env=OWN))
+    settled = network.wait_until_settled(SLOT)
+    assert settled["phase"] == "ready", settled
+    assert network.output(SLOT, "printenv GREETING") == OWN["GREETING"] + "\n", "what user-data says arrives as it is"
+    return network
+
+
+@pytest.fixture
+def generation(machine: Bootstrapped) -> int:
+    """A generation that the shared machine has not seen."""
+    seen: int = machine.status(SLOT)["generation"]
+    return seen + 1

@@ -1,34 +1,35 @@
 """Machines that end themselves: at the deadline, whatever runs in them, whatever clock is wrong, after any reboot.
 
-All are booted side by side, each with an end of its own; every test waits for the end of one.
+Half of them are booted side by side at the start, each with an end of its own; every test waits for the end of one.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from clusterctl_rehearsal.machines.driver import MachineFile
 
-from tests.integration.bootstrap.bootstrapped import Bootstrapped, address, iso
+from tests.integration.bootstrap.bootstrapped import SLOTS, Bootstrapped, address, iso
 
-PAST, AHEAD, SILENT, REBOOTED, STUBBORN, HUNG, UNGUARDED = range(7)
-LEFT_S = {PAST: -5, AHEAD: 3600 + 45, SILENT: 45}
+PAST, AHEAD, SILENT, REBOOTED, STUBBORN, HUNG, UNGUARDED = range(8, 15)
+LEFT_S = {PAST: -5, AHEAD: 3600 + 40, SILENT: 40}
 SECONDS_AFTER = 5
 """How much later than its deadline a machine may be gone."""
+SECONDS_AFTER_UNDER_LOAD = 20
+"""The same on a computer that has more to do than it has processors."""
 WITHOUT_NFT = {"/usr/sbin/nft": MachineFile(content=b"")}
 """Not executable: as if the package were not installed."""
 
 
 @pytest.fixture(scope="module")
 def machines(network: Bootstrapped) -> Bootstrapped:
-    """Seven machines, none of them waited for."""
+    """The network with the machines that take long to end, none of them waited for."""
     network.metadata.shift_s[address(AHEAD)] = 3600
     network.metadata.silent.add(address(SILENT))
-    plans = [network.plan(slot, nodes=7, left_s=LEFT_S.get(slot, 3600)) for slot in range(7)]
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda plan: network.boot(plan, WITHOUT_NFT if plan.slot == UNGUARDED else None), plans))
+    for slot in (PAST, AHEAD, SILENT, REBOOTED):
+        network.boot(network.plan(slot, nodes=SLOTS, left_s=LEFT_S.get(slot, 3600)))
     return network
 
 
@@ -41,21 +42,23 @@ def test_a_reboot_does_not_move_the_deadline(machines: Bootstrapped) -> None:
     """The end of this one is looked at last: it has to boot once more before."""
     machines.wait_until_settled(REBOOTED)
     machines.deadlines[REBOOTED] = int(time.time() + 45)
-    assert machines.push(REBOOTED, nodes=7, deadline=iso(machines.deadlines[REBOOTED])).json["ok"]
+    assert machines.push(REBOOTED, nodes=SLOTS, deadline=iso(machines.deadlines[REBOOTED])).json["ok"]
     machines.ssh(REBOOTED, "sudo systemctl reboot")
 
 
 def test_a_process_that_ignores_sigterm_does_not_hold_the_end(machines: Bootstrapped) -> None:
+    machines.boot(machines.plan(STUBBORN, nodes=SLOTS, left_s=3600))
     machines.wait_until_settled(STUBBORN)
     ignore = "setsid bash -c \"trap '' TERM HUP INT; while :; do sleep 1; done\" >/dev/null 2>&1 </dev/null &"
     machines.output(STUBBORN, ignore)
     moment = int(time.time() + 6)
-    pushed = machines.push(STUBBORN, nodes=7, deadline=iso(moment))
+    pushed = machines.push(STUBBORN, nodes=SLOTS, deadline=iso(moment))
     assert pushed.json["ok"], pushed
     assert_ended_in_time(machines, STUBBORN, moment)
 
 
 def test_the_last_stage_ends_a_machine_whose_shutdown_hangs(machines: Bootstrapped) -> None:
+    machines.boot(machines.plan(HUNG, left_s=3600))
     machines.wait_until_settled(HUNG)
     soon = 'echo "uptime $(($(cut -d. -f1 /proc/uptime) + 3))" >/run/clusterctl/last-stage-at; pkill -x sleep'
     moment = time.time() + 3
@@ -64,12 +67,13 @@ def test_the_last_stage_ends_a_machine_whose_shutdown_hangs(machines: Bootstrapp
 
 
 def test_a_machine_without_nft_fails_with_the_reason_and_still_ends(machines: Bootstrapped) -> None:
+    machines.boot(machines.plan(UNGUARDED, nodes=SLOTS, left_s=3600), WITHOUT_NFT)
     status = machines.wait_until_settled(UNGUARDED)
     assert status["phase"] == "failed"
     assert "nft" in status["error"]["message"]
     assert status["error"]["log"]
     moment = time.time()
-    pushed = machines.push(UNGUARDED, nodes=7, deadline=iso(moment - 60))
+    pushed = machines.push(UNGUARDED, nodes=SLOTS, deadline=iso(moment - 60))
     assert pushed.code != 1, pushed  # it may end before it has answered
     assert_ended_in_time(machines, UNGUARDED, moment)
 
@@ -87,5 +91,7 @@ def test_a_rebooted_machine_ends_at_its_deadline(machines: Bootstrapped) -> None
 
 
 def assert_ended_in_time(machines: Bootstrapped, slot: int, deadline: float) -> None:
-    ended = machines.wait_until_gone(slot, timeout_s=max(0, deadline - time.time()) + 30)
-    assert -1.5 < ended - deadline < SECONDS_AFTER, f"{ended - deadline:+.1f} s from its deadline"
+    ended = machines.wait_until_gone(slot, timeout_s=max(0, deadline - time.time()) + 60)
+    is_busy = os.getloadavg()[0] > (os.cpu_count() or 1)
+    allowed = SECONDS_AFTER_UNDER_LOAD if is_busy else SECONDS_AFTER
+    assert -1.5 < ended - deadline < allowed, f"{ended - deadline:+.1f} s from its deadline"

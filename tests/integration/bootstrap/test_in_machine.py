@@ -10,27 +10,9 @@ from typing import Any  # parsed JSON
 import pytest
 from clusterctl_bootstrap.cloud_config import cloud_config
 
-from tests.integration.bootstrap.bootstrapped import CLUSTER_ID, Bootstrapped, access, iso
+from tests.integration.bootstrap.bootstrapped import CLUSTER_ID, OWN, SLOT, Bootstrapped, access, iso
 
-SLOT = 2
-OWN = {"GREETING": 'it\'s "a" $x \\ `b` # ü 😀', "MASTER_PORT": "29600"}
 TIMER = "clusterctl-deadline.timer"
-
-
-@pytest.fixture(scope="module")
-def machine(network: Bootstrapped) -> Bootstrapped:
-    """Slot 2 of four, up and ready; the tests below share it and leave its generation higher than they found it."""
-    network.boot(network.plan(SLOT, left_s=3600, env=OWN))
-    settled = network.wait_until_settled(SLOT)
-    assert settled["phase"] == "ready", settled
-    return network
-
-
-@pytest.fixture
-def generation(machine: Bootstrapped) -> int:
-    """A generation that the machine has not seen."""
-    seen: int = machine.status(SLOT)["generation"]
-    return seen + 1
 
 
 def test_every_phase_was_passed_and_nothing_failed(machine: Bootstrapped) -> None:
@@ -160,6 +142,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "addresses that are none": ({"slot_cidr": "10.0.8.0"}, "slot_cidr"),
     "more nodes than addresses": ({"slot_cidr": "10.0.8.0/30", "nodes": 6}, "nodes"),
     "no nodes": ({"nodes": 0}, "nodes"),
+    "a cluster without this slot": ({"nodes": 2}, "nodes"),
 }
 
 

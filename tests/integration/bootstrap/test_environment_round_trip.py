@@ -1,0 +1,69 @@
+"""Values of `env:` as they arrive: through real shells, real systemd, a real sshd, and the raw list."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.bootstrap.bootstrapped import OWN, SLOT, Bootstrapped
+
+AWKWARD = (
+    "",
+    " leading and trailing ",
+    "\ttab\t",
+    "it's",
+    "''",
+    '"double"',
+    "$HOME ${HOME} $(id) `id`",
+    "# no comment",
+    "a # b",
+    "; id; && ||",
+    "back\\slash \\n \\",
+    "\\\\",
+    "a=b=c",
+    "=",
+    "%n %% %i",
+    "* ? [a-z] {a,b} ~ !!",
+    "ümläut 漢字 😀 \u00a0 \u2028",
+    "\x01\x1b[1m\r\x7f",
+    "x" * 8000,
+)
+ALPHABET = "'\"\\$`#; \t=%!*{}~ä😀aZ0/-"
+READERS = {
+    "sh": "sh -c 'set -a; . /etc/clusterctl/env; exec env -0'",
+    "bash": "bash -c 'set -a; . /etc/clusterctl/env; exec env -0'",
+    "systemd": "sudo systemd-run --quiet --pipe --wait -p EnvironmentFile=/etc/clusterctl/env env -0",
+    "sshd": "env -0",
+}
+
+
+def values() -> dict[str, str]:
+    chosen = random.Random(20261121)
+    drawn = ("".join(chosen.choices(ALPHABET, k=chosen.randrange(1, 24))) for _ in range(60))
+    return {f"V{number}": value for number, value in enumerate((*AWKWARD, *drawn))}
+
+
+@pytest.fixture(scope="module")
+def pushed(machine: Bootstrapped) -> Iterator[dict[str, str]]:
+    """The values that the shared machine has been given."""
+    sent = values()
+    generation = machine.status(SLOT)["generation"] + 1
+    answer = machine.push(SLOT, generation=generation, env=sent)
+    assert answer.code == 0, answer
+    yield sent
+    machine.push(SLOT, generation=generation + 1, env=OWN)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_value_arrives_as_it_was_written(machine: Bootstrapped, pushed: dict[str, str], reader: str) -> None:
+    clean = "env -i PATH=$PATH HOME=$HOME " if reader in ("sh", "bash") else ""
+    seen = dict(row.partition("=")[::2] for row in machine.output(SLOT, clean + READERS[reader]).split("\0"))
+    assert {name: seen.get(name) for name in pushed} == pushed
+
+
+def test_the_raw_list_is_what_it_says(machine: Bootstrapped, pushed: dict[str, str]) -> None:
+    rows = machine.output(SLOT, "cat /etc/clusterctl/env.list").split("\n")
+    seen = dict(row.partition("=")[::2] for row in rows if not row.startswith("#"))
+    assert {name: seen.get(name) for name in pushed} == pushed
