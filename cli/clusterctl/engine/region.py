@@ -53,6 +53,14 @@ def _rehearse(words: Sequence[str], home: Home, environ: Mapping[str, str], *, t
     except subprocess.TimeoutExpired as e:
         raise RehearsalError(f"the rehearsed region did not start in {timeout_s:.0f} s") from e
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise RehearsalError(said[-1].removeprefix("clusterctl: ") if said else f"{' '.join(argv[1:])} failed")
+        message, hint = sentence_and_hint(done.stderr or done.stdout)
+        raise RehearsalError(message or f"{' '.join(argv[1:])} failed", hint=hint)
     return done.stdout
+
+
+def sentence_and_hint(said: str) -> tuple[str, str | None]:
+    """What the rehearsal's own command line said, and the command that it named; its last lines are the verdict."""
+    lines = said.strip().splitlines()
+    hint = next((line.strip().removeprefix("next: ") for line in lines if line.startswith("  next: ")), None)
+    words = [line for line in lines if not line.startswith("  next: ")]
+    return (words[-1].removeprefix("clusterctl rehearse: ") if words else ""), hint

@@ -45,7 +45,7 @@ def booted(cache: Path, tmp_path: Path, login_key: KeyPair, host_key: KeyPair) -
     driver = NspawnDriver(root=tmp_path / "machines", cache=cache)
     problem = driver.unusable()
     if problem is not None:
-        pytest.skip(problem)
+        pytest.fail(problem)
     driver.prepare(print)
     yield from clean_cluster(driver, driver.root, tmp_path, login_key, host_key)
 
@@ -56,7 +56,7 @@ def processes(tmp_path: Path, login_key: KeyPair, host_key: KeyPair) -> Iterator
     driver = ProcessDriver(root=tmp_path / "machines")
     problem = driver.unusable()
     if problem is not None:
-        pytest.skip(problem)
+        pytest.fail(problem)
     yield from clean_cluster(driver, driver.root, tmp_path, login_key, host_key)
 
 
