@@ -22,6 +22,14 @@ SECONDS_AFTER_UNDER_LOAD = 20
 WITHOUT_NFT = {"/usr/sbin/nft": MachineFile(content=b"")}
 """Not executable: as if the package were not installed."""
 
+IGNORE_SIGTERM = "setsid bash -c \"trap '' TERM HUP INT; while :; do sleep 1; done\" >/dev/null 2>&1 </dev/null &"
+HANG = """\
+printf "[Manager]\\nDefaultTimeoutStopSec=90s\\n" >/run/systemd/system.conf.d/zz.conf
+systemctl daemon-reload
+echo "uptime $(($(cut -d. -f1 /proc/uptime) + 8))" >/run/clusterctl/last-stage-at
+systemctl poweroff --force"""
+"""A shutdown that waits 90 s for the process above, and a last stage that is due in 8 s."""
+
 
 @pytest.fixture(scope="module")
 def machines(network: Bootstrapped) -> Bootstrapped:
@@ -49,8 +57,7 @@ def test_a_reboot_does_not_move_the_deadline(machines: Bootstrapped) -> None:
 def test_a_process_that_ignores_sigterm_does_not_hold_the_end(machines: Bootstrapped) -> None:
     machines.boot(machines.plan(STUBBORN, nodes=SLOTS, left_s=3600))
     machines.wait_until_settled(STUBBORN)
-    ignore = "setsid bash -c \"trap '' TERM HUP INT; while :; do sleep 1; done\" >/dev/null 2>&1 </dev/null &"
-    machines.output(STUBBORN, ignore)
+    machines.output(STUBBORN, IGNORE_SIGTERM)
     moment = int(time.time() + 6)
     pushed = machines.push(STUBBORN, nodes=SLOTS, deadline=iso(moment))
     assert pushed.json["ok"], pushed
@@ -60,9 +67,9 @@ def test_a_process_that_ignores_sigterm_does_not_hold_the_end(machines: Bootstra
 def test_the_last_stage_ends_a_machine_whose_shutdown_hangs(machines: Bootstrapped) -> None:
     machines.boot(machines.plan(HUNG, left_s=3600))
     machines.wait_until_settled(HUNG)
-    soon = 'echo "uptime $(($(cut -d. -f1 /proc/uptime) + 3))" >/run/clusterctl/last-stage-at; pkill -x sleep'
-    moment = time.time() + 3
-    machines.ssh(HUNG, f"sudo sh -c '{soon}'")
+    machines.output(HUNG, IGNORE_SIGTERM)
+    moment = time.time() + 8
+    machines.ssh(HUNG, f"sudo sh -c '{HANG}'")
     assert_ended_in_time(machines, HUNG, moment)
 
 
