@@ -22,7 +22,10 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.transport import NodeConnection
 
 FOLLOW = "clusterctl-node status --follow"
-RETRY_S = 0.25
+FIRST_RETRY_S = 0.2
+LONGEST_RETRY_S = 1.0
+RETRY_GROWTH = 1.3
+"""Each try costs a process here and one there, while machines want the processor to boot."""
 SILENT = "no answer"
 FINAL_FAILURES = ("host-key",)
 """A machine with another key stays another machine."""
@@ -99,13 +102,15 @@ class ReadyWatch:
 
     def _watch(self, slot: int) -> None:
         began = time.monotonic()
+        pause_s = FIRST_RETRY_S
         while not self._stopped.is_set() and not self._watches[slot].is_final:
             with contextlib.suppress(OSError, InventoryUnreadable):
                 inventory = read_inventory(self._inventory_file)
                 node = next((one for one in inventory.nodes if one.slot == slot), None)
                 if node is not None:
                     self._follow(inventory, node, began)
-            self._stopped.wait(RETRY_S)
+            self._stopped.wait(pause_s)
+            pause_s = min(pause_s * RETRY_GROWTH, LONGEST_RETRY_S)
 
     def _follow(self, inventory: Inventory, node: InventoryNode, began: float) -> None:
         try:
