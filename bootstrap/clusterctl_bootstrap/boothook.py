@@ -1,4 +1,4 @@
-"""The boothook of a node: arms the deadline at every boot, before anything can fail (D23)."""
+"""The boothook of a node: arms the deadline at every boot, before anything can fail."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True)
 class NodePlan:
-    """A node's own facts; peers are computed from `slot_cidr` and `nodes`, never listed (D19)."""
+    """A node's own facts; peers are computed from `slot_cidr` and `nodes`, never listed."""
 
     cluster: str
     cluster_id: str

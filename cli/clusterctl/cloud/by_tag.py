@@ -11,5 +11,5 @@ if TYPE_CHECKING:
 
 
 def by_id(cluster_id: str) -> FilterTypeDef:
-    """What carries this id; never the name, which a colleague's cluster may share (D7)."""
+    """What carries this id; never the name, which a colleague's cluster may share."""
     return {"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}

@@ -54,7 +54,7 @@ def instances_of(clients: Clients, cluster_id: str) -> tuple[InstanceState, ...]
 
 
 def other_ids_alive(clients: Clients, name: str, *, own_id: str | None) -> tuple[str, ...]:
-    """Other clusters' ids that have living instances under this name (D7). Raises CloudError."""
+    """Other clusters' ids that have living instances under this name. Raises CloudError."""
     with aws_errors(f"looking for other clusters called {name}"):
         pages = clients.ec2.get_paginator("describe_instances").paginate(
             Filters=[

@@ -123,7 +123,7 @@ class _Up:
         raise failure(result, doing="pulumi up", more=undone, hint=f"clusterctl up {shown}")
 
     def _forget_missing(self, state: StackState) -> None:
-        """Drops instances from the state that AWS has no more, so that their slots alone are remade (D14)."""
+        """Drops instances from the state that AWS has no more, so that their slots alone are remade."""
         missing = missing_instances(self._change.clients, state, tell=self._change.tell)
         for one in missing:
             known = one.known
@@ -144,7 +144,7 @@ class _Up:
             )
 
     def _ask(self, cluster_plan: ClusterPlan, state: StackState) -> None:
-        """On AWS somebody agrees to the price; a rehearsal costs nothing (D30)."""
+        """On AWS somebody agrees to the price; a rehearsal costs nothing."""
         if self._change.is_rehearsal or self._request.is_agreed:
             return
         question = price_question(cluster_plan, running=len(state.instances), now=self._now)

@@ -77,7 +77,7 @@ class Change:
         return state, was_cut_off
 
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
-        """The state after the repair (D12). Raises EngineError, CloudError."""
+        """The state after the repair. Raises EngineError, CloudError."""
         began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
         return mend(
             self.engine,

@@ -62,7 +62,7 @@ def for_up(intent: Intent, state: StackState) -> Intent:
 
 
 def for_zero_nodes(intent: Intent) -> Intent:
-    """The intent of zero nodes until the next `up` (D28)."""
+    """The intent of zero nodes until the next `up`."""
     return _with(intent, {"down": "true"})
 
 

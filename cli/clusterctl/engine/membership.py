@@ -1,4 +1,4 @@
-"""cluster.json, and handing it to a node: `clusterctl-node apply` over SSH (D3, D5)."""
+"""cluster.json, and handing it to a node: `clusterctl-node apply` over SSH."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a stack whole before it is changed: what a killed run left is ended, unlocked, deleted, forgotten (D12)."""
+"""Makes a stack whole before it is changed: what a killed run left is ended, unlocked, deleted, forgotten."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class _Replacement:
         change.output.note(f" {summary(result.changes)}")
 
     def _failed(self, result: RunResult) -> NoReturn:
-        """A failed replacement is not rolled back: the others run on (D13)."""
+        """A failed replacement is not rolled back: the others run on."""
         change, slot, shown = self._change, self._request.slot, str(self._change.stack.directory)
         after = change.engine.export() or StackState()
         if result.interrupted:

@@ -1,4 +1,4 @@
-"""All or nothing (D13): a new cluster that failed is ended, a grown one goes back to its old size."""
+"""All or nothing: a new cluster that failed is ended, a grown one goes back to its old size."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def engine_argv(
 
 
 def parallel_for(nodes: int, *, rehearsal: bool) -> int:
-    """How many resources change at once: by default the engine takes too few (D11); AWS throttles beyond 32."""
+    """How many resources change at once: by default the engine takes too few; AWS throttles beyond 32."""
     wanted = max(nodes, 16)
     return wanted if rehearsal else min(wanted, 32)
 

@@ -1,4 +1,4 @@
-"""What AWS has of the instances that a state knows (D14)."""
+"""What AWS has of the instances that a state knows."""
 
 from __future__ import annotations
 

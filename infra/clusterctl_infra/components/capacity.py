@@ -1,4 +1,4 @@
-"""Room for all nodes, or for none: one reservation, inside one placement group, before any node (D13, D25)."""
+"""Room for all nodes, or for none: one reservation, inside one placement group, before any node."""
 
 from __future__ import annotations
 

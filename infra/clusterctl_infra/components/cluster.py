@@ -220,6 +220,6 @@ class Cluster(pulumi.ComponentResource):
 
 
 def live_facts_hash(config: ClusterConfig) -> str:
-    """Changes with what running nodes are told beside their members and deadline (D3); no value can be read from it."""
+    """Changes with what running nodes are told beside their members and deadline; no value can be read from it."""
     told = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]

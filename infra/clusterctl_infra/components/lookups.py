@@ -20,7 +20,7 @@ def account_id(opts: pulumi.InvokeOutputOptions) -> pulumi.Output[str]:
 def image_candidate(
     config: ClusterConfig, catalog: Catalog, *, architecture: str, opts: pulumi.InvokeOutputOptions
 ) -> pulumi.Output[str]:
-    """The AMI id that `image` means now; an existing cluster keeps the one it has (D4)."""
+    """The AMI id that `image` means now; an existing cluster keeps the one it has."""
     if config.image.startswith(AMI_PREFIX):
         return pulumi.Output.from_input(config.image)
     parameter = catalog.image_parameter(config.image, architecture)

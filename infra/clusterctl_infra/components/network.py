@@ -1,4 +1,4 @@
-"""The cluster's network: two subnets, the range held for slots, and the way out (D16, D17)."""
+"""The cluster's network: two subnets, the range held for slots, and the way out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes: a launch template and an instance per slot, and an elastic IP where AWS gives no automatic one (D17).
+"""The nodes: a launch template and an instance per slot, and an elastic IP where AWS gives no automatic one.
 
 They are children of one component, not components themselves: the engine's time grows with the square of the number
 of resources, so a node costs three at most.
@@ -16,7 +16,7 @@ import pulumi_aws as aws
 from clusterctl_infra.plan.model import PublicAddresses, SlotPlan
 
 IMDS_HOP_LIMIT = 2
-"""One more than the default of 1, so that containers of root can ask too; nftables on the node says who may (D18)."""
+"""One more than the default of 1, so that containers of root can ask too; nftables on the node says who may."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Nodes(pulumi.ComponentResource):
         self.register_outputs({})
 
     def _template(self, slot: SlotInputs) -> aws.ec2.LaunchTemplate:
-        """Changed in place at will: an instance reads it when it is born, never again (D4)."""
+        """Changed in place at will: an instance reads it when it is born, never again."""
         args = self._args
         number = slot.plan.slot
         return aws.ec2.LaunchTemplate(
