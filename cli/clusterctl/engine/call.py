@@ -40,10 +40,6 @@ class Engine:
         words = ["stack", "init", self.stack.name, "--no-select"]
         self._check(self._call(words, timeout_s=SHORT_S, has_stack=False))
 
-    def remove_stack(self) -> None:
-        """Forgets an empty stack, its config file stays. Raises EngineError."""
-        self._check(self._call(["stack", "rm", "--yes", "--preserve-config"], timeout_s=SHORT_S))
-
     def cancel(self) -> None:
         """Removes the stack's locks. Raises EngineError."""
         self._check(self._call(["cancel", "--yes"], timeout_s=SHORT_S))

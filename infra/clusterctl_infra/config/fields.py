@@ -209,7 +209,6 @@ SizeGib = Annotated[
     PlainSerializer(quantities.format_size, return_type=str),
     _text_or_number(r"\d+(\.\d+)?(GiB|TiB)", "1200GiB", "4.8TiB"),
 ]
-Positive = Annotated[int, _read(check_positive), _schema("integer", minimum=1)]
 Switch = Annotated[bool, _read(check_switch)]
 Cidr = Annotated[str, _read(check_cidr), _text_or_number(r"\d+\.\d+\.\d+\.\d+/\d+", "203.0.113.7/32")]
 PublicKey = Annotated[
