@@ -27,7 +27,7 @@ from clusterctl.home import home_directory
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
 from clusterctl.views.headline import machines_and_gpus, rehearsed
-from clusterctl.views.quantities import clock, duration, usd
+from clusterctl.views.quantities import clock, count, duration, usd
 
 REHEARSAL_READY_S = 120.0
 AWS_READY_S = 600.0
@@ -194,12 +194,13 @@ def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
 
 def what_exists(state: StackState, *, shown: str) -> str:
     """What a stopped run left, and what to type."""
-    count = len([resource for resource in state.resources if resource.is_custom])
-    if not count:
+    resources = len([resource for resource in state.resources if resource.is_custom])
+    if not resources:
         return f"stopped; nothing exists.\n  next: clusterctl up {shown}"
     nodes = len(state.instances)
-    bills = f"{nodes} nodes run and bill" if nodes else "no node runs"
+    there = f"{count(resources, 'resource')} {'is' if resources == 1 else 'are'} there"
+    bills = f"{count(nodes, 'node')} {'runs and bills' if nodes == 1 else 'run and bill'}" if nodes else "no node runs"
     return (
-        f"stopped; {count} resources exist, {bills}.\n"
+        f"stopped; {there}, {bills}.\n"
         f"  next: clusterctl up {shown}    goes on\n        clusterctl down {shown}  ends it"
     )

@@ -1,0 +1,164 @@
+"""What an `up` means on a state: the ledger's copy, a new run after a down, refusals, the question of money."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from clusterctl.engine.bring_up import price_question, refuse_other_name, what_exists
+from clusterctl.engine.intent import (
+    Intent,
+    for_up,
+    for_zero_nodes,
+    plan_of,
+    read_intent,
+    refuse,
+    without_own_values,
+)
+from clusterctl.engine.rollback import holds_data
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.stack_config import config_values, with_values
+from clusterctl.engine.state import StackState, StateResource
+from clusterctl_infra.errors import CapExceeded, ConfigError, UsageError
+
+BORN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+CLUSTER = """name: train
+region: us-west-2
+nodes: 4
+instance_type: p5.48xlarge
+access: {mode: private}
+caps: {runtime: 2h}
+"""
+SPAN = {
+    "slot": 0,
+    "instance_id": "i-0",
+    "started_at": BORN.isoformat(),
+    "ended_at": None,
+    "price_usd_per_hour": 55.04,
+}
+
+
+def resource(type: str, **outputs: object) -> StateResource:
+    return StateResource(urn=f"u::{type}::x", type=type, id="x", outputs=outputs)
+
+
+def state_of(*more: StateResource, run: int = 1) -> StackState:
+    identity = resource(
+        "clusterctl:index:Identity",
+        name="train",
+        cluster_id="0123456789ab",
+        started_at=BORN.isoformat(),
+        owner="ada",
+        image_id="ami-0123456789abcdef0",
+        zone="us-west-2b",
+        run=run,
+    )
+    return StackState(resources=(identity, *more))
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Stack:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    return Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=True)
+
+
+def intent_of(stack: Stack, text: str = "", *, nodes: int | None = None) -> Intent:
+    return read_intent(stack, text, nodes=nodes)
+
+
+def test_another_size_is_kept_in_the_stacks_config(stack: Stack) -> None:
+    intent = intent_of(stack, nodes=6)
+    assert intent.config.nodes == 6
+    assert intent.changes == {"nodes": "6"}
+
+
+def test_the_ledger_of_the_state_is_copied_for_the_plan(stack: Stack) -> None:
+    membership = resource("clusterctl:index:Membership", ledger=[SPAN])
+    intent = for_up(intent_of(stack), state_of(membership))
+    assert json.loads(str(intent.changes["ledger"])) == [SPAN]
+    assert [span.instance_id for span in intent.settings.ledger.spans] == ["i-0"]
+
+
+def test_without_a_membership_an_old_copy_of_a_ledger_does_not_count(stack: Stack) -> None:
+    old = with_values("", {"ledger": json.dumps([SPAN])})
+    assert for_up(intent_of(stack, old), StackState()).settings.ledger.spans == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "state", "run"),
+    [
+        ({}, StackState(), 1),
+        ({"run": "3"}, StackState(), 1),
+        ({}, state_of(), 1),
+        ({"down": "true"}, state_of(), 2),
+        ({"down": "true", "run": "2"}, state_of(run=2), 3),
+        ({"run": "2"}, state_of(run=1), 2),  # the `up` after a down was killed before its Identity was updated
+    ],
+)
+def test_each_up_after_a_down_is_a_new_run(stack: Stack, config: dict[str, str], state: StackState, run: int) -> None:
+    intent = for_up(intent_of(stack, with_values("", dict(config))), state)
+    assert intent.settings.run == run
+    assert not intent.settings.down
+
+
+def test_a_new_run_begins_now_and_the_same_run_began_at_birth(stack: Stack) -> None:
+    now = BORN + timedelta(days=3)
+    again = for_up(intent_of(stack, with_values("", {"down": "true"})), state_of())
+    assert plan_of(again, state_of(), now=now).deadline.at == now + timedelta(hours=2)
+    same = for_up(intent_of(stack), state_of())
+    assert plan_of(same, state_of(), now=now).deadline.at == BORN + timedelta(hours=2)
+
+
+def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> None:
+    now = BORN + timedelta(hours=3)
+    intent = for_up(intent_of(stack), state_of())
+    with pytest.raises(CapExceeded, match="train ended at 12:00 UTC: its run time was over") as refused:
+        refuse(intent, plan_of(intent, state_of(), now=now), stack, shown="stacks/train", now=now)
+    assert refused.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"
+
+
+def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
+    stack.cluster_file.write_text(CLUSTER.replace("{mode: private}", "{mode: public}").replace("nodes: 4", "nodes: 9"))
+    intent = for_up(intent_of(stack), StackState())
+    with pytest.raises(ConfigError, match="2 problems, nothing was created") as refused:
+        refuse(intent, plan_of(intent, StackState(), now=BORN), stack, shown="stacks/train", now=BORN)
+    assert len(refused.value.problems) == 2
+
+
+def test_down_and_the_end_of_all_leave_only_what_a_person_wrote(stack: Stack) -> None:
+    text = with_values("", {"nodes": "6", "ledger": "[]", "run": "2"})
+    assert config_values(with_values(text, for_zero_nodes(intent_of(stack, text)).changes))["down"] == "true"
+    assert config_values(without_own_values(text)) == {"nodes": "6"}
+
+
+def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
+    cluster_plan = plan_of(for_up(intent_of(stack), StackState()), StackState(), now=BORN)
+    asked = price_question(cluster_plan, running=0, now=BORN)
+    assert asked.startswith("This will run at $")
+    assert asked.endswith("/h until 12:00 UTC (2 h). Create 4 × p5.48xlarge?")
+    assert price_question(cluster_plan, running=2, now=BORN).endswith("Change 2 → 4 nodes?")
+
+
+def test_another_name_is_another_cluster() -> None:
+    refuse_other_name(StackState(), "train", shown="stacks/train")
+    refuse_other_name(state_of(), "train", shown="stacks/train")
+    with pytest.raises(UsageError, match=r"holds the cluster train, and cluster\.yaml says other"):
+        refuse_other_name(state_of(), "other", shown="stacks/train")
+
+
+def test_who_stops_is_told_what_exists_and_what_to_type() -> None:
+    assert what_exists(StackState(), shown="s").splitlines()[0] == "stopped; nothing exists."
+    told = what_exists(state_of(), shown="s")
+    assert "1 resource is there, no node runs" in told
+    assert "clusterctl up s" in told
+    assert "clusterctl down s" in told
+
+
+@pytest.mark.parametrize(
+    ("type", "is_data"),
+    [("aws:fsx/lustreFileSystem:LustreFileSystem", True), ("aws:ec2/vpc:Vpc", False), ("aws:s3/bucket:Bucket", True)],
+)
+def test_data_is_what_outlives_nodes(type: str, is_data: bool) -> None:
+    assert holds_data(state_of(resource(type))) is is_data
