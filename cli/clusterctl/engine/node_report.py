@@ -19,6 +19,8 @@ class NodeReport:
     failed_phase: str | None = None
     message: str | None = None
     log: tuple[str, ...] = ()
+    agent: str | None = None
+    """Names the code of its agent, which it keeps until it is replaced."""
 
 
 def parse_report(line: str) -> NodeReport | None:
@@ -33,6 +35,7 @@ def parse_report(line: str) -> NodeReport | None:
             failed_phase=error.get("phase"),
             message=error.get("message"),
             log=tuple(str(one) for one in error.get("log") or ()),
+            agent=row.get("agent"),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
