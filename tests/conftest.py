@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,11 @@ from hypothesis import settings
 # Machines differ and are shared: a slow example is no failure here. The timing tests say so themselves.
 settings.register_profile("tests", deadline=None, print_blob=True)
 settings.load_profile("tests")
+
+# A shell starts what it runs in the background with SIGINT ignored, and children inherit that: tests of Ctrl-C could
+# never pass there.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REAL_ACCOUNT_SETTINGS = ("AWS_", "PULUMI_", "CLUSTERCTL_")
 KEPT = ("CLUSTERCTL_CACHE", "CLUSTERCTL_TEST_RUN")
