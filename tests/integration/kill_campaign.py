@@ -1,4 +1,4 @@
-"""Kills one part of a running `clusterctl up` at a random moment, then goes on, and looks whether all is right.
+"""Kills one part of a running `up` or `down` at a random moment, then goes on, and looks whether all is right.
 
 The moments are counted in what the engine has written, not in seconds, so that they are spread alike on every machine.
 `scripts/campaign` runs many of them and prints a table; tests/integration/test_kill_*.py run twenty.
@@ -28,7 +28,7 @@ from clusterctl.home import VARIABLE as HOME_VARIABLE
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, namespaces, rehearsed, wait_until
 
 Part = Literal["cli", "engine", "both", "plugin", "region"]
-Then = Literal["up", "down"]
+Verb = Literal["up", "down"]
 PARTS: tuple[Part, ...] = ("cli", "engine", "both", "plugin", "region")
 EVENTS_OF_A_NODE = 12
 EVENTS_OF_A_CLUSTER = 60
@@ -39,22 +39,24 @@ INSTANCE = "aws:ec2/instance:Instance"
 
 @dataclass(frozen=True, kw_only=True)
 class Kill:
-    """What is killed, when, and what a person types then."""
+    """What is killed, in what, when, and what a person types then."""
 
     part: Part
     after_events: int
     """So many steps the engine has written: a resource began or is done."""
     jitter_s: float
-    then: Then
+    then: Verb
     wait_s: float
     """Between the kill and the next command."""
     machines: str = "none"
+    during: Verb = "up"
 
 
-def random_kill(random_source: random.Random, *, part: Part, nodes: int, machines: str) -> Kill:
-    """A kill at a random moment of an `up` of so many nodes."""
+def random_kill(random_source: random.Random, *, part: Part, nodes: int, machines: str, during: Verb) -> Kill:
+    """A kill at a random moment of an `up` or `down` of so many nodes."""
     return Kill(
         part=part,
+        during=during,
         after_events=random_source.randrange(EVENTS_OF_A_CLUSTER + EVENTS_OF_A_NODE * nodes),
         jitter_s=random_source.uniform(0.0, 0.3),
         then=random_source.choice(("up", "down")),
@@ -68,7 +70,7 @@ def spread_kills(seed: int, *, part: Part, count: int, nodes: int, machines: Seq
     source = random.Random(f"{seed} {part}")
     stretch = (EVENTS_OF_A_CLUSTER + EVENTS_OF_A_NODE * nodes) // count
     for number in range(count):
-        then: Then = "up" if number % 2 == 0 else "down"
+        then: Verb = "up" if number % 2 == 0 else "down"
         yield Kill(
             part=part,
             after_events=number * stretch + source.randrange(stretch),
@@ -81,7 +83,9 @@ def spread_kills(seed: int, *, part: Part, count: int, nodes: int, machines: Seq
 
 def survive(cluster: Rehearsed, kill: Kill, *, nodes: int) -> str:
     """Kills, goes on, ends; says what was killed. An AssertionError says what is not right after it."""
-    killed = kill_during_up(cluster, kill)
+    if kill.during == "down":
+        cluster.up()
+    killed = kill_during(cluster, kill)
     time.sleep(kill.wait_s)
     if kill.then == "up":
         done = cluster.run("up", str(cluster.folder), timeout_s=UP_S)
@@ -93,14 +97,15 @@ def survive(cluster: Rehearsed, kill: Kill, *, nodes: int) -> str:
     return killed
 
 
-def kill_during_up(cluster: Rehearsed, kill: Kill) -> str:
-    """Starts `up`, kills the part at its moment with SIGKILL, and waits until the command line is gone too."""
+def kill_during(cluster: Rehearsed, kill: Kill) -> str:
+    """Starts the command, kills the part at its moment with SIGKILL, and waits until the command line is gone too."""
     logs = Path(cluster.env[HOME_VARIABLE]) / "log"
-    argv = [CLUSTERCTL, "up", str(cluster.folder)]
+    engine_verb = "up" if kill.during == "up" else "destroy"
+    argv = [CLUSTERCTL, kill.during, str(cluster.folder)]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(argv, env=cluster.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:
         until = time.monotonic() + UP_S
-        while child.poll() is None and steps_in(logs) < kill.after_events and time.monotonic() < until:
+        while child.poll() is None and steps_in(logs, engine_verb) < kill.after_events and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(kill.jitter_s)
         victims = victims_of(kill.part, cluster, cli=child.pid) if child.poll() is None else []
@@ -116,9 +121,9 @@ def kill_during_up(cluster: Rehearsed, kill: Kill) -> str:
     return f"{kill.part} at step {kill.after_events}" + ("" if victims else " (it was over before)")
 
 
-def steps_in(logs: Path) -> int:
+def steps_in(logs: Path, engine_verb: str = "up") -> int:
     """How many steps the newest log tells of."""
-    texts = [path.read_bytes() for path in sorted(logs.glob("*-up-*.jsonl"))[-1:]]
+    texts = [path.read_bytes() for path in sorted(logs.glob(f"*-{engine_verb}-*.jsonl"))[-1:]]
     return sum(text.count(b'"resourcePreEvent"') + text.count(b'"resOutputsEvent"') for text in texts)
 
 
@@ -180,12 +185,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--machines", choices=("none", "nspawn", "process"), default="none")
+    parser.add_argument("--during", choices=("up", "down"), default="up")
     asked = parser.parse_args(argv)
     source = random.Random(asked.seed)
     failed = 0
     print(f"{'run':>4}  {'part':<7} {'step':>4}  {'then':<5} {'seconds':>7}  result")
     for number in range(asked.runs):
-        kill = random_kill(source, part=PARTS[number % len(PARTS)], nodes=asked.nodes, machines=asked.machines)
+        part = PARTS[number % len(PARTS)]
+        kill = random_kill(source, part=part, nodes=asked.nodes, machines=asked.machines, during=asked.during)
         began = time.monotonic()
         result = _result(kill, nodes=asked.nodes)
         failed += result != "right"
