@@ -16,6 +16,7 @@ INSTANCE_TYPE = "aws:ec2/instance:Instance"
 IDENTITY_TYPE = "clusterctl:index:Identity"
 MEMBERSHIP_TYPE = "clusterctl:index:Membership"
 INVENTORY_TYPE = "clusterctl:index:Inventory"
+RESERVATION_TYPE = "aws:ec2/capacityReservation:CapacityReservation"
 ROUTE_TYPE = "aws:ec2/route:Route"
 SLOT_TAG = "clusterctl:slot"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from clusterctl_infra.errors import CloudError, UsageError
 
@@ -18,7 +19,7 @@ from clusterctl.engine.repair import end_orphans
 from clusterctl.engine.rollback import holds_data
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
-from clusterctl.engine.state import IDENTITY_TYPE, INVENTORY_TYPE, StackState
+from clusterctl.engine.state import IDENTITY_TYPE, INVENTORY_TYPE, RESERVATION_TYPE, StackState
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.output import Output
@@ -69,10 +70,17 @@ class _Down:
         self._output.note(self._what_goes(found, keeps_data=keeps_data))
         self._ask()
         state = change.mend(found, was_cut_off=self._was_cut_off)
+        self._forget_expired(state)
         if keeps_data:
             self._to_zero(state)
         else:
             self._to_nothing(state)
+
+    def _forget_expired(self, state: StackState) -> None:
+        """A reservation past its end date is gone by itself, and AWS takes no cancelling of it: it leaves the state."""
+        past = expired_reservations(state, now=datetime.now(UTC))
+        if past:
+            self._change.engine.refresh(past)
 
     def _nothing(self) -> None:
         self._change.finish()
@@ -141,6 +149,12 @@ class _Down:
 
     def _again(self) -> str:
         return f"clusterctl down {self._request.where.shown}" + (" --all" if self._request.is_all else "")
+
+
+def expired_reservations(state: StackState, *, now: datetime) -> tuple[str, ...]:
+    """URNs of the capacity reservations whose end date has passed."""
+    ends = ((one.urn, one.inputs.get("endDate")) for one in state.of_type(RESERVATION_TYPE))
+    return tuple(urn for urn, end in ends if isinstance(end, str) and datetime.fromisoformat(end) <= now)
 
 
 def bills(one: Found) -> str | None:
