@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusterctl_infra.errors import EngineError
 
@@ -23,6 +23,10 @@ class Engine:
 
     stack: Stack
     environment: EngineEnvironment
+
+    def at(self, endpoint_url: str | None) -> Engine:
+        """The same engine, told where the rehearsed region listens."""
+        return self if endpoint_url is None else replace(self, environment=self.environment.at(endpoint_url))
 
     def export(self) -> StackState | None:
         """The state; None when the stack does not exist yet. Raises EngineError."""

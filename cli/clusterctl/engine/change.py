@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from clusterctl.engine.display import Display
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
 from clusterctl.engine.lock import locks_named
-from clusterctl.engine.region import ensure_region
+from clusterctl.engine.region import region_endpoint
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
 from clusterctl.engine.run_file import RunRecord, new_record, only_run, read_record, write_record
@@ -45,8 +44,10 @@ class Change:
     cluster: str
     """With `@rehearsal` behind it in a rehearsal."""
     region: str
+    environ: Mapping[str, str]
     previous: RunRecord | None
     """A run that did not come to a good end."""
+    _made: dict[str | None, Clients] = field(default_factory=dict)
 
     @property
     def stack(self) -> Stack:
@@ -58,10 +59,10 @@ class Change:
         """Nothing here can reach AWS."""
         return self.engine.environment.rehearsal
 
-    @functools.cached_property
+    @property
     def clients(self) -> Clients:
-        """boto3's, made when first asked."""
-        return Clients(region=self.region, endpoint_url=self.engine.environment.endpoint_url)
+        """boto3's, made when first asked; in a rehearsal for a region that runs."""
+        return self._clients(self._endpoint_url())
 
     def tell(self, text: str) -> None:
         """A line about a repair."""
@@ -106,7 +107,7 @@ class Change:
                 on_event(event)
 
         result = run_engine(
-            self.engine,
+            self.engine.at(self._endpoint_url()),
             verb,
             parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
             log=self._log_file(verb),
@@ -117,6 +118,14 @@ class Change:
         )
         display.end()
         return result
+
+    def _endpoint_url(self) -> str | None:
+        return region_endpoint(self.home, self.environ) if self.is_rehearsal else None
+
+    def _clients(self, endpoint_url: str | None) -> Clients:
+        if endpoint_url not in self._made:
+            self._made[endpoint_url] = Clients(region=self.region, endpoint_url=endpoint_url)
+        return self._made[endpoint_url]
 
     def _log_file(self, verb: Verb) -> Path:
         """A new name; of the older logs of this cluster the last few are kept."""
@@ -157,10 +166,7 @@ def open_change(
     cluster = name + REHEARSAL_SUFFIX if rehearsal else name
     with only_run(home, cluster):
         previous = read_record(home.run_file(cluster))
-        endpoint_url = ensure_region(home, environ) if rehearsal else None
-        environment = engine_environment(
-            stack, rehearse=rehearse, home=home, environ=environ, endpoint_url=endpoint_url
-        )
+        environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
         change = Change(
             verb=verb,
             engine=Engine(stack=stack, environment=environment),
@@ -168,6 +174,7 @@ def open_change(
             output=output,
             cluster=cluster,
             region=region,
+            environ=environ,
             previous=previous,
         )
         change.begin()

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,6 +28,9 @@ STACK_NAME_VARIABLE = "CLUSTERCTL_STACK_NAME"
 RUN_VARIABLE = "CLUSTERCTL_RUN"
 NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
 OWN_PLUGIN_VERSION = "0.1.0"
+ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL"
+NOWHERE = "http://127.0.0.1:1"
+"""A port that nobody may listen on without root: what should reach the stand-in reaches nobody."""
 REHEARSAL_CREDENTIAL = "rehearsal"
 _REDIRECTING = ("PULUMI_DEBUG_PROVIDERS", "PULUMI_DEBUG_LANGUAGES", "PULUMI_HOME", "PULUMI_PLUGIN_PATH")
 """Variables that would let another plugin answer than the one chosen here."""
@@ -39,8 +42,6 @@ class EngineEnvironment:
 
     env: Mapping[str, str]
     rehearsal: bool
-    endpoint_url: str | None
-    """Of the rehearsed region; None on AWS."""
     executable: str
     config_file: Path
     """The stack's config; a copy under the home when a real stack is rehearsed."""
@@ -49,11 +50,13 @@ class EngineEnvironment:
     run_token: str
     """In the environment of every process of the run, so that what is left of it is known."""
 
+    def at(self, endpoint_url: str) -> EngineEnvironment:
+        """The same environment, told where the rehearsed region listens."""
+        return replace(self, env={**self.env, ENDPOINT_VARIABLE: endpoint_url})
 
-def engine_environment(
-    stack: Stack, *, rehearse: bool, home: Home, environ: Mapping[str, str], endpoint_url: str | None = None
-) -> EngineEnvironment:
-    """The environment for one run; `endpoint_url` is where the rehearsed region listens. Raises EngineError."""
+
+def engine_environment(stack: Stack, *, rehearse: bool, home: Home, environ: Mapping[str, str]) -> EngineEnvironment:
+    """The environment for one run; in a rehearsal its AWS is nowhere until `at` says where. Raises EngineError."""
     rehearsal = rehearse or stack.is_rehearsal_project
     is_own_backend = rehearsal and not stack.is_rehearsal_project
     run_token = secrets.token_hex(16)
@@ -67,7 +70,7 @@ def engine_environment(
     env = real_variables(base)
     if rehearsal:
         backend = f"file://{home.rehearsal_dir / 'state'}" if is_own_backend else None
-        env = rehearsal_variables(env, home=home, endpoint_url=endpoint_url, nonce=run_token, backend_url=backend)
+        env = rehearsal_variables(env, home=home, nonce=run_token, backend_url=backend)
         prepare_rehearsal(home)
     config_file = stack.config_file
     if is_own_backend:
@@ -76,7 +79,6 @@ def engine_environment(
     return EngineEnvironment(
         env=env,
         rehearsal=rehearsal,
-        endpoint_url=endpoint_url if rehearsal else None,
         executable=find_engine(environ),
         config_file=config_file,
         is_own_backend=is_own_backend,
@@ -91,9 +93,7 @@ def real_variables(base: Mapping[str, str]) -> dict[str, str]:
     return {**base, "PATH": os.pathsep.join(path), "PULUMI_SKIP_UPDATE_CHECK": "true"}
 
 
-def rehearsal_variables(
-    base: Mapping[str, str], *, home: Home, endpoint_url: str | None, nonce: str, backend_url: str | None
-) -> dict[str, str]:
+def rehearsal_variables(base: Mapping[str, str], *, home: Home, nonce: str, backend_url: str | None) -> dict[str, str]:
     """`base` without anything that reaches AWS, and with what reaches the stand-in."""
     kept = {
         key: value for key, value in base.items() if not key.startswith(("AWS_", "BOTO_")) and key not in _REDIRECTING
@@ -109,12 +109,11 @@ def rehearsal_variables(
         "PULUMI_HOME": str(home.rehearsal_dir / "pulumi"),
         "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        ENDPOINT_VARIABLE: NOWHERE,
         NONCE_VARIABLE: nonce,
         "NO_PROXY": bypass,
         "no_proxy": bypass,
     }
-    if endpoint_url is not None:
-        env["AWS_ENDPOINT_URL"] = endpoint_url
     if backend_url is not None:
         env["PULUMI_BACKEND_URL"] = backend_url
     return env

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 from clusterctl_infra.errors import RehearsalError
 
+from clusterctl.engine.processes import command_line
 from clusterctl.home import VARIABLE as HOME_VARIABLE
 from clusterctl.home import Home
 
 ENSURE_S = 60.0
+ANSWER_S = 5.0
 MODULE = "clusterctl_rehearsal"
 SETTINGS_FILE = "rehearsal.yaml"
 
@@ -26,6 +30,40 @@ def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
         return str(json.loads(text)["endpoint"])
     except (ValueError, KeyError, TypeError) as e:
         raise RehearsalError(f"the rehearsed region said what is no endpoint: {text.strip()[:200]}") from e
+
+
+def region_endpoint(home: Home, environ: Mapping[str, str]) -> str:
+    """Where the region listens, and will for a while: it ends by itself when it is empty and nobody asks it anything.
+
+    Raises RehearsalError.
+    """
+    announced = announced_endpoint(home)
+    if announced is not None and _answers(announced):
+        return announced
+    return ensure_region(home, environ)
+
+
+def announced_endpoint(home: Home) -> str | None:
+    """The endpoint in region.json, when the process that wrote it lives."""
+    try:
+        row = json.loads((home.rehearsal_dir / "region.json").read_bytes())
+        endpoint, pid = str(row["endpoint"]), int(row["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return endpoint if any(word.startswith(f"{MODULE}.") for word in command_line(pid)) else None
+
+
+def _answers(endpoint: str) -> bool:
+    """Whether it answers a request, which also puts off its end."""
+    place = urlsplit(endpoint)
+    try:
+        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=ANSWER_S)
+        connection.request("POST", "/", body=b"", headers={"Content-Length": "0"})
+        connection.getresponse().read()
+        connection.close()
+    except (OSError, http.client.HTTPException):
+        return False
+    return True
 
 
 def machine_kind(stack_dir: Path) -> str:

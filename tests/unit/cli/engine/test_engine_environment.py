@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.engine.environment import (
+    NOWHERE,
     engine_environment,
     find_engine,
     real_variables,
@@ -34,7 +35,7 @@ LEAKS = {
 
 
 def rehearsed(base: dict[str, str]) -> dict[str, str]:
-    return rehearsal_variables(base, home=HOME, endpoint_url="http://127.0.0.1:9", nonce="n", backend_url=None)
+    return rehearsal_variables(base, home=HOME, nonce="n", backend_url=None)
 
 
 def test_no_credential_of_the_person_reaches_a_rehearsal() -> None:
@@ -43,7 +44,7 @@ def test_no_credential_of_the_person_reaches_a_rehearsal() -> None:
     assert not real & set(env.values())
     assert env["AWS_CONFIG_FILE"] == env["AWS_SHARED_CREDENTIALS_FILE"] == os.devnull
     assert env["AWS_EC2_METADATA_DISABLED"] == "true"
-    assert env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:9"
+    assert env["AWS_ENDPOINT_URL"] == NOWHERE
 
 
 def test_no_plugin_from_outside_answers_in_a_rehearsal() -> None:
@@ -134,3 +135,11 @@ def test_the_engine_of_the_environment_comes_before_the_one_on_path(tmp_path: Pa
     environ = {"PATH": str(tmp_path / "path")}
     assert find_engine(environ, folder=tmp_path / "beside") == str(tmp_path / "beside" / "pulumi")
     assert find_engine(environ, folder=tmp_path) == str(tmp_path / "path" / "pulumi")
+
+
+def test_a_rehearsals_engine_reaches_nobody_until_it_is_told_where(tmp_path: Path, home: Home) -> None:
+    made = engine_environment(
+        stack(tmp_path, is_rehearsal=True), rehearse=False, home=home, environ={"PATH": os.environ["PATH"]}
+    )
+    assert made.env["AWS_ENDPOINT_URL"] == NOWHERE
+    assert made.at("http://127.0.0.1:4566").env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
