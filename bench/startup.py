@@ -17,7 +17,7 @@ def table() -> list[tuple[str, ...]]:
     with workspace() as space:
         inventory = space.folder / "home" / "inventory"
         inventory.mkdir(parents=True)
-        (inventory / "bench@rehearsal.json").write_text(json.dumps(_inventory()))
+        (inventory / "other@rehearsal.json").write_text(json.dumps(_inventory()))
         stack = space.stack("bench", nodes=NODES_PLANNED, machines="none")
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
@@ -40,8 +40,8 @@ def table() -> list[tuple[str, ...]]:
 def _inventory() -> dict[str, object]:
     return {
         "version": 1,
-        "name": "bench",
-        "cluster": "bench@rehearsal",
+        "name": "other",
+        "cluster": "other@rehearsal",
         "cluster_id": "0" * 12,
         "run": 1,
         "rehearsal": True,
@@ -63,7 +63,7 @@ def _inventory() -> dict[str, object]:
             {
                 "slot": slot,
                 "rank": slot,
-                "name": f"bench-{slot}",
+                "name": f"other-{slot}",
                 "private_ip": f"10.0.8.{slot}",
                 "host_public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
                 "instance_id": f"i-{slot:017x}",
