@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -30,6 +30,8 @@ class Kind:
     """How things of one kind are found by the cluster's id, and ended."""
 
     name: str
+    types: tuple[str, ...]
+    """What they are called in a Pulumi state."""
     find: Callable[[Clients, str], Iterable[Found]]
     delete: Callable[[Clients, Found], None]
     """Raises botocore's ClientError; a thing that is gone already is the caller's to forgive."""
@@ -37,14 +39,31 @@ class Kind:
     """What it costs for as long as it exists; None when nothing."""
     is_data: bool = False
     """It holds what people made: never deleted by a repair unless the broken run itself made it."""
+    also_called: tuple[str, ...] = ()
+    """Where one row finds things with names of their own."""
 
 
-def orphans(found: Iterable[Found], known: frozenset[str]) -> tuple[Found, ...]:
+Known = Mapping[str, frozenset[str]]
+"""Resource type → every name under which a state knows things of it. By type, for one name serves several: a cluster's
+role, instance profile, key pair and placement group are all called `clusterctl-<id>`."""
+
+
+def orphans(found: Iterable[Found], known: Known, kinds: Sequence[Kind]) -> tuple[Found, ...]:
     """What no state knows, and what is not part of something that a state knows."""
+    anything = frozenset(name for names in known.values() for name in names)
     return tuple(
         one
         for one in found
-        if one.id not in known
-        and not (one.aliases & known)
-        and (one.attached_to is None or one.attached_to not in known)
+        if not _is_known(one, known, kind_of(one, kinds))
+        and (one.attached_to is None or one.attached_to not in anything)
     )
+
+
+def kind_of(one: Found, kinds: Sequence[Kind]) -> Kind:
+    """The row of the table that a thing belongs to."""
+    return next(kind for kind in kinds if one.kind in (kind.name, *kind.also_called))
+
+
+def _is_known(one: Found, known: Known, kind: Kind) -> bool:
+    names = {name for type in kind.types for name in known.get(type, ())}
+    return one.id in names or bool(one.aliases & names)

@@ -113,18 +113,52 @@ def _delete_key_pair(clients: Clients, found: Found) -> None:
 
 
 MACHINE_KINDS = (
-    Kind(name="instance", find=_instances, delete=_end_instance, bills="its hourly price"),
+    Kind(
+        name="instance",
+        types=("aws:ec2/instance:Instance",),
+        find=_instances,
+        delete=_end_instance,
+        bills="its hourly price",
+    ),
     Kind(
         name="capacity reservation",
+        types=("aws:ec2/capacityReservation:CapacityReservation",),
         find=_reservations,
         delete=_cancel_reservation,
         bills="the hourly price of every instance it holds, empty or not",
     ),
-    Kind(name="elastic IP", find=_addresses, delete=_release_address, bills="$0.005 an hour"),
-    Kind(name="network interface", find=_interfaces, delete=_delete_interface, bills=None),
-    Kind(name="volume", find=_volumes, delete=_delete_volume, bills="its size a month", is_data=True),
-    Kind(name="launch template", find=_templates, delete=_delete_template, bills=None),
-    Kind(name="placement group", find=_placement_groups, delete=_delete_placement_group, bills=None),
-    Kind(name="key pair", find=_key_pairs, delete=_delete_key_pair, bills=None),
+    Kind(
+        name="elastic IP", types=("aws:ec2/eip:Eip",), find=_addresses, delete=_release_address, bills="$0.005 an hour"
+    ),
+    Kind(
+        name="network interface",
+        types=("aws:ec2/networkInterface:NetworkInterface",),
+        find=_interfaces,
+        delete=_delete_interface,
+        bills=None,
+    ),
+    Kind(
+        name="volume",
+        types=("aws:ebs/volume:Volume",),
+        find=_volumes,
+        delete=_delete_volume,
+        bills="its size a month",
+        is_data=True,
+    ),
+    Kind(
+        name="launch template",
+        types=("aws:ec2/launchTemplate:LaunchTemplate",),
+        find=_templates,
+        delete=_delete_template,
+        bills=None,
+    ),
+    Kind(
+        name="placement group",
+        types=("aws:ec2/placementGroup:PlacementGroup",),
+        find=_placement_groups,
+        delete=_delete_placement_group,
+        bills=None,
+    ),
+    Kind(name="key pair", types=("aws:ec2/keyPair:KeyPair",), find=_key_pairs, delete=_delete_key_pair, bills=None),
 )
 """In the order in which they are ended."""

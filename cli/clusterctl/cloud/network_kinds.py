@@ -140,18 +140,62 @@ def _delete_vpc(clients: Clients, found: Found) -> None:
 
 
 NETWORK_KINDS = (
-    Kind(name="NAT gateway", find=_nat_gateways, delete=_delete_nat_gateway, bills="about $0.045 an hour"),
     Kind(
-        name="VPC endpoint", find=_endpoints, delete=_delete_endpoint, bills="interface endpoints about $0.01 an hour"
+        name="NAT gateway",
+        types=("aws:ec2/natGateway:NatGateway",),
+        find=_nat_gateways,
+        delete=_delete_nat_gateway,
+        bills="about $0.045 an hour",
     ),
-    Kind(name="security group rule", find=_rules, delete=_revoke_rule, bills=None),
-    Kind(name="security group", find=_groups, delete=_delete_group, bills=None),
-    Kind(name="subnet CIDR reservation", find=_cidr_reservations, delete=_delete_cidr_reservation, bills=None),
-    Kind(name="route table association", find=_associations, delete=_disassociate, bills=None),
-    Kind(name="route", find=_routes, delete=_delete_route, bills=None),
-    Kind(name="subnet", find=_subnets, delete=_delete_subnet, bills=None),
-    Kind(name="route table", find=_tables, delete=_delete_table, bills=None),
-    Kind(name="internet gateway", find=_internet_gateways, delete=_delete_internet_gateway, bills=None),
-    Kind(name="VPC", find=_vpcs, delete=_delete_vpc, bills=None),
+    Kind(
+        name="VPC endpoint",
+        types=("aws:ec2/vpcEndpoint:VpcEndpoint",),
+        find=_endpoints,
+        delete=_delete_endpoint,
+        bills="interface endpoints about $0.01 an hour",
+    ),
+    Kind(
+        name="security group rule",
+        types=(
+            "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+            "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+        ),
+        also_called=("ingress rule", "egress rule"),
+        find=_rules,
+        delete=_revoke_rule,
+        bills=None,
+    ),
+    Kind(
+        name="security group",
+        types=("aws:ec2/securityGroup:SecurityGroup",),
+        find=_groups,
+        delete=_delete_group,
+        bills=None,
+    ),
+    Kind(
+        name="subnet CIDR reservation",
+        types=("aws:ec2/subnetCidrReservation:SubnetCidrReservation",),
+        find=_cidr_reservations,
+        delete=_delete_cidr_reservation,
+        bills=None,
+    ),
+    Kind(
+        name="route table association",
+        types=("aws:ec2/routeTableAssociation:RouteTableAssociation",),
+        find=_associations,
+        delete=_disassociate,
+        bills=None,
+    ),
+    Kind(name="route", types=("aws:ec2/route:Route",), find=_routes, delete=_delete_route, bills=None),
+    Kind(name="subnet", types=("aws:ec2/subnet:Subnet",), find=_subnets, delete=_delete_subnet, bills=None),
+    Kind(name="route table", types=("aws:ec2/routeTable:RouteTable",), find=_tables, delete=_delete_table, bills=None),
+    Kind(
+        name="internet gateway",
+        types=("aws:ec2/internetGateway:InternetGateway",),
+        find=_internet_gateways,
+        delete=_delete_internet_gateway,
+        bills=None,
+    ),
+    Kind(name="VPC", types=("aws:ec2/vpc:Vpc",), find=_vpcs, delete=_delete_vpc, bills=None),
 )
 """In the order in which they are ended."""

@@ -39,7 +39,13 @@ def _delete_role(clients: Clients, found: Found) -> None:
 
 
 PERMISSION_KINDS = (
-    Kind(name="instance profile", find=_profiles, delete=_delete_profile, bills=None),
-    Kind(name="role", find=_roles, delete=_delete_role, bills=None),
+    Kind(
+        name="instance profile",
+        types=("aws:iam/instanceProfile:InstanceProfile",),
+        find=_profiles,
+        delete=_delete_profile,
+        bills=None,
+    ),
+    Kind(name="role", types=("aws:iam/role:Role",), find=_roles, delete=_delete_role, bills=None),
 )
 """In the order in which they are ended."""

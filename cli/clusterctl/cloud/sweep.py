@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from clusterctl_infra.errors import CloudError
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind, orphans
+from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.refusal import aws_errors, code_of
 
@@ -42,7 +42,7 @@ def look(clients: Clients, cluster_id: str, kinds: Sequence[Kind] = KINDS) -> tu
 def sweep(
     clients: Clients,
     cluster_id: str,
-    known: frozenset[str],
+    known: Known,
     *,
     data_since: datetime | None,
     pause: Callable[[], None],
@@ -52,32 +52,36 @@ def sweep(
 ) -> Sweep:
     """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over."""
     give_up = time.monotonic() + timeout_s
-    ended: dict[str, Found] = {}
-    refused: dict[str, str] = {}
+    ended: dict[tuple[str, str], Found] = {}
+    refused: dict[tuple[str, str], str] = {}
     quiet = 0
     while True:
-        lost = orphans(look(clients, cluster_id, kinds), known)
+        lost = orphans(look(clients, cluster_id, kinds), known, kinds)
         kept = tuple(one for one in lost if _is_kept(one, data_since, kinds))
         rest = [one for one in lost if one not in kept]
         quiet = 0 if rest else quiet + 1
         if quiet >= LOOKS:
             return Sweep(ended=tuple(ended.values()), left=kept)
-        if time.monotonic() > give_up and all(one.id in ended for one in rest):
+        if time.monotonic() > give_up and all(_key(one) in ended for one in rest):
             named = ", ".join(
-                f"{one.kind} {one.id}" + (f" ({refused[one.id]})" if one.id in refused else "") for one in rest
+                f"{one.kind} {one.id}" + (f" ({refused[_key(one)]})" if _key(one) in refused else "") for one in rest
             )
             raise CloudError(f"not ended in {timeout_s:.0f} s: {named}", code="NotEnded")
         for one in rest:
-            if one.id not in ended:
+            if _key(one) not in ended:
                 tell(f"{one.kind} {one.id}")
             if (code := _end(clients, one, kinds)) is not None:
-                refused[one.id] = code
-            ended[one.id] = one
+                refused[_key(one)] = code
+            ended[_key(one)] = one
         pause()
 
 
+def _key(one: Found) -> tuple[str, str]:
+    return one.kind, one.id
+
+
 def _is_kept(one: Found, data_since: datetime | None, kinds: Sequence[Kind]) -> bool:
-    if not _kind_of(one, kinds).is_data:
+    if not kind_of(one, kinds).is_data:
         return False
     return data_since is None or one.created_at is None or one.created_at < data_since
 
@@ -85,13 +89,8 @@ def _is_kept(one: Found, data_since: datetime | None, kinds: Sequence[Kind]) -> 
 def _end(clients: Clients, one: Found, kinds: Sequence[Kind]) -> str | None:
     """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending."""
     try:
-        _kind_of(one, kinds).delete(clients, one)
+        kind_of(one, kinds).delete(clients, one)
     except ClientError as e:
         code = code_of(e)
         return None if any(word in code for word in FORGIVEN) else code
     return None
-
-
-def _kind_of(one: Found, kinds: Sequence[Kind]) -> Kind:
-    name = "security group rule" if one.kind in ("ingress rule", "egress rule") else one.kind
-    return next(kind for kind in kinds if kind.name == name)

@@ -90,9 +90,10 @@ class StackState:
         return tuple(sorted(self._instances(), key=lambda instance: instance.slot))
 
     @property
-    def physical_ids(self) -> frozenset[str]:
-        """Everything that names a thing outside: ids, ARNs and names of all custom resources."""
-        return frozenset(name for resource in self.resources if resource.is_custom for name in _names(resource))
+    def physical_ids(self) -> dict[str, frozenset[str]]:
+        """Type → everything that names its things outside: ids, ARNs and names of custom resources."""
+        types = {resource.type for resource in self.resources if resource.is_custom}
+        return {type: frozenset(name for one in self.of_type(type) for name in _names(one)) for type in types}
 
     def _instances(self) -> Iterator[SlotInstance]:
         for resource in self.of_type(INSTANCE_TYPE):

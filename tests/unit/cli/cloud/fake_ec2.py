@@ -24,6 +24,7 @@ class FakeRegion:
         """A row of the table of kinds."""
         return Kind(
             name=name,
+            types=(f"test:{name}",),
             find=lambda clients, cluster_id: self._find(name),
             delete=lambda clients, found: self._delete(found),
             bills=None,

@@ -13,6 +13,8 @@ from clusterctl_infra.errors import CloudError
 
 from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients
 
+INSTANCE = "aws:ec2/instance:Instance"
+PLACEMENT_GROUP = "aws:ec2/placementGroup:PlacementGroup"
 BEGAN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
@@ -25,7 +27,7 @@ def swept(region: FakeRegion, known: set[str], *, since: datetime | None = None)
     result = sweep(
         NoClients(),
         "0123456789ab",
-        frozenset(known),
+        {"test:instance": frozenset(known)},
         data_since=since,
         pause=lambda: None,
         timeout_s=5.0,
@@ -36,13 +38,27 @@ def swept(region: FakeRegion, known: set[str], *, since: datetime | None = None)
 
 
 def test_what_a_state_knows_is_never_an_orphan() -> None:
-    found = [thing("i-1"), thing("i-2"), thing("pg", aliases=frozenset({"arn:pg"}))]
-    assert [one.id for one in orphans(found, frozenset({"i-1", "arn:pg"}))] == ["i-2"]
+    found = [thing("i-1"), thing("i-2"), thing("pg", "placement group", aliases=frozenset({"arn:pg"}))]
+    known = {INSTANCE: frozenset({"i-1"}), PLACEMENT_GROUP: frozenset({"arn:pg"})}
+    assert [one.id for one in orphans(found, known, KINDS)] == ["i-2"]
+
+
+def test_a_name_that_several_kinds_share_is_known_for_its_own_kind_only() -> None:
+    """A role in the state, and an instance profile and a key pair of the same name that are in none."""
+    name = "clusterctl-0123456789ab"
+    found = [thing(name, kind) for kind in ("instance profile", "key pair", "role")]
+    known = {"aws:iam/role:Role": frozenset({name})}
+    assert [one.kind for one in orphans(found, known, KINDS)] == ["instance profile", "key pair"]
 
 
 def test_a_part_lives_with_what_it_is_attached_to() -> None:
-    found = [thing("eni-1", attached_to="i-1"), thing("eni-2", attached_to="i-9"), thing("eni-3")]
-    assert [one.id for one in orphans(found, frozenset({"i-1"}))] == ["eni-2", "eni-3"]
+    found = [
+        thing("eni-1", "network interface", attached_to="i-1"),
+        thing("eni-2", "network interface", attached_to="i-9"),
+        thing("eni-3", "network interface"),
+    ]
+    known = {INSTANCE: frozenset({"i-1"})}
+    assert [one.id for one in orphans(found, known, KINDS)] == ["eni-2", "eni-3"]
 
 
 def test_only_orphans_are_ended() -> None:
@@ -80,7 +96,7 @@ def test_what_never_goes_is_named_with_awss_code() -> None:
         sweep(
             NoClients(),
             "0123456789ab",
-            frozenset(),
+            {},
             data_since=None,
             pause=lambda: None,
             timeout_s=0.0,

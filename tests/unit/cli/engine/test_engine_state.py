@@ -104,8 +104,12 @@ def test_pending_operations_are_named() -> None:
 
 
 def test_a_route_is_known_by_its_table_and_destination() -> None:
-    assert "rtb-1/0.0.0.0/0" in STATE.physical_ids
-    assert "abc" not in STATE.physical_ids
+    assert "rtb-1/0.0.0.0/0" in STATE.physical_ids["aws:ec2/route:Route"]
+
+
+def test_what_is_known_is_known_by_type() -> None:
+    assert STATE.physical_ids["aws:ec2/eip:Eip"] == {"eipalloc-1"}
+    assert "pulumi:providers:aws" not in STATE.physical_ids
 
 
 def test_a_replacement_touches_the_slots_own_resources_alone() -> None:
