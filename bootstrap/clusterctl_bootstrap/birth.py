@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import UTC
 
 from clusterctl_bootstrap.node_plan import NodePlan
@@ -12,7 +13,7 @@ VERSION = 1
 
 def birth_json(node: NodePlan, *, agent: str) -> str:
     """One line of printable ASCII, keys sorted: the same text for the same plan. `agent` names the agent's code."""
-    facts = {
+    facts: dict[str, object] = {
         "version": VERSION,
         "cluster": node.cluster,
         "cluster_id": node.cluster_id,
@@ -30,5 +31,7 @@ def birth_json(node: NodePlan, *, agent: str) -> str:
         "env": dict(node.env),
         "agent": agent,
     }
+    if node.mounts:
+        facts["mounts"] = [asdict(mount) for mount in node.mounts]
     # YAML takes no control characters, and DEL is one that JSON leaves as it is.
     return json.dumps(facts, sort_keys=True).replace("\x7f", "\\u007f")

@@ -8,6 +8,21 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, kw_only=True)
+class MountPlan:
+    """A file system that a node mounts before it is ready."""
+
+    path: str
+    kind: str
+    """`fsx-lustre`, `efs`, `s3` or `nvme`."""
+    source: str = ""
+    """`fs-0a….fsx.us-west-2.amazonaws.com@tcp:/mountname`, `fs-0a….efs.us-west-2.amazonaws.com:/`, `bucket/prefix/`;
+    nothing for nvme, whose disks the node finds."""
+    options: str = ""
+    """What the kind's own options do not say: `region=us-west-2` of s3, `stripe` or `single` of nvme."""
+    writable: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodePlan:
     """A node's own facts; peers are computed from `slot_cidr` and `nodes`, never listed."""
 
@@ -29,6 +44,7 @@ class NodePlan:
     fabric: str = "none"
     efa_interfaces: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[MountPlan, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

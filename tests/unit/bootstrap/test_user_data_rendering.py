@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import email
 import gzip
 import json
@@ -13,6 +14,7 @@ import yaml
 from clusterctl_bootstrap.agent_source import agent_sources
 from clusterctl_bootstrap.boothook import boothook
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER, BIRTH
+from clusterctl_bootstrap.node_plan import MountPlan
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES, UserDataTooLarge, render_user_data
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,6 +126,12 @@ def test_the_agent_travels_whole() -> None:
     assert {path.removeprefix(f"{AGENT_FOLDER}/"): text for path, text in files.items() if AGENT_FOLDER in path} == (
         agent_sources()
     )
+
+
+def test_mounts_travel_as_they_are_planned() -> None:
+    mount = MountPlan(path="/data", kind="s3", source="bucket/prefix/", options="region=us-west-2", writable=False)
+    config = config_of(render_user_data(plan(mounts=(mount,)), access()))
+    assert json.loads(written(config)[BIRTH])["mounts"] == [dataclasses.asdict(mount)]
 
 
 def test_the_login_user_has_the_keys_and_no_password() -> None:
