@@ -35,16 +35,24 @@ class Firewall(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: FirewallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("clusterctl:infra:Firewall", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
         group = aws.ec2.SecurityGroup(
             f"{name}-nodes",
             vpc_id=args.vpc_id,
             description="clusterctl: nodes of one cluster",
             tags=named(args.tags, f"{name}-nodes"),
-            opts=child,
+            opts=pulumi.ResourceOptions(parent=self),
         )
         self.security_group_id = group.id
         self.rules = [
+            *self._among_nodes(name, args, group),
+            *(self._ssh(name, args, group, cidr) for cidr in args.ssh_cidrs),
+        ]
+        self.register_outputs({})
+
+    def _among_nodes(self, name: str, args: FirewallArgs, group: aws.ec2.SecurityGroup) -> list[pulumi.Resource]:
+        """The rules for traffic that a node of the cluster begins."""
+        child = pulumi.ResourceOptions(parent=self)
+        return [
             aws.vpc.SecurityGroupIngressRule(
                 f"{name}-from-nodes",
                 security_group_id=group.id,
@@ -72,9 +80,7 @@ class Firewall(pulumi.ComponentResource):
                 tags=named(args.tags, f"{name}-to-everywhere"),
                 opts=child,
             ),
-            *(self._ssh(name, args, group, cidr) for cidr in args.ssh_cidrs),
         ]
-        self.register_outputs({})
 
     def _ssh(
         self, name: str, args: FirewallArgs, group: aws.ec2.SecurityGroup, cidr: str
