@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import threading
 import time
@@ -56,10 +57,11 @@ class Instances:
             return self.store.put(now.changed(state="running", machines=machines))
 
     def outputs(self, record: Record) -> Properties:
-        """What the provider shows now."""
+        """What the provider shows now. Raises StandInRefusal where it would fail to."""
         public = (elastic_address_of(self.store, record) if record.is_live else None) or record.facts["public_ip"] or ""
         dns = f"ec2-{public.replace('.', '-')}.{record.region}.compute.amazonaws.com" if public else ""
-        return {**record.outputs, "instanceState": record.state, "publicIp": public, "publicDns": dns}
+        shown = {**record.outputs, **_user_data_read_back(record)}
+        return {**shown, "instanceState": record.state, "publicIp": public, "publicDns": dns}
 
     def changed(self, old: Record, request: Request) -> Record:
         """The instance after an update in place. Raises StandInRefusal for what AWS does by stopping it."""
@@ -134,6 +136,24 @@ class Instances:
 def launched_at(record: Record) -> str:
     """As the EC2 API writes it."""
     return datetime.fromtimestamp(record.created_at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+def _user_data_read_back(record: Record) -> Properties:
+    """What the provider learns by reading: user-data that it was not given as base64 comes back as a text.
+
+    The launch template's too, and gzip is no text, so that the provider's answer about a machine that was just made
+    cannot be sent (terraform-provider-aws 6, ec2_instance.go; its issues 44506 and 48793, open; checked 2026-11).
+    """
+    encoded = record.facts["user_data"]
+    if record.inputs.get("userDataBase64") or not encoded:
+        return {}
+    try:
+        return {"userData": base64.b64decode(encoded).decode()}
+    except UnicodeDecodeError as e:
+        raise StandInRefusal(
+            f"reading EC2 Instance ({record.id}): grpc: error while marshaling: string field contains invalid UTF-8: "
+            "user-data that is no text must be the instance's own user_data_base64, not its template's user_data"
+        ) from e
 
 
 def _left_behind(record: Record, card: Properties) -> Record:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from pathlib import Path
 
 import pytest
 from clusterctl_rehearsal.region.instances import REMEMBERED_S
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION
@@ -146,3 +148,23 @@ def test_a_store_survives_a_write_that_was_cut_off(tmp_path: Path, world: SmallR
     assert [row.id for row in again.all(network.VPC)] == [vpc.id]
     again.forget(vpc)
     assert Store(folder).get(network.VPC, vpc.id) is None
+
+
+def test_user_data_of_the_template_comes_back_as_a_text_of_the_instance(world: SmallRegion) -> None:
+    assert world.instances.outputs(world.node(2))["userData"] == "slot 2"
+
+
+def test_a_machine_whose_templates_user_data_is_no_text_is_made_and_lost_by_the_provider(world: SmallRegion) -> None:
+    node = world.node(userData=base64.b64encode(gzip.compress(b"#cloud-config")).decode())
+    assert node.state == "running"
+    with pytest.raises(StandInRefusal, match="string field contains invalid UTF-8: user-data that is no text"):
+        world.region.read(network.INSTANCE, node.id)
+
+
+def test_user_data_that_the_instance_was_given_as_base64_stays_base64(world: SmallRegion) -> None:
+    _, subnet, group = world.network()
+    packed = base64.b64encode(gzip.compress(b"#cloud-config")).decode()
+    node = world.launch(world.template(subnet, group), userDataBase64=packed)
+    shown = world.instances.outputs(node)
+    assert shown["userDataBase64"] == packed
+    assert "userData" not in shown
