@@ -81,12 +81,21 @@ def _malformed(offered: Dict[str, Any]) -> str:
     keys = offered.get("authorized_keys") or []
     if not isinstance(keys, list) or not all(isinstance(key, str) and "\n" not in key for key in keys):
         return "authorized_keys: not a list of lines"
+    if offered.get("ranks") and not _are_ranks(offered["ranks"], offered["nodes"]):
+        return "ranks: %r is not one rank for each slot, 0 for slot 0" % offered["ranks"]
     try:
         facts_file.epoch(offered["deadline"])
         address(offered["slot_cidr"], offered["nodes"] - 1)
     except (ValueError, IndexError) as e:
         return "deadline, slot_cidr or nodes: %s" % e
     return "" if offered["nodes"] > 0 else "nodes: %d" % offered["nodes"]
+
+
+def _are_ranks(ranks: Any, nodes: int) -> bool:
+    """Slot 0 has rank 0, since its address is the one where all ranks meet."""
+    if not isinstance(ranks, list) or len(ranks) != nodes or ranks[0] != 0:
+        return False
+    return sorted(map(repr, ranks)) == sorted(map(repr, range(nodes)))  # `true` is no 1 here
 
 
 def _take(root: Path, offered: Dict[str, Any], outside: Outside) -> None:

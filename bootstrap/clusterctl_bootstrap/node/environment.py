@@ -67,6 +67,12 @@ def address(slot_cidr: str, slot: int) -> str:
     return str(ip_network(slot_cidr)[slot])
 
 
+def slots_by_rank(facts: Mapping[str, Any]) -> List[int]:
+    """Every slot, rank 0 first. `ranks` is the rank of each slot; without it a slot's rank is its number."""
+    slots = range(int(facts["nodes"]))
+    return sorted(slots, key=(facts.get("ranks") or slots).__getitem__)
+
+
 def render_env(rows: List[Variable]) -> str:
     """`/etc/clusterctl/env`: what sh and systemd's EnvironmentFile both read.
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Dict, Optional
 
-PUSHED = ("run", "generation", "nodes", "slot_cidr", "deadline", "env", "gpus_per_node", "authorized_keys")
+PUSHED = ("run", "generation", "nodes", "slot_cidr", "deadline", "env", "gpus_per_node", "authorized_keys", "ranks")
 
 
 class FactsError(Exception):
@@ -32,6 +32,8 @@ def present(root: Path) -> Dict[str, Any]:
     newer = pushed(root)
     if newer is not None and newer["cluster_id"] == facts["cluster_id"] and newer["generation"] > facts["generation"]:
         facts.update({key: newer[key] for key in PUSHED if key in newer})
+        if facts.get("ranks"):
+            facts["rank"] = facts["ranks"][facts["slot"]]
     return facts
 
 

@@ -68,6 +68,21 @@ def test_the_same_push_again_is_taken_and_changes_nothing(member: Path) -> None:
     assert contents(member) == before
 
 
+def test_pushed_ranks_order_the_environment_and_the_hostfile(root: Path) -> None:
+    assert apply(root, pushed(ranks=[0, 3, 1, 4, 2, 5]), FakeOutside())["ok"]
+    assert "NODE_RANK='1'\n" in (root / "etc/clusterctl/env").read_text()
+    assert json.loads((root / "etc/clusterctl/node.json").read_text())["rank"] == 1
+    names = (root / "etc/clusterctl/hostfile").read_text().split()[::2]
+    assert names == ["train-0", "train-2", "train-4", "train-1", "train-3", "train-5"]
+    assert "10.0.8.2 train-2\n" in (root / "etc/hosts").read_text(), "name and address belong to the slot"
+
+
+def test_ranks_that_are_pushed_no_more_are_the_slots_again(root: Path) -> None:
+    assert apply(root, pushed(ranks=[0, 3, 1, 4, 2, 5]), FakeOutside())["ok"]
+    assert apply(root, pushed(generation=4), FakeOutside())["ok"]
+    assert "NODE_RANK='2'\n" in (root / "etc/clusterctl/env").read_text()
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "another cluster": ({"generation": 9, "cluster_id": "000000000000"}, "cluster_id: 000000000000 was offered"),
     "a generation that is over": ({"generation": 2}, "generation: 2 was offered, 3 is here"),
@@ -85,6 +100,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a deadline without a zone": ({"generation": 9, "deadline": "2026-12-02T06:00:00"}, "deadline"),
     "a name that no shell takes": ({"generation": 9, "env": {"A-B": ""}}, "env: 'A-B'"),
     "a value that is no text": ({"generation": 9, "env": {"A": 1}}, "env: 'A'"),
+    "ranks for other nodes": ({"generation": 9, "ranks": [0, 1]}, "ranks: [0, 1] is not one rank for each slot"),
+    "a rank twice": ({"generation": 9, "ranks": [0, 1, 1, 3, 4, 5]}, "ranks"),
+    "a truth as a rank": ({"generation": 9, "ranks": [0, True, 2, 3, 4, 5]}, "ranks"),
+    "another slot as rank 0": ({"generation": 9, "ranks": [1, 0, 2, 3, 4, 5]}, "0 for slot 0"),
+    "ranks that are no list": ({"generation": 9, "ranks": "012345"}, "ranks"),
     "a key of two lines": ({"generation": 9, "authorized_keys": ["a\nb"]}, "authorized_keys"),
 }
 
