@@ -8,16 +8,12 @@ from clusterctl_bootstrap.node import guard, status
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.files import locked, log
 from clusterctl_bootstrap.node.outside import Outside
+from clusterctl_bootstrap.node.phase import PhaseFailed, wait
 from clusterctl_bootstrap.node.writing import write_environment, write_identity
 
 ADDRESS_TIMEOUT_S = 60
 LOGIN_TIMEOUT_S = 120
-POLL_S = 0.05
 LOG_LINES = 15
-
-
-class PhaseFailed(Exception):
-    """A phase that cannot be passed; the text is for a person."""
 
 
 def boot(root: Path, outside: Outside) -> int:
@@ -46,7 +42,7 @@ def _network(root: Path, outside: Outside) -> None:
     """The slot's address is this machine's; anything else is another slot's machine."""
     known = facts_file.present(root)
     own = address(known["slot_cidr"], known["slot"])
-    _wait(outside, ADDRESS_TIMEOUT_S, lambda: "" if outside.has_address(own) else "no interface has %s: ip addr" % own)
+    wait(outside, ADDRESS_TIMEOUT_S, lambda: "" if outside.has_address(own) else "no interface has %s: ip addr" % own)
 
 
 def _identity(root: Path, outside: Outside) -> None:
@@ -77,18 +73,7 @@ def _login(root: Path, outside: Outside) -> None:
         banner = outside.ssh_banner(own)
         return "" if banner.startswith("SSH-") else "port 22: %s: systemctl status ssh" % banner
 
-    _wait(outside, LOGIN_TIMEOUT_S, hindrance)
-
-
-def _wait(outside: Outside, timeout_s: int, hindrance: Callable[[], str]) -> None:
-    until = outside.monotonic() + timeout_s
-    while True:
-        seen = hindrance()
-        if not seen:
-            return
-        if outside.monotonic() > until:
-            raise PhaseFailed("after %d s: %s" % (timeout_s, seen))
-        outside.sleep(POLL_S)
+    wait(outside, LOGIN_TIMEOUT_S, hindrance)
 
 
 def _failed(root: Path, phase: str, error: Exception) -> int:
