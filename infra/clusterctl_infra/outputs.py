@@ -40,10 +40,12 @@ class InventorySsh:
     key_file: str | None
     """Relative to `$CLUSTERCTL_HOME/keys`; None: the person's own keys."""
     proxy_command: tuple[str, ...] | None
-    """argv with `{host}` and `{port}`; None: directly."""
+    """argv with `{host}`, `{port}` and `{instance_id}`; None: directly."""
     address: str = "private"
     """Which address to dial: `private` or `public`."""
     port: int = 22
+    public_keys: tuple[str, ...] = ()
+    """The keys of people's own that may log in; empty: the cluster's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,12 +94,14 @@ def inventory_from_json(data: dict[str, Any], *, source: str) -> Inventory:
         )
     try:
         ssh = InventorySsh(**_known(InventorySsh, data["ssh"]))
-        proxy = ssh.proxy_command
+        proxy, public_keys = ssh.proxy_command, tuple(ssh.public_keys)
         nodes = tuple(InventoryNode(**_known(InventoryNode, row)) for row in data["nodes"])
         return Inventory(
             **{
                 **_known(Inventory, data),
-                "ssh": dataclasses.replace(ssh, proxy_command=None if proxy is None else tuple(proxy)),
+                "ssh": dataclasses.replace(
+                    ssh, proxy_command=None if proxy is None else tuple(proxy), public_keys=public_keys
+                ),
                 "nodes": nodes,
             }
         )

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -138,10 +139,11 @@ def test_a_lock_of_a_living_pulumi_is_respected_and_named(recorded: Rehearsed) -
     lock = state / ".pulumi" / "locks" / "organization" / recorded.name / "dev" / "somebody.json"
     lock.parent.mkdir(parents=True, exist_ok=True)
     host = os.uname().nodename
-    row = {"pid": os.getpid(), "username": "ada", "hostname": host, "timestamp": "2026-11-21T10:00:00Z"}
+    now = datetime.now(UTC).isoformat()
+    row = {"pid": os.getpid(), "username": "ada", "hostname": host, "timestamp": now}
     lock.write_text(json.dumps(row))
     refused = recorded.run("up", str(recorded.folder))
     assert refused.exit_code == 1, refused.text
     assert f"started by ada on {host} (pid {os.getpid()})" in refused.stderr
-    lock.write_text(json.dumps({**row, "pid": 2**22 + 7}))
+    lock.write_text(json.dumps({**row, "timestamp": "2020-11-21T10:00:00Z"}))  # the number is another process's now
     recorded.up()

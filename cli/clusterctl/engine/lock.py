@@ -6,13 +6,17 @@ import json
 import re
 import socket
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from clusterctl.engine.processes import find_process
+from clusterctl.engine.processes import command_line, find_process, started_at
 from clusterctl.engine.stack import Stack
+from clusterctl.engine.strays import is_engine
 
 _LOCKED = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
+CLOCK_SLACK = timedelta(seconds=5)
+"""A lock is written after its process started; the kernel counts that start in ticks from a rounded boot time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +30,18 @@ class Lock:
 
     @property
     def is_dead(self) -> bool:
-        """Its process ran on this computer and is gone."""
-        return self.host == socket.gethostname() and find_process(self.pid) is None
+        """Its process ran on this computer and is gone, or its number is another process's by now."""
+        if self.host != socket.gethostname():
+            return False
+        process = find_process(self.pid)
+        return process is None or self._is_older_than(started_at(process))
+
+    def _is_older_than(self, start: datetime | None) -> bool:
+        """Whether who has the number now began after the lock; an engine never counts: the clock may have been set."""
+        since = _instant(self.since)
+        if start is None or since is None or since + CLOCK_SLACK >= start:
+            return False
+        return not is_engine(command_line(self.pid))
 
     @property
     def named(self) -> str:
@@ -63,3 +77,12 @@ def _read(path: Path) -> Lock | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _instant(text: str) -> datetime | None:
+    """The time that the engine wrote, RFC 3339 with nanoseconds; None for what is none."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

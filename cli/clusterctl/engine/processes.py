@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -56,6 +57,16 @@ def all_processes() -> tuple[Process, ...]:
         return ()
     pids = sorted(int(entry) for entry in os.listdir(PROC) if entry.isdigit())
     return tuple(process for pid in pids if (process := find_process(pid)) is not None)
+
+
+def started_at(process: Process) -> datetime | None:
+    """When it started by the clock of now; None where /proc does not tell."""
+    try:
+        rows = (line.split() for line in (PROC / "stat").read_text().splitlines())
+        boot_s = next(int(words[1]) for words in rows if words[:1] == ["btime"])
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+    return datetime.fromtimestamp(boot_s + process.start_ticks / os.sysconf("SC_CLK_TCK"), UTC)
 
 
 def is_alive(pid: int, start_ticks: int) -> bool:

@@ -51,6 +51,7 @@ def _ssh(config: ClusterConfig, plan: ClusterPlan, *, cluster: str, is_rehearsal
         key_file=None if config.access.authorized_keys else f"{cluster}/id_ed25519",
         proxy_command=None,
         address="public" if is_public else "private",
+        public_keys=tuple(config.access.authorized_keys),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,8 @@ def test_only_parts_without_a_living_engine_are_orphans() -> None:
 def lock_file(folder: Path, **changes: object) -> Path:
     path = folder / ".pulumi" / "locks" / "organization" / "train" / "dev" / "a.json"
     path.parent.mkdir(parents=True)
-    row = {"pid": os.getpid(), "username": "ada", "hostname": socket.gethostname(), "timestamp": "2026-11-21T10:15:13Z"}
+    now = datetime.now(UTC).isoformat()
+    row = {"pid": os.getpid(), "username": "ada", "hostname": socket.gethostname(), "timestamp": now}
     path.write_text(json.dumps({**row, **changes}))
     return path
 
@@ -96,6 +98,19 @@ def test_a_lock_of_a_gone_process_of_this_computer_is_dead(tmp_path: Path) -> No
     lock_file(tmp_path, pid=2**22 + 1)
     (lock,) = locks_in(f"file://{tmp_path}", STACK)
     assert lock.is_dead
+
+
+def test_a_lock_older_than_the_process_that_has_its_number_is_dead(tmp_path: Path) -> None:
+    lock_file(tmp_path, timestamp="2020-11-21T10:15:13.123456789Z")
+    (lock,) = locks_in(f"file://{tmp_path}", STACK)
+    assert lock.is_dead
+
+
+@pytest.mark.parametrize("timestamp", ["yesterday", ""])
+def test_a_lock_without_a_readable_time_is_as_alive_as_its_process(tmp_path: Path, timestamp: str) -> None:
+    lock_file(tmp_path, timestamp=timestamp)
+    (lock,) = locks_in(f"file://{tmp_path}", STACK)
+    assert not lock.is_dead
 
 
 @pytest.mark.parametrize("url", ["s3://bucket/path", "https://api.pulumi.com", "file:///not/there"])
