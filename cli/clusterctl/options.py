@@ -50,9 +50,11 @@ def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
     return click.option("--node", metavar="SET", default=default, shell_complete=_complete_nodes, help=help)
 
 
-def connect_timeout_option(*, default: str) -> Callable[[F], F]:
-    """Adds `--connect-timeout TIME`, passed as `connect_timeout` in seconds."""
-    return time_option("--connect-timeout", default=default, help="How long a node may take until it is logged in to.")
+def connect_timeout_option(*, default: str | None, shown: str | None = None) -> Callable[[F], F]:
+    """Adds `--connect-timeout TIME`, passed as `connect_timeout` in seconds; `shown` says what None stands for."""
+    told = "" if shown is None else f" ({shown})"
+    help = f"How long a node may take until it is logged in to{told}."
+    return time_option("--connect-timeout", default=default, help=help)
 
 
 def time_option(name: str, *, default: str | None, help: str) -> Callable[[F], F]:

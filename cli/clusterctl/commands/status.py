@@ -12,17 +12,17 @@ from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, json_option
 from clusterctl.output import Output
-from clusterctl.status.gather import gather
+from clusterctl.status.gather import gather, usual_wait_s
 from clusterctl.status.overview import overview
 from clusterctl.views.status import status_json, status_text
 
 
 @click.command("status")
 @cluster_option
-@connect_timeout_option(default="5s")
+@connect_timeout_option(default=None, shown="5s, by Session Manager 20s")
 @json_option
 @click.pass_obj
-def command(output: Output, cluster: str | None, connect_timeout: float, as_json: bool) -> int:
+def command(output: Output, cluster: str | None, connect_timeout: float | None, as_json: bool) -> int:
     """What every node does now, what the cluster has cost, when it ends.
 
     AWS and every node are asked at once. Whoever does not answer is `unknown` or `unreachable`, not gone.
@@ -40,7 +40,7 @@ def command(output: Output, cluster: str | None, connect_timeout: float, as_json
         home=home_directory(os.environ),
         environ=os.environ,
         now=now,
-        connect_timeout_s=connect_timeout,
+        connect_timeout_s=connect_timeout or usual_wait_s(inventory),
         ssh_dir=Path.home() / ".ssh",
     )
     seen = overview(inventory, facts)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clusterctl_infra.errors import CloudError, UsageError
+from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
+from clusterctl_infra.plan.inventory import proxy_command
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.instances import other_ids_alive
@@ -25,6 +26,7 @@ from clusterctl.engine.state import StackState
 from clusterctl.engine.truth import missing_instances
 from clusterctl.home import home_directory
 from clusterctl.output import Output
+from clusterctl.ssh.way_in import missing_programs
 from clusterctl.stack_plan import config_folder
 from clusterctl.views.headline import machines_and_gpus, rehearsed
 from clusterctl.views.quantities import clock, count, duration, usd
@@ -85,6 +87,7 @@ class _Up:
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse(intent, cluster_plan, change.stack, shown=str(self._request.stack_dir), now=self._now)
+        self._refuse_unreachable(cluster_plan)
         self._refuse_namesake(state)
         self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
         self._warn(cluster_plan)
@@ -130,6 +133,12 @@ class _Up:
             self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
         if missing:
             self._change.engine.refresh([one.known.urn for one in missing])
+
+    def _refuse_unreachable(self, cluster_plan: ClusterPlan) -> None:
+        """Private nodes that nobody here could reach would boot and bill unseen."""
+        way = None if self._change.is_rehearsal else proxy_command(self._written.config, cluster_plan)
+        if way is not None and (missing := missing_programs(way)) is not None:
+            raise ClusterctlError(f"{missing}. Nothing was created")
 
     def _refuse_namesake(self, state: StackState) -> None:
         if state.instances:

@@ -20,12 +20,15 @@ from clusterctl.engine.node_report import FAILED, READY, NodeReport, parse_repor
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.transport import NodeConnection
+from clusterctl.ssh.way_in import uses_session_manager
 
 FOLLOW = "clusterctl-node status --follow"
 FIRST_RETRY_S = 0.2
 LONGEST_RETRY_S = 1.0
 RETRY_GROWTH = 1.3
 """Each try costs a process here and one there, while machines want the processor to boot."""
+LONGEST_RETRY_BY_SESSION_MANAGER_S = 10.0
+"""There each try starts two programs here and a session in the account, which AWS counts (StartSession quota)."""
 SILENT = "no answer"
 FINAL_FAILURES = ("host-key",)
 """A machine with another key stays another machine."""
@@ -102,15 +105,16 @@ class ReadyWatch:
 
     def _watch(self, slot: int) -> None:
         began = time.monotonic()
-        pause_s = FIRST_RETRY_S
+        pause_s, longest_s = FIRST_RETRY_S, LONGEST_RETRY_S
         while not self._stopped.is_set() and not self._watches[slot].is_final:
             with contextlib.suppress(OSError, InventoryUnreadable):
                 inventory = read_inventory(self._inventory_file)
                 node = next((one for one in inventory.nodes if one.slot == slot), None)
                 if node is not None:
+                    longest_s = longest_retry_s(inventory)
                     self._follow(inventory, node, began)
             self._stopped.wait(pause_s)
-            pause_s = min(pause_s * RETRY_GROWTH, LONGEST_RETRY_S)
+            pause_s = min(pause_s * RETRY_GROWTH, longest_s)
 
     def _follow(self, inventory: Inventory, node: InventoryNode, began: float) -> None:
         try:
@@ -159,6 +163,12 @@ class ReadyWatch:
             self._watches[after.slot] = after
         if after.phase != before.phase or (after.is_final and not before.is_final):
             self._changed(after)
+
+
+def longest_retry_s(inventory: Inventory) -> float:
+    """How long to wait between two tries at most, by what a try costs."""
+    is_costly = uses_session_manager(inventory.ssh.proxy_command)
+    return LONGEST_RETRY_BY_SESSION_MANAGER_S if is_costly else LONGEST_RETRY_S
 
 
 def why_not_ready(watch: NodeWatch, *, now: datetime) -> list[str]:

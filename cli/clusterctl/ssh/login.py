@@ -15,6 +15,7 @@ from clusterctl.ssh.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.system_ssh import login_argv
 from clusterctl.ssh.target import target_of
+from clusterctl.ssh.way_in import missing_programs
 
 
 def log_in(
@@ -33,6 +34,8 @@ def log_in(
     (node,) = nodes
     try:
         target = target_of(inventory, node)
+        if target.proxy_argv is not None and (missing := missing_programs(target.proxy_argv)) is not None:
+            raise NodeFailure("proxy", missing)
     except NodeFailure as e:
         raise not_reached(e, name=node.name, slot=node.slot, cluster=inventory.cluster) from e
     argv = login_argv(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
@@ -44,12 +45,31 @@ def target_of(inventory: Inventory, node: InventoryNode) -> Target:
         user=inventory.ssh.user,
         host_key_type=words[0],
         host_key=words[1],
-        proxy_argv=proxy_argv(inventory.ssh.proxy_command, host=host, port=str(port)),
+        proxy_argv=proxy_argv(inventory.ssh.proxy_command, node, host=host, port=port),
     )
 
 
-def proxy_argv(command: tuple[str, ...] | None, *, host: str, port: str) -> tuple[str, ...] | None:
-    """The proxy command with `{host}` and `{port}` filled in; other braces stay."""
+def proxy_argv(
+    command: tuple[str, ...] | None, node: InventoryNode, *, host: str, port: int | str
+) -> tuple[str, ...] | None:
+    """The proxy command with `{host}`, `{port}` and `{instance_id}` filled in; other braces stay.
+
+    Raises NodeFailure when the way leads to a machine that is not there yet.
+    """
     if command is None:
         return None
-    return tuple(word.replace("{host}", host).replace("{port}", port) for word in command)
+    if node.instance_id is None and names_machine(command):
+        raise NodeFailure("unreachable", f"{node.name} has no machine yet")
+    values = {"{host}": host, "{port}": str(port), "{instance_id}": node.instance_id or ""}
+    return tuple(_filled(word, values) for word in command)
+
+
+def names_machine(command: tuple[str, ...] | None) -> bool:
+    """Whether the proxy command asks for an instance id."""
+    return any("{instance_id}" in word for word in command or ())
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    for placeholder, value in values.items():
+        word = word.replace(placeholder, value)
+    return word

@@ -24,6 +24,8 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fan_out import run_on_nodes
 from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.target import names_machine
+from clusterctl.ssh.way_in import uses_session_manager
 from clusterctl.status.account import read_account
 from clusterctl.status.facts import Facts
 
@@ -48,10 +50,10 @@ def gather(
     """The facts about the cluster; never raises for what does not answer."""
     api = _Asked(lambda: ask_api(inventory, home, environ))
     nodes = inventory.nodes
-    if any(_address(inventory, node) is None for node in nodes):
+    if any(_lacks_its_way(inventory, node) for node in nodes):
         # A half-made cluster: only AWS knows where its nodes are.
         instances, _ = api.answer()
-        nodes = tuple(with_address(node, instances) for node in nodes)
+        nodes = tuple(with_machine(node, instances) for node in nodes)
     answers: Mapping[int, NodeReport | NodeFailure] = {}
     ssh_trouble = None
     try:
@@ -68,6 +70,11 @@ def gather(
         ssh_trouble=ssh_trouble,
         account=read_account(home.ledger_file(inventory.cluster_id)),
     )
+
+
+def usual_wait_s(inventory: Inventory) -> float:
+    """How long a healthy node takes at most until it is logged in to; Session Manager alone needs some seconds."""
+    return 20.0 if uses_session_manager(inventory.ssh.proxy_command) else 5.0
 
 
 def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:
@@ -115,16 +122,21 @@ def answer_of(result: NodeResult) -> NodeReport | NodeFailure:
     return NodeFailure("protocol", f"{result.name}: no status from the node's agent ({told})", phase="command")
 
 
-def with_address(node: InventoryNode, instances: Instances | None) -> InventoryNode:
-    """The node with the public address that AWS knows, when the inventory has none."""
+def with_machine(node: InventoryNode, instances: Instances | None) -> InventoryNode:
+    """The node with the machine and the public address that AWS knows, where the inventory has none."""
     for row in instances or ():
-        if row.slot == node.slot and row.is_alive and row.public_ip and not node.public_ip:
-            return dataclasses.replace(node, public_ip=row.public_ip)
+        if row.slot == node.slot and row.is_alive:
+            return dataclasses.replace(
+                node,
+                instance_id=node.instance_id or row.instance_id,
+                public_ip=node.public_ip or row.public_ip,
+            )
     return node
 
 
-def _address(inventory: Inventory, node: InventoryNode) -> str | None:
-    return node.public_ip if inventory.ssh.address == "public" else node.private_ip
+def _lacks_its_way(inventory: Inventory, node: InventoryNode) -> bool:
+    address = node.public_ip if inventory.ssh.address == "public" else node.private_ip
+    return address is None or (node.instance_id is None and names_machine(inventory.ssh.proxy_command))
 
 
 class _Asked:

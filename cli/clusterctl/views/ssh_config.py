@@ -7,6 +7,7 @@ from pathlib import Path
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.system_ssh import ALIVE_COUNT, ALIVE_INTERVAL_S, proxy_line, quoted_path
+from clusterctl.ssh.target import names_machine, proxy_argv
 
 
 def ssh_config_text(inventory: Inventory, *, key_file: Path | None, known_hosts: Path) -> str:
@@ -22,8 +23,21 @@ def _host(inventory: Inventory, node: InventoryNode) -> str:
     address = node.public_ip if inventory.ssh.address == "public" else node.private_ip
     if not address:
         return f"# {node.name} has no {inventory.ssh.address} address yet"
-    key_type = node.host_public_key.split()[0]
-    return f"Host {node.name}\n    HostName {address}\n    HostKeyAlias {node.name}\n    HostKeyAlgorithms {key_type}"
+    if node.instance_id is None and names_machine(inventory.ssh.proxy_command):
+        return f"# {node.name} has no machine yet"
+    settings = [
+        f"Host {node.name}",
+        f"HostName {address}",
+        f"HostKeyAlias {node.name}",
+        f"HostKeyAlgorithms {node.host_public_key.split()[0]}",
+        f"ProxyCommand {_proxy_line(inventory, node)}",
+    ]
+    return "\n    ".join(settings if names_machine(inventory.ssh.proxy_command) else settings[:-1])
+
+
+def _proxy_line(inventory: Inventory, node: InventoryNode) -> str:
+    argv = proxy_argv(inventory.ssh.proxy_command, node, host=node.private_ip, port=inventory.ssh.port)
+    return "" if argv is None else proxy_line(argv)
 
 
 def _shared(inventory: Inventory, *, key_file: Path | None, known_hosts: Path) -> str:
@@ -39,7 +53,7 @@ def _shared(inventory: Inventory, *, key_file: Path | None, known_hosts: Path) -
     ]
     if key_file is not None:
         settings += [f"IdentityFile {quoted_path(key_file)}", "IdentitiesOnly yes"]
-    if inventory.ssh.proxy_command is not None:
+    if inventory.ssh.proxy_command is not None and not names_machine(inventory.ssh.proxy_command):
         # ssh's own %h and %p stand for each node's address, unescaped; everything else is.
         line = proxy_line(inventory.ssh.proxy_command).replace("'{host}'", "%h").replace("'{port}'", "%p")
         settings.append(f"ProxyCommand {line.replace('{host}', '%h').replace('{port}', '%p')}")

@@ -29,7 +29,7 @@ class AccessArgs:
 
 
 class Access(pulumi.ComponentResource):
-    """A role that allows nothing (but Session Manager where nodes have no public address), and a key pair."""
+    """A role that allows nothing (but Session Manager where that is the way to nodes), and a key pair."""
 
     instance_profile_name: pulumi.Output[str]
     key_name: pulumi.Output[str] | None

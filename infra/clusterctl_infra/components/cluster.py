@@ -154,9 +154,12 @@ class Cluster(pulumi.ComponentResource):
             cluster_id=self._identity.cluster_id,
             region=self._draft.region,
             login_public_key=public,
-            with_session_manager=self._draft.network.public_addresses == "none",
+            with_session_manager=self._uses_session_manager(),
             tags=self._tags,
         )
+
+    def _uses_session_manager(self) -> bool:
+        return self._draft.network.public_addresses == "none" and self._birth.config.access.bastion is None
 
     def _capacity_args(self) -> CapacityArgs:
         return CapacityArgs(

@@ -117,6 +117,14 @@ def check_cidr(value: object) -> str:
     return text
 
 
+def check_bastion(value: object) -> str:
+    """A host as ssh takes it, with a user before it or without. Raises ValueError."""
+    text = check_text(value).strip()
+    if not re.fullmatch(r"([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*", text, re.ASCII):
+        raise ValueError("write a host such as ada@bastion.example.com; its port and key go into your ~/.ssh/config")
+    return text
+
+
 def check_env(value: object) -> dict[str, str]:
     """Environment variables. Raises ValueError for all that no shell would take."""
     return _checked_texts(value, _env_fault)
@@ -211,6 +219,7 @@ SizeGib = Annotated[
 ]
 Switch = Annotated[bool, _read(check_switch)]
 Cidr = Annotated[str, _read(check_cidr), _text_or_number(r"\d+\.\d+\.\d+\.\d+/\d+", "203.0.113.7/32")]
+Bastion = Annotated[str, _read(check_bastion), _text_or_number(r"([^@\s]+@)?[^@:\s]+", "ada@bastion.example.com")]
 PublicKey = Annotated[
     str,
     _read(check_public_key),

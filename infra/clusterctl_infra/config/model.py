@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.choice import InstanceChoice, choose_instance
 from clusterctl_infra.config.fields import (
+    Bastion,
     Cidr,
     Dollars,
     Duration,
@@ -85,6 +86,14 @@ class AccessConfig(BaseModel):
     )
     ssh_from: tuple[Cidr, ...] = Field(
         default=(), description="Networks that may reach port 22. Empty by default: nobody is let in unasked."
+    )
+    bastion: Bastion | None = Field(
+        default=None,
+        description=(
+            "With `private`: the host that leads to the nodes' addresses, by your own ssh settings; its address has to "
+            "be in ssh_from. Left out: AWS's Session Manager, which needs no way in from outside."
+        ),
+        examples=["ada@bastion.example.com"],
     )
     user: User = Field(default=LOGIN_USER, description="The login user: made on every image, so always the same.")
     authorized_keys: tuple[PublicKey, ...] = Field(

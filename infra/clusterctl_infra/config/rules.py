@@ -170,6 +170,19 @@ def ssh_networks_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tup
             yield ("access", "ssh_from", index), f"{shown(cidr)}: written twice"
 
 
+def bastion_is_for_private(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    access = config.access
+    if access.bastion is None:
+        return
+    if access.mode == "public":
+        yield ("access", "bastion"), f"{shown(access.bastion)}: public nodes are reached directly; write mode: private"
+    elif not access.ssh_from:
+        yield (
+            ("access", "ssh_from"),
+            f"empty, so {access.bastion} is not let in: write the address it has towards the nodes, as [10.9.0.5/32]",
+        )
+
+
 def mounts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     mounts = [storage.mount for storage in config.storage]
     for index, mount in enumerate(mounts):
@@ -213,5 +226,6 @@ RULES = (
     _rule(image_fits_architecture, "image", "region", "gpus", "instance_type", "fabric"),
     _rule(networks_fit, "network"),
     _rule(ssh_networks_differ, "access"),
+    _rule(bastion_is_for_private, "access"),
     _rule(mounts_differ, "storage"),
 )

@@ -7,6 +7,7 @@ from clusterctl_infra.outputs import REHEARSAL_ACCOUNT_ID, Inventory, InventoryN
 from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
 
 REHEARSAL_SUFFIX = "@rehearsal"
+BASTION_CONNECT_S = 10
 
 
 def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> Inventory:
@@ -44,15 +45,30 @@ def cluster_name(name: str, *, account_id: str) -> str:
 
 
 def _ssh(config: ClusterConfig, plan: ClusterPlan, *, cluster: str, is_rehearsal: bool) -> InventorySsh:
-    """Rehearsed machines have no route from here: their private address is dialled through a proxy command."""
+    """Rehearsed machines have no route from here: whoever makes them knows the command that leads to them."""
     is_public = plan.network.public_addresses != "none" and not is_rehearsal
     return InventorySsh(
         user=config.access.user,
         key_file=None if config.access.authorized_keys else f"{cluster}/id_ed25519",
-        proxy_command=None,
+        proxy_command=None if is_rehearsal else proxy_command(config, plan),
         address="public" if is_public else "private",
         public_keys=tuple(config.access.authorized_keys),
     )
+
+
+def proxy_command(config: ClusterConfig, plan: ClusterPlan) -> tuple[str, ...] | None:
+    """The command whose input and output are a private node's port 22, on AWS; None where nodes are dialled.
+
+    Session Manager: Systems Manager User Guide, "Allow and control permissions for SSH connections through Session
+    Manager" (2026-11-21). A bastion is reached by the person's own ssh settings, which also know its host key.
+    """
+    if plan.network.public_addresses != "none":
+        return None
+    if config.access.bastion is not None:
+        way = ("-W", "{host}:{port}", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={BASTION_CONNECT_S}")
+        return ("ssh", *way, config.access.bastion)
+    session = ("--target", "{instance_id}", "--document-name", "AWS-StartSSHSession")
+    return ("aws", "ssm", "start-session", "--region", plan.region, *session, "--parameters", "portNumber={port}")
 
 
 def _node(slot: SlotPlan) -> InventoryNode:

@@ -67,11 +67,14 @@ def ssh_is_let_in(case: Case) -> Iterator[Problem]:
 
 
 def private_nodes_are_reached(case: Case) -> Iterator[Problem]:
-    if case.plan.network.public_addresses == "none":
+    access = case.config.access
+    if case.plan.network.public_addresses != "none" or access.bastion is not None:
+        return
+    if case.config.image.startswith("ami-"):
         yield _warning(
             "access",
-            "private: clusterctl dials the nodes' private addresses, so on AWS it has to run where they are routed, "
-            "as in this VPC or behind a VPN into it; elsewhere it makes the nodes, cannot reach them, and they bill",
+            f"private: nodes are reached through Session Manager, so {case.config.image} needs Amazon's SSM agent; "
+            "Amazon's own images have it",
         )
 
 

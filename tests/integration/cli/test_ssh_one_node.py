@@ -9,9 +9,13 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from clusterctl_infra.plan.inventory import proxy_command
+
+from tests.unit.infra.plan.plan_cases import a_config, a_plan
 
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
@@ -132,6 +136,35 @@ def test_a_node_is_reached_by_the_proxy_command(loopback_cluster: LoopbackCluste
     loopback_cluster.by_proxy("nc", "{host}", "{port}")
     done = loopback_cluster.run("ssh", "--node", "3", "echo", "by", "proxy")
     assert (done.stdout, done.returncode) == (b"by proxy\n", 0)
+
+
+def test_a_private_node_is_reached_through_session_manager(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
+    """The command is the plan's own; the stand-ins for AWS's programs lead to a real sshd on this computer."""
+    access = {"access": {"mode": "private"}}
+    way = proxy_command(a_config(**access), a_plan(**access))
+    assert way is not None
+    loopback_cluster.by_proxy(*way)
+    wanted = " ".join(way).replace("{instance_id}", f"i-{2:017x}").replace("{port}", str(loopback_cluster.port))
+    host = loopback_cluster.inventory.nodes[2].private_ip
+    program = (
+        f'#!/bin/sh\n[ "aws $*" = "{wanted}" ] && exec nc {host} {loopback_cluster.port}\necho "asked: aws $*" >&2\n'
+    )
+    for name, text in {"aws": program, "session-manager-plugin": "#!/bin/sh\n"}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = loopback_cluster.run("ssh", "--node", "2", "echo", "by", "session", environ=environ)
+    assert (done.stdout, done.returncode) == (b"by session\n", 0), done.stderr
+    login = loopback_cluster.run("ssh", "--node", "2", stdin=b"exit 5\n", environ=environ)
+    assert login.returncode == 5, login.stderr
+
+
+def test_a_way_in_without_its_programs_says_what_to_install(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
+    loopback_cluster.by_proxy("aws", "ssm", "start-session", "--target", "{instance_id}")
+    for arguments in (("true",), ()):
+        done = loopback_cluster.run("ssh", "--node", "2", *arguments, environ={"PATH": str(tmp_path)})
+        assert done.returncode == 255
+        assert b"aws: install the AWS CLI" in done.stderr
 
 
 def test_a_proxy_command_that_fails_says_why(loopback_cluster: LoopbackCluster) -> None:

@@ -13,6 +13,7 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.openssh_files import known_hosts_text, write_known_hosts
 from clusterctl.ssh.system_ssh import login_argv, quoted_path
 from clusterctl.ssh.target import target_of
+from clusterctl.ssh.way_in import missing_programs
 from clusterctl.views.ssh_config import ssh_config_text
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import InventorySsh
@@ -25,6 +26,11 @@ PROXY = ("py", "-I", "/a b/connect.py", "train", "{host}", "{port}", "100%")
 
 def with_proxy() -> InventorySsh:
     return InventorySsh(user="ubuntu", key_file="train/id_ed25519", proxy_command=PROXY)
+
+
+def by_session_manager() -> InventorySsh:
+    command = ("aws", "--target", "{instance_id}", "portNumber={port}")
+    return InventorySsh(user="ubuntu", key_file="train/id_ed25519", proxy_command=command)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +60,23 @@ def test_the_proxy_command_gets_host_and_port_and_nothing_else(make_inventory: M
     inventory = make_inventory(ssh=with_proxy())
     target = target_of(inventory, inventory.nodes[2])
     assert target.proxy_argv == ("py", "-I", "/a b/connect.py", "train", "10.0.8.2", "22", "100%")
+
+
+def test_session_manager_gets_the_instance_and_waits_for_one(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(ssh=by_session_manager())
+    target = target_of(inventory, inventory.nodes[2])
+    assert target.proxy_argv == ("aws", "--target", "i-00000000000000002", "portNumber=22")
+    with pytest.raises(NodeFailure, match="train-2 has no machine yet"):
+        target_of(inventory, replace(inventory.nodes[2], instance_id=None))
+
+
+def test_what_the_way_in_needs_and_is_not_there_is_named_with_its_source() -> None:
+    assert missing_programs(("aws", "ssm"), which=lambda program: f"/bin/{program}") is None
+    told = missing_programs(("aws", "ssm"), which=lambda program: None)
+    assert told is not None
+    assert "aws: install the AWS CLI (apt-get install awscli)" in told
+    assert "session-manager-plugin: install AWS's Session Manager plugin (https://docs.aws.amazon.com/" in told
+    assert missing_programs(("nc", "{host}"), which=lambda program: None) is None
 
 
 def test_a_public_cluster_is_dialled_at_its_public_address(make_inventory: MakeInventory) -> None:
@@ -102,6 +125,15 @@ def test_known_hosts_follow_the_inventory(tmp_path: Path, make_inventory: MakeIn
     assert path == tmp_path / "keys" / "train" / "known_hosts"
     write_known_hosts(make_inventory(size=3), home)
     assert len(path.read_text().splitlines()) == 3
+
+
+def test_the_configuration_block_has_a_session_for_each_node(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(size=2, ssh=by_session_manager())
+    inventory = replace(inventory, nodes=(inventory.nodes[0], replace(inventory.nodes[1], instance_id=None)))
+    text = ssh_config_text(inventory, key_file=Path("/k/id"), known_hosts=Path("/k/kh"))
+    assert "    ProxyCommand aws --target i-00000000000000000 portNumber=22\n" in text
+    assert "# train-1 has no machine yet" in text
+    assert text.count("ProxyCommand") == 1
 
 
 def test_the_configuration_block_names_every_node(make_inventory: MakeInventory) -> None:

@@ -26,10 +26,35 @@ def test_on_aws_public_nodes_are_dialled_by_their_public_address() -> None:
     assert inventory(a_config(access=private), a_plan(access=private), account_id=ACCOUNT).ssh.address == "private"
 
 
+def test_on_aws_private_nodes_are_reached_through_session_manager() -> None:
+    private = {"mode": "private"}
+    made = inventory(a_config(access=private), a_plan(access=private), account_id=ACCOUNT)
+    assert made.ssh.proxy_command == (
+        *("aws", "ssm", "start-session", "--region", "us-west-2", "--target", "{instance_id}"),
+        *("--document-name", "AWS-StartSSHSession", "--parameters", "portNumber={port}"),
+    )
+
+
+def test_a_bastion_is_reached_by_a_persons_own_ssh_settings() -> None:
+    access = {"mode": "private", "bastion": "ada@bastion.example.com", "ssh_from": ["10.9.0.5/32"]}
+    made = inventory(a_config(access=access), a_plan(access=access), account_id=ACCOUNT)
+    assert made.ssh.proxy_command == (
+        *("ssh", "-W", "{host}:{port}", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "ada@bastion.example.com"),
+    )
+
+
+def test_neither_public_nor_rehearsed_nodes_need_a_command_from_the_plan() -> None:
+    private = {"mode": "private"}
+    assert inventory(a_config(), a_plan(), account_id=ACCOUNT).ssh.proxy_command is None
+    rehearsed = inventory(a_config(access=private), a_plan(access=private), account_id=REHEARSAL_ACCOUNT_ID)
+    assert rehearsed.ssh.proxy_command is None
+
+
 def test_people_with_keys_of_their_own_get_no_key_file() -> None:
     access = {"mode": "public", "ssh_from": ["203.0.113.7/32"], "authorized_keys": [KEY]}
     made = inventory(a_config(access=access), a_plan(access=access), account_id=ACCOUNT)
     assert made.ssh.key_file is None
+    assert made.ssh.public_keys == (KEY,)
 
 
 def test_a_cluster_that_is_down_says_so() -> None:

@@ -42,7 +42,11 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"instance_type": "m5.large"}, "fabric", "no EFA: nodes talk TCP"),
         ({"caps": {"budget_usd": 100}}, "caps.budget_usd", "$100.00 pays for 27 more minutes"),
         ({"access": {"mode": "private"}}, "access.mode", "NAT gateway is not in the price"),
-        ({"access": {"mode": "private"}}, "access", "cannot reach them, and they bill"),
+        (
+            {"access": {"mode": "private"}, "image": "ami-0123456789abcdef0"},
+            "access",
+            "ami-0123456789abcdef0 needs Amazon's SSM agent",
+        ),
     ],
 )
 def test_a_warning_stops_nothing(changes: dict[str, Any], path: str, words: str) -> None:

@@ -1,0 +1,32 @@
+"""The programs that the way to private nodes needs on this computer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+SESSION_MANAGER = "aws"
+_NEEDED = {
+    SESSION_MANAGER: {
+        "aws": "the AWS CLI (apt-get install awscli)",
+        "session-manager-plugin": (
+            "AWS's Session Manager plugin (https://docs.aws.amazon.com/systems-manager/latest/userguide/"
+            "session-manager-working-with-install-plugin.html)"
+        ),
+    },
+    "ssh": {"ssh": "OpenSSH's client (apt-get install openssh-client)"},
+}
+"""By the program that a proxy command starts with: what has to be on PATH, and where that comes from (2026-11-21)."""
+
+
+def uses_session_manager(argv: Sequence[str] | None) -> bool:
+    """Whether a proxy command goes through AWS's Session Manager, where a try takes seconds and starts a process."""
+    return argv is not None and Path(argv[0]).name == SESSION_MANAGER
+
+
+def missing_programs(argv: Sequence[str], *, which: Callable[[str], str | None] = shutil.which) -> str | None:
+    """The sentence about what is not installed here and the way needs; None when nothing is known to be missing."""
+    needed = _NEEDED.get(Path(argv[0]).name, {})
+    missing = [f"{program}: install {source}" for program, source in needed.items() if which(program) is None]
+    return f"the way to the nodes needs {', and '.join(missing)}" if missing else None
