@@ -16,6 +16,12 @@ from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus, 
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.config.model import ClusterConfig, NetworkConfig
 from clusterctl_infra.config.problems import ConfigProblem, shown
+from clusterctl_infra.config.storage_rules import (
+    file_systems_differ,
+    local_disks_are_there,
+    mounts_are_few,
+    mounts_differ,
+)
 from clusterctl_infra.nearest import did_you_mean
 
 VPC_PREFIXES = range(16, 29)
@@ -183,13 +189,6 @@ def bastion_is_for_private(config: ClusterConfig, catalog: Catalog) -> Iterator[
         )
 
 
-def mounts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    mounts = [storage.mount for storage in config.storage]
-    for index, mount in enumerate(mounts):
-        if mount in mounts[:index]:
-            yield ("storage", index, "mount"), f"{shown(mount)}: mounted twice"
-
-
 _RANGES = ("vpc_cidr", "node_subnet_cidr", "service_subnet_cidr")
 
 
@@ -227,5 +226,8 @@ RULES = (
     _rule(networks_fit, "network"),
     _rule(ssh_networks_differ, "access"),
     _rule(bastion_is_for_private, "access"),
+    _rule(mounts_are_few, "storage"),
     _rule(mounts_differ, "storage"),
+    _rule(file_systems_differ, "storage"),
+    _rule(local_disks_are_there, "storage", "region", "gpus", "instance_type", "fabric"),
 )

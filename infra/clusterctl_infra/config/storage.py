@@ -1,4 +1,4 @@
-"""The `storage:` part of cluster.yaml. Modelled, and refused until it is built."""
+"""The `storage:` part of cluster.yaml: what is mounted on every node, and what is behind it."""
 
 from __future__ import annotations
 
@@ -6,66 +6,90 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from clusterctl_infra.config.fields import SizeGib, Switch, Text, check_positive, check_size, check_text
+from clusterctl_infra.config.fields import SizeGib, Switch, Text
+from clusterctl_infra.config.storage_fields import (
+    THROUGHPUTS,
+    check_bucket,
+    check_file_system_id,
+    check_lustre_size,
+    check_mount,
+    check_prefix,
+    check_throughput,
+)
 
 STRICT = ConfigDict(extra="forbid", frozen=True)
-
-
-def check_lustre_size(value: object) -> int:
-    """A size that FSx for Lustre makes (1200 GiB or a multiple of 2400). Raises ValueError."""
-    from_text = check_size(value)
-    if from_text == 1200 or (from_text > 0 and from_text % 2400 == 0):
-        return from_text
-    below, above = from_text // 2400 * 2400 or 1200, (from_text // 2400 + 1) * 2400
-    raise ValueError(f"not a size that AWS makes: {below}GiB or {above}GiB")
-
-
-def check_mount(value: object) -> str:
-    """An absolute path that is not a system's own. Raises ValueError."""
-    text = check_text(value)
-    if not text.startswith("/") or "//" in text or "/.." in text or text != text.rstrip("/"):
-        raise ValueError("not an absolute path such as /shared")
-    first = text.split("/")[1]
-    if first in {"bin", "boot", "dev", "etc", "lib", "proc", "root", "run", "sbin", "sys", "usr", "var"}:
-        raise ValueError(f"/{first} belongs to the system; mount elsewhere, such as /shared")
-    return text
-
-
-def check_throughput(value: object) -> int:
-    """One of those that persistent storage has. Raises ValueError."""
-    found = check_positive(value)
-    if found not in THROUGHPUTS:
-        raise ValueError(f"MB/s per TiB; AWS has {', '.join(map(str, THROUGHPUTS))}")
-    return found
-
-
-THROUGHPUTS = (125, 250, 500, 1000)
 Throughput = Annotated[int, BeforeValidator(check_throughput), WithJsonSchema({"enum": list(THROUGHPUTS)})]
+FileSystemId = Annotated[str, BeforeValidator(check_file_system_id)]
+OnDelete = Literal["retain", "delete"]
+LEAST_THROUGHPUT = THROUGHPUTS[0]
+
+ADOPTED = "Use this one, which exists; clusterctl never deletes it. Without it, the cluster gets its own."
+KEPT = (
+    "`retain`: `clusterctl down` ends the nodes alone, and only `down --all` ends this too, for it holds data; "
+    "`delete`: it ends with the nodes."
+)
+WRITABLE = "Whether nodes may write."
 
 
 class FsxLustreConfig(BaseModel):
-    """A parallel file system of the cluster's own."""
+    """A parallel file system: the cluster's own, or one that exists."""
 
     model_config = STRICT
-    size: Annotated[SizeGib, BeforeValidator(check_lustre_size)] = Field(
-        description="1200GiB or a multiple of 2400GiB."
+    size: Annotated[SizeGib, BeforeValidator(check_lustre_size)] | None = Field(
+        default=None, description="1200GiB or a multiple of 2400GiB; it can grow later.", examples=["4800GiB"]
     )
-    throughput: Throughput = Field(default=125, description="MB/s per TiB; the least is the cheapest.")
+    type: Literal["persistent", "scratch"] = Field(
+        default="persistent",
+        description="`persistent`: replicated (PERSISTENT_2); `scratch`: a failed server takes its files along "
+        "(SCRATCH_2).",
+    )
+    throughput: Throughput | None = Field(
+        default=None,
+        description=f"MB/s per TiB of persistent ones; left out, {LEAST_THROUGHPUT}, the cheapest. Scratch has 200.",
+    )
+    on_delete: OnDelete = Field(default="retain", description=KEPT)
+    writable: Switch = Field(default=True, description=WRITABLE)
+    file_system_id: FileSystemId | None = Field(default=None, description=ADOPTED, examples=["fs-0a1b2c3d4e5f67890"])
+
+    @model_validator(mode="after")
+    def _own_or_adopted(self) -> FsxLustreConfig:
+        if self.file_system_id is None and self.size is None:
+            raise ValueError("size is missing: write size: 1200GiB, or file_system_id of one that exists")
+        if self.file_system_id is not None:
+            _refuse_beside_adopted(self, ("size", "type", "throughput", "on_delete"))
+        if self.type == "scratch" and self.throughput is not None:
+            raise ValueError("throughput: scratch file systems all have 200 MB/s per TiB; leave it out")
+        return self
 
 
 class EfsConfig(BaseModel):
-    """An elastic NFS file system of the cluster's own."""
+    """An elastic NFS file system: the cluster's own, or one that exists. Its throughput is elastic."""
 
     model_config = STRICT
     encrypted: Switch = Field(default=True, description="At rest; costs nothing.")
+    on_delete: OnDelete = Field(default="retain", description=KEPT)
+    writable: Switch = Field(default=True, description=WRITABLE)
+    file_system_id: FileSystemId | None = Field(default=None, description=ADOPTED, examples=["fs-0a1b2c3d4e5f67890"])
+
+    @model_validator(mode="after")
+    def _own_or_adopted(self) -> EfsConfig:
+        if self.file_system_id is not None:
+            _refuse_beside_adopted(self, ("encrypted", "on_delete"))
+        return self
 
 
 class S3Config(BaseModel):
     """An existing bucket, mounted."""
 
     model_config = STRICT
-    bucket: Text = Field(description="The bucket's name.", examples=["ml-datasets"])
-    prefix: Text = Field(default="", description="Only keys below it are seen.", examples=["imagenet/"])
+    bucket: Annotated[Text, BeforeValidator(check_bucket)] = Field(
+        description="The bucket's name.", examples=["ml-datasets"]
+    )
+    prefix: Annotated[Text, BeforeValidator(check_prefix)] = Field(
+        default="",
+        description="Only keys below it are seen, and nodes have rights to no others. Ends in a slash.",
+        examples=["imagenet/"],
+    )
     writable: Switch = Field(default=False, description="Read-only unless said otherwise: data sets outlive clusters.")
 
 
@@ -73,7 +97,9 @@ class NvmeConfig(BaseModel):
     """The node's own disks as one volume; gone with the node."""
 
     model_config = STRICT
-    level: Literal["stripe", "single"] = Field(default="stripe", description="`stripe`: all disks as one.")
+    level: Literal["stripe", "single"] = Field(
+        default="stripe", description="`stripe`: all disks as one; `single`: the first alone."
+    )
 
 
 class StorageConfig(BaseModel):
@@ -92,3 +118,10 @@ class StorageConfig(BaseModel):
         if len(given) != 1:
             raise ValueError("name exactly one of fsx-lustre, efs, s3, nvme")
         return self
+
+
+def _refuse_beside_adopted(given: BaseModel, keys: tuple[str, ...]) -> None:
+    """Raises ValueError when something is asked of a file system that is what it is."""
+    asked = [key for key in keys if key in given.model_fields_set]
+    if asked:
+        raise ValueError(f"file_system_id names one that exists: leave out {', '.join(asked)}")

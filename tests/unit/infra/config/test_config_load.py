@@ -110,14 +110,6 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("name: sg-train", "for themselves"),
         ("name: ''", "empty; write a name"),
         ('owner: "a\\tb"', "holds a line break or control character"),
-        ("storage: [{mount: shared, efs: {}}]", "not an absolute path"),
-        ("storage: [{mount: /usr, efs: {}}]", "/usr belongs to the system"),
-        ("storage: [{mount: /a}]", "name exactly one of fsx-lustre, efs, s3, nvme"),
-        ("storage: [{mount: /a, efs: {}}, {mount: /a, efs: {}}]", "storage[1].mount: '/a': mounted twice"),
-        ("storage: [{mount: /a, efs: {encrypted: yes}}]", "'yes': write true or false"),
-        ("storage: [{mount: /a, fsx-lustre: {size: 4800}}]", "a number without a unit; write 1200GiB"),
-        ("storage: [{mount: /a, fsx-lustre: {size: 4800GiB, throughput: 300}}]", "AWS has 125, 250, 500, 1000"),
-        ("storage: [{mount: /a, fsx_lustre: {size: 4800GiB}}]", "(did you mean fsx-lustre?)"),
     ],
 )
 def test_a_wrong_value_is_shown_with_what_is_allowed(line: str, sentence: str) -> None:

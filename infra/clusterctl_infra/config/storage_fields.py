@@ -1,0 +1,104 @@
+"""The leaf types of `storage:`: each check gives the value, or a ValueError that says what is taken."""
+
+from __future__ import annotations
+
+import re
+
+from clusterctl_infra.config.fields import check_positive, check_size, check_text
+
+THROUGHPUTS = (125, 250, 500, 1000)
+"""MB/s per TiB of PERSISTENT_2 on SSD (FSx API, CreateFileSystemLustreConfiguration; read 2026-11)."""
+MOUNT_LENGTH = 100
+SYSTEM_FOLDERS = frozenset(
+    "bin boot dev etc lib lib32 lib64 libx32 lost+found proc root run sbin snap sys tmp usr var".split()
+)
+HIDING = {
+    "/home": "it would hide the login user's keys",
+    "/home/ubuntu": "it would hide the login user's keys",
+    "/opt": "it would hide the drivers and libraries of the image",
+}
+"""Folders that may hold a mount, but not be one."""
+TAKEN = {
+    "/opt/amazon": "EFA's libraries are there",
+    "/opt/aws": "AWS's tools are there",
+    "/opt/torch": "the image's torch may be there",
+}
+"""Folders that neither are a mount nor hold one."""
+_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+"""General purpose buckets (S3 User Guide, "General purpose bucket naming rules"; read 2026-11)."""
+_PREFIX = r"[A-Za-z0-9!_.=@+-]+(/[A-Za-z0-9!_.=@+-]+)*/"
+
+
+def check_lustre_size(value: object) -> int:
+    """A size that FSx for Lustre makes on SSD (1200 GiB or a multiple of 2400). Raises ValueError."""
+    size_gib = check_size(value)
+    if size_gib == 1200 or (size_gib > 0 and size_gib % 2400 == 0):
+        return size_gib
+    below, above = size_gib // 2400 * 2400 or 1200, (size_gib // 2400 + 1) * 2400
+    if size_gib < 1200:
+        raise ValueError("not a size that AWS makes: the least is 1200GiB")
+    raise ValueError(f"not a size that AWS makes: {below}GiB or {above}GiB")
+
+
+def check_throughput(value: object) -> int:
+    """One of those that persistent storage has. Raises ValueError."""
+    found = check_positive(value)
+    if found not in THROUGHPUTS:
+        near = sorted(sorted(THROUGHPUTS, key=lambda each: abs(each - found))[:2])
+        raise ValueError(
+            f"MB/s per TiB; AWS has {', '.join(map(str, THROUGHPUTS))} (did you mean {' or '.join(map(str, near))}?)"
+        )
+    return found
+
+
+def check_mount(value: object) -> str:
+    """An absolute path where a mount hides nothing that the node needs. Raises ValueError."""
+    text = check_text(value)
+    parts = text.split("/")[1:]
+    if not text.startswith("/") or "" in parts[:-1] or "." in parts or ".." in parts:
+        raise ValueError("not an absolute path such as /shared")
+    if text == "/":
+        raise ValueError("the whole machine; mount elsewhere, such as /shared")
+    if text.endswith("/"):
+        raise ValueError(f"ends in a slash (did you mean {text.rstrip('/')}?)")
+    if len(text) > MOUNT_LENGTH:
+        raise ValueError(f"{len(text)} characters; the most is {MOUNT_LENGTH}")
+    if not all(re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?", part, re.ASCII) for part in parts):
+        raise ValueError("letters, digits, dots, underscores and inner hyphens only, as in /shared/run-1")
+    if parts[0] in SYSTEM_FOLDERS:
+        raise ValueError(f"/{parts[0]} belongs to the system; mount elsewhere, such as /shared")
+    taken = next((why for path, why in TAKEN.items() if f"{text}/".startswith(f"{path}/")), HIDING.get(text))
+    if taken is not None:
+        raise ValueError(f"{taken}; mount elsewhere, such as /shared")
+    return text
+
+
+def check_file_system_id(value: object) -> str:
+    """The id of an FSx or EFS file system. Raises ValueError."""
+    text = check_text(value)
+    if not re.fullmatch(r"fs-([0-9a-f]{8}|[0-9a-f]{17})", text, re.ASCII):
+        raise ValueError("a file system's id is fs- and 8 or 17 hex digits")
+    return text
+
+
+def check_bucket(value: object) -> str:
+    """The name of a bucket. Raises ValueError."""
+    text = check_text(value)
+    if text.startswith("s3://"):
+        name, _, prefix = text.removeprefix("s3://").partition("/")
+        more = f", prefix: {prefix.rstrip('/')}/" if prefix.strip("/") else ""
+        raise ValueError(f"a name, not an address (did you mean bucket: {name}{more}?)")
+    if not re.fullmatch(_BUCKET, text, re.ASCII) or ".." in text:
+        raise ValueError("a bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens")
+    return text
+
+
+def check_prefix(value: object) -> str:
+    """A prefix of keys; empty: the whole bucket. No wildcard of IAM's can be in it. Raises ValueError."""
+    text = check_text(value)
+    if not text or re.fullmatch(_PREFIX, text, re.ASCII):
+        return text
+    wish = text.strip("/") + "/"
+    if re.fullmatch(_PREFIX, wish, re.ASCII):
+        raise ValueError(f"begins without a slash and ends in one (did you mean {wish}?)")
+    raise ValueError("letters, digits and !_.=@+- between single slashes, as in imagenet/train/")

@@ -1,0 +1,63 @@
+"""Rules between the mounts of a cluster, and between them and its machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.choice import choose_instance
+from clusterctl_infra.config.document import Path
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.problems import shown
+from clusterctl_infra.config.storage import StorageConfig
+
+MOUNTS_LIMIT = 16
+"""The rights to so many buckets still fit into one role: its inline policies have 10,240 characters (IAM quotas)."""
+
+
+def mounts_are_few(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    if len(config.storage) > MOUNTS_LIMIT:
+        yield ("storage",), f"{len(config.storage)} mounts; the most is {MOUNTS_LIMIT}"
+
+
+def mounts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """None twice, and none inside another: which of two is mounted first would decide what is seen."""
+    mounts = [storage.mount for storage in config.storage]
+    for index, mount in enumerate(mounts):
+        path: Path = ("storage", index, "mount")
+        if mount in mounts[:index]:
+            yield path, f"{shown(mount)}: mounted twice"
+        outer = next((other for other in mounts if mount.startswith(f"{other}/")), None)
+        if outer is not None:
+            yield path, f"{shown(mount)}: inside {outer}, which is a mount too; put them side by side"
+
+
+def file_systems_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    ids = [_adopted(storage) for storage in config.storage]
+    for index, id in enumerate(ids):
+        if id is not None and id in ids[:index]:
+            kind = "fsx-lustre" if config.storage[index].fsx_lustre is not None else "efs"
+            first = config.storage[ids.index(id)].mount
+            yield ("storage", index, kind, "file_system_id"), f"{shown(id)}: mounted at {first} already"
+
+
+def local_disks_are_there(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    asking = [index for index, storage in enumerate(config.storage) if storage.nvme is not None]
+    for index in asking[1:]:
+        yield ("storage", index, "nvme"), "a node's disks are one volume: mount them once"
+    if not asking:
+        return
+    try:
+        chosen = choose_instance(
+            catalog, region=config.region, gpus=config.gpus, instance_type=config.instance_type, fabric=config.fabric
+        )
+    except ValueError:
+        return
+    row = catalog.instance_type(chosen.name)
+    if row is not None and not row.nvme_gb:
+        yield ("storage", asking[0], "nvme"), f"{chosen.name} has no disks of its own; leave it out"
+
+
+def _adopted(storage: StorageConfig) -> str | None:
+    kind = storage.fsx_lustre or storage.efs
+    return None if kind is None else kind.file_system_id

@@ -1,0 +1,135 @@
+"""`storage:` as a person gets it wrong: what AWS does not make is named with what it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.infra.config.config_texts import problems
+
+HEAD = "name: train\nregion: us-west-2\nnodes: 4\ninstance_type: {type}\n"
+ADOPTED = "fs-0a1b2c3d4e5f67890"
+
+
+def said(storage: str, *, type: str = "p5.48xlarge") -> list[str]:
+    """What is wrong with a cluster that has this storage, but for storage being refused as a whole."""
+    text = f"{HEAD.format(type=type)}storage: {storage}\n"
+    return [line for line in problems(text) if "not built yet: storage" not in line]
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        "[{mount: /shared, fsx-lustre: {size: 1200GiB}}]",
+        "[{mount: /shared, fsx-lustre: {size: 2.34375TiB, throughput: 1000, on_delete: delete}}]",
+        "[{mount: /shared, fsx-lustre: {size: 4800GiB, type: scratch}}]",
+        f"[{{mount: /shared, fsx-lustre: {{file_system_id: {ADOPTED}, writable: false}}}}]",
+        f"[{{mount: /mnt/reference-data/v1.2, efs: {{file_system_id: {ADOPTED}}}}}]",
+        "[{mount: /home/ubuntu/work, efs: {on_delete: delete}}, {mount: /home/ubuntu/work2, efs: {}}]",
+        "[{mount: /data, s3: {bucket: ml-datasets, prefix: imagenet/dt=2026-11-01/}}]",
+        "[{mount: /opt/data, s3: {bucket: ml.datasets, writable: true}}]",
+        "[{mount: /scratch, nvme: {}}]",
+    ],
+)
+def test_what_aws_makes_is_taken(storage: str) -> None:
+    assert said(storage) == []
+
+
+@pytest.mark.parametrize(
+    ("mount", "sentence"),
+    [
+        ("shared", "not an absolute path"),
+        ("//shared", "not an absolute path"),
+        ("/shared/../etc", "not an absolute path"),
+        ("/", "the whole machine"),
+        ("/shared/", "ends in a slash (did you mean /shared?)"),
+        ("/etc", "/etc belongs to the system"),
+        ("/usr/local/data", "/usr belongs to the system"),
+        ("/run/x", "/run belongs to the system"),
+        ("/home", "it would hide the login user's keys"),
+        ("/home/ubuntu", "it would hide the login user's keys"),
+        ("/home/ubuntu/.ssh", "letters, digits"),
+        ("/opt", "drivers and libraries"),
+        ("/opt/amazon/efa", "EFA's libraries are there"),
+        ("/a b", "letters, digits"),
+        ("/-a", "letters, digits"),
+        ("/\u00fc", "letters, digits"),
+        ("'/a\"b'", "letters, digits"),
+        (f"/{'a' * 100}", "101 characters; the most is 100"),
+    ],
+)
+def test_a_mount_hides_nothing_that_a_node_needs(mount: str, sentence: str) -> None:
+    (line,) = said(f"[{{mount: {mount}, efs: {{}}}}]")
+    assert "storage[0].mount" in line
+    assert sentence in line
+
+
+@pytest.mark.parametrize(
+    ("storage", "sentence"),
+    [
+        ("{fsx-lustre: {size: 3600GiB}}", "'3600GiB': not a size that AWS makes: 2400GiB or 4800GiB"),
+        ("{fsx-lustre: {size: 1300GiB}}", "not a size that AWS makes: 1200GiB or 2400GiB"),
+        ("{fsx-lustre: {size: 500GiB}}", "not a size that AWS makes: the least is 1200GiB"),
+        ("{fsx-lustre: {size: 4800}}", "a number without a unit; write 1200GiB"),
+        ("{fsx-lustre: {}}", "size is missing: write size: 1200GiB, or file_system_id of one that exists"),
+        (
+            "{fsx-lustre: {size: 4800GiB, throughput: 300}}",
+            "'300': MB/s per TiB; AWS has 125, 250, 500, 1000 (did you mean 125 or 250?)",
+        ),
+        ("{fsx-lustre: {size: 4800GiB, type: scratch, throughput: 250}}", "all have 200 MB/s per TiB; leave it out"),
+        ("{fsx-lustre: {size: 4800GiB, type: SCRATCH_2}}", "allowed are persistent, scratch"),
+        (f"{{fsx-lustre: {{size: 4800GiB, file_system_id: {ADOPTED}}}}}", "names one that exists: leave out size"),
+        (f"{{efs: {{on_delete: retain, file_system_id: {ADOPTED}}}}}", "names one that exists: leave out on_delete"),
+        ("{efs: {file_system_id: fs-12}}", "'fs-12': a file system's id is fs- and 8 or 17 hex digits"),
+        ("{efs: {encrypted: yes}}", "'yes': write true or false"),
+        ("{efs: {on_delete: keep}}", "allowed are retain, delete"),
+        ("{fsx_lustre: {size: 4800GiB}}", "(did you mean fsx-lustre?)"),
+        ("{s3: {bucket: s3://ml-datasets/imagenet}}", "(did you mean bucket: ml-datasets, prefix: imagenet/?)"),
+        ("{s3: {bucket: ML_Datasets}}", "3 to 63 lower-case letters"),
+        ("{s3: {bucket: ml-datasets, prefix: imagenet}}", "'imagenet': begins without a slash and ends in one"),
+        ("{s3: {bucket: ml-datasets, prefix: /imagenet/}}", "(did you mean imagenet/?)"),
+        ("{s3: {bucket: ml-datasets, prefix: '*/'}}", "letters, digits and"),
+        ("{s3: {bucket: ml-datasets, prefix: '${aws:username}/'}}", "letters, digits and"),
+        ("{}", "name exactly one of fsx-lustre, efs, s3, nvme"),
+        ("{efs: {}, nvme: {}}", "name exactly one of fsx-lustre, efs, s3, nvme"),
+        ("{nvme: {level: mirror}}", "allowed are stripe, single"),
+    ],
+)
+def test_what_aws_does_not_make_is_named_with_what_it_does(storage: str, sentence: str) -> None:
+    inner = storage[1:-1]
+    lines = said(f"[{{mount: /a{', ' if inner else ''}{inner}}}]")
+    assert any(sentence in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("storage", "sentence"),
+    [
+        ("[{mount: /a, efs: {}}, {mount: /a, efs: {}}]", "storage[1].mount: '/a': mounted twice"),
+        ("[{mount: /a/b, efs: {}}, {mount: /a, efs: {}}]", "storage[0].mount: '/a/b': inside /a, which is a mount too"),
+        (
+            f"[{{mount: /a, efs: {{file_system_id: {ADOPTED}}}}}, {{mount: /b, efs: {{file_system_id: {ADOPTED}}}}}]",
+            f"storage[1].efs.file_system_id: '{ADOPTED}': mounted at /a already",
+        ),
+        ("[{mount: /a, nvme: {}}, {mount: /b, nvme: {}}]", "storage[1].nvme: a node's disks are one volume"),
+    ],
+)
+def test_mounts_that_do_not_go_together_are_said(storage: str, sentence: str) -> None:
+    assert any(sentence in line for line in said(storage))
+
+
+def test_neighbours_whose_names_begin_alike_are_not_nested() -> None:
+    assert said("[{mount: /data, efs: {}}, {mount: /data2, efs: {}}]") == []
+
+
+def test_local_disks_need_a_machine_that_has_some() -> None:
+    (line,) = said("[{mount: /scratch, nvme: {}}]", type="c5.large")
+    assert "storage[0].nvme: c5.large has no disks of its own" in line
+
+
+def test_all_problems_of_storage_are_said_at_once() -> None:
+    lines = said("[{mount: /etc, fsx-lustre: {size: 3600GiB, throughput: 7}}, {mount: /b, s3: {bucket: x, prefix: y}}]")
+    assert len(lines) == 5
+
+
+def test_too_many_mounts_are_refused() -> None:
+    rows = ", ".join(f"{{mount: /m{number}, s3: {{bucket: ml-datasets}}}}" for number in range(17))
+    assert any("17 mounts; the most is 16" in line for line in said(f"[{rows}]"))
