@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from datetime import datetime, timedelta
 
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
 from clusterctl_infra.plan.model import ClusterPlan, Problem
+from clusterctl_infra.plan.storage_model import (
+    BucketPlan,
+    DisksPlan,
+    EfsPlan,
+    LustrePlan,
+    StoragePlan,
+)
 
 from clusterctl.stack_plan import StackPlan
 from clusterctl.views.headline import machines_and_gpus, rehearsed
 from clusterctl.views.quantities import clock, duration, thousands, usd
 from clusterctl.views.table import render_table
 
+STORAGE_KINDS: dict[type[StoragePlan], str] = {
+    LustrePlan: "fsx-lustre",
+    EfsPlan: "efs",
+    BucketPlan: "s3",
+    DisksPlan: "nvme",
+}
 KINDS = {"interface": "ENA", "efa": "EFA", "efa-only": "EFA-only"}
 
 
@@ -22,7 +36,9 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
     title = (
         f"{plan.name} · {place(plan)} · {_hardware(plan)}{rehearsed(stack_plan.is_rehearsal, plan.gpus_per_node > 0)}"
     )
-    rows = [(slot.name, slot.private_ip, interfaces(stack_plan)) for slot in plan.slots]
+    mounts = (" ".join(row.mount for row in plan.storage),) if plan.storage else ()
+    rows = [(slot.name, slot.private_ip, interfaces(stack_plan), *mounts) for slot in plan.slots]
+    columns = ("node", "private ip", "interfaces", *(("mounts",) if plan.storage else ()))
     facts = [
         ("per hour", price_line(plan)),
         ("deadline", deadline_line(stack_plan, now=now)),
@@ -30,7 +46,7 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
     ]
     facts += [("warning", _problem(warning.path, warning.message)) for warning in _problems(plan, "warning")]
     told = "\n".join(f"  {name:<12} {value}" for name, value in facts)
-    return f"{title}\n\n{render_table(('node', 'private ip', 'interfaces'), rows)}\n\n{told}"
+    return f"{title}\n\n{render_table(columns, rows)}\n\n{told}"
 
 
 def plan_json(stack_plan: StackPlan) -> dict[str, object]:
@@ -59,6 +75,7 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
             }
             for slot in plan.slots
         ],
+        "storage": [storage_json(row) for row in plan.storage],
         "price": {
             "node_usd_per_hour": price.node_usd_per_hour,
             "nodes_usd_per_hour": price.nodes_usd_per_hour,
@@ -78,6 +95,11 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
         "user_data_bytes": plan.user_data_bytes,
         "problems": [{"level": row.level, "path": row.path, "message": row.message} for row in plan.problems],
     }
+
+
+def storage_json(storage: StoragePlan) -> dict[str, object]:
+    """One mount: its kind, and what is known of what is behind it."""
+    return {"kind": STORAGE_KINDS[type(storage)], **dataclasses.asdict(storage)}
 
 
 def place(plan: ClusterPlan) -> str:

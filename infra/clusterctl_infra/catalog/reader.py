@@ -11,6 +11,7 @@ from typing import Any  # JSON before it is checked
 
 from clusterctl_infra.catalog.gpus import fits_gpu, parse_gpus
 from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.storage_prices import StoragePrices, storage_prices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,7 @@ class Catalog:
     refused_types: Mapping[str, str]
     """Types that AWS has and the catalog does not → the reason."""
     public_address_usd_per_hour: float
+    storage: StoragePrices
 
     def instance_type(self, name: str) -> InstanceType | None:
         return self.types.get(name)
@@ -113,6 +115,7 @@ def load_catalog() -> Catalog:
         complete_families=frozenset(_remark(lines, "complete").split()),
         refused_types=_json("refused_types.json")["types"],
         public_address_usd_per_hour=charges["public_address_usd_per_hour"],
+        storage=storage_prices(_json("storage_prices.json")),
     )
 
 

@@ -56,7 +56,6 @@ NOT_BUILT = (
         asked=lambda value: value is not None,
         sentence="a network that exists; leave adopt out and the cluster gets its own",
     ),
-    NotBuilt(path=("storage",), asked=bool, sentence="storage; leave it out"),
     NotBuilt(
         path=("caps", "idle"),
         asked=lambda value: value is not None,

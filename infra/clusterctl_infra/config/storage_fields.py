@@ -10,8 +10,8 @@ THROUGHPUTS = (125, 250, 500, 1000)
 """MB/s per TiB of PERSISTENT_2 on SSD (FSx API, CreateFileSystemLustreConfiguration; read 2026-11)."""
 MOUNT_LENGTH = 100
 SYSTEM_FOLDERS = frozenset(
-    "bin boot dev etc lib lib32 lib64 libx32 lost+found proc root run sbin snap sys tmp usr var".split()
-)
+    ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "lost+found", "proc", "root", "run", "sbin")
+).union(("snap", "sys", "tmp", "usr", "var"))
 HIDING = {
     "/home": "it would hide the login user's keys",
     "/home/ubuntu": "it would hide the login user's keys",

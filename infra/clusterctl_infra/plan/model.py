@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from clusterctl_infra.plan.storage_model import StoragePlan
+
 InterfaceKind = Literal["interface", "efa", "efa-only"]
 DeadlineReason = Literal["runtime", "budget"]
 ProblemLevel = Literal["error", "warning"]
@@ -113,6 +115,8 @@ class ClusterPlan:
     """(network card, device, kind) of every node's interfaces, also when there are no slots."""
     slots: tuple[SlotPlan, ...]
     network: NetworkPlan
+    storage: tuple[StoragePlan, ...]
+    """What is mounted; of a cluster that is down, what of it is kept."""
     tags: Mapping[str, str]
     price: PricePlan
     deadline: DeadlinePlan

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
+from collections.abc import Sequence
+
+from clusterctl_bootstrap.node_plan import MountPlan, NodeAccess, NodePlan
 from clusterctl_bootstrap.render import render_user_data
 
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.identity import Identity
 from clusterctl_infra.keys import host_key, login_key
 from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.storage import stand_in_mounts
 
 BIRTH_GENERATION = 0
 """Pushed memberships start at 1 and always win."""
 
 
-def node_plan(config: ClusterConfig, plan: ClusterPlan, slot: int) -> NodePlan:
-    """The facts of `slot`; `nodes` is the size asked for, so a cluster that is down keeps its users' meaning."""
+def node_plan(
+    config: ClusterConfig, plan: ClusterPlan, slot: int, *, mounts: Sequence[MountPlan] | None = None
+) -> NodePlan:
+    """The facts of `slot`; `nodes` is the size asked for, so a cluster that is down keeps its users' meaning.
+
+    `mounts` with the names that AWS gave; None: before anything exists, stand-ins of the same length.
+    """
     kinds = [kind for _, _, kind in plan.interface_layout]
     efa_interfaces = sum(kind != "interface" for kind in kinds)
     return NodePlan(
@@ -33,6 +41,7 @@ def node_plan(config: ClusterConfig, plan: ClusterPlan, slot: int) -> NodePlan:
         fabric="efa" if efa_interfaces else "none",
         efa_interfaces=efa_interfaces,
         env=dict(config.env),
+        mounts=stand_in_mounts(plan.storage, region=plan.region) if mounts is None else tuple(mounts),
     )
 
 
@@ -53,6 +62,13 @@ def authorized_keys(config: ClusterConfig, identity: Identity) -> tuple[str, ...
     return tuple(config.access.authorized_keys) or (login_key(identity.seed).public,)
 
 
-def user_data(config: ClusterConfig, plan: ClusterPlan, identity: Identity, slot: int) -> bytes:
+def user_data(
+    config: ClusterConfig,
+    plan: ClusterPlan,
+    identity: Identity,
+    slot: int,
+    *,
+    mounts: Sequence[MountPlan] | None = None,
+) -> bytes:
     """The user-data of `slot`: the same bytes at every `up` of an unchanged cluster. Raises UserDataTooLarge."""
-    return render_user_data(node_plan(config, plan, slot), node_access(config, identity, slot))
+    return render_user_data(node_plan(config, plan, slot, mounts=mounts), node_access(config, identity, slot))

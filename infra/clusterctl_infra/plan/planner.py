@@ -16,13 +16,15 @@ from clusterctl_infra.config.rules import broken_rules
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.identity import Identity
 from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.plan.case import Case
 from clusterctl_infra.plan.deadline import deadline_plan
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.network import network_plan
 from clusterctl_infra.plan.nodes import node_access, node_plan, user_data
 from clusterctl_infra.plan.price import price_plan
-from clusterctl_infra.plan.problems import Case, plan_problems
+from clusterctl_infra.plan.problems import plan_problems
 from clusterctl_infra.plan.slots import interface_layout, slot_plans
+from clusterctl_infra.plan.storage import kept_storage, storage_plans
 
 __all__ = ["node_access", "node_plan", "plan", "refuse_errors"]
 
@@ -35,8 +37,12 @@ def plan(
     ledger: Ledger,
     now: datetime,
     down: bool = False,
+    kept: frozenset[str] | None = None,
 ) -> ClusterPlan:
     """What the configuration means, with its problems; `down`: the same cluster with zero nodes.
+
+    Without nodes it has the storage that holds data, of that only the mounts in `kept` (None: all of it): what was not
+    made by then is not made to be kept.
 
     Raises ConfigError when the configuration breaks its own rules, so that no plan can be made of it: a file that was
     read by `load_cluster` never does.
@@ -46,7 +52,9 @@ def plan(
     layout = tuple(interface_layout(config, instance_type))
     network = network_plan(config, interfaces_per_node=len(layout))
     nodes = 0 if down else config.nodes
-    price = price_plan(config, catalog, network, instance_type=instance_type.name, nodes=nodes)
+    asked = storage_plans(config, catalog)
+    storage = kept_storage(asked, kept) if down else asked
+    price = price_plan(config, catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
     deadline = deadline_plan(config, price, identity, ledger, now=now, nodes=nodes)
     tags = cluster_tags(config, identity, deadline_at=deadline.at)
     draft = ClusterPlan(
@@ -66,13 +74,14 @@ def plan(
         interface_layout=layout,
         slots=slot_plans(config, instance_type, network, identity, tags, count=nodes),
         network=network,
+        storage=storage,
         tags=tags,
         price=price,
         deadline=deadline,
         user_data_bytes=0,
         problems=(),
     )
-    return _judged(config, draft, identity, instance_type, now)
+    return _judged(config, draft, identity, catalog, instance_type, now)
 
 
 def cluster_tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime) -> dict[str, str]:
@@ -97,7 +106,12 @@ def refuse_errors(plan: ClusterPlan) -> None:
 
 
 def _judged(
-    config: ClusterConfig, draft: ClusterPlan, identity: Identity, instance_type: InstanceType, now: datetime
+    config: ClusterConfig,
+    draft: ClusterPlan,
+    identity: Identity,
+    catalog: Catalog,
+    instance_type: InstanceType,
+    now: datetime,
 ) -> ClusterPlan:
     """The plan with the size of its largest user-data and its problems."""
     refusal = None
@@ -109,6 +123,7 @@ def _judged(
     case = Case(
         config=config,
         plan=sized,
+        catalog=catalog,
         instance_type=instance_type,
         now=now,
         asked_zone=config.zone,

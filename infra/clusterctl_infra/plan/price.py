@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.plan.model import NetworkPlan, PricePlan
+from clusterctl_infra.plan.storage import storage_usd_per_hour
+from clusterctl_infra.plan.storage_model import StoragePlan
 
 
 def price_plan(
-    config: ClusterConfig, catalog: Catalog, network: NetworkPlan, *, instance_type: str, nodes: int
+    config: ClusterConfig,
+    catalog: Catalog,
+    network: NetworkPlan,
+    storage: Sequence[StoragePlan],
+    *,
+    instance_type: str,
+    nodes: int,
 ) -> PricePlan:
     """Prices for `nodes` machines; an unknown one makes every sum that holds it unknown."""
     node = catalog.price_usd_per_hour(instance_type, config.region)
     nodes_usd_per_hour = _times(node, nodes)
     addresses = _public_address_count(network, nodes) * catalog.public_address_usd_per_hour
-    storage: float | None = None if config.storage else 0.0
+    storage_price = storage_usd_per_hour(storage)
     return PricePlan(
         node_usd_per_hour=node,
         nodes_usd_per_hour=nodes_usd_per_hour,
         addresses_usd_per_hour=addresses,
-        storage_usd_per_hour=storage,
-        total_usd_per_hour=_sum(nodes_usd_per_hour, addresses, storage),
+        storage_usd_per_hour=storage_price,
+        total_usd_per_hour=_sum(nodes_usd_per_hour, addresses, storage_price),
         cap_node_usd_per_hour=config.caps.price_usd_per_hour,
         prices_dated=catalog.prices_dated,
     )

@@ -6,30 +6,17 @@ Rules on the configuration alone are in `config.rules`; these need addresses, pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
 
-from clusterctl_infra.catalog.instance import InstanceType
-from clusterctl_infra.config.model import ClusterConfig
-from clusterctl_infra.plan.model import ClusterPlan, Problem
+from clusterctl_infra.plan.case import Case, error, warning
+from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.network import ELASTIC_IP_QUOTA, SUBNET_PREFIXES, prefix_for, slot_capacity
+from clusterctl_infra.plan.storage_problems import STORAGE_RULES, unknown_price
 
 SHORT_BUDGET = timedelta(hours=1)
 EVERYBODY = "0.0.0.0/0"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """What a rule may look at."""
-
-    config: ClusterConfig
-    plan: ClusterPlan
-    instance_type: InstanceType
-    now: datetime
-    asked_zone: str | None
-    user_data_refusal: str | None
 
 
 def plan_problems(case: Case) -> tuple[Problem, ...]:
@@ -47,7 +34,7 @@ def slot_range_holds_nodes(case: Case) -> Iterator[Problem]:
     needed = f"/{prefix_for(case.config.nodes)}"
     if prefix_for(case.config.nodes) not in SUBNET_PREFIXES:
         needed = "more than AWS's largest subnet, a /16"
-    yield _error(
+    yield error(
         path,
         f"{network.node_subnet_cidr}: its upper half {network.slot_cidr} holds {capacity} nodes, "
         f"nodes is {case.config.nodes}: that takes {needed}",
@@ -57,13 +44,13 @@ def slot_range_holds_nodes(case: Case) -> Iterator[Problem]:
 def ssh_is_let_in(case: Case) -> Iterator[Problem]:
     access = case.config.access
     if access.mode == "public" and not access.ssh_from:
-        yield _error(
+        yield error(
             "access.ssh_from",
             "empty, so nobody reaches the nodes: write the networks you come from, such as [203.0.113.7/32], "
             "or access: {mode: private}",
         )
     if EVERYBODY in case.plan.network.ssh_cidrs:
-        yield _warning("access.ssh_from", "0.0.0.0/0 lets the whole internet try to log in")
+        yield warning("access.ssh_from", "0.0.0.0/0 lets the whole internet try to log in")
 
 
 def private_nodes_are_reached(case: Case) -> Iterator[Problem]:
@@ -71,7 +58,7 @@ def private_nodes_are_reached(case: Case) -> Iterator[Problem]:
     if case.plan.network.public_addresses != "none" or access.bastion is not None:
         return
     if case.config.image.startswith("ami-"):
-        yield _warning(
+        yield warning(
             "access",
             f"private: nodes are reached through Session Manager, so {case.config.image} needs Amazon's SSM agent; "
             "Amazon's own images have it",
@@ -81,7 +68,7 @@ def private_nodes_are_reached(case: Case) -> Iterator[Problem]:
 def elastic_addresses_suffice(case: Case) -> Iterator[Problem]:
     nodes = case.config.nodes
     if case.plan.network.public_addresses == "elastic" and nodes > ELASTIC_IP_QUOTA:
-        yield _error(
+        yield error(
             "access.mode",
             f"public: {nodes} nodes of {case.plan.instance_type} have several interfaces, so each needs an elastic IP; "
             f"AWS gives {ELASTIC_IP_QUOTA} per region by default: write access: {{mode: private}}",
@@ -93,27 +80,27 @@ def fabric_is_there(case: Case) -> Iterator[Problem]:
         return
     name = case.instance_type.name
     if case.config.fabric == "required":
-        yield _error("fabric", f"required: {name} has no EFA; choose a type that has, or write fabric: none")
+        yield error("fabric", f"required: {name} has no EFA; choose a type that has, or write fabric: none")
     elif case.config.nodes > 1:
-        yield _warning("fabric", f"{name} has no EFA: nodes talk TCP over one plain interface")
+        yield warning("fabric", f"{name} has no EFA: nodes talk TCP over one plain interface")
 
 
 def placement_is_possible(case: Case) -> Iterator[Problem]:
     if case.config.placement == "cluster" and not case.instance_type.placement_group_cluster:
         name = case.instance_type.name
-        yield _error("placement", f"cluster: AWS takes no {name} into a cluster placement group: write placement: none")
+        yield error("placement", f"cluster: AWS takes no {name} into a cluster placement group: write placement: none")
 
 
 def capacity_is_on_demand(case: Case) -> Iterator[Problem]:
     if "on-demand" not in case.instance_type.usage_classes:
         name = case.instance_type.name
-        yield _error("capacity", f"on-demand: AWS sells {name} only as {', '.join(case.instance_type.usage_classes)}")
+        yield error("capacity", f"on-demand: AWS sells {name} only as {', '.join(case.instance_type.usage_classes)}")
 
 
 def zone_stays(case: Case) -> Iterator[Problem]:
     asked = case.asked_zone
     if asked is not None and asked != case.plan.zone:
-        yield _error(
+        yield error(
             "zone",
             f"{asked}: this cluster has been in {case.plan.zone} since its birth and cannot move; "
             "another zone is another cluster: clusterctl down --all, then clusterctl up",
@@ -124,7 +111,7 @@ def region_stays(case: Case) -> Iterator[Problem]:
     """A zone's name begins with its region's (EC2 User Guide, "Regions and Zones"), so a birth elsewhere shows."""
     region, zone = case.plan.region, case.plan.zone
     if not zone.startswith(region):
-        yield _error(
+        yield error(
             "region",
             f"{region}: this cluster has been in {zone} since its birth and cannot move: every machine would be made "
             "anew; another region is another cluster: clusterctl down --all, then clusterctl up",
@@ -137,11 +124,11 @@ def price_is_within_cap(case: Case) -> Iterator[Problem]:
     if cap is None:
         return
     if price.node_usd_per_hour is None:
-        yield _error(
+        yield error(
             "caps.price_usd_per_hour", f"${cap:.2f} cannot be kept: {_unknown_price(case)}; leave the cap out to go on"
         )
     elif price.node_usd_per_hour > cap:
-        yield _error(
+        yield error(
             "caps.price_usd_per_hour",
             f"a node of {case.plan.instance_type} costs ${price.node_usd_per_hour:.2f} an hour, the cap is ${cap:.2f}",
         )
@@ -149,12 +136,12 @@ def price_is_within_cap(case: Case) -> Iterator[Problem]:
 
 def price_is_known(case: Case) -> Iterator[Problem]:
     if case.plan.price.node_usd_per_hour is None and case.plan.price.cap_node_usd_per_hour is None:
-        yield _warning("caps", f"{_unknown_price(case)}: what this costs per hour is not known")
+        yield warning("caps", f"{_unknown_price(case)}: what this costs per hour is not known")
 
 
 def price_is_complete(case: Case) -> Iterator[Problem]:
     if case.plan.network.public_addresses == "none":
-        yield _warning(
+        yield warning(
             "access.mode",
             "private: the NAT gateway is not in the price (about $0.05 an hour, and $0.05 for each GB that it carries)",
         )
@@ -164,7 +151,7 @@ def budget_can_be_kept(case: Case) -> Iterator[Problem]:
     deadline = case.plan.deadline
     if deadline.budget_usd is None or case.plan.price.total_usd_per_hour is not None:
         return
-    yield _error(
+    yield error(
         "caps.budget_usd",
         f"${deadline.budget_usd:.2f} cannot be kept: {_unknown_price(case)}; leave the budget out to go on",
     )
@@ -177,21 +164,21 @@ def time_is_left(case: Case) -> Iterator[Problem]:
     left = deadline.at - case.now
     if left <= timedelta(0):
         path = "caps.runtime" if deadline.reason == "runtime" else "caps.budget_usd"
-        yield _error(
+        yield error(
             path,
             f"the cluster's deadline has passed ({deadline.at:%Y-%m-%d %H:%M} UTC, {deadline.reason}): "
             "clusterctl down ends what is left of it",
         )
     elif deadline.reason == "budget" and left < SHORT_BUDGET and deadline.budget_usd is not None:
         minutes = int(left.total_seconds() // 60)
-        yield _warning("caps.budget_usd", f"${deadline.budget_usd:.2f} pays for {minutes} more minutes")
+        yield warning("caps.budget_usd", f"${deadline.budget_usd:.2f} pays for {minutes} more minutes")
 
 
 def user_data_fits(case: Case) -> Iterator[Problem]:
     if case.user_data_refusal is not None:
-        yield _error("", f"{case.user_data_refusal}: shorten env")
+        yield error("", f"{case.user_data_refusal}: shorten env")
     elif case.plan.user_data_bytes > USER_DATA_LIMIT_BYTES:
-        yield _error(
+        yield error(
             "", f"user-data takes {case.plan.user_data_bytes:,} of {USER_DATA_LIMIT_BYTES:,} bytes: shorten env"
         )
 
@@ -212,6 +199,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     budget_can_be_kept,
     time_is_left,
     user_data_fits,
+    *STORAGE_RULES,
 )
 
 
@@ -220,12 +208,4 @@ def _unknown_price(case: Case) -> str:
     if price.node_usd_per_hour is None:
         where = f"{case.plan.instance_type} in {case.plan.region}"
         return f"the price of {where} is not in the snapshot of {price.prices_dated}"
-    return "the price of the storage is not known"
-
-
-def _error(path: str, message: str) -> Problem:
-    return Problem(level="error", path=path, message=message)
-
-
-def _warning(path: str, message: str) -> Problem:
-    return Problem(level="warning", path=path, message=message)
+    return unknown_price(case)

@@ -12,6 +12,7 @@ from clusterctl_infra.identity import Identity
 from clusterctl_infra.keys import host_key
 from clusterctl_infra.plan.model import InterfacePlan, NetworkPlan, SlotPlan
 from clusterctl_infra.plan.network import slot_address
+from clusterctl_infra.plan.storage import mount_facts
 
 Layout = Sequence[Interface]
 
@@ -90,7 +91,7 @@ def _shared_trigger(
             "interfaces": [list(interface) for interface in layout],
             "subnet": network.adopted_node_subnet_id or network.node_subnet_cidr,
             "scripts": list(config.scripts),
-            "mounts": [storage.model_dump(mode="json") for storage in config.storage],
+            "mounts": mount_facts(config),
         }
     )
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # `Any`: JSON
 
 import pytest
 from clusterctl.engine.stack import read_stack
@@ -47,6 +47,26 @@ def test_a_plan_shows_nodes_price_and_which_cap_wins(stack_dir: Path, own_home: 
     assert "train-3  10.0.8.3    1 ENA + 32 EFA-only (3200 Gbit/s)" in text
     assert "cap 4 × $60.00" in text
     assert "12 h after launch, or $1000.00 spent after 4 h 32 m: 4 h 32 m wins" in text
+
+
+def test_a_plan_shows_what_is_mounted_and_its_price(stack_dir: Path, own_home: Path) -> None:
+    storage = (
+        "storage:\n"
+        "  - mount: /shared\n"
+        "    fsx-lustre: {size: 4800GiB, throughput: 250}\n"
+        "  - mount: /data\n"
+        "    s3: {bucket: ml-datasets, prefix: imagenet/}\n"
+    )
+    (stack_dir / "cluster.yaml").write_text(CLUSTER + storage)
+    known = planned(stack_dir, own_home)
+    text = plan_text(known, now=NOW)
+    assert "interfaces                         mounts\n" in text
+    assert "train-0  10.0.8.0    1 ENA + 32 EFA-only (3200 Gbit/s)  /shared /data\n" in text
+    assert "4 × $55.04 + addresses $0.02 + storage $1.38 = $221.56" in text
+    rows: Any = plan_json(known)["storage"]
+    lustre, bucket = rows
+    assert (lustre["kind"], lustre["size_gib"], lustre["is_retained"]) == ("fsx-lustre", 4800, True)
+    assert (bucket["kind"], bucket["prefix"], bucket["writable"]) == ("s3", "imagenet/", False)
 
 
 def test_a_rehearsed_plan_says_that_its_money_is_simulated(stack_dir: Path, own_home: Path) -> None:

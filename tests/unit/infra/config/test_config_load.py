@@ -34,7 +34,6 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         "  line 5   placemnt: unknown key (did you mean placement?)",
         "  line 6   caps.price_usd_per_hour: '.nan': not a number of US dollars, such as 60 or 2.5",
         "  line 6   caps.runtime: '12': a number without a unit; write 90m, 12h, 2d or 1h30m",
-        "  line 7   storage: not built yet: storage; leave it out",
         "  line 9   storage[0].fsx-lustre.size: '3600GiB': not a size that AWS makes: 2400GiB or 4800GiB",
         "  line 10  zone: 'eu-west-1a': not a zone of us-west-2, such as us-west-2b",
     ]

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from clusterctl_infra.errors import ConfigError
 
-from tests.unit.infra.config.config_texts import problems
+from tests.unit.infra.config.config_texts import parsed
 
 HEAD = "name: train\nregion: us-west-2\nnodes: 4\ninstance_type: {type}\n"
 ADOPTED = "fs-0a1b2c3d4e5f67890"
 
 
 def said(storage: str, *, type: str = "p5.48xlarge") -> list[str]:
-    """What is wrong with a cluster that has this storage, but for storage being refused as a whole."""
+    """What is wrong with a cluster that has this storage."""
     text = f"{HEAD.format(type=type)}storage: {storage}\n"
-    return [line for line in problems(text) if "not built yet: storage" not in line]
+    try:
+        parsed(text)
+    except ConfigError as e:
+        return list(e.problems)
+    return []
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def a_plan(
     ledger: Ledger | None = None,
     now: datetime = BORN,
     down: bool = False,
+    kept: frozenset[str] | None = None,
     **changes: Any,
 ) -> ClusterPlan:
     """The plan of `a_config(**changes)`."""
@@ -55,6 +56,7 @@ def a_plan(
         ledger=Ledger() if ledger is None else ledger,
         now=now,
         down=down,
+        kept=kept,
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any  # configurations as YAML gives them
 
 import pytest
 from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.plan.case import Case
 from clusterctl_infra.plan.planner import plan
-from clusterctl_infra.plan.problems import RULES, Case, plan_problems
+from clusterctl_infra.plan.problems import RULES, plan_problems
 
 from tests.unit.infra.plan.plan_cases import BORN, CATALOG, IDENTITY, a_config, a_plan, problems_of
 
@@ -132,6 +133,7 @@ def test_what_a_type_cannot_do_is_an_error_however_the_type_was_chosen(changes: 
     case = Case(
         config=a_config(fabric="required"),
         plan=a_plan(),
+        catalog=CATALOG,
         instance_type=dataclasses.replace(kind, **changes),
         now=BORN,
         asked_zone=None,

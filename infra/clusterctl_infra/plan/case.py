@@ -1,0 +1,34 @@
+"""What a rule on a plan may look at, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.plan.model import ClusterPlan, Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A configuration with its plan, at an instant."""
+
+    config: ClusterConfig
+    plan: ClusterPlan
+    catalog: Catalog
+    instance_type: InstanceType
+    now: datetime
+    asked_zone: str | None
+    user_data_refusal: str | None
+
+
+def error(path: str, message: str) -> Problem:
+    """What stops `up`."""
+    return Problem(level="error", path=path, message=message)
+
+
+def warning(path: str, message: str) -> Problem:
+    """What is shown."""
+    return Problem(level="warning", path=path, message=message)

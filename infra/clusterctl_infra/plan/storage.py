@@ -1,0 +1,138 @@
+"""From `storage:` to what is made, what it costs, and what a node is told to mount."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from clusterctl_bootstrap.node_plan import MountPlan
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.storage import (
+    LEAST_THROUGHPUT,
+    EfsConfig,
+    FsxLustreConfig,
+    S3Config,
+    StorageConfig,
+)
+from clusterctl_infra.plan.storage_model import (
+    BucketPlan,
+    DisksPlan,
+    EfsPlan,
+    LustrePlan,
+    StoragePlan,
+    is_retained,
+)
+
+
+def storage_plans(config: ClusterConfig, catalog: Catalog) -> tuple[StoragePlan, ...]:
+    """What is behind each mount, in the file's order."""
+    return tuple(_storage_plan(row, catalog, region=config.region) for row in config.storage)
+
+
+def kept_storage(storage: Sequence[StoragePlan], existing: frozenset[str] | None) -> tuple[StoragePlan, ...]:
+    """What of it stays without nodes: what holds data, of that what is there already (None: all of it)."""
+    return tuple(row for row in storage if is_retained(row) and (existing is None or row.mount in existing))
+
+
+def storage_usd_per_hour(storage: Sequence[StoragePlan]) -> float | None:
+    """What it costs, used or not; None when a price is unknown. What bills by use is not in it."""
+    prices = [row.usd_per_hour for row in storage if isinstance(row, LustrePlan)]
+    known = [price for price in prices if price is not None]
+    return sum(known, start=0.0) if len(known) == len(prices) else None
+
+
+def mount_facts(config: ClusterConfig) -> list[Mapping[str, object]]:
+    """What of `storage:` a node is born with: all but how much, how fast and for how long."""
+    later = {"size", "throughput", "on_delete", "encrypted"}
+    rows = (storage.model_dump(mode="json", exclude_none=True) for storage in config.storage)
+    return [
+        {
+            key: {name: each for name, each in value.items() if name not in later} if isinstance(value, dict) else value
+            for key, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def mount_plan(storage: StoragePlan, *, source: str = "", region: str = "") -> MountPlan:
+    """What a node is told; `source` of a file system, `region` of a bucket."""
+    writable = storage.writable
+    if isinstance(storage, LustrePlan):
+        return MountPlan(path=storage.mount, kind="fsx-lustre", source=source, writable=writable)
+    if isinstance(storage, EfsPlan):
+        return MountPlan(path=storage.mount, kind="efs", source=source, writable=writable)
+    if isinstance(storage, BucketPlan):
+        where = f"{storage.bucket}/{storage.prefix}"
+        return MountPlan(path=storage.mount, kind="s3", source=where, options=f"region={region}", writable=writable)
+    if isinstance(storage, DisksPlan):
+        return MountPlan(path=storage.mount, kind="nvme", options=storage.level, writable=writable)
+    raise TypeError(f"{type(storage).__name__} is no kind of storage")
+
+
+def stand_in_mounts(storage: Sequence[StoragePlan], *, region: str) -> tuple[MountPlan, ...]:
+    """Mounts before anything exists: the names that AWS gives are of their length, and pack as badly."""
+    return tuple(mount_plan(row, source=_stand_in_source(row, region), region=region) for row in storage)
+
+
+def lustre_source(dns_name: str, mount_name: str) -> str:
+    """What `mount -t lustre` takes."""
+    return f"{dns_name}@tcp:/{mount_name}"
+
+
+def efs_source(dns_name: str) -> str:
+    """What `mount -t nfs4` takes."""
+    return f"{dns_name}:/"
+
+
+def _storage_plan(row: StorageConfig, catalog: Catalog, *, region: str) -> StoragePlan:
+    if row.fsx_lustre is not None:
+        return _lustre_plan(row.mount, row.fsx_lustre, catalog, region=region)
+    if row.efs is not None:
+        return _efs_plan(row.mount, row.efs)
+    if row.s3 is not None:
+        return _bucket_plan(row.mount, row.s3)
+    assert row.nvme is not None  # the model has exactly one kind
+    return DisksPlan(mount=row.mount, writable=True, level=row.nvme.level)
+
+
+def _lustre_plan(mount: str, given: FsxLustreConfig, catalog: Catalog, *, region: str) -> LustrePlan:
+    is_own = given.file_system_id is None
+    size_gib = given.size or 0
+    throughput = None if given.type == "scratch" else given.throughput or LEAST_THROUGHPUT
+    price = catalog.storage.lustre_usd_per_hour(region, size_gib=size_gib, throughput=throughput) if is_own else 0.0
+    return LustrePlan(
+        mount=mount,
+        writable=given.writable,
+        adopted_id=given.file_system_id,
+        deployment_type="SCRATCH_2" if given.type == "scratch" else "PERSISTENT_2",
+        size_gib=size_gib,
+        throughput=throughput,
+        is_retained=is_own and given.on_delete == "retain",
+        usd_per_hour=price,
+    )
+
+
+def _efs_plan(mount: str, given: EfsConfig) -> EfsPlan:
+    return EfsPlan(
+        mount=mount,
+        writable=given.writable,
+        adopted_id=given.file_system_id,
+        encrypted=given.encrypted,
+        is_retained=given.file_system_id is None and given.on_delete == "retain",
+    )
+
+
+def _bucket_plan(mount: str, given: S3Config) -> BucketPlan:
+    return BucketPlan(mount=mount, writable=given.writable, bucket=given.bucket, prefix=given.prefix)
+
+
+def _stand_in_source(storage: StoragePlan, region: str) -> str:
+    digest = hashlib.sha256(storage.mount.encode()).hexdigest()
+    if isinstance(storage, LustrePlan):
+        id = storage.adopted_id or f"fs-{digest[:17]}"
+        return lustre_source(f"{id}.fsx.{region}.amazonaws.com", digest[-8:])
+    if isinstance(storage, EfsPlan):
+        return efs_source(f"{storage.adopted_id or f'fs-{digest[:17]}'}.efs.{region}.amazonaws.com")
+    return ""

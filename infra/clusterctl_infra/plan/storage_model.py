@@ -1,0 +1,65 @@
+"""What is mounted on nodes, as plain data: one class per thing that can be behind a mount."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoragePlan:
+    """One mount."""
+
+    mount: str
+    writable: bool
+
+    @property
+    def label(self) -> str:
+        """What its resources are called: `shared`, `mnt-data` for /mnt/data, `mnt-run--1` for /mnt/run-1."""
+        return self.mount.removeprefix("/").replace("-", "--").replace("/", "-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LustrePlan(StoragePlan):
+    """FSx for Lustre: one of the cluster's own, or an adopted one, of which nothing but the id is known."""
+
+    adopted_id: str | None
+    deployment_type: Literal["PERSISTENT_2", "SCRATCH_2"]
+    size_gib: int
+    """0 of an adopted one."""
+    throughput: int | None
+    """MB/s per TiB; None of scratch, which has 200."""
+    is_retained: bool
+    """Kept at `down`; never said of an adopted one."""
+    usd_per_hour: float | None
+    """Full or empty; None: unknown. An adopted one costs this cluster nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EfsPlan(StoragePlan):
+    """EFS: one of the cluster's own, or an adopted one. It bills by use."""
+
+    adopted_id: str | None
+    encrypted: bool
+    is_retained: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketPlan(StoragePlan):
+    """A bucket that exists, below a prefix."""
+
+    bucket: str
+    prefix: str
+    """Empty, or with a slash at its end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DisksPlan(StoragePlan):
+    """The node's own disks."""
+
+    level: Literal["stripe", "single"]
+
+
+def is_retained(storage: StoragePlan) -> bool:
+    """Whether `down` keeps it: it is the cluster's own, and holds data."""
+    return isinstance(storage, LustrePlan | EfsPlan) and storage.is_retained
