@@ -140,8 +140,8 @@ def test_a_node_is_reached_by_the_proxy_command(loopback_cluster: LoopbackCluste
 
 def test_a_private_node_is_reached_through_session_manager(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
     """The command is the plan's own; the stand-ins for AWS's programs lead to a real sshd on this computer."""
-    access = {"access": {"mode": "private"}}
-    way = proxy_command(a_config(**access), a_plan(**access))
+    access = {"mode": "private"}
+    way = proxy_command(a_config(access=access), a_plan(access=access))
     assert way is not None
     loopback_cluster.by_proxy(*way)
     wanted = " ".join(way).replace("{instance_id}", f"i-{2:017x}").replace("{port}", str(loopback_cluster.port))
