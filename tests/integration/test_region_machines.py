@@ -34,12 +34,13 @@ print(answer.headers["Date"] is not None, answer.read().decode())
 """
 NAME = f"t{uuid.uuid4().hex[:7]}"
 TAGS = {"clusterctl:id": "0123456789ab", "clusterctl:name": NAME}
-UNUSABLE = NspawnDriver(root=Path("/nonexistent"), cache=cache_folder()).unusable()
-pytestmark = pytest.mark.skipif(UNUSABLE is not None, reason=f"no booted machines here: {UNUSABLE}")
 
 
 @pytest.fixture
 def home(own_home: Path) -> Iterator[RehearsalHome]:
+    problem = NspawnDriver(root=own_home, cache=cache_folder()).unusable()
+    if problem is not None:
+        pytest.fail(problem)
     found = rehearsal_home({"CLUSTERCTL_HOME": str(own_home)})
     yield found
     running = running_region(found)

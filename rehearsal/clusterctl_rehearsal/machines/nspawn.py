@@ -21,6 +21,7 @@ from clusterctl_rehearsal.machines.folders import MachineFolder, console_text, r
 from clusterctl_rehearsal.machines.image import ensure_image, host_recipe, image_folder
 from clusterctl_rehearsal.machines.inotify import InotifyLimit
 from clusterctl_rehearsal.machines.recipe import ImageRecipe
+from clusterctl_rehearsal.machines.requirements import what_is_missing
 from clusterctl_rehearsal.machines.seed import place, seed_files
 from clusterctl_rehearsal.machines.tidy import tidy
 
@@ -55,13 +56,9 @@ class NspawnDriver:
 
     def unusable(self) -> str | None:
         """Why booted machines do not work here, with the command that helps."""
-        if sys.platform != "linux":
-            return "booted machines need Linux"
-        if os.geteuid() != 0:
-            return 'booted machines need root: sudo -E "$(command -v clusterctl)" up …'
-        packages = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
-        if packages:
-            return f"tools are missing: apt-get install -y --no-install-recommends {' '.join(packages)}"
+        missing = what_is_missing("booted", _TOOLS, platform=sys.platform, find=shutil.which, user_id=os.geteuid())
+        if missing is not None:
+            return missing
         try:
             cgroup.mounted_trees()
         except MachineError as error:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from clusterctl_rehearsal.machines import machine_processes, processes, rootless_network
@@ -20,6 +21,7 @@ from clusterctl_rehearsal.machines.disturbance import full_rate_argv, healing_ru
 from clusterctl_rehearsal.machines.driver import MachineError, MachineFile, MachineSpec, MachineState
 from clusterctl_rehearsal.machines.folders import MachineFolder, console_text, remove_tree
 from clusterctl_rehearsal.machines.names import LOGIN_USER, MACHINE_INTERFACE, bridge_port
+from clusterctl_rehearsal.machines.requirements import what_is_missing
 from clusterctl_rehearsal.machines.seed import place
 from clusterctl_rehearsal.machines.unprivileged_root import root_files
 from clusterctl_rehearsal.machines.user_data import unpack
@@ -58,11 +60,10 @@ class ProcessDriver:
 
     def unusable(self) -> str | None:
         """Why process machines do not work here, with the command that helps."""
-        if sys.platform != "linux":
-            return "process machines need Linux"
-        missing = [package for tool, package in _TOOLS.items() if shutil.which(tool, path=search_path()) is None]
-        if missing:
-            return f"tools are missing: apt-get install -y --no-install-recommends {' '.join(missing)}"
+        find = partial(shutil.which, path=search_path())
+        missing = what_is_missing("process", _TOOLS, platform=sys.platform, find=find)
+        if missing is not None:
+            return missing
         done = subprocess.run(_PROBE, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S)
         return None if done.returncode == 0 else refusal(done.stderr)
 

@@ -103,7 +103,7 @@ class LoopbackCluster:
 def loopback_cluster(tmp_path: Path, own_home: Path) -> Iterator[LoopbackCluster]:
     """Four nodes, each a real sshd."""
     if SSHD is None:
-        pytest.skip("needs sshd: apt-get install openssh-server")
+        pytest.fail("these tests need sshd: scripts/system-packages")
     Path("/run/sshd").mkdir(exist_ok=True)
     folder = tmp_path / "nodes"
     folder.mkdir()

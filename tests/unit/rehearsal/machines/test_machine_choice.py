@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from clusterctl_rehearsal.machines.auto import choose, first_usable
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError, MachineSpec, MachineState
 from clusterctl_rehearsal.machines.process import refusal
 from clusterctl_rehearsal.machines.records import RecordsDriver
+from clusterctl_rehearsal.machines.requirements import what_is_missing
 
 SPEC = MachineSpec(
     cluster="train",
@@ -52,6 +54,40 @@ def test_the_sentence_says_why_a_better_driver_was_not_taken() -> None:
 def test_without_any_driver_every_reason_is_given() -> None:
     with pytest.raises(MachineError, match="nspawn: no root; process: no namespaces"):
         first_usable([FakeDriver("nspawn", "no root"), FakeDriver("process", "no namespaces")])
+
+
+TOOLS = {"nft": "nftables", "ip": "iproute2"}
+
+
+@pytest.mark.parametrize(
+    ("platform", "user_id", "found", "sentence"),
+    [
+        ("linux", 0, TOOLS, None),
+        ("darwin", 0, TOOLS, "booted machines need Linux, this is darwin"),
+        ("darwin", 501, {}, "booted machines need Linux, this is darwin"),
+        ("linux", 1000, {}, 'booted machines need root: sudo -E "$(command -v clusterctl)" up …'),
+        ("linux", 0, {"ip"}, "tools are missing: apt-get install -y --no-install-recommends nftables"),
+    ],
+)
+def test_what_a_computer_lacks_is_said_with_what_helps(
+    platform: str, user_id: int, found: Container[str], sentence: str | None
+) -> None:
+    def find(tool: str) -> str | None:
+        return f"/bin/{tool}" if tool in found else None
+
+    assert what_is_missing("booted", TOOLS, platform=platform, find=find, user_id=user_id) == sentence
+
+
+def test_another_system_than_linux_is_told_why_there_are_no_machines_at_all() -> None:
+    problems = {
+        kind: what_is_missing(kind, {}, platform="darwin", find=lambda tool: None) for kind in ("booted", "process")
+    }
+    with pytest.raises(MachineError) as caught:
+        first_usable([FakeDriver("nspawn", problems["booted"]), FakeDriver("process", problems["process"])])
+    assert str(caught.value) == (
+        "no machines can be made here: nspawn: booted machines need Linux, this is darwin; "
+        "process: process machines need Linux, this is darwin"
+    )
 
 
 def test_no_machines_are_only_taken_when_asked_for(tmp_path: Path) -> None:
