@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clusterctl_bootstrap.node.environment import OWN, Variable, is_fixed, variables
+from clusterctl_bootstrap.environment_meaning import COUNTED, MEANINGS, PER_PROCESS, TITLES
+from clusterctl_bootstrap.node.environment import Variable, slurm_variables, variables
 
 EXAMPLE = {
     "cluster": "train",
@@ -15,45 +16,86 @@ EXAMPLE = {
     "nodes": 4,
     "gpus_per_node": 8,
     "slot_cidr": "10.0.8.0/21",
+    "env": {},
 }
+COMPUTED = [
+    Variable("NCCL_SOCKET_IFNAME", "=ens32", "NCCL"),
+    Variable("GLOO_SOCKET_IFNAME", "ens32", "NCCL"),
+    Variable("TP_SOCKET_IFNAME", "ens32", "NCCL"),
+    Variable("NCCL_DEBUG", "WARN", "NCCL"),
+    Variable("NCCL_NET", "AWS Libfabric", "NCCL"),
+    Variable("NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1", "NCCL"),
+]
+"""As on a machine that has everything: in truth no machine has both EFA and InfiniBand."""
 HEAD = """\
 # The environment of a node
 
 Written by `scripts/docs` from the table in `bootstrap/clusterctl_bootstrap/node/environment.py`; a test fails where the
 two differ.
 
-`/etc/clusterctl/env` on each node has these variables as `KEY='value'` lines, and `/etc/clusterctl/env.list` the same
-as raw `KEY=value` lines. Each is in both files, unless its value has a newline: the raw one cannot say that, and
-`/var/log/clusterctl.log` names it. The values shown are those of slot 2 of four nodes with eight GPUs each.
-`RANK` and `LOCAL_RANK` are not here: they differ from process to process, and a launcher such as torchrun sets them.
-
-| where | how it gets them |
+| file on each node | what it has |
 |---|---|
-| a command over SSH | sshd reads `~ubuntu/.ssh/environment`, the text of `env.list`, at each session |
-| a login shell | `/etc/profile.d/clusterctl.sh` reads `env` |
-| a systemd unit | `EnvironmentFile=/etc/clusterctl/env` |
-| a container | `docker run --env-file /etc/clusterctl/env.list …` |
-| a script without any of these | `set -a; . /etc/clusterctl/env; set +a` |
+| `/etc/clusterctl/env` | every variable below, as `KEY='value'` lines that a shell and systemd both read |
+| `/etc/clusterctl/env.list` | the same as raw `KEY=value` lines, without those whose value has a newline |
+| `/etc/clusterctl/nccl.env` | of these, what NCCL, gloo and tensorpipe read; computed at each boot and push |
+| `/etc/clusterctl/slurm.env` | Slurm's names, only for scripts that ask for them |
+| `/etc/clusterctl/hostfile` | for MPI and DeepSpeed: `train-0 slots=8`, in the order of the ranks |
+| `/etc/hosts` | every node's name, and the name that Saturn Cloud would give it |
 
-A new membership rewrites the files; sessions and programs that run already keep what they were given.
+| where | how it gets the variables | which |
+|---|---|---|
+| a login shell | `/etc/profile.d/clusterctl.sh` reads `env` | all |
+| a systemd unit | `EnvironmentFile=/etc/clusterctl/env` | all |
+| a script anywhere | `set -a; . /etc/clusterctl/env; set +a` | all |
+| a command over SSH | sshd reads `~ubuntu/.ssh/environment`, the text of `env.list`, each time | those in `env.list` |
+| a container | `docker run --env-file /etc/clusterctl/env.list …` | those in `env.list` |
+| a script written for Slurm | `set -a; . /etc/clusterctl/slurm.env; set +a` first | Slurm's |
+
+The values shown are those of slot 2 of four nodes with eight GPUs each; `⏎` stands for a newline. A new membership
+rewrites the files; sessions and programs that run already keep what they were given.
+{per_process} are not here: they differ from process to process, and a launcher such as torchrun sets them.
 """
-TITLES = {"torch": "torch and torchrun", "Flow": "Flow", "clusterctl": "clusterctl"}
+SLURM_TEXT = """
+## Slurm's names: `/etc/clusterctl/slurm.env` alone
+
+As in a step of one task a node. They are not in `env`, since programs that find them believe that Slurm runs here:
+then `srun` or `scontrol` is called, and neither is there. JAX believes in one GPU a task when it sees them: give
+`jax.distributed.initialize` its `local_device_ids`.
+
+| variable | value | meaning |
+|---|---|---|
+"""
 OWN_TEXT = """
 ## Your own
 
-What stands under `env:` in cluster.yaml comes last, below a comment that says so, and wins over the variables above.
-Refused, since nodes that count differently never meet: {fixed}, and every name beginning with `CLUSTERCTL_`.
+What stands under `env:` in cluster.yaml comes last, below a comment that says so and whether it stands in the place of
+one of the variables above. It wins, for itself alone: with a `MASTER_ADDR` of your own, `FLOW_MAIN_IP` still names
+slot 0. Only `TF_PORT` changes another one, `TF_CONFIG`.
+Refused, since nodes that count differently never meet: {counted}, and every name beginning with `CLUSTERCTL_`.
+Refused, since launchers set them in each process: {per_process}.
+A value with a newline is refused: SSH sessions and containers cannot be given it.
 """
 
 
 def environment_reference() -> str:
     """The page as Markdown."""
-    rows = variables(EXAMPLE)
+    rows = variables(EXAMPLE, computed=COMPUTED)
     sections = "".join(_section(title, (row for row in rows if row.dialect == key)) for key, title in TITLES.items())
-    fixed = ", ".join(f"`{row.name}`" for row in rows if is_fixed(row.name) and row.dialect not in (OWN, "clusterctl"))
-    return HEAD + sections + OWN_TEXT.format(fixed=fixed)
+    slurm = "".join(_line(row) for row in slurm_variables(EXAMPLE))
+    per_process = _names(PER_PROCESS)
+    own = OWN_TEXT.format(counted=_names(COUNTED), per_process=per_process)
+    return HEAD.format(per_process=per_process) + sections + SLURM_TEXT + slurm + own
 
 
 def _section(title: str, rows: Iterable[Variable]) -> str:
-    lines = "".join(f"| `{row.name}` | `{row.value}` | {row.meaning} |\n" for row in rows)
-    return f"\n## {title}\n\n| variable | value | meaning |\n|---|---|---|\n{lines}"
+    lines = "".join(_line(row, "`env`" if "\n" in row.value else "`env`, `env.list`") for row in rows)
+    return f"\n## {title}\n\n| variable | value | in | meaning |\n|---|---|---|---|\n{lines}"
+
+
+def _line(row: Variable, *files: str) -> str:
+    shown = row.value.replace("\n", " ⏎ ")
+    return f"| {' | '.join([f'`{row.name}`', f'`{shown}`', *files, MEANINGS[row.name]])} |\n"
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))

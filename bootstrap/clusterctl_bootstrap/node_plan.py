@@ -42,6 +42,7 @@ class NodePlan:
     imds: str = "root"
     """`root`: only root reaches 169.254.169.254; `users`: everybody."""
     fabric: str = "none"
+    """`efa`: the node has EFA interfaces; `required`: without all of them it fails; `none`."""
     efa_interfaces: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
     mounts: tuple[MountPlan, ...] = ()

@@ -1,17 +1,20 @@
 """The environment of a node: one table, rendered for shells and systemd, and raw for containers and sshd.
 
-Pure and standard library only: it runs on the node, and makes docs/env.md.
+Pure and standard library only: it runs on the node, and makes docs/env.md (its sentences, and where each dialect was
+looked up, are in environment_meaning.py).
 """
 
+import json
 import re
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-MASTER_PORT = 29500
 OWN = "yours"
-FIXED = ("NODE_RANK", "NNODES", "WORLD_SIZE", "FLOW_NODE_RANK", "FLOW_NUM_NODES")
+TF_PORT = 2222
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+HOSTFILE = "/etc/clusterctl/hostfile"
+DOMAIN = "nodes.clusterctl.svc.cluster.local"
 
 
 @dataclass(frozen=True)
@@ -21,56 +24,62 @@ class Variable:
     name: str
     value: str
     dialect: str
-    meaning: str
+    is_instead: bool = False
+    """A person's own in the place of one of ours."""
 
 
-def variables(facts: Mapping[str, Any]) -> List[Variable]:
-    """The table for one node, sorted as written; a person's own `env:` comes last and wins.
+def variables(facts: Mapping[str, Any], computed: Sequence[Variable] = ()) -> List[Variable]:
+    """The table for one node, as written: ours, what was `computed` on the machine, a person's own `env:`, which wins.
 
-    `facts` is node.json: slot, rank, nodes, gpus_per_node, slot_cidr, cluster, cluster_id, generation, env.
+    `facts` is node.json: slot, rank, ranks, nodes, gpus_per_node (or gpus: of each slot), slot_cidr, cluster,
+    cluster_id, generation, env.
     """
-    nodes, gpus = int(facts["nodes"]), int(facts["gpus_per_node"])
-    per_node = gpus if gpus > 0 else 1
-    main = address(facts["slot_cidr"], 0)
-    rows = [
-        Variable("MASTER_ADDR", main, "torch", "private address of slot 0, where the ranks meet"),
-        Variable("MASTER_PORT", str(MASTER_PORT), "torch", "the port they meet on"),
-        Variable("NNODES", str(nodes), "torch", "number of nodes"),
-        Variable("NODE_RANK", str(facts["rank"]), "torch", "this node's rank, 0 to NNODES - 1"),
-        Variable("NPROC_PER_NODE", str(per_node), "torch", "processes a node: one for each GPU, 1 without GPUs"),
-        Variable("WORLD_SIZE", str(nodes * per_node), "torch", "processes in all"),
-        Variable("FLOW_NODE_RANK", str(facts["rank"]), "Flow", "as NODE_RANK"),
-        Variable("FLOW_NUM_NODES", str(nodes), "Flow", "as NNODES"),
-        Variable("FLOW_MAIN_IP", main, "Flow", "as MASTER_ADDR"),
-        Variable(
-            "CLUSTERCTL_CLUSTER", str(facts["cluster"]), "clusterctl", "the cluster's name: nodes are <name>-<slot>"
-        ),
-        Variable("CLUSTERCTL_ID", str(facts["cluster_id"]), "clusterctl", "the cluster's id"),
-        Variable("CLUSTERCTL_SLOT", str(facts["slot"]), "clusterctl", "this node's place in the cluster"),
-        Variable("CLUSTERCTL_GENERATION", str(facts["generation"]), "clusterctl", "number of the present membership"),
-    ]
-    own: Dict[str, str] = {str(key): str(value) for key, value in dict(facts.get("env") or {}).items()}
+    own = {str(key): str(value) for key, value in dict(facts.get("env") or {}).items()}
     for name in own:
         if not NAME.match(name):
             raise ValueError("env: %r is no name of a variable" % name)
-    kept = [row for row in rows if row.name not in own]
-    return kept + [Variable(name, own[name], OWN, "from env: in cluster.yaml") for name in sorted(own)]
+    ours = [*_ours(facts, own), *computed]
+    names = {row.name for row in ours}
+    kept = [row for row in ours if row.name not in own]
+    return kept + [Variable(name, own[name], OWN, name in names) for name in sorted(own)]
 
 
-def is_fixed(name: str) -> bool:
-    """Whether `env:` may not set this variable: nodes that count differently never meet."""
-    return name in FIXED or name.startswith("CLUSTERCTL_")
-
-
-def address(slot_cidr: str, slot: int) -> str:
-    """The private address of a slot: the range's first address plus the slot's number."""
-    return str(ip_network(slot_cidr)[slot])
+def slurm_variables(facts: Mapping[str, Any]) -> List[Variable]:
+    """What a Slurm step of one task a node would set: for scripts that ask for it, in a file of its own."""
+    nodes, rank, cluster = facts["nodes"], facts["rank"], facts["cluster"]
+    names = ",".join("%s-%d" % (cluster, slot) for slot in slots_by_rank(facts))
+    step: Dict[str, object] = {
+        "SLURM_JOB_ID": int(facts["cluster_id"][-7:], 16),
+        "SLURM_JOB_NAME": cluster,
+        "SLURM_JOB_NODELIST": names,
+        "SLURM_NODELIST": names,
+        "SLURM_STEP_NODELIST": names,
+        "SLURM_JOB_NUM_NODES": nodes,
+        "SLURM_NNODES": nodes,
+        "SLURM_NTASKS": nodes,
+        "SLURM_NTASKS_PER_NODE": 1,
+        "SLURM_NODEID": rank,
+        "SLURM_PROCID": rank,
+        "SLURM_LOCALID": 0,
+        "SLURM_GPUS_ON_NODE": gpus_by_slot(facts)[facts["slot"]],
+    }
+    return [Variable(name, str(value), "Slurm") for name, value in step.items()]
 
 
 def slots_by_rank(facts: Mapping[str, Any]) -> List[int]:
     """Every slot, rank 0 first. `ranks` is the rank of each slot; without it a slot's rank is its number."""
     slots = range(int(facts["nodes"]))
     return sorted(slots, key=(facts.get("ranks") or slots).__getitem__)
+
+
+def gpus_by_slot(facts: Mapping[str, Any]) -> List[int]:
+    """GPUs of each slot's node. Each gets a process, a node without GPUs one; ranks of processes are sums over it."""
+    return facts.get("gpus") or [facts["gpus_per_node"]] * facts["nodes"]
+
+
+def address(slot_cidr: str, slot: int) -> str:
+    """The private address of a slot: the range's first address plus the slot's number."""
+    return str(ip_network(slot_cidr)[slot])
 
 
 def render_env(rows: List[Variable]) -> str:
@@ -88,8 +97,65 @@ def render_env_list(rows: List[Variable]) -> Tuple[str, List[str]]:
     return "".join("%s%s=%s\n" % (_mark(row), row.name, row.value) for row in kept), left_out
 
 
+def _ours(facts: Mapping[str, Any], own: Mapping[str, str]) -> List[Variable]:
+    slots, gpus = slots_by_rank(facts), gpus_by_slot(facts)
+    nodes, rank, slot, cluster = facts["nodes"], facts["rank"], facts["slot"], facts["cluster"]
+    counts = [gpus[each] or 1 for each in slots]
+    addresses = [address(facts["slot_cidr"], each) for each in slots]
+    main, lines = addresses[0], "\n".join(addresses)
+    workers = ["%s:%s" % (each, own.get("TF_PORT", TF_PORT)) for each in addresses]
+    tf_config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
+    table: Dict[str, Dict[str, object]] = {
+        "torch": {
+            "MASTER_ADDR": main,
+            "MASTER_PORT": 29500,
+            "NNODES": nodes,
+            "NODE_RANK": rank,
+            "NPROC_PER_NODE": counts[rank],
+            "WORLD_SIZE": sum(counts),
+        },
+        "Flow": {"FLOW_NODE_RANK": rank, "FLOW_NUM_NODES": nodes, "FLOW_MAIN_IP": main},
+        "Saturn": {
+            "SATURN_JOB_RANK": rank,
+            "SATURN_JOB_SCALE": nodes,
+            "SATURN_JOB_LEADER": "%s-0.%s" % (cluster, DOMAIN),
+            "SATURN_JOB_RUN": cluster,
+            "SATURN_INTERNAL_SUBDOMAIN": DOMAIN.split(".")[0],
+            "SATURN_NAMESPACE": DOMAIN.split(".")[1],
+        },
+        "SkyPilot": {
+            "SKYPILOT_NODE_RANK": rank,
+            "SKYPILOT_NODE_IPS": lines,
+            "SKYPILOT_NUM_NODES": nodes,
+            "SKYPILOT_NUM_GPUS_PER_NODE": gpus[slot],
+        },
+        "dstack": {
+            "DSTACK_NODE_RANK": rank,
+            "DSTACK_NODES_NUM": nodes,
+            "DSTACK_NODES_IPS": lines,
+            "DSTACK_MASTER_NODE_IP": main,
+            "DSTACK_GPUS_PER_NODE": gpus[slot],
+            "DSTACK_GPUS_NUM": sum(gpus),
+            "DSTACK_MPI_HOSTFILE": HOSTFILE,
+        },
+        "TensorFlow": {"TF_PORT": TF_PORT, "TF_CONFIG": json.dumps(tf_config)},
+        "JAX": {"JAX_COORDINATOR_ADDRESS": main + ":8476", "JAX_NUM_PROCESSES": nodes, "JAX_PROCESS_ID": rank},
+        "clusterctl": {
+            "CLUSTERCTL_CLUSTER": cluster,
+            "CLUSTERCTL_ID": facts["cluster_id"],
+            "CLUSTERCTL_SLOT": slot,
+            "CLUSTERCTL_GENERATION": facts["generation"],
+            "CLUSTERCTL_FIRST_RANK": sum(counts[:rank]),
+            "CLUSTERCTL_HOSTFILE": HOSTFILE,
+        },
+    }
+    return [Variable(name, str(value), dialect) for dialect, row in table.items() for name, value in row.items()]
+
+
 def _mark(row: Variable) -> str:
-    return "# yours, from env: in cluster.yaml\n" if row.dialect == OWN else ""
+    if row.dialect != OWN:
+        return ""
+    return "# yours, from env: in cluster.yaml%s\n" % (", instead of ours" if row.is_instead else "")
 
 
 def _quoted(value: str) -> str:

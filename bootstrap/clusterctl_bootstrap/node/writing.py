@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-from clusterctl_bootstrap.node import environment
+from clusterctl_bootstrap.node import environment, nccl
 from clusterctl_bootstrap.node.facts import FactsError
 from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.outside import Outside
@@ -18,19 +18,29 @@ HOSTS_END = "# clusterctl: end"
 def write_identity(root: Path, facts: Dict[str, Any]) -> None:
     """node.json, the MPI hostfile in the order of ranks, and every node's name in /etc/hosts."""
     write_atomically(root / "etc/clusterctl/node.json", json.dumps(node_json(facts), indent=1) + "\n")
-    slots = int(facts["gpus_per_node"]) or 1
-    lines = ["%s-%d slots=%d\n" % (facts["cluster"], slot, slots) for slot in environment.slots_by_rank(facts)]
+    gpus = environment.gpus_by_slot(facts)
+    lines = [
+        "%s-%d slots=%d\n" % (facts["cluster"], slot, gpus[slot] or 1) for slot in environment.slots_by_rank(facts)
+    ]
     write_atomically(root / "etc/clusterctl/hostfile", "".join(lines))
     hosts = root / "etc/hosts"
-    write_atomically(hosts, hosts_text(hosts.read_text() if hosts.exists() else "127.0.0.1 localhost\n", peers(facts)))
+    write_atomically(hosts, hosts_text(hosts.read_text() if hosts.exists() else "127.0.0.1 localhost\n", names(facts)))
 
 
 def write_environment(root: Path, facts: Dict[str, Any], outside: Outside) -> List[str]:
     """The environment for login shells, units, containers and SSH commands; the names left out of the raw one."""
-    rows = environment.variables(facts)
+    computed = nccl.computed(root, facts)
+    rows = environment.variables(facts, computed)
+    of_nccl = {row.name for row in computed}
     raw, left_out = environment.render_env_list(rows)
-    write_atomically(root / "etc/clusterctl/env", environment.render_env(rows))
-    write_atomically(root / "etc/clusterctl/env.list", raw)
+    files = {
+        "env": environment.render_env(rows),
+        "env.list": raw,
+        "nccl.env": environment.render_env([row for row in rows if row.name in of_nccl]),
+        "slurm.env": environment.render_env(environment.slurm_variables(facts)),
+    }
+    for name, text in files.items():
+        write_atomically(root / "etc/clusterctl" / name, text)
     write_atomically(root / "etc/profile.d/clusterctl.sh", PROFILE)
     # sshd reads it at each session (PermitUserEnvironment): nothing is restarted when it changes.
     _write_login(root, "environment", raw, outside)
@@ -50,10 +60,15 @@ def node_json(facts: Dict[str, Any]) -> Dict[str, Any]:
     )
 
 
-def peers(facts: Dict[str, Any]) -> Dict[str, str]:
-    """Name to private address of every node, by slot; computed, so that user-data is the same for 2 nodes and 256."""
-    slots = range(int(facts["nodes"]))
-    return {"%s-%d" % (facts["cluster"], slot): environment.address(facts["slot_cidr"], slot) for slot in slots}
+def names(facts: Dict[str, Any]) -> Dict[str, str]:
+    """Name to private address of every node; computed, so that user-data is the same for 2 nodes and 256.
+
+    By slot, and once more by rank under the names that Saturn Cloud's scripts put together.
+    """
+    cluster, by_rank = facts["cluster"], environment.slots_by_rank(facts)
+    slots = {"%s-%d" % (cluster, slot): slot for slot in sorted(by_rank)}
+    slots.update(("%s-%d.%s" % (cluster, rank, environment.DOMAIN), slot) for rank, slot in enumerate(by_rank))
+    return {name: environment.address(facts["slot_cidr"], slot) for name, slot in slots.items()}
 
 
 def hosts_text(old: str, names: Dict[str, str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, TypeVar
 
-from clusterctl_bootstrap.node.environment import is_fixed
+from clusterctl_bootstrap.environment_meaning import fault_of_own
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from clusterctl_infra.config import quantities
@@ -141,11 +141,9 @@ def check_tags(value: object) -> dict[str, str]:
 def _env_fault(name: str, text: str) -> str | None:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
         return "not the name of an environment variable"
-    if is_fixed(name):
-        return "clusterctl sets it, differently on each node or with each change of the cluster"
     if "\n" in text:
         return "holds a newline, which SSH sessions and containers cannot be given"
-    return "holds a NUL character" if "\0" in text else None
+    return "holds a NUL character" if "\0" in text else fault_of_own(name, text)
 
 
 def _tag_fault(name: str, text: str) -> str | None:

@@ -38,11 +38,17 @@ def node_plan(
         slot_cidr=plan.network.slot_cidr,
         deadline=plan.deadline.at,
         imds=config.imds,
-        fabric="efa" if efa_interfaces else "none",
+        fabric=_fabric(config, efa_interfaces),
         efa_interfaces=efa_interfaces,
         env=dict(config.env),
         mounts=stand_in_mounts(plan.storage, region=plan.region) if mounts is None else tuple(mounts),
     )
+
+
+def _fabric(config: ClusterConfig, efa_interfaces: int) -> str:
+    if not efa_interfaces:
+        return "none"
+    return "required" if config.fabric == "required" else "efa"
 
 
 def node_access(config: ClusterConfig, identity: Identity, slot: int) -> NodeAccess:

@@ -56,11 +56,28 @@ def pushed(machine: Bootstrapped) -> Iterator[dict[str, str]]:
     machine.push(SLOT, generation=generation + 1, env=OWN)
 
 
+SEVERAL_LINES = ("SKYPILOT_NODE_IPS", "DSTACK_NODES_IPS")
+CLEAN = "env -i PATH=$PATH HOME=$HOME "
+
+
+def read_by(machine: Bootstrapped, reader: str) -> dict[str, str]:
+    command = (CLEAN if reader in ("sh", "bash") else "") + READERS[reader]
+    return dict(row.partition("=")[::2] for row in machine.output(SLOT, command).split("\0"))
+
+
 @pytest.mark.parametrize("reader", READERS)
 def test_every_value_arrives_as_it_was_written(machine: Bootstrapped, pushed: dict[str, str], reader: str) -> None:
-    clean = "env -i PATH=$PATH HOME=$HOME " if reader in ("sh", "bash") else ""
-    seen = dict(row.partition("=")[::2] for row in machine.output(SLOT, clean + READERS[reader]).split("\0"))
+    seen = read_by(machine, reader)
     assert {name: seen.get(name) for name in pushed} == pushed
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_list_with_an_address_to_a_line_arrives_where_the_page_says(
+    machine: Bootstrapped, pushed: dict[str, str], reader: str
+) -> None:
+    seen = read_by(machine, reader)
+    addresses = None if reader == "sshd" else "\n".join(f"10.0.8.{slot}" for slot in range(4))
+    assert {name: seen.get(name) for name in SEVERAL_LINES} == dict.fromkeys(SEVERAL_LINES, addresses)
 
 
 def test_the_raw_list_is_what_it_says(machine: Bootstrapped, pushed: dict[str, str]) -> None:

@@ -54,10 +54,27 @@ def test_every_session_has_the_environment(machine: Bootstrapped, command: str) 
         "FLOW_NODE_RANK": "2",
         "NPROC_PER_NODE": "8",
         "MASTER_ADDR": "10.0.8.0",
+        "SATURN_JOB_RANK": "2",
+        "SKYPILOT_NUM_NODES": "4",
+        "DSTACK_GPUS_NUM": "32",
+        "JAX_COORDINATOR_ADDRESS": "10.0.8.0:8476",
+        "GLOO_SOCKET_IFNAME": "host0",
+        "NCCL_SOCKET_IFNAME": "=host0",
         "CLUSTERCTL_ID": CLUSTER_ID,
         **OWN,
     }
     assert {name: seen.get(name) for name in expected} == expected
+
+
+def test_the_names_of_saturns_guide_resolve_to_the_ranks(machine: Bootstrapped) -> None:
+    name = "${SATURN_JOB_RUN}-3.${SATURN_INTERNAL_SUBDOMAIN}.${SATURN_NAMESPACE}.svc.cluster.local"
+    asked = machine.output(SLOT, f"getent ahostsv4 {name} $SATURN_JOB_LEADER").splitlines()
+    assert [row.split()[0] for row in asked if "STREAM" in row] == ["10.0.8.3", "10.0.8.0"]
+
+
+def test_slurms_names_are_there_for_scripts_that_ask(machine: Bootstrapped) -> None:
+    asked = machine.output(SLOT, "echo ${SLURM_PROCID:-none}; . /etc/clusterctl/slurm.env; echo $SLURM_PROCID")
+    assert asked == "none\n2\n"
 
 
 def test_only_root_reaches_the_metadata_service(machine: Bootstrapped) -> None:

@@ -76,6 +76,28 @@ def born(root: Path, *, with_systemd: bool = False, **changes: Any) -> Path:
     return root
 
 
+def routed(root: Path, interface: str = "ens32") -> Path:
+    """`root` with a default route over `interface`, as /proc/net/route shows it."""
+    (root / "proc/net").mkdir(parents=True)
+    (root / "proc/net/route").write_text(
+        "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+        "docker0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"
+        f"{interface}\t00000000\t0100000A\t0003\t0\t0\t100\t00000000\t0\t0\t0\n"
+    )
+    return root
+
+
+def with_adapter(root: Path, name: str, driver: str, *, link_layer: str = "InfiniBand") -> None:
+    """Adds an RDMA device with one port to `root`, as the kernel shows it below /sys."""
+    folder = root / "sys/class/infiniband" / name
+    (folder / "ports/1").mkdir(parents=True)
+    (folder / "ports/1/link_layer").write_text(f"{link_layer}\n")
+    (folder / "device").mkdir()
+    module = root / "sys/bus/pci/drivers" / driver
+    module.mkdir(parents=True, exist_ok=True)
+    (folder / "device/driver").symlink_to(module)
+
+
 def pushed(**changes: Any) -> str:
     """The text of a membership of generation 3, with changes."""
     return json.dumps({**PUSHED, **changes})

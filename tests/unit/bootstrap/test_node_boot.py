@@ -47,7 +47,9 @@ def test_the_contract_is_written(root: Path) -> None:
     assert (root / "etc/clusterctl/hostfile").read_text().splitlines() == [f"train-{slot} slots=8" for slot in range(4)]
     hosts = (root / "etc/hosts").read_text().splitlines()
     assert hosts[0] == "127.0.0.1 localhost"
-    assert [row for row in hosts if row.startswith("10.")] == [f"10.0.8.{slot} train-{slot}" for slot in range(4)]
+    by_slot = [f"10.0.8.{slot} train-{slot}" for slot in range(4)]
+    by_rank = [f"10.0.8.{slot} train-{slot}.nodes.clusterctl.svc.cluster.local" for slot in range(4)]
+    assert [row for row in hosts if row.startswith("10.")] == by_slot + by_rank
 
 
 def test_ranks_of_many_nodes_are_in_the_order_of_numbers(tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_a_users_own_lines_in_hosts_stay(root: Path) -> None:
     apply(root, pushed(), FakeOutside())
     rows = (root / "etc/hosts").read_text().splitlines()
     assert rows[:2] == ["127.0.0.1 localhost", "192.0.2.1 licence-server"]
-    assert [row for row in rows if "train-2" in row] == ["10.0.8.2 train-2"]
+    assert [row for row in rows if row.endswith(" train-2")] == ["10.0.8.2 train-2"]
     assert sum(row.startswith("#") for row in rows) == 2
 
 
