@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import sys
 import typing
+from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
 from typing import Any  # what a node of a tree becomes
 
 import pytest
-from clusterctl_bootstrap.agent_source import agent_sources, agent_version, shortened
+from clusterctl_bootstrap.agent_source import agent_sources, agent_version
+from clusterctl_bootstrap.node.boot import boot
+from clusterctl_bootstrap.shortening import shortened
+
+from tests.unit.bootstrap.fake_outside import FakeOutside
+from tests.unit.bootstrap.node_examples import born, pushed, routed
 
 SOURCES = {
     entry.name: entry.read_text(encoding="utf-8")
     for entry in (files("clusterctl_bootstrap") / "node").iterdir()
     if entry.name.endswith(".py")
 }
+PACKAGE = "agent_as_it_travels"
 
 
 class Unread(ast.NodeTransformer):
-    """A tree without docstrings, annotations outside classes, and names from `typing` that then have no use."""
+    """A tree without texts that stand alone and without annotations outside classes."""
 
     def visit(self, node: ast.AST) -> Any:
         self.generic_visit(node)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body[:1] = [] if len(node.body) > 1 or isinstance(node, ast.Module) else [ast.Pass()]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            left = [each for each in node.body if not is_text(each)]
+            node.body = left or ([] if isinstance(node, ast.Module) else [ast.Pass()])
         if isinstance(node, ast.arg):
             node.annotation = None
         if isinstance(node, ast.FunctionDef):
@@ -33,21 +45,81 @@ class Unread(ast.NodeTransformer):
         return node
 
 
+def is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
 def plain(statement: ast.stmt) -> ast.stmt:
     if isinstance(statement, ast.AnnAssign) and statement.value is not None:
         return ast.Assign(targets=[statement.target], value=statement.value)
     return statement
 
 
-def statements(source: str) -> list[str]:
+def statements(source: str) -> list[ast.stmt]:
     """What is left of each statement of a module, but for imports from `typing`."""
     tree = Unread().visit(ast.parse(source))
-    return [ast.dump(each) for each in tree.body if not (isinstance(each, ast.ImportFrom) and each.module == "typing")]
+    return [each for each in tree.body if not (isinstance(each, ast.ImportFrom) and each.module == "typing")]
+
+
+def functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    for statement in body:
+        members = statement.body if isinstance(statement, ast.ClassDef) else [statement]
+        yield from (member for member in members if isinstance(member, ast.FunctionDef))
+
+
+def without_names(body: list[ast.stmt]) -> list[str]:
+    """The statements with a dot for each name inside functions."""
+    for function in functions(body):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name):
+                node.id = "."
+    return [ast.dump(each) for each in body]
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_the_statements_stay(name: str) -> None:
-    assert statements(agent_sources()[name]) == statements(SOURCES[name])
+    assert without_names(statements(agent_sources()[name])) == without_names(statements(SOURCES[name]))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_each_variable_has_one_short_name_and_no_other_has_it(name: str) -> None:
+    pairs = zip(functions(statements(SOURCES[name])), functions(statements(agent_sources()[name])), strict=True)
+    for before, after in pairs:
+        old, new = ([node.id for node in ast.walk(each) if isinstance(node, ast.Name)] for each in (before, after))
+        renamed = set(zip(old, new, strict=True))
+        assert len(renamed) == len({one for one, _ in renamed}) == len({other for _, other in renamed}), before.name
+
+
+@pytest.fixture
+def travelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with the agent as it travels, importable under a name of its own."""
+    folder = tmp_path / "agent" / PACKAGE
+    folder.mkdir(parents=True)
+    for name, text in agent_sources().items():
+        (folder / name).write_text(text.replace("clusterctl_bootstrap.node", PACKAGE), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    yield tmp_path
+    for name in [each for each in sys.modules if each.partition(".")[0] == PACKAGE]:
+        del sys.modules[name]
+
+
+def written(root: Path) -> dict[str, str]:
+    """The files of a node, but for status.json, which has times in it."""
+    found = [path for path in root.rglob("*") if path.is_file() and path.suffix != ".log"]
+    return {str(path.relative_to(root)): path.read_text() for path in found if path.name != "status.json"}
+
+
+def test_what_travels_makes_the_same_node(travelled: Path) -> None:
+    roots = [routed(born(travelled / name, with_systemd=True)) for name in ("here", "there")]
+    shipped = [agent_module(name) for name in ("boot", "apply")]
+    assert boot(roots[0], FakeOutside()) == shipped[0].boot(roots[1], FakeOutside()) == 0
+    assert written(roots[0]) == written(roots[1])
+    assert shipped[1].apply(roots[1], pushed(), FakeOutside()) == {"ok": True, "generation": 3}
+    assert shipped[1].apply(roots[1], pushed(nodes=0), FakeOutside())["ok"] is False
+
+
+def agent_module(name: str) -> ModuleType:
+    return importlib.import_module(f"{PACKAGE}.{name}")
 
 
 @pytest.mark.parametrize("name", sorted({*SOURCES} - {"__main__.py"}))
@@ -75,6 +147,19 @@ SHORTENED = {
         ),
         "def f(a, *b, c = []):\n d = a\n return d\n",
     ),
+    "names of variables in functions": (
+        "def f(x):\n    total = [each for each in x]\n    return total\n",
+        "def f(x):\n a = [b for b in x]\n return a\n",
+    ),
+    "no name that means something else there": (
+        "import json\n\n\ndef f(a, log):\n    json = [log for log in a]\n    id = got = json\n    return id, got\n",
+        "import json\ndef f(a, log):\n json = [log for log in a]\n id = b = json\n return id, b\n",
+    ),
+    "no name that an error is caught under": (
+        "def f(x):\n    try:\n        got = x()\n    except OSError as e:\n        got = str(e)\n    return got\n",
+        "def f(x):\n try:\n  a = x()\n except OSError as e:\n  a = str(e)\n return a\n",
+    ),
+    "a text behind a constant": ('X = 1\n"""Why."""\n', "X = 1\n"),
     "an annotation over several lines": (
         "def f(\n    a: Dict[\n        str, int\n    ],\n) -> None:\n    return\n",
         "def f(\n a,\n):\n return\n",
@@ -93,6 +178,12 @@ SHORTENED = {
 @pytest.mark.parametrize(("source", "expected"), SHORTENED.values(), ids=SHORTENED)
 def test_what_nothing_reads_at_run_time_goes(source: str, expected: str) -> None:
     assert shortened(source) == expected
+
+
+def test_a_text_with_code_in_it_is_refused() -> None:
+    """Before Python 3.12 the parser does not say where the names in it are."""
+    with pytest.raises(ValueError, match="line 2: an f-string"):
+        shortened("def f(x):\n    return f'{x}'\n")
 
 
 def test_any_change_of_the_code_has_another_version() -> None:

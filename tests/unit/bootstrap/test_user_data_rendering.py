@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.unit.bootstrap.golden_user_data import GOLDEN, golden_texts
 from tests.unit.bootstrap.node_examples import PLAN, access, plan
 
-AGENT_BUDGET_BYTES = 10_500
+AGENT_BUDGET_BYTES = 11_000
 OTHER_BUDGET_BYTES = 5_000
 LONG = {"cluster": "a" * 40, "nodes": 256, "slot": 255, "rank": 255, "env": {"NCCL_DEBUG": "INFO"}}
 KEYS = tuple(f"ssh-rsa {chr(65 + number) * 540} somebody@a-long-host-name" for number in range(3))

@@ -1,0 +1,148 @@
+"""A Python module as it travels in user-data: the same behaviour, without what only a reader here needs.
+
+The text is cut, not written anew from the syntax tree: `ast.unparse` differs from one Python to the next, and the same
+agent must be the same bytes on everybody's computer. The agent has no text of several lines but docstrings.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, product
+from string import ascii_letters
+
+BODY_OWNERS = (ast.Module, ast.ClassDef, ast.FunctionDef)
+INDENTATION = 4
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Cut:
+    """What goes, from one (line, byte) to another, and what stands there instead."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    instead: str = ""
+
+
+def shortened(source: str) -> str:
+    """The source without docstrings, comments and annotations, and with short names for variables inside functions.
+
+    Raises ValueError for f-strings: before Python 3.12 the parser does not say where the names in them are.
+    """
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            raise ValueError(f"line {node.lineno}: an f-string, which cannot be shortened")
+    lines = _cut(source, [*_docstrings(tree), *_annotations(tree)]).splitlines()
+    kept = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return _renamed(_without_unused_typing("".join(f"{_indented(line)}\n" for line in kept)))
+
+
+def _docstrings(tree: ast.Module) -> Iterator[Cut]:
+    for owner in ast.walk(tree):
+        if isinstance(owner, BODY_OWNERS):
+            for statement in owner.body:
+                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                    is_all = len(owner.body) == 1 and not isinstance(owner, ast.Module)
+                    yield _of(statement, instead="pass" if is_all else "")
+
+
+def _annotations(tree: ast.Module) -> Iterator[Cut]:
+    """Those of arguments, results and variables; a class keeps its own, since dataclasses read them."""
+    of_classes = {each for owner in ast.walk(tree) if isinstance(owner, ast.ClassDef) for each in owner.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            start = (node.lineno, node.col_offset + len(node.arg))
+            yield Cut(start=start, end=_end(node.annotation))
+        elif isinstance(node, ast.FunctionDef) and node.returns is not None:
+            # Written by `ruff format`: `) -> X:` on one line.
+            yield Cut(start=(node.returns.lineno, node.returns.col_offset - len(" -> ")), end=_end(node.returns))
+        elif isinstance(node, ast.AnnAssign) and node.value is not None and node not in of_classes:
+            yield Cut(start=_end(node.target), end=_end(node.annotation))
+
+
+def _without_unused_typing(source: str) -> str:
+    """Without imports from `typing` of names that stood only in annotations."""
+    tree = ast.parse(source)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    cuts = []
+    for statement in tree.body:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "typing":
+            names = [alias.name for alias in statement.names if alias.name in used]
+            cuts.append(_of(statement, instead=f"from typing import {', '.join(names)}" if names else ""))
+    return "".join(f"{line}\n" for line in _cut(source, cuts).splitlines() if line)
+
+
+def _renamed(source: str) -> str:
+    """With one letter for each variable of a function; parameters keep their names, since callers may use them."""
+    tree = ast.parse(source)
+    cuts: list[Cut] = []
+    for function in _outermost_functions(tree):
+        names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+        kept = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)} | _names_of_module(tree)
+        own = dict.fromkeys(node.id for node in names if isinstance(node.ctx, ast.Store) and node.id not in kept)
+        letters = _short_names(kept | {node.id for node in names})
+        short = {name: next(letters) for name in own if len(name) > 1}
+        cuts += [
+            Cut(start=(node.lineno, node.col_offset), end=_end(node), instead=short[node.id])
+            for node in names
+            if node.id in short
+        ]
+    return _cut(source, cuts) + "\n"
+
+
+def _outermost_functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    for statement in tree.body:
+        members = statement.body if isinstance(statement, ast.ClassDef) else [statement]
+        yield from (member for member in members if isinstance(member, ast.FunctionDef))
+
+
+def _names_of_module(tree: ast.Module) -> set[str]:
+    """All that is bound outside functions, and in functions by other means than assignment: none of it is renamed."""
+    found = set(dir(builtins))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.ExceptHandler):
+            found.add(node.name or "")
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            found.update(node.names)
+    assigned = [
+        node for statement in tree.body if not isinstance(statement, BODY_OWNERS) for node in ast.walk(statement)
+    ]
+    return found | {node.id for node in assigned if isinstance(node, ast.Name)}
+
+
+def _short_names(taken: set[str]) -> Iterator[str]:
+    several = ("".join(pair) for pair in product(ascii_letters, repeat=2))
+    return (name for name in chain(ascii_letters, several) if name not in taken and not keyword.iskeyword(name))
+
+
+def _cut(source: str, cuts: list[Cut]) -> str:
+    """The source after all cuts; positions are in bytes, as the parser gives them."""
+    lines = source.encode().splitlines()
+    for cut in sorted(cuts, reverse=True):
+        (first, begin), (last, end) = cut.start, cut.end
+        joined = lines[first - 1][:begin] + cut.instead.encode() + lines[last - 1][end:]
+        lines[first - 1 : last] = [joined, *[b""] * (last - first)]
+    return b"\n".join(lines).decode()
+
+
+def _of(node: ast.stmt, *, instead: str) -> Cut:
+    return Cut(start=(node.lineno, node.col_offset), end=_end(node), instead=instead)
+
+
+def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    """Where a node ends; whatever was parsed from a text has an end."""
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+
+def _indented(line: str) -> str:
+    """A line with one blank for each level."""
+    text = line.lstrip(" ")
+    return " " * ((len(line) - len(text)) // INDENTATION) + text.rstrip()
