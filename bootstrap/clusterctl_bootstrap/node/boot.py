@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Callable, List, Tuple
 
+from clusterctl_bootstrap.node import efa, guard, status
 from clusterctl_bootstrap.node import facts as facts_file
-from clusterctl_bootstrap.node import guard, status
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.files import locked, log
 from clusterctl_bootstrap.node.outside import Outside
@@ -23,6 +23,7 @@ def boot(root: Path, outside: Outside) -> int:
         ("network", _network),
         ("identity", _identity),
         ("environment", _environment),
+        ("fabric", efa.check),
         ("guard", guard.check),
         ("login", _login),
     ]

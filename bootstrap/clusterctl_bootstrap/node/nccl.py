@@ -48,6 +48,11 @@ def infiniband_ports(root: Path) -> List[str]:
     return ["%s:%s" % (port.parts[-3], port.name) for port in ports if _text(port / "link_layer") == "InfiniBand\n"]
 
 
+def efa_count(root: Path) -> int:
+    """How many EFA devices this machine has."""
+    return list(adapters(root).values()).count("efa")
+
+
 def adapters(root: Path) -> Dict[str, str]:
     """RDMA devices of this machine, in the order of their numbers, and the driver of each: `efa`, `mlx5_core`, …"""
     found = (root / "sys/class/infiniband").glob("*/device/driver")

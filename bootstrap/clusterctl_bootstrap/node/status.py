@@ -37,6 +37,12 @@ def fail(root: Path, phase: str, message: str, log: List[str]) -> None:
     enter(root, "failed", {"phase": phase, "message": message, "log": log})
 
 
+def note(root: Path, **values: Any) -> None:
+    """Adds what a phase found out, until the next boot begins."""
+    with locked(root):
+        _write(root, dict(_read(root), **values))
+
+
 def refresh(root: Path) -> None:
     """Notes generation and deadline, which a push may change in any phase. The caller holds the lock."""
     _write(root, _read(root))

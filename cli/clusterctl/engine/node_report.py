@@ -10,6 +10,16 @@ FAILED = "failed"
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeCheck:
+    """One thing that a node looked at when it booted."""
+
+    name: str
+    verdict: str
+    """`ok`, `failed`, `not applicable`, or in a rehearsal `simulated`."""
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeReport:
     """A node's own words; other keys are for other readers."""
 
@@ -21,6 +31,8 @@ class NodeReport:
     log: tuple[str, ...] = ()
     agent: str | None = None
     """Names the code of its agent, which it keeps until it is replaced."""
+    checks: tuple[NodeCheck, ...] = ()
+    """Of this boot, as far as it has come."""
 
 
 def parse_report(line: str) -> NodeReport | None:
@@ -36,6 +48,10 @@ def parse_report(line: str) -> NodeReport | None:
             message=error.get("message"),
             log=tuple(str(one) for one in error.get("log") or ()),
             agent=row.get("agent"),
+            checks=tuple(
+                NodeCheck(name=str(one["name"]), verdict=str(one["verdict"]), detail=str(one["detail"]))
+                for one in row.get("checks") or ()
+            ),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -9,7 +9,7 @@ from typing import Literal
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.engine.node_report import FAILED, READY, NodeReport
+from clusterctl.engine.node_report import FAILED, READY, NodeCheck, NodeReport
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.account import replaced
 from clusterctl.status.facts import Facts
@@ -35,6 +35,8 @@ class NodeStatus:
     instance_id: str | None
     since: datetime | None
     note: str | None
+    checks: tuple[NodeCheck, ...] | None = None
+    """What it looked at when it booted; None when it was not heard."""
 
     @property
     def is_ready(self) -> bool:
@@ -84,6 +86,7 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStat
         instance_id=node.instance_id if machine is None else machine.instance_id,
         since=verdict.since,
         note="; ".join(note for note in notes if note) or None,
+        checks=answer.checks if isinstance(answer, NodeReport) else None,
     )
 
 
@@ -138,13 +141,19 @@ def _by_report(report: NodeReport) -> _Verdict:
 def _notes(
     inventory: Inventory, node: InventoryNode, answer: NodeReport | NodeFailure | None, facts: Facts
 ) -> list[str]:
-    notes = []
+    notes = _failed_checks(answer) if isinstance(answer, NodeReport) else []
     if isinstance(answer, NodeReport) and answer.generation < inventory.generation:
         notes.append("membership not delivered: clusterctl up")
     before = replaced(facts.account, node.slot, since=datetime.fromisoformat(inventory.started_at))
     if before is not None and before.ended_at is not None:
         notes.append(f"replaced {duration(facts.now - before.ended_at)} ago (was {before.instance_id})")
     return notes
+
+
+def _failed_checks(report: NodeReport) -> list[str]:
+    """A node that failed for one of them has said so already."""
+    told = [f"{check.name}: {check.detail}" for check in report.checks if check.verdict == "failed"]
+    return [each for each in told if each not in (report.message or "")]
 
 
 def instant(text: str | None) -> datetime | None:

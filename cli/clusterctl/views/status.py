@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -110,6 +111,7 @@ def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:
         "gpus": inventory.gpus_per_node,
         "since": None if node.since is None else node.since.isoformat(),
         "note": node.note,
+        "checks": None if node.checks is None else [dataclasses.asdict(check) for check in node.checks],
     }
 
 

@@ -138,9 +138,16 @@ class _Process:
         failures = self._behaviour.faults().get("fail_bootstrap", {})
         failure = failures.get(record.facts["node"])
         files = {} if kind is None else machine_files(kind, record.id)
+        files.update(simulated_efa(record))
         if failure is not None:
             files["/var/lib/clusterctl/simulated-failure"] = MachineFile(content=f"{failure}\n".encode())
         return files
+
+
+def simulated_efa(record: Record) -> dict[str, MachineFile]:
+    """How many EFA interfaces the machine was launched with: there is no such device here, and the node says so."""
+    count = sum(card["kind"] != "interface" for card in record.facts["interfaces"])
+    return {"/var/lib/clusterctl/simulated-efa": MachineFile(content=f"{count}\n".encode())} if count else {}
 
 
 def cache_folder() -> Path:

@@ -59,9 +59,10 @@ def access(slot: int = 2, *, authorized_keys: tuple[str, ...] | None = None) -> 
 
 
 def born(root: Path, *, with_systemd: bool = False, **changes: Any) -> Path:
-    """`root` as the agent finds it at the first boot."""
+    """`root` as the agent finds it at the first boot; its EFA interfaces are all there, simulated."""
     state = root / "var/lib/clusterctl"
     state.mkdir(parents=True)
+    (state / "simulated-efa").write_text(f"{plan(**changes).efa_interfaces}\n")
     (state / "birth.json").write_text(birth_json(plan(**changes), agent="0123456789ab"))
     (root / "etc").mkdir()
     (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/bash\nubuntu:x:1000:1001::/home/ubuntu:/bin/bash\n")

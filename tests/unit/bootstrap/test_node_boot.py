@@ -31,6 +31,7 @@ def test_all_phases_are_passed_and_recorded(root: Path) -> None:
         "network",
         "identity",
         "environment",
+        "fabric",
         "guard",
         "login",
         "ready",

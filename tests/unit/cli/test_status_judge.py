@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.engine.node_report import NodeReport
+from clusterctl.engine.node_report import NodeCheck, NodeReport
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.account import account_of, spent_usd
 from clusterctl.status.facts import Facts
@@ -84,6 +85,28 @@ def test_a_node_with_an_old_generation_is_named(make_inventory: MakeInventory) -
     report = NodeReport(phase="ready", generation=2)
     node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))
     assert node.note == "membership not delivered: clusterctl up"
+
+
+INTERFACES = NodeCheck(name="EFA interfaces", verdict="failed", detail="31 of 32")
+PAGES = NodeCheck(name="huge pages", verdict="ok", detail="5128")
+
+
+def test_a_check_that_failed_is_noted_and_all_of_them_are_in_the_json(make_inventory: MakeInventory) -> None:
+    report = NodeReport(phase="ready", generation=3, checks=(INTERFACES, PAGES))
+    facts = Facts(now=NOW, instances=(machine(),), answers={0: report})
+    assert one(make_inventory, facts).note == "EFA interfaces: 31 of 32"
+    shown = json.loads(json.dumps(status_json(overview(make_inventory(size=1), facts))))
+    assert [check["verdict"] for check in shown["nodes"][0]["checks"]] == ["failed", "ok"]
+
+
+def test_a_node_that_failed_for_a_check_says_it_once(make_inventory: MakeInventory) -> None:
+    said = "fabric: required, but EFA interfaces: 31 of 32: dmesg | grep efa"
+    report = NodeReport(phase="failed", generation=3, failed_phase="fabric", message=said, checks=(INTERFACES,))
+    assert one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report})).note == said
+
+
+def test_a_node_that_is_not_heard_has_no_checks(make_inventory: MakeInventory) -> None:
+    assert one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: SILENT})).checks is None
 
 
 def test_a_newer_machine_in_the_slot_is_the_one_that_counts(make_inventory: MakeInventory) -> None:
