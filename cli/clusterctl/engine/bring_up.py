@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
 from clusterctl_infra.plan.inventory import proxy_command
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.instances import other_ids_alive
 from clusterctl.engine.change import Change, failure, open_change
+from clusterctl.engine.data import refuse_harm
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.engine.node_stage import NodeStage
@@ -84,6 +86,7 @@ class _Up:
         change, config = self._change, self._written.config
         state = found or StackState()
         refuse_other_name(state, config.name, shown=str(self._request.stack_dir))
+        refuse_harm(state, config, load_catalog(), source=f"{self._request.stack_dir}/{change.stack.cluster_file.name}")
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse(intent, cluster_plan, change.stack, shown=str(self._request.stack_dir), now=self._now)

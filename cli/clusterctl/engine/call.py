@@ -44,6 +44,10 @@ class Engine:
         words = ["stack", "init", self.stack.name, "--no-select"]
         self._check(self._call(words, timeout_s=SHORT_S, has_stack=False))
 
+    def unprotect(self, urns: Sequence[str]) -> None:
+        """Lets a coming run delete these resources. Raises EngineError."""
+        self._check(self._call(["state", "unprotect", *urns, "--yes"], timeout_s=SHORT_S))
+
     def cancel(self) -> None:
         """Removes the stack's locks. Raises EngineError."""
         self._check(self._call(["cancel", "--yes"], timeout_s=SHORT_S))

@@ -17,6 +17,7 @@ from clusterctl_infra.ledger import ledger_to_json
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
 
+from clusterctl.engine.data import data_in
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import OWN_KEYS, config_values, with_values
 from clusterctl.engine.state import StackState, identity_in, ledger_in
@@ -46,7 +47,6 @@ def read_intent(stack: Stack, config_text: str, *, nodes: int | None) -> Intent:
 
 def for_up(intent: Intent, state: StackState) -> Intent:
     """The intent of an `up` on this state: the ledger copied from it, no longer down, a new run after a `down`."""
-    ledger = ledger_in(state)
     identity = identity_in(state, region=intent.config.region)
     run = intent.settings.run
     if identity is None:
@@ -54,16 +54,19 @@ def for_up(intent: Intent, state: StackState) -> Intent:
     elif intent.settings.down:
         run = max(run, identity.run + 1)
     changes: dict[str, str | None] = {
-        "ledger": None if ledger is None else json.dumps(ledger_to_json(ledger), separators=(",", ":")),
+        "ledger": _ledger_copy(state),
         "down": None,
+        "kept": None,
         "run": None if run == 1 else str(run),
     }
     return _with(intent, changes)
 
 
-def for_zero_nodes(intent: Intent) -> Intent:
-    """The intent of zero nodes until the next `up`."""
-    return _with(intent, {"down": "true"})
+def for_zero_nodes(intent: Intent, state: StackState) -> Intent:
+    """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
+    mounts = [one.mount for one in data_in(state) if one.is_retained]
+    told = {"ledger": _ledger_copy(state), "down": "true", "kept": json.dumps(mounts, separators=(",", ":"))}
+    return _with(intent, told)
 
 
 def without_own_values(config_text: str) -> str:
@@ -81,6 +84,7 @@ def plan_of(intent: Intent, state: StackState, *, now: datetime) -> ClusterPlan:
         ledger=settings.ledger,
         now=now,
         down=settings.down,
+        kept=settings.kept,
     )
 
 
@@ -110,6 +114,11 @@ def refuse(intent: Intent, cluster_plan: ClusterPlan, stack: Stack, *, shown: st
         lines = [f"  {each.path}: {each.message}" if each.path else f"  {each.message}" for each in errors]
         told = f"{shown}/{stack.cluster_file.name}: {count(len(errors), 'problem')}, nothing was created"
         raise ConfigError(told, problems=lines)
+
+
+def _ledger_copy(state: StackState) -> str | None:
+    ledger = ledger_in(state)
+    return None if ledger is None else json.dumps(ledger_to_json(ledger), separators=(",", ":"))
 
 
 def _with(intent: Intent, changes: Mapping[str, str | None]) -> Intent:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from clusterctl_infra.catalog.reader import load_catalog
+
 from clusterctl.engine.change import Change
+from clusterctl.engine.data import bill_lines, data_in, holds_data
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_zero_nodes, without_own_values
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import MEMBERSHIP_TYPE, StackState
-
-DATA_TYPES = ("aws:fsx/", "aws:efs/", "aws:s3/", "aws:ebs/volume:")
 
 
 def roll_back(change: Change, *, before_text: str, before_state: StackState, intent: Intent) -> str:
@@ -20,7 +21,7 @@ def roll_back(change: Change, *, before_text: str, before_state: StackState, int
     old = len(before_state.instances)
     is_new = old == 0 or before_state.find(MEMBERSHIP_TYPE) is None
     if is_new and holds_data(state):
-        return _to_zero(change, intent)
+        return _to_zero(change, intent, state)
     if is_new:
         return _to_nothing(change, before_text)
     write_config(change.engine.environment.config_file, before_text)
@@ -29,11 +30,6 @@ def roll_back(change: Change, *, before_text: str, before_state: StackState, int
         gone = f"slot {', '.join(map(str, missing))} is missing; " if missing else ""
         return f"{gone}{len(state.instances)} nodes run on."
     return _to_old_size(change, before_text, old)
-
-
-def holds_data(state: StackState) -> bool:
-    """There is storage in the state that outlives nodes."""
-    return any(resource.is_custom and resource.type.startswith(DATA_TYPES) for resource in state.resources)
 
 
 def _to_nothing(change: Change, before_text: str) -> str:
@@ -45,14 +41,15 @@ def _to_nothing(change: Change, before_text: str) -> str:
     return "Nothing was kept: no node runs, nothing bills."
 
 
-def _to_zero(change: Change, intent: Intent) -> str:
+def _to_zero(change: Change, intent: Intent, state: StackState) -> str:
     config_file = change.engine.environment.config_file
-    write_config(config_file, with_values(read_config(config_file), for_zero_nodes(intent).changes))
+    write_config(config_file, with_values(read_config(config_file), for_zero_nodes(intent, state).changes))
     result = change.run("up", nodes=0, display=Display(change.output, is_ending=True))
     if not result.succeeded:
         return _left_over(result)
     change.finish()
-    return "No node runs; storage and network are kept and bill: clusterctl down --all ends them."
+    lines = bill_lines(data_in(state), load_catalog(), region=intent.config.region)
+    return f"No node runs; storage and network are kept: {'; '.join(lines)}. clusterctl down --all ends them."
 
 
 def _to_old_size(change: Change, before_text: str, nodes: int) -> str:

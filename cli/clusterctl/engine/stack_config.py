@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any  # YAML before it is checked
 
 import yaml
+from clusterctl_infra.config.stack import NAMESPACE, OWN_KEYS
 from clusterctl_infra.errors import ConfigError
 
-NAMESPACE = "clusterctl:"
-OWN_KEYS = ("ledger", "down", "run")
-"""Written by clusterctl alone; a person's own settings are the others."""
+__all__ = ["OWN_KEYS", "config_values", "own_config", "read_config", "with_values", "write_config"]
 
 
 def config_values(text: str) -> dict[str, str]:

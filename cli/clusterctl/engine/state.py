@@ -31,6 +31,10 @@ class StateResource:
     inputs: Mapping[str, Any] = field(default_factory=dict)
     outputs: Mapping[str, Any] = field(default_factory=dict)
     is_custom: bool = True
+    is_external: bool = False
+    """Read by the program, and not its own."""
+    is_protected: bool = False
+    """The engine deletes it for nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +161,8 @@ def _resource(row: Mapping[str, Any]) -> StateResource:
         inputs=row.get("inputs") or {},
         outputs=row.get("outputs") or {},
         is_custom=bool(row.get("custom")) and not type.startswith("pulumi:"),
+        is_external=bool(row.get("external")),
+        is_protected=bool(row.get("protect")),
     )
 
 

@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, UsageError
 
 from clusterctl.cloud.found import Found
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.sweep import look
 from clusterctl.engine.change import Change, failure, open_change
+from clusterctl.engine.data import bill_lines, data_in, holds_data, refuse_harm
 from clusterctl.engine.display import Display
-from clusterctl.engine.intent import for_up, for_zero_nodes, read_intent, without_own_values
+from clusterctl.engine.intent import Intent, for_zero_nodes, read_intent, without_own_values
 from clusterctl.engine.progress import summary
 from clusterctl.engine.repair import end_orphans
-from clusterctl.engine.rollback import holds_data
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import IDENTITY_TYPE, INVENTORY_TYPE, RESERVATION_TYPE, StackState
@@ -24,6 +25,8 @@ from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.views.quantities import count
+
+BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +70,9 @@ class _Down:
             self._nothing()
             return
         keeps_data = holds_data(found) and not self._request.is_all
+        if keeps_data:
+            source = str(self._change.stack.cluster_file)
+            refuse_harm(found, self._written().config, load_catalog(), source=source)
         self._output.note(self._what_goes(found, keeps_data=keeps_data))
         self._ask()
         state = change.mend(found, was_cut_off=self._was_cut_off)
@@ -89,6 +95,9 @@ class _Down:
 
     def _to_nothing(self, state: StackState) -> None:
         change = self._change
+        protected = [one.urn for one in state.resources if one.is_protected]
+        if protected:
+            change.engine.unprotect(protected)
         result = change.run("destroy", nodes=len(state.instances), display=Display(self._output, is_ending=True))
         if not result.succeeded:
             self._failed(result)
@@ -100,14 +109,18 @@ class _Down:
 
     def _to_zero(self, state: StackState) -> None:
         change, config_file = self._change, self._change.engine.environment.config_file
-        intent = for_zero_nodes(for_up(read_intent(change.stack, read_config(config_file), nodes=None), state))
+        intent = for_zero_nodes(self._written(), state)
         write_config(config_file, with_values(read_config(config_file), intent.changes))
         result = change.run("up", nodes=len(state.instances), display=Display(self._output, is_ending=True))
         if not result.succeeded:
             self._failed(result)
         change.finish()
-        self._output.note(f"{change.cluster}: no node runs; network and storage are kept and bill")
-        self._output.note("  next: clusterctl up begins a new run; clusterctl down --all ends everything, data too")
+        self._output.note(f"{change.cluster}: no node runs; network and storage are kept")
+        kept = [one for one in data_in(state) if one.is_retained]
+        for line in bill_lines(kept, load_catalog(), region=intent.config.region):
+            self._output.note(f"  {line}")
+        shown = self._request.where.shown
+        self._output.note(f"  next: clusterctl up begins a new run; clusterctl down {shown} --all ends the data too")
 
     def _failed(self, result: RunResult) -> None:
         shown = self._request.where.shown
@@ -120,7 +133,8 @@ class _Down:
         """Nothing may carry the id any more. Raises CloudError naming what bills."""
         if state.cluster_id is None:
             return
-        end_orphans(self._change.clients, _forgotten(state), tell=self._change.tell)
+        since = BEFORE_ALL if self._request.is_all else None
+        end_orphans(self._change.clients, _forgotten(state), tell=self._change.tell, data_since=since)
         left = [one for one in look(self._change.clients, state.cluster_id) if bills(one) is not None]
         if left:
             named = "; ".join(f"{one.kind} {one.id} bills {bills(one)}" for one in left)
@@ -137,9 +151,17 @@ class _Down:
         nodes = count(len(state.instances), "node")
         parts = len([one for one in state.resources if one.is_custom])
         label = " (rehearsed)" if self._change.is_rehearsal else ""
+        data = data_in(state)
         if keeps_data:
-            return f"{self._change.cluster}{label}: ends {nodes}; network and storage are kept"
-        return f"{self._change.cluster}{label}: ends {nodes} and all else of it, {count(parts, 'resource')}"
+            ended = "".join(f" and {one.named}" for one in data if not one.is_retained)
+            return f"{self._change.cluster}{label}: ends {nodes}{ended}; network and storage are kept"
+        lost = f", and what is in {', '.join(one.named for one in data)}" if data else ""
+        return f"{self._change.cluster}{label}: ends {nodes} and all else of it, {count(parts, 'resource')}{lost}"
+
+    def _written(self) -> Intent:
+        """What is asked for now. Raises ConfigError."""
+        text = read_config(self._change.engine.environment.config_file)
+        return read_intent(self._change.stack, text, nodes=None)
 
     def _ask(self) -> None:
         if self._change.is_rehearsal or self._request.is_agreed:

@@ -10,6 +10,7 @@ import pulumi
 import pulumi_aws as aws
 
 from clusterctl_infra.components.network import named
+from clusterctl_infra.components.partition import partition
 
 TRUST = {
     "Version": "2012-10-17",
@@ -31,6 +32,7 @@ class AccessArgs:
 class Access(pulumi.ComponentResource):
     """A role that allows nothing (but Session Manager where that is the way to nodes), and a key pair."""
 
+    role_name: pulumi.Output[str]
     instance_profile_name: pulumi.Output[str]
     key_name: pulumi.Output[str] | None
     ready: list[pulumi.Resource]
@@ -56,10 +58,11 @@ class Access(pulumi.ComponentResource):
             attachment = aws.iam.RolePolicyAttachment(
                 f"{name}-session-manager",
                 role=role.name,
-                policy_arn=f"arn:{_partition(args.region)}:iam::aws:policy/AmazonSSMManagedInstanceCore",
+                policy_arn=f"arn:{partition(args.region)}:iam::aws:policy/AmazonSSMManagedInstanceCore",
                 opts=child,
             )
             self.ready.append(attachment)
+        self.role_name = role.name
         self.instance_profile_name = profile.name
         self.key_name = None
         if args.login_public_key is not None:
@@ -72,9 +75,3 @@ class Access(pulumi.ComponentResource):
             )
             self.key_name = key.key_name
         self.register_outputs({})
-
-
-def _partition(region: str) -> str:
-    if region.startswith("cn-"):
-        return "aws-cn"
-    return "aws-us-gov" if region.startswith("us-gov-") else "aws"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any  # resource outputs before they are read
+
+from clusterctl_bootstrap.node_plan import MountPlan
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.components.refusal import refused
@@ -50,9 +52,9 @@ class Birth:
         """The plan of the cluster with these facts. Raises PlanRefused."""
         return self._plan(identity_from(facts))
 
-    def user_data_base64(self, facts: Facts, made: ClusterPlan, slot: int) -> str:
+    def user_data_base64(self, facts: Facts, made: ClusterPlan, mounts: Sequence[MountPlan], slot: int) -> str:
         """What `slot` is told at birth; a secret."""
-        return base64.b64encode(user_data(self.config, made, identity_from(facts), slot)).decode()
+        return base64.b64encode(user_data(self.config, made, identity_from(facts), slot, mounts=mounts)).decode()
 
     def inventory_json(self, made: ClusterPlan, account_id: str) -> dict[str, Any]:
         """The inventory before its machines exist, as JSON has it: lists, no tuples."""
@@ -69,6 +71,7 @@ class Birth:
                 ledger=self.settings.ledger,
                 now=self.now,
                 down=self.settings.down,
+                kept=self.settings.kept,
             )
             if not self.settings.down:
                 refuse_errors(made)

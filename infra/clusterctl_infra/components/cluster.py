@@ -1,4 +1,4 @@
-"""The whole cluster as one Pulumi component: identity → network → inventory → capacity → nodes → membership."""
+"""The cluster as one Pulumi component: identity → network → inventory → storage → capacity → nodes → membership."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from clusterctl_infra.components.network import Network, NetworkArgs
 from clusterctl_infra.components.nodes import Nodes, NodesArgs, SlotInputs
 from clusterctl_infra.components.own_resources import IdentityResource, InventoryResource, MembershipResource
 from clusterctl_infra.components.stack import current_settings
+from clusterctl_infra.components.storage.storage import Mounts, Storage, StorageArgs
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import StackSettings
 from clusterctl_infra.plan.inventory import cluster_name
@@ -70,6 +71,7 @@ class Cluster(pulumi.ComponentResource):
         super().__init__("clusterctl:infra:Cluster", name, None, opts)
         self._aws: pulumi.ProviderResource = self._aws_provider()
         self._account_id = lookups.account_id(self._invoke_options())
+        self._bucket_regions = lookups.bucket_regions(self._draft.storage, self._invoke_options())
         self._identity = self._make_identity()
         # The seed is a secret, so all that is made from the facts is one, until it is said not to be.
         facts = pulumi.Output.all(**{fact: getattr(self._identity, fact) for fact in FACTS})
@@ -90,12 +92,17 @@ class Cluster(pulumi.ComponentResource):
         access = Access(self._prefix, self._access_args(), self._aws_child())
         planned = pulumi.Output.all(self._plan, self._account_id).apply(lambda both: self._birth.inventory_json(*both))
         written = self._make_inventory(planned)
-        capacity = Capacity(self._prefix, self._capacity_args(), self._aws_child(), after=[*network.ready, written])
+        storage = self._make_storage(network, firewall, access)
+        stored = [] if storage is None else storage.ready
+        mounts: Mounts = pulumi.Output.from_input(()) if storage is None else storage.mounts
+        # Storage first: it may take ten minutes, and a reservation is paid from its first second.
+        before_capacity = [*network.ready, written, *stored]
+        capacity = Capacity(self._prefix, self._capacity_args(), self._aws_child(), after=before_capacity)
         nodes = Nodes(
             self._prefix,
-            self._nodes_args(network, firewall, access, capacity),
+            self._nodes_args(network, firewall, access, capacity, mounts),
             self._aws_child(),
-            after=[*network.ready, *firewall.rules, *access.ready, written],
+            after=[*network.ready, *firewall.rules, *access.ready, written, *stored],
         )
         membership = self._make_membership(nodes, written)
         return pulumi.Output.all(planned, membership.members, membership.generation, membership.deadline).apply(
@@ -114,11 +121,28 @@ class Cluster(pulumi.ComponentResource):
             owner=config.owner or "unknown",
             image_spec=config.image,
             image_candidate=image,
-            # Through the account, so that AWS (or its stand-in) has answered before anything is made.
-            zone_candidate=pulumi.Output.all(zone, self._account_id).apply(lambda both: both[0]),
+            # Through the account and the buckets, so that AWS has answered all before anything is made.
+            zone_candidate=pulumi.Output.all(zone, self._account_id, *self._bucket_regions.values()).apply(
+                lambda answers: answers[0]
+            ),
             run=self._birth.settings.run,
             opts=self._child(),
         )
+
+    def _make_storage(self, network: Network, firewall: Firewall, access: Access) -> Storage | None:
+        if not self._draft.storage:
+            return None
+        args = StorageArgs(
+            plan=self._draft.storage,
+            region=self._draft.region,
+            bucket_regions=self._bucket_regions,
+            vpc_id=network.vpc_id,
+            subnet_id=network.service_subnet_id,
+            node_group_id=firewall.security_group_id,
+            role_name=access.role_name,
+            tags=self._tags,
+        )
+        return Storage(self._prefix, args, self._aws_child())
 
     def _make_inventory(self, planned: pulumi.Output[Mapping[str, Any]]) -> InventoryResource:
         return InventoryResource(
@@ -172,7 +196,9 @@ class Cluster(pulumi.ComponentResource):
             tags=self._tags,
         )
 
-    def _nodes_args(self, network: Network, firewall: Firewall, access: Access, capacity: Capacity) -> NodesArgs:
+    def _nodes_args(
+        self, network: Network, firewall: Firewall, access: Access, capacity: Capacity, mounts: Mounts
+    ) -> NodesArgs:
         return NodesArgs(
             cluster_id=self._identity.cluster_id,
             instance_type=self._draft.instance_type,
@@ -184,17 +210,17 @@ class Cluster(pulumi.ComponentResource):
             key_name=access.key_name,
             placement_group_name=capacity.placement_group_name,
             reservation_id=capacity.reservation_id,
-            slots=tuple(self._slot_inputs(slot) for slot in self._draft.slots),
+            slots=tuple(self._slot_inputs(slot, mounts) for slot in self._draft.slots),
         )
 
-    def _slot_inputs(self, slot: SlotPlan) -> SlotInputs:
+    def _slot_inputs(self, slot: SlotPlan, mounts: Mounts) -> SlotInputs:
         number = slot.slot
         return SlotInputs(
             plan=slot,
             tags=self._plan.apply(lambda plan: plan.slots[number].tags),
             replacement_trigger=self._plan.apply(lambda plan: plan.slots[number].replacement_trigger),
-            user_data_base64=pulumi.Output.all(self._facts, self._plan).apply(
-                lambda both: self._birth.user_data_base64(both[0], both[1], number)
+            user_data_base64=pulumi.Output.all(self._facts, self._plan, mounts).apply(
+                lambda known: self._birth.user_data_base64(known[0], known[1], known[2], number)
             ),
         )
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pulumi
 import pulumi_aws as aws
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.plan.storage_model import BucketPlan, StoragePlan
 
 AMI_PREFIX = "ami-"
 
@@ -28,6 +31,14 @@ def image_candidate(
         raise PlanRefused(f"image: {config.image}: not made for {architecture}")
     # `insecure_value`: an AMI id is no secret, and `value` would hide everything made from it.
     return aws.ssm.get_parameter_output(name=parameter, opts=opts).insecure_value
+
+
+def bucket_regions(
+    storage: Sequence[StoragePlan], opts: pulumi.InvokeOutputOptions
+) -> Mapping[str, pulumi.Output[str]]:
+    """Where each bucket is; asking fails for one that is not there, or that the caller may not see."""
+    names = dict.fromkeys(row.bucket for row in storage if isinstance(row, BucketPlan))
+    return {name: aws.s3.get_bucket_output(bucket=name, opts=opts).bucket_region for name in names}
 
 
 def zone_candidate(

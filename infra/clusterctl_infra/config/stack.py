@@ -12,6 +12,8 @@ from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.ledger import Ledger, ledger_from_json
 
 NAMESPACE = "clusterctl:"
+OWN_KEYS = ("ledger", "down", "run", "kept")
+"""Written by clusterctl alone; a person's own settings are the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,15 +26,18 @@ class StackSettings:
     """Zero nodes on purpose."""
     run: int
     """1 at birth."""
+    kept: frozenset[str] | None = None
+    """Mounts whose storage was there when the nodes went; None: as many as the configuration has."""
 
 
 def stack_settings(values: Mapping[str, str]) -> StackSettings:
     """The settings in `values` (keys without the namespace). Raises ConfigError."""
     return StackSettings(
-        overrides={key: text for key, text in values.items() if key not in ("ledger", "down", "run")},
+        overrides={key: text for key, text in values.items() if key not in OWN_KEYS},
         ledger=_ledger(values.get("ledger")),
         down=_down(values.get("down", "false")),
         run=_run(values.get("run", "1")),
+        kept=_kept(values.get("kept")),
     )
 
 
@@ -85,6 +90,21 @@ def _down(text: str) -> bool:
     if text not in ("true", "false"):
         raise ConfigError(f"clusterctl:down: {text!r}: write true or false", hint="pulumi config rm clusterctl:down")
     return text == "true"
+
+
+def _kept(text: str | None) -> frozenset[str] | None:
+    if text is None:
+        return None
+    try:
+        mounts = json.loads(text)
+    except ValueError:
+        mounts = None
+    if not isinstance(mounts, list) or not all(isinstance(mount, str) for mount in mounts):
+        raise ConfigError(
+            f"clusterctl:kept: {text!r}: no list of mounts; clusterctl writes it, no person does",
+            hint="pulumi config rm clusterctl:kept",
+        )
+    return frozenset(mounts)
 
 
 def _run(text: str) -> int:

@@ -9,6 +9,8 @@ from clusterctl_infra.config.fields import check_positive, check_size, check_tex
 THROUGHPUTS = (125, 250, 500, 1000)
 """MB/s per TiB of PERSISTENT_2 on SSD (FSx API, CreateFileSystemLustreConfiguration; read 2026-11)."""
 MOUNT_LENGTH = 100
+PREFIX_LENGTH = 100
+"""S3 takes 1,024; of this length the rights to as many buckets as there may be still fit into a role."""
 SYSTEM_FOLDERS = frozenset(
     ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "lost+found", "proc", "root", "run", "sbin")
 ).union(("snap", "sys", "tmp", "usr", "var"))
@@ -96,6 +98,8 @@ def check_bucket(value: object) -> str:
 def check_prefix(value: object) -> str:
     """A prefix of keys; empty: the whole bucket. No wildcard of IAM's can be in it. Raises ValueError."""
     text = check_text(value)
+    if len(text) > PREFIX_LENGTH:
+        raise ValueError(f"{len(text)} characters; the most is {PREFIX_LENGTH}")
     if not text or re.fullmatch(_PREFIX, text, re.ASCII):
         return text
     wish = text.strip("/") + "/"

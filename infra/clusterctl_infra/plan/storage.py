@@ -32,8 +32,10 @@ def storage_plans(config: ClusterConfig, catalog: Catalog) -> tuple[StoragePlan,
 
 
 def kept_storage(storage: Sequence[StoragePlan], existing: frozenset[str] | None) -> tuple[StoragePlan, ...]:
-    """What of it stays without nodes: what holds data, of that what is there already (None: all of it)."""
-    return tuple(row for row in storage if is_retained(row) and (existing is None or row.mount in existing))
+    """What of it stays without nodes: what was there to be kept when they went (None: all that is to be kept)."""
+    if existing is None:
+        return tuple(row for row in storage if is_retained(row))
+    return tuple(row for row in storage if row.mount in existing and isinstance(row, LustrePlan | EfsPlan))
 
 
 def storage_usd_per_hour(storage: Sequence[StoragePlan]) -> float | None:

@@ -17,7 +17,6 @@ from clusterctl.engine.intent import (
     refuse,
     without_own_values,
 )
-from clusterctl.engine.rollback import holds_data
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, StateResource
@@ -129,8 +128,32 @@ def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
 
 def test_down_and_the_end_of_all_leave_only_what_a_person_wrote(stack: Stack) -> None:
     text = with_values("", {"nodes": "6", "ledger": "[]", "run": "2"})
-    assert config_values(with_values(text, for_zero_nodes(intent_of(stack, text)).changes))["down"] == "true"
+    assert (
+        config_values(with_values(text, for_zero_nodes(intent_of(stack, text), StackState()).changes))["down"] == "true"
+    )
     assert config_values(without_own_values(text)) == {"nodes": "6"}
+
+
+def test_without_nodes_only_the_storage_that_is_there_to_be_kept_is_meant(stack: Stack) -> None:
+    """Storage that was written but never made is not made to be kept, nor is that which ends with the nodes."""
+    stack.cluster_file.write_text(
+        CLUSTER + "storage: [{mount: /a, efs: {}}, {mount: /b, efs: {}}, {mount: /c, efs: {on_delete: delete}}]\n"
+    )
+    rows = [
+        StateResource(
+            urn=f"u::{mount}",
+            type="aws:efs/fileSystem:FileSystem",
+            id=f"fs-{mount}",
+            inputs={"tags": {"clusterctl:mount": mount, "clusterctl:on-delete": on_delete}},
+        )
+        for mount, on_delete in (("/a", "retain"), ("/c", "delete"))
+    ]
+    state = state_of(*rows)
+    intent = for_zero_nodes(intent_of(stack), state)
+    assert [row.mount for row in plan_of(intent, state, now=BORN).storage] == ["/a"]
+    again = for_up(intent, state)
+    assert [row.mount for row in plan_of(again, state, now=BORN).storage] == ["/a", "/b", "/c"]
+    assert "kept" not in config_values(again.config_text)
 
 
 def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
@@ -154,11 +177,3 @@ def test_who_stops_is_told_what_exists_and_what_to_type() -> None:
     assert "1 resource is there, no node runs" in told
     assert "clusterctl up s" in told
     assert "clusterctl down s" in told
-
-
-@pytest.mark.parametrize(
-    ("type", "is_data"),
-    [("aws:fsx/lustreFileSystem:LustreFileSystem", True), ("aws:ec2/vpc:Vpc", False), ("aws:s3/bucket:Bucket", True)],
-)
-def test_data_is_what_outlives_nodes(type: str, is_data: bool) -> None:
-    assert holds_data(state_of(resource(type))) is is_data

@@ -26,6 +26,9 @@ SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d"
 INSTANCE = "aws:ec2/instance:Instance"
 LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 ELASTIC_IP = "aws:ec2/eip:Eip"
+LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
+EFS = "aws:efs/fileSystem:FileSystem"
+BUCKET_LOOKUP = "aws:s3/getBucket:getBucket"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +69,8 @@ class Region(mocks.Mocks):
 
     def call(self, args: mocks.MockCallArgs) -> Any:
         self._recording.invokes.append(args.token)
+        if args.token == BUCKET_LOOKUP:
+            return {**args.args, "bucketRegion": "eu-west-1"}
         answers: dict[str, dict[str, Any]] = {
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT_ID, "id": ACCOUNT_ID},
             "aws:ssm/getParameter:getParameter": {"insecureValue": IMAGE_ID, "value": IMAGE_ID},
@@ -88,6 +93,8 @@ class Region(mocks.Mocks):
             INSTANCE: {"publicIp": f"{args.name}-public", "primaryNetworkInterfaceId": f"{args.name}-eni"},
             ELASTIC_IP: {"publicIp": f"{args.name}-elastic"},
             "aws:ec2/placementGroup:PlacementGroup": {"arn": f"{args.name}-arn"},
+            LUSTRE: {"dnsName": f"{args.name}.fsx", "mountName": "abcdefgh"},
+            EFS: {"dnsName": f"{args.name}.efs"},
         }
         return id, {**args.inputs, **more.get(args.typ, {})}
 

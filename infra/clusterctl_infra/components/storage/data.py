@@ -1,0 +1,26 @@
+"""How a file system that holds data is marked: for people, for `down`, and against being deleted by mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+
+from clusterctl_infra.components.network import named
+from clusterctl_infra.outputs import MOUNT_TAG, ON_DELETE_TAG
+from clusterctl_infra.plan.storage_model import StoragePlan, is_retained
+
+
+def data_tags(
+    tags: pulumi.Output[Mapping[str, str]], name: str, storage: StoragePlan
+) -> pulumi.Output[Mapping[str, str]]:
+    """The tags with the mount and what `down` does."""
+    ours = {MOUNT_TAG: storage.mount, ON_DELETE_TAG: "retain" if is_retained(storage) else "delete"}
+    return named(tags, name).apply(lambda rows: {**rows, **ours})
+
+
+def data_options(
+    parent: pulumi.Resource, storage: StoragePlan, *, depends_on: list[pulumi.Resource] | None = None
+) -> pulumi.ResourceOptions:
+    """Protected when it is to be kept: no `up` and no plain `pulumi destroy` deletes it, whatever the file says."""
+    return pulumi.ResourceOptions(parent=parent, depends_on=depends_on, protect=is_retained(storage))

@@ -1,0 +1,201 @@
+"""The Storage component: which resources it makes, who waits for what, and what nodes are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any  # configurations as YAML gives them
+
+import pulumi
+import pytest
+from clusterctl_bootstrap.node_plan import MountPlan
+from clusterctl_infra.components.storage.buckets import policy_of
+from clusterctl_infra.components.storage.storage import Storage, StorageArgs
+from clusterctl_infra.config.storage_rules import MOUNTS_LIMIT
+from clusterctl_infra.plan.storage import storage_plans
+from clusterctl_infra.plan.storage_model import BucketPlan
+
+from tests.unit.infra.components.recorded_program import EFS, LUSTRE, Recording, record, short
+from tests.unit.infra.plan.plan_cases import CATALOG, a_config
+
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+MOUNT_TARGET = "aws:efs/mountTarget:MountTarget"
+ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
+ADOPTED = "fs-0a1b2c3d4e5f67890"
+SHARED: dict[str, Any] = {"mount": "/shared", "fsx-lustre": {"size": "4800GiB", "throughput": 250}}
+SCRATCH: dict[str, Any] = {
+    "mount": "/mnt/scratch",
+    "fsx-lustre": {"size": "1200GiB", "type": "scratch", "on_delete": "delete"},
+}
+WORK: dict[str, Any] = {"mount": "/work", "efs": {}}
+DATA: dict[str, Any] = {"mount": "/data", "s3": {"bucket": "ml-datasets", "prefix": "imagenet/"}}
+LOCAL: dict[str, Any] = {"mount": "/local", "nvme": {"level": "single"}}
+
+
+def storage_program(*storage: dict[str, Any]) -> Callable[[], Any]:
+    """A stack with nothing but storage, which exports what nodes are told."""
+
+    def program() -> Any:
+        made = Storage(
+            "train",
+            StorageArgs(
+                plan=storage_plans(a_config(storage=list(storage)), CATALOG),
+                region="us-west-2",
+                bucket_regions={"ml-datasets": pulumi.Output.from_input("eu-west-1")},
+                vpc_id="vpc",
+                subnet_id="services",
+                node_group_id="nodes",
+                role_name="role",
+                tags=pulumi.Output.from_input({"clusterctl:id": "0123456789ab"}),
+            ),
+        )
+        waited = pulumi.Output.all(*(resource.urn for resource in made.ready))
+        return pulumi.Output.all(made.mounts, waited)
+
+    return program
+
+
+@pytest.fixture(scope="module")
+def everything() -> Recording:
+    return record(storage_program(SHARED, SCRATCH, WORK, DATA, LOCAL))
+
+
+def waits_for(recording: Recording, token: str, name: str) -> set[str]:
+    return {short(urn) for urn in recording.one(token, name).request.dependencies}
+
+
+def test_a_file_system_is_what_was_asked_for_in_the_services_subnet(everything: Recording) -> None:
+    shared = everything.one(LUSTRE, "train-shared").inputs
+    assert (shared["deploymentType"], shared["storageCapacity"], shared["perUnitStorageThroughput"]) == (
+        "PERSISTENT_2",
+        4800,
+        250,
+    )
+    assert (shared["fileSystemTypeVersion"], shared["subnetIds"]) == ("2.15", "services")
+    scratch = everything.one(LUSTRE, "train-mnt-scratch").inputs
+    assert (scratch["deploymentType"], scratch["storageCapacity"]) == ("SCRATCH_2", 1200)
+    assert "perUnitStorageThroughput" not in scratch
+    efs = everything.one(EFS, "train-work").inputs
+    assert (efs["throughputMode"], efs["encrypted"]) == ("elastic", True)
+    assert everything.one(MOUNT_TARGET, "train-work").inputs["subnetId"] == "services"
+
+
+def test_what_holds_data_is_protected_and_says_so_in_its_tags(everything: Recording) -> None:
+    rows = {row.name: row for token in (LUSTRE, EFS) for row in everything.of_type(token)}
+    assert {name for name, row in rows.items() if row.request.protect} == {"train-shared", "train-work"}
+    assert rows["train-shared"].inputs["tags"] == {
+        "clusterctl:id": "0123456789ab",
+        "clusterctl:mount": "/shared",
+        "clusterctl:on-delete": "retain",
+        "Name": "train-shared",
+    }
+    assert rows["train-mnt-scratch"].inputs["tags"]["clusterctl:on-delete"] == "delete"
+    protected = {row.name for row in everything.resources if row.request.protect}
+    assert protected == {"train-shared", "train-work"}
+
+
+def test_lustres_ports_are_open_both_ways_between_the_groups_alone(everything: Recording) -> None:
+    """FSx refuses to make a file system before port 988 is open, so it waits for the rules."""
+    found = {
+        (row.type == EGRESS, row.inputs["securityGroupId"], row.inputs["referencedSecurityGroupId"])
+        for row in [*everything.of_type(INGRESS), *everything.of_type(EGRESS)]
+        if row.inputs["fromPort"] == 988
+    }
+    servers, nodes = "train-lustre-id", "nodes"
+    assert found == {
+        (False, servers, nodes),
+        (False, servers, servers),
+        (False, nodes, servers),
+        (True, servers, nodes),
+        (True, servers, servers),
+    }
+    ports = {(row.inputs["fromPort"], row.inputs["toPort"]) for row in everything.of_type(EGRESS)}
+    assert ports == {(988, 988), (1018, 1023)}
+    rules = {short(row.urn) for row in [*everything.of_type(INGRESS), *everything.of_type(EGRESS)]}
+    lustre_rules = {rule for rule in rules if "lustre" in rule}
+    assert len(lustre_rules) == 10
+    assert waits_for(everything, LUSTRE, "train-shared") >= lustre_rules
+    assert not any("cidrIpv4" in row.inputs for row in everything.resources)
+
+
+def test_a_mount_target_waits_for_port_2049(everything: Recording) -> None:
+    rule = everything.one(INGRESS, "train-efs-from-nodes-2049")
+    assert (rule.inputs["toPort"], rule.inputs["referencedSecurityGroupId"]) == (2049, "nodes")
+    assert short(rule.urn) in waits_for(everything, MOUNT_TARGET, "train-work")
+    assert everything.one(MOUNT_TARGET, "train-work").inputs["securityGroups"] == ["train-efs-id"]
+
+
+def test_nodes_wait_for_file_systems_mount_targets_and_rights(everything: Recording) -> None:
+    waited = {short(urn).partition(" ")[0] for urn in everything.exported[1]}
+    assert waited >= {"LustreFileSystem", "MountTarget", "RolePolicy", "SecurityGroupIngressRule"}
+
+
+def test_nodes_are_told_the_names_that_aws_gave(everything: Recording) -> None:
+    assert everything.exported[0] == (
+        MountPlan(path="/shared", kind="fsx-lustre", source="train-shared.fsx@tcp:/abcdefgh"),
+        MountPlan(path="/mnt/scratch", kind="fsx-lustre", source="train-mnt-scratch.fsx@tcp:/abcdefgh"),
+        MountPlan(path="/work", kind="efs", source="train-work.efs:/"),
+        MountPlan(path="/data", kind="s3", source="ml-datasets/imagenet/", options="region=eu-west-1", writable=False),
+        MountPlan(path="/local", kind="nvme", options="single"),
+    )
+
+
+def test_adopted_file_systems_are_read_and_never_changed() -> None:
+    recording = record(
+        storage_program(
+            {"mount": "/old", "fsx-lustre": {"file_system_id": ADOPTED}},
+            {"mount": "/older", "efs": {"file_system_id": "fs-0123456789abcdef0", "writable": False}},
+        )
+    )
+    assert recording.of_type(LUSTRE) == recording.of_type(EFS) == []
+    (target,) = recording.of_type(MOUNT_TARGET)
+    assert target.inputs["fileSystemId"] == "fs-0123456789abcdef0"
+    old, older = recording.exported[0]
+    assert old.source == "train-old-adopted.fsx@tcp:/abcdefgh"
+    assert (older.source, older.writable) == ("train-older-adopted.efs:/", False)
+    assert not any("lustre" in row.name for row in recording.of_type(INGRESS))
+
+
+@pytest.mark.parametrize(
+    ("writable", "actions"),
+    [
+        (False, ["s3:GetObject"]),
+        (True, ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"]),
+    ],
+)
+def test_rights_end_at_the_prefix(writable: bool, actions: list[str]) -> None:
+    bucket = BucketPlan(mount="/data", writable=writable, bucket="ml-datasets", prefix="imagenet/")
+    listing, objects = policy_of([bucket], region="us-west-2")["Statement"]
+    assert listing == {
+        "Effect": "Allow",
+        "Action": ["s3:ListBucket"],
+        "Resource": ["arn:aws:s3:::ml-datasets"],
+        "Condition": {"StringLike": {"s3:prefix": ["imagenet/*"]}},
+    }
+    assert objects == {"Effect": "Allow", "Action": actions, "Resource": ["arn:aws:s3:::ml-datasets/imagenet/*"]}
+
+
+def test_the_rights_to_all_buckets_are_one_policy_that_fits_into_the_role() -> None:
+    prefix = f"{'p' * 99}/"
+    longest = [
+        {
+            "mount": f"/m{number}",
+            "s3": {"bucket": f"b{number:02}{'x' * 60}", "prefix": prefix, "writable": True},
+        }
+        for number in range(MOUNTS_LIMIT)
+    ]
+    plans = [row for row in storage_plans(a_config(storage=longest), CATALOG) if isinstance(row, BucketPlan)]
+    text = json.dumps(policy_of(plans, region="us-west-2"), separators=(",", ":"))
+    assert len(text) < 10_240
+
+
+def test_a_whole_bucket_needs_no_condition() -> None:
+    bucket = BucketPlan(mount="/data", writable=False, bucket="ml-datasets", prefix="")
+    listing, objects = policy_of([bucket], region="cn-north-1")["Statement"]
+    assert "Condition" not in listing
+    assert objects["Resource"] == ["arn:aws-cn:s3:::ml-datasets/*"]
+
+
+def test_without_buckets_the_role_has_no_policy() -> None:
+    assert record(storage_program(WORK)).of_type(ROLE_POLICY) == []
