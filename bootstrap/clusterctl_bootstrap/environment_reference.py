@@ -74,6 +74,7 @@ slot 0. Only `TF_PORT` changes another one, `TF_CONFIG`.
 Refused, since nodes that count differently never meet: {counted}, and every name beginning with `CLUSTERCTL_`.
 Refused, since launchers set them in each process: {per_process}.
 A value with a newline is refused: SSH sessions and containers cannot be given it.
+`clusterctl plan` warns about variables that are known to be dead, or to harm, such as `NCCL_TREE_THRESHOLD`.
 """
 
 

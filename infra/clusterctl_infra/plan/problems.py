@@ -11,6 +11,7 @@ from datetime import timedelta
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
 
 from clusterctl_infra.plan.case import Case, error, warning
+from clusterctl_infra.plan.env_advice import copied_variables
 from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.network import ELASTIC_IP_QUOTA, SUBNET_PREFIXES, prefix_for, slot_capacity
 from clusterctl_infra.plan.storage_problems import STORAGE_RULES, unknown_price
@@ -199,6 +200,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     budget_can_be_kept,
     time_is_left,
     user_data_fits,
+    copied_variables,
     *STORAGE_RULES,
 )
 
