@@ -29,6 +29,16 @@ _PRODUCTS = {
     "T4": ("Tesla T4", 15360, 70, 1590, 5001),
     "V100": ("Tesla V100-SXM2-16GB", 16384, 300, 1530, 877),
 }
+# NVLinks of each GPU and GB/s of each in the 8-GPU types: nvidia-smi nvlink -s in public reports, checked 2026-11.
+_NVLINKS = {
+    "A100": (12, "25"),
+    "H100": (18, "26.562"),
+    "H200": (18, "26.562"),
+    "B200": (18, "53.125"),
+    "B300": (18, "53.125"),
+    "V100": (6, "25.781"),
+}
+_FEWEST_LINKED_GPUS = 4
 
 
 def machine_files(kind: InstanceType, seed: str) -> dict[str, MachineFile]:
@@ -45,6 +55,9 @@ def machine_files(kind: InstanceType, seed: str) -> dict[str, MachineFile]:
 def gpu_data(kind: InstanceType, seed: str) -> dict[str, object]:
     """What the program shows: an idle machine; whoever writes the file anew changes what is seen."""
     name, memory_mib, limit_w, sm_mhz, memory_mhz = _product(kind)
+    nvlinks, link_gb_per_s = _NVLINKS.get(kind.gpu_api_name or "", (0, "0"))
+    if kind.gpu_count < _FEWEST_LINKED_GPUS:
+        nvlinks = 0
     digests = [hashlib.sha256(f"{seed}/{index}".encode()).hexdigest() for index in range(kind.gpu_count)]
     return {
         "driver_version": DRIVER_VERSION,
@@ -71,6 +84,11 @@ def gpu_data(kind: InstanceType, seed: str) -> dict[str, object]:
                 "remapped_pending": "No",
                 "remapped_failure": "No",
                 "throttle_reasons": "0x0000000000000001",
+                "slowdowns": [],
+                "nvlinks": nvlinks,
+                "nvlinks_down": 0,
+                "nvlink_gb_per_s": link_gb_per_s,
+                "lost": False,
             }
             for index, digest in enumerate(digests)
         ],

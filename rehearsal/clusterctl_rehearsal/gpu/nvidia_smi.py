@@ -27,6 +27,8 @@ nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...
           --query-compute-apps= Processes that use a GPU.
           --query-remapped-rows=
           --format=             csv[,noheader][,nounits]
+    -l,   --loop=               Query again every so many seconds.
+          nvlink -s             Display the state of NVLinks.
 """
 
 Row = dict[str, Any]
@@ -56,7 +58,7 @@ FIELDS: Fields = {
     "memory.free": (lambda gpu: gpu["memory_total_mib"] - gpu["memory_used_mib"], "MiB"),
     "memory.total": ("memory_total_mib", "MiB"),
     "memory.used": ("memory_used_mib", "MiB"),
-    "mig.mode.current": (lambda gpu: "Disabled", ""),
+    "mig.mode.current": (lambda gpu: "Enabled" if gpu.get("mig_devices") else "Disabled", ""),
     "name": ("name", ""),
     "pci.bus_id": ("bus_id", ""),
     "persistence_mode": (lambda gpu: "Enabled", ""),
@@ -67,7 +69,7 @@ FIELDS: Fields = {
     "temperature.gpu": ("temperature_c", ""),
     "timestamp": (lambda gpu: time.strftime("%Y/%m/%d %H:%M:%S.000"), ""),
     "utilization.gpu": ("utilization_percent", "%"),
-    "utilization.memory": (lambda gpu: 0, "%"),
+    "utilization.memory": (lambda gpu: gpu.get("memory_utilization_percent", 0), "%"),
     "uuid": ("uuid", ""),
 }
 REMAPPED: Fields = {
@@ -83,20 +85,38 @@ APPS = ("gpu_uuid", "gpu_name", "gpu_bus_id", "pid", "process_name", "name", "us
 
 
 def main(argv: list[str], path: str = DATA) -> int:
-    """Prints what was asked for; the exit code is nvidia-smi's."""
+    """Prints what was asked for, once or in a loop; the exit code is nvidia-smi's."""
     try:
         asked = parse(argv)
-        with open(path) as file:
-            data = json.load(file)
     except Wrong as wrong:
         print(wrong)
         return 2
+    code = answer(asked, path)
+    while code == 0 and asked.get("loop"):
+        sys.stdout.flush()
+        time.sleep(float(asked["loop"]))
+        code = answer(asked, path)
+    return code
+
+
+def answer(asked: dict[str, str], path: str) -> int:
+    """Prints one answer, as the data is now."""
+    try:
+        with open(path) as file:
+            data = json.load(file)
     except OSError:
+        data = {}
+    if not data or data.get("driver") == "broken":
         print("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. " + MARK)
         return 9
     rows = [dict(gpu, count=len(data["gpus"]), driver_version=data["driver_version"]) for gpu in data["gpus"]]
     try:
-        print(show(asked, data, chosen(rows, asked.get("id"))), end="")
+        gpus = chosen(rows, asked.get("id"))
+        for gpu in gpus:
+            if gpu.get("lost"):
+                print(f"Unable to determine the device handle for GPU{gpu['bus_id'][4:]}: Unknown Error ({MARK})")
+                return 255
+        print(show(asked, data, gpus), end="")
     except Wrong as wrong:
         print(wrong)
         return 6 if asked.get("id") else 2
@@ -109,18 +129,26 @@ class Wrong(Exception):
 
 def parse(argv: list[str]) -> dict[str, str]:
     """Options as a dictionary."""
-    long = {"-h": "help", "-L": "list-gpus", "-q": "query", "-x": "xml-format", "-i": "id"}
-    known = {"help", "version", "list-gpus", "query", "xml-format", "id", "format"}
+    long = {
+        "-h": "help",
+        "-L": "list-gpus",
+        "-q": "query",
+        "-x": "xml-format",
+        "-i": "id",
+        "-l": "loop",
+        "-s": "status",
+    }
+    known = {"help", "version", "list-gpus", "query", "xml-format", "id", "format", "loop", "nvlink", "status"}
     known |= {"query-gpu", "query-compute-apps", "query-remapped-rows"}
     asked: dict[str, str] = {}
     rest = list(argv)
     while rest:
         word = rest.pop(0)
         name, is_set, value = word.partition("=")
-        name = long.get(name) or (name[2:] if name.startswith("--") else "")
+        name = long.get(name) or (name[2:] if name.startswith("--") else "nvlink" if name == "nvlink" else "")
         if name not in known:
             raise Wrong(f"ERROR: Option {word} is not recognized. Please run 'nvidia-smi -h'.")
-        if name == "id" and not is_set:
+        if name in ("id", "loop") and not is_set:
             value = rest.pop(0) if rest else ""
         asked[name] = value
     return asked
@@ -145,6 +173,8 @@ def show(asked: dict[str, str], data: Row, gpus: list[Row]) -> str:
         driver = data["driver_version"]
         first = f"NVIDIA-SMI version  : {driver} (simulated)\nDRIVER version      : {driver}\n"
         return first + f"CUDA Version        : {data['cuda_version']}\n"
+    if "nvlink" in asked:
+        return "".join(map(links, gpus))
     if "list-gpus" in asked:
         return "".join(f"GPU {gpu['index']}: {gpu['name']} (UUID: {gpu['uuid']})\n" for gpu in gpus)
     if "query-gpu" in asked:
@@ -197,28 +227,93 @@ def details(data: Row, gpus: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def links(gpu: Row) -> str:
+    """What nvlink -s shows of one GPU; nothing for one without NVLink."""
+    down = gpu.get("nvlinks_down", 0)
+    lines = [f"GPU {gpu['index']}: {gpu['name']} (UUID: {gpu['uuid']})"]
+    for link in range(gpu.get("nvlinks", 0)):
+        lines.append(f"\t Link {link}: " + ("<inactive>" if link < down else f"{gpu['nvlink_gb_per_s']} GB/s"))
+    return "\n".join(lines) + "\n" if gpu.get("nvlinks") else ""
+
+
 def xml(data: Row, gpus: list[Row]) -> str:
-    """What -q -x shows, shortened."""
+    """What -q -x shows, shortened: the elements of nvsmi_device_v12.dtd that say how a GPU is."""
     lines = ['<?xml version="1.0" ?>', f"<!-- {MARK} -->", "<nvidia_smi_log>"]
     lines.append(f"\t<driver_version>{data['driver_version']}</driver_version>")
     lines.append(f"\t<cuda_version>{data['cuda_version']}</cuda_version>")
     lines.append(f"\t<attached_gpus>{len(gpus)}</attached_gpus>")
-    for gpu in gpus:
-        lines += [
-            f'\t<gpu id="{gpu["bus_id"]}">',
-            f"\t\t<product_name>{gpu['name']}</product_name>",
-            f"\t\t<uuid>{gpu['uuid']}</uuid>",
-            "\t\t<fb_memory_usage>",
-            f"\t\t\t<total>{gpu['memory_total_mib']} MiB</total>",
-            f"\t\t\t<used>{gpu['memory_used_mib']} MiB</used>",
-            "\t\t</fb_memory_usage>",
-            f"\t\t<utilization><gpu_util>{gpu['utilization_percent']} %</gpu_util></utilization>",
-            f"\t\t<temperature><gpu_temp>{gpu['temperature_c']} C</gpu_temp></temperature>",
-            "\t</gpu>",
-        ]
+    lines += [_xml_gpu(gpu) for gpu in gpus]
     return "\n".join([*lines, "</nvidia_smi_log>"]) + "\n"
 
 
+def _xml_gpu(gpu: Row) -> str:
+    active = set(gpu.get("slowdowns", ()))
+    if gpu["utilization_percent"] == 0:
+        active.add("gpu_idle")
+    reasons = "".join(
+        f"<clocks_event_reason_{name}>{'Active' if name in active else 'Not Active'}</clocks_event_reason_{name}>"
+        for name in REASONS
+    )
+    devices = range(gpu.get("mig_devices", 0))
+    instances = "".join(f"<mig_device><index>{index}</index></mig_device>" for index in devices)
+    return XML_GPU.format(
+        **{"recovery_action": "None", "fabric_state": "Completed" if gpu.get("nvlinks") else "N/A", **gpu},
+        reasons=reasons,
+        mig="Enabled" if devices else "Disabled",
+        instances=instances or "None",
+    )
+
+
+REASONS = (
+    "gpu_idle",
+    "applications_clocks_setting",
+    "sw_power_cap",
+    "hw_slowdown",
+    "hw_thermal_slowdown",
+    "hw_power_brake_slowdown",
+    "sync_boost",
+    "sw_thermal_slowdown",
+)
+XML_GPU = """\
+	<gpu id="{bus_id}">
+		<product_name>{name}</product_name>
+		<mig_mode><current_mig>{mig}</current_mig><pending_mig>{mig}</pending_mig></mig_mode>
+		<mig_devices>{instances}</mig_devices>
+		<serial>{serial}</serial>
+		<uuid>{uuid}</uuid>
+		<gpu_recovery_action>{recovery_action}</gpu_recovery_action>
+		<performance_state>{pstate}</performance_state>
+		<clocks_event_reasons>{reasons}</clocks_event_reasons>
+		<fb_memory_usage><total>{memory_total_mib} MiB</total><used>{memory_used_mib} MiB</used></fb_memory_usage>
+		<utilization><gpu_util>{utilization_percent} %</gpu_util></utilization>
+		<ecc_mode><current_ecc>Enabled</current_ecc><pending_ecc>Enabled</pending_ecc></ecc_mode>
+		<ecc_errors>
+			<volatile>
+				<sram_correctable>0</sram_correctable>
+				<sram_uncorrectable_parity>0</sram_uncorrectable_parity>
+				<sram_uncorrectable_secded>0</sram_uncorrectable_secded>
+				<dram_correctable>{ecc_corrected}</dram_correctable>
+				<dram_uncorrectable>{ecc_uncorrected}</dram_uncorrectable>
+			</volatile>
+		</ecc_errors>
+		<remapped_rows>
+			<remapped_row_corr>0</remapped_row_corr>
+			<remapped_row_unc>0</remapped_row_unc>
+			<remapped_row_pending>{remapped_pending}</remapped_row_pending>
+			<remapped_row_failure>{remapped_failure}</remapped_row_failure>
+		</remapped_rows>
+		<temperature><gpu_temp>{temperature_c} C</gpu_temp></temperature>
+		<gpu_power_readings>
+			<power_state>{pstate}</power_state>
+			<power_draw>{power_w:.2f} W</power_draw>
+			<current_power_limit>{power_limit_w:.2f} W</current_power_limit>
+		</gpu_power_readings>
+		<clocks><sm_clock>{sm_mhz} MHz</sm_clock><mem_clock>{memory_mhz} MHz</mem_clock></clocks>
+		<max_clocks><sm_clock>{sm_max_mhz} MHz</sm_clock></max_clocks>
+		<fabric><state>{fabric_state}</state></fabric>
+		<processes>
+		</processes>
+	</gpu>"""
 HEAD = """\
 |-----------------------------------------+------------------------+----------------------+
 | GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
