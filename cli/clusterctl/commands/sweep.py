@@ -1,0 +1,79 @@
+"""`clusterctl sweep`: every node's health in one table."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+from clusterctl_infra.errors import NotReached
+
+from clusterctl.home import home_directory
+from clusterctl.options import (
+    chosen_cluster,
+    chosen_rows,
+    cluster_option,
+    connect_timeout_option,
+    json_option,
+    node_option,
+    time_option,
+)
+from clusterctl.output import Output
+from clusterctl.probes.sweep import Sweep, sweep_on, sweep_once
+from clusterctl.probes.table import PROBES, chosen_probes
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.login_keys import load_login_keys
+
+
+@click.command("sweep")
+@cluster_option
+@node_option(default="all", help="The nodes: 2, or 0,2-5, or train-2, or all.")
+@click.option(
+    "--probe", "probes", metavar="NAME", multiple=True, help=f"Only these, separated by commas: {', '.join(PROBES)}."
+)
+@time_option("--watch", default=None, help="Again and again, this far apart, until Ctrl-C: 10s.")
+@time_option("--timeout", default=None, help="How long a node may take for all probes; each has its own limit too.")
+@connect_timeout_option(default="10s")
+@json_option
+@click.pass_obj
+def command(
+    output: Output,
+    cluster: str | None,
+    node: str,
+    probes: tuple[str, ...],
+    watch: float | None,
+    timeout: float | None,
+    connect_timeout: float,
+    as_json: bool,
+) -> int:
+    """Every node's health in one table: GPUs, links, fabric, kernel log, disks, clock, versions.
+
+    GPUs are judged by absolute limits and by the cluster's own median; versions that differ between nodes
+    are called out. util and power are the node's mean, mem, temp and clocks its most loaded, hottest and
+    slowest GPU. The exit code is 4 when a node has a fault or was not reached.
+
+    \b
+    Examples:
+      clusterctl sweep
+      clusterctl sweep --probe disk,load
+      clusterctl sweep --json | jq -r '.nodes[] | select(.wrong) | .node'
+    """
+    inventory = chosen_cluster(cluster)
+    nodes = chosen_rows(inventory, node)
+    chosen = chosen_probes(probes)
+    try:
+        keys = load_login_keys(inventory, home_directory(os.environ), ssh_dir=Path.home() / ".ssh")
+    except NodeFailure as e:
+        raise NotReached(e.message) from e
+    sweep = Sweep(
+        inventory=inventory,
+        nodes=nodes,
+        probes=chosen,
+        is_chosen=bool(probes),
+        keys=keys,
+        connect_timeout_s=connect_timeout,
+        timeout_s=timeout,
+    )
+    if watch is not None:
+        sweep_on(sweep, output, every_s=watch, as_json=as_json)
+    return sweep_once(sweep, output, as_json=as_json)

@@ -1,0 +1,140 @@
+"""What is wrong with a node's GPUs, by themselves and beside the cluster's other GPUs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from clusterctl.probes.finding import Finding
+from clusterctl.probes.gpu import GpuReading
+from clusterctl.probes.gpu_xml import Gpu
+from clusterctl.probes.readings import Readings
+
+FEWEST_FOR_A_MEDIAN = 3
+HOT_C = 85.0
+"""Below where data center GPUs slow themselves down (H100: 87 °C, A100: 92 °C by nvidia-smi -q)."""
+HOTTER_THAN_MEDIAN_C = 12.0
+BUSY_PERCENT = 50.0
+"""From this median on the cluster counts as working, and a GPU that works far less stands out."""
+LOW_SHARE = 0.5
+SLOW_CLOCK_SHARE = 0.85
+FABRIC_WORKS = "Completed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Medians:
+    """Over all GPUs of the cluster that answered; None with too few of them."""
+
+    utilization_percent: float | None
+    temperature_c: float | None
+    power_w: float | None
+    sm_mhz: float | None
+
+
+def medians(gpus: Sequence[Gpu]) -> Medians:
+    """What is usual in this cluster now."""
+    return Medians(
+        utilization_percent=_median(gpu.utilization_percent for gpu in gpus),
+        temperature_c=_median(gpu.temperature_c for gpu in gpus),
+        power_w=_median(gpu.power_w for gpu in gpus),
+        sm_mhz=_median(gpu.sm_mhz for gpu in gpus),
+    )
+
+
+def gpu_findings(readings: Readings, *, slot: int, expected: int, usual: Medians) -> list[Finding]:
+    """All of a node's; `expected` is how many GPUs its instance type has."""
+    reading = readings.gpu
+    if reading is None:
+        return []
+    if reading.trouble is not None:
+        return [Finding(level="fault", kind=reading.trouble)] if expected else []
+    found = [*_missing(reading, readings, slot=slot, expected=expected)]
+    for gpu in reading.gpus:
+        found += [*_broken(gpu, slot), *_slowed(gpu, usual), *_unusual(gpu, usual)]
+    for index, links in (readings.nvlink or {}).items():
+        if links.down:
+            detail = f"{links.down} of {links.up + links.down}"
+            found.append(Finding(level="fault", kind="NVLinks down", detail=detail, gpu=index))
+    return found
+
+
+def _missing(reading: GpuReading, readings: Readings, *, slot: int, expected: int) -> Iterator[Finding]:
+    xids = readings.kernel.xids if readings.kernel is not None else ()
+    for lost in reading.lost:
+        codes = [xid.code for xid in xids if xid.bus_id == lost.bus_id and not xid.is_switch]
+        is_off_the_bus = 79 in codes or "lost" in lost.message
+        yield Finding(
+            level="fault",
+            kind="fallen off the bus" if is_off_the_bus else "does not answer",
+            detail="Xid 79" if 79 in codes else lost.message,
+            gpu=lost.index,
+            next=f"clusterctl replace --node {slot}",
+        )
+    there = len(reading.gpus) + len(reading.lost)
+    if there < expected:
+        detail = f"the type has {expected}"
+        kind = f"only {there} GPUs" if there != 1 else "only 1 GPU"
+        yield Finding(level="fault", kind=kind, detail=detail, next=f"clusterctl replace --node {slot}")
+
+
+def _broken(gpu: Gpu, slot: int) -> Iterator[Finding]:
+    reset = f"clusterctl ssh --node {slot} sudo nvidia-smi --gpu-reset -i {gpu.index}"
+    if gpu.is_remap_failed:
+        replace = f"clusterctl replace --node {slot}"
+        yield Finding(level="fault", kind="a memory row could not be remapped", gpu=gpu.index, next=replace)
+    if gpu.is_remap_pending:
+        kind = "a memory row waits to be remapped, which takes a reset"
+        yield Finding(level="fault", kind=kind, gpu=gpu.index, next=reset)
+    if gpu.ecc_uncorrected:
+        detail = f"{gpu.ecc_uncorrected} since the driver was loaded"
+        yield Finding(level="fault", kind="uncorrectable ECC errors", detail=detail, gpu=gpu.index)
+    if gpu.recovery_action is not None:
+        yield Finding(level="fault", kind="the driver asks for a recovery", detail=gpu.recovery_action, gpu=gpu.index)
+    if gpu.fabric_state not in (None, FABRIC_WORKS):
+        yield Finding(level="fault", kind="the NVSwitch fabric is not up", detail=gpu.fabric_state, gpu=gpu.index)
+    if gpu.is_ecc_on is False:
+        yield Finding(level="remark", kind="ECC is off", gpu=gpu.index)
+    if gpu.mig_devices is not None:
+        yield Finding(level="remark", kind="MIG is on", detail=f"{gpu.mig_devices} instances", gpu=gpu.index)
+
+
+def _slowed(gpu: Gpu, usual: Medians) -> Iterator[Finding]:
+    for reason in gpu.slowdowns:
+        detail = _celsius(gpu, usual) if "thermal" in reason else _clock(gpu)
+        yield Finding(level="fault", kind=reason, detail=detail, gpu=gpu.index)
+
+
+def _unusual(gpu: Gpu, usual: Medians) -> Iterator[Finding]:
+    temperature, use, clock = gpu.temperature_c, gpu.utilization_percent, gpu.sm_mhz
+    is_slowed_by_heat = any("thermal" in reason for reason in gpu.slowdowns)
+    if temperature is not None and not is_slowed_by_heat:
+        is_apart = usual.temperature_c is not None and temperature > usual.temperature_c + HOTTER_THAN_MEDIAN_C
+        if temperature >= HOT_C or is_apart:
+            yield Finding(level="remark", kind="hot", detail=_celsius(gpu, usual), gpu=gpu.index)
+    if usual.utilization_percent is None or usual.utilization_percent < BUSY_PERCENT:
+        return
+    if use is not None and use < LOW_SHARE * usual.utilization_percent:
+        detail = f"{use:.0f} %; median {usual.utilization_percent:.0f} %"
+        yield Finding(level="remark", kind="works little", detail=detail, gpu=gpu.index)
+    elif clock is not None and usual.sm_mhz and clock < SLOW_CLOCK_SHARE * usual.sm_mhz and not gpu.slowdowns:
+        detail = f"{clock:.0f} MHz; median {usual.sm_mhz:.0f} MHz"
+        yield Finding(level="fault", kind="clocks low", detail=detail, gpu=gpu.index)
+
+
+def _celsius(gpu: Gpu, usual: Medians) -> str | None:
+    if gpu.temperature_c is None:
+        return None
+    seen = f"{gpu.temperature_c:.0f} °C"
+    return seen if usual.temperature_c is None else f"{seen}; median {usual.temperature_c:.0f} °C"
+
+
+def _clock(gpu: Gpu) -> str | None:
+    if gpu.sm_mhz is None or gpu.sm_max_mhz is None:
+        return None
+    return f"{gpu.sm_mhz:.0f} of {gpu.sm_max_mhz:.0f} MHz"
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if len(known) >= FEWEST_FOR_A_MEDIAN else None

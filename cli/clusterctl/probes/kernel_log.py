@@ -1,0 +1,73 @@
+"""What the kernel says of GPUs and memory since the node booted: Xid and SXid events, processes it killed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from clusterctl.probes.bus_id import bus_key
+from clusterctl.probes.probe import Probe
+
+UNREADABLE = "@@unreadable"
+
+# A journal first, since the ring of dmesg forgets; -n never asks for a password.
+COMMAND = f"""
+root=; sudo -n true 2>/dev/null && root='sudo -n'
+{{ $root journalctl -k -b -q --no-pager -o short-unix || $root dmesg || echo {UNREADABLE}; }} 2>/dev/null |
+  grep -E '{UNREADABLE}|Xid|Out of memory: Killed' | tail -n 400
+true
+"""
+
+_XID = re.compile(r"\b(S?Xid) \((?:PCI:)?([^)]*)\): (\d+)(?:, (.*))?")
+_KILLED = re.compile(r"Out of memory: Killed process (\d+) \(([^)]*)\)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class XidEvent:
+    """A GPU's error number (or an NVSwitch's, `is_switch`), with how often it came."""
+
+    code: int
+    bus_id: str | None
+    count: int
+    message: str
+    """The last one's text."""
+    is_switch: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelReading:
+    """Since boot."""
+
+    xids: tuple[XidEvent, ...] = ()
+    killed: tuple[str, ...] = ()
+    """Names of processes that were killed because memory had run out."""
+    is_readable: bool = True
+
+
+def parse_kernel_log(text: str) -> KernelReading:
+    """The events in journal or dmesg lines."""
+    events: dict[tuple[bool, int, str | None], list[str]] = {}
+    killed: dict[str, str] = {}
+    for line in text.splitlines():
+        if match := _XID.search(line):
+            key = (match[1] == "SXid", int(match[3]), bus_key(match[2]))
+            events.setdefault(key, []).append(match[4] or "")
+        elif match := _KILLED.search(line):
+            killed[match[1]] = match[2]
+    return KernelReading(
+        xids=tuple(
+            XidEvent(code=code, bus_id=bus, count=len(told), message=told[-1], is_switch=is_switch)
+            for (is_switch, code, bus), told in events.items()
+        ),
+        killed=tuple(killed.values()),
+        is_readable=UNREADABLE not in text,
+    )
+
+
+KERNEL = Probe(
+    name="kernel",
+    meaning="the kernel's log since boot: Xid errors, processes killed for memory",
+    command=COMMAND,
+    limit_s=15,
+    parse=parse_kernel_log,
+)

@@ -1,0 +1,107 @@
+"""What is wrong with a node beside its GPUs' own numbers: kernel, fabric, disk, load. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterctl.probes.efa import ERROR_COUNTERS, EfaReading
+from clusterctl.probes.finding import Finding, Level
+from clusterctl.probes.kernel_log import XidEvent
+from clusterctl.probes.readings import Readings
+from clusterctl.probes.xid import xid_kind
+
+FULL_PERCENT, ALMOST_FULL_PERCENT = 97.0, 90.0
+LOAD_PER_CPU = 2.0
+LITTLE_MEMORY_SHARE = 0.05
+
+
+def node_findings(readings: Readings, *, slot: int, efa_devices: int) -> list[Finding]:
+    """All of a node's; `efa_devices` is how many the cluster's nodes have."""
+    return [
+        *_from_kernel(readings, slot),
+        *_fabric(readings.efa, efa_devices),
+        *_disk(readings),
+        *_load(readings),
+        *_unread(readings),
+    ]
+
+
+def _from_kernel(readings: Readings, slot: int) -> Iterator[Finding]:
+    kernel = readings.kernel
+    if kernel is None:
+        return
+    for xid in kernel.xids:
+        finding = _xid(xid, readings, slot)
+        if finding is not None:
+            yield finding
+    if kernel.killed:
+        yield Finding(level="remark", kind="killed for lack of memory", detail=", ".join(sorted(set(kernel.killed))))
+    if not kernel.is_readable:
+        yield Finding(level="remark", kind="the kernel's log cannot be read")
+
+
+def _xid(xid: XidEvent, readings: Readings, slot: int) -> Finding | None:
+    """None for a lost GPU's: that finding names its Xid."""
+    if xid.is_switch:
+        return Finding(level="fault", kind=f"NVSwitch SXid {xid.code}", detail=xid.message or None)
+    gpu = _gpu_at(xid.bus_id, readings)
+    lost = {lost.bus_id for lost in (readings.gpu.lost if readings.gpu is not None else ())}
+    if xid.bus_id in lost and xid.code == 79:
+        return None
+    kind = xid_kind(xid.code)
+    times = "" if xid.count == 1 else f"{xid.count} times; "
+    detail = times + (kind.name or xid.message or "see NVIDIA's Xid catalog")
+    helps = {
+        "replace": f"clusterctl replace --node {slot}",
+        "reset": f"clusterctl ssh --node {slot} sudo nvidia-smi --gpu-reset -i {'ID' if gpu is None else gpu}",
+    }.get(kind.remedy)
+    level: Level = "fault" if kind.remedy in ("replace", "reset") else "remark"
+    return Finding(level=level, kind=f"Xid {xid.code}", detail=detail, gpu=gpu, next=helps)
+
+
+def _gpu_at(bus_id: str | None, readings: Readings) -> int | None:
+    if readings.gpu is None or bus_id is None:
+        return None
+    places = {gpu.bus_id: gpu.index for gpu in readings.gpu.gpus}
+    places.update({lost.bus_id: lost.index for lost in readings.gpu.lost})
+    return places.get(bus_id)
+
+
+def _fabric(efa: EfaReading | None, devices: int) -> Iterator[Finding]:
+    if efa is None:
+        return
+    if efa.devices < devices:
+        yield Finding(level="fault", kind=f"only {efa.devices} EFA devices", detail=f"other nodes have {devices}")
+    if efa.active < efa.devices:
+        detail = f"{efa.devices - efa.active} of {efa.devices}"
+        yield Finding(level="fault", kind="EFA devices not active", detail=detail)
+    errors = {name: efa.counters.get(name, 0) for name in ERROR_COUNTERS}
+    counted = ", ".join(f"{name} {count}" for name, count in errors.items() if count)
+    if counted:
+        yield Finding(level="remark", kind="EFA errors", detail=counted)
+
+
+def _disk(readings: Readings) -> Iterator[Finding]:
+    for disk in readings.disk or ():
+        if disk.used_percent >= ALMOST_FULL_PERCENT:
+            detail = f"{disk.used_percent:.0f} %, {disk.free_gib:.0f} GiB left"
+            level: Level = "fault" if disk.used_percent >= FULL_PERCENT else "remark"
+            yield Finding(level=level, kind=f"{disk.mount} is full", detail=detail)
+
+
+def _load(readings: Readings) -> Iterator[Finding]:
+    load = readings.load
+    if load is None:
+        return
+    if load.load > LOAD_PER_CPU * load.cpus:
+        yield Finding(level="remark", kind="load", detail=f"{load.load:.0f} on {load.cpus} processors")
+    if load.memory_available_gib < LITTLE_MEMORY_SHARE * load.memory_total_gib:
+        detail = f"{load.memory_available_gib:g} of {load.memory_total_gib:g} GiB left"
+        yield Finding(level="remark", kind="little memory left", detail=detail)
+
+
+def _unread(readings: Readings) -> Iterator[Finding]:
+    for probe, why in readings.troubles.items():
+        # A driver that does not answer nvidia-smi answers no job either.
+        level: Level = "fault" if probe == "gpu" else "remark"
+        yield Finding(level=level, kind=f"no reading of {probe}", detail=why)

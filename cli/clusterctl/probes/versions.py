@@ -1,0 +1,59 @@
+"""The versions of what must be alike on all nodes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
+
+COMMAND = """
+echo "kernel $(uname -r)"
+[ -r /proc/driver/nvidia/version ] && echo "module $(head -n 1 /proc/driver/nvidia/version)"
+[ -r /usr/local/cuda/version.json ] && tr -d '\\n' </usr/local/cuda/version.json | sed 's/^/cuda /' && echo
+for library in $(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | sed -n 's/^.*libnccl\\.so\\.2 .*=> //p'); do
+  echo "nccl $(readlink -f "$library")"
+done
+[ -r /opt/amazon/efa_installed_packages ] && echo "efa $(head -n 1 /opt/amazon/efa_installed_packages)"
+true
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionsReading:
+    """None: not installed where it usually is (a container or a virtual environment may have its own)."""
+
+    kernel: str
+    module: str | None
+    """The loaded NVIDIA kernel module, which a half-done driver upgrade leaves behind the library."""
+    cuda: str | None
+    nccl: str | None
+    efa_installer: str | None
+
+
+def parse_versions(text: str) -> VersionsReading:
+    """One `name value` line each. Raises ProbeUnreadable without a kernel."""
+    kernel = _found(r"^kernel (\S+)", text)
+    if kernel is None:
+        raise ProbeUnreadable(f"versions: {first_words(text)}")
+    return VersionsReading(
+        kernel=kernel,
+        module=_found(r"^module .*?Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s", text),
+        cuda=_found(r'^cuda .*?"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"([^"]+)"', text),
+        nccl=_found(r"^nccl \S*libnccl\.so\.(\d+\.\d+\.\d+)", text),
+        efa_installer=_found(r"^efa .*?version:\s*(\S+)", text),
+    )
+
+
+def _found(pattern: str, text: str) -> str | None:
+    match = re.search(pattern, text, re.MULTILINE | re.IGNORECASE)
+    return None if match is None else match[1]
+
+
+VERSIONS = Probe(
+    name="versions",
+    meaning="kernel, driver module, CUDA, NCCL, EFA installer",
+    command=COMMAND,
+    limit_s=8,
+    parse=parse_versions,
+)

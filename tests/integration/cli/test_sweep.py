@@ -1,0 +1,80 @@
+"""`clusterctl sweep` over real sshd, with the rehearsal's nvidia-smi on the nodes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+import clusterctl_rehearsal.gpu.nvidia_smi as nvidia_smi
+import pytest
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_rehearsal.gpu.files import gpu_data
+
+from tests.integration.cli.conftest import LoopbackCluster
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def install_gpus(cluster: LoopbackCluster, slot: int, change: Change = lambda data: None) -> None:
+    """The node's nvidia-smi shows eight H100, changed so."""
+    kind = load_catalog().instance_type("p5.48xlarge")
+    assert kind is not None
+    data: dict[str, Any] = gpu_data(kind, f"i-{slot}")
+    change(data)
+    bin_dir = cluster.folder / f"node-{slot}" / "bin"
+    bin_dir.mkdir(exist_ok=True)
+    (bin_dir / "gpus.json").write_text(json.dumps(data))
+    source = Path(str(nvidia_smi.__file__)).read_text().replace(nvidia_smi.DATA, str(bin_dir / "gpus.json"))
+    program = bin_dir / "nvidia-smi"
+    program.write_text(source.replace("#!/usr/bin/env python3", f"#!{sys.executable}"))
+    program.chmod(0o755)
+
+
+def lose_gpu_3(data: dict[str, Any]) -> None:
+    data["gpus"][3]["lost"] = True
+
+
+def heat_gpu_5(data: dict[str, Any]) -> None:
+    data["gpus"][5].update(temperature_c=88, sm_mhz=1155, slowdowns=["hw_thermal_slowdown"])
+
+
+def break_driver(data: dict[str, Any]) -> None:
+    data["driver"] = "broken"
+
+
+@pytest.fixture
+def gpu_cluster(loopback_cluster: LoopbackCluster) -> LoopbackCluster:
+    """Four nodes: one well, one hot, one that lost a GPU, one without its driver."""
+    for slot, change in enumerate((lambda data: None, heat_gpu_5, lose_gpu_3, break_driver)):
+        install_gpus(loopback_cluster, slot, change)
+    return loopback_cluster
+
+
+def test_every_node_is_judged_and_the_exit_code_says_so(gpu_cluster: LoopbackCluster) -> None:
+    done = gpu_cluster.run("sweep", "--probe", "gpu,nvlink,load")
+    text = done.stdout.decode()
+    rows = {line.split()[0]: line for line in text.splitlines()[2:]}
+    assert rows["train-0"].endswith("  ok")
+    assert "gpu 5: thermal slowdown (88 °C; median" in rows["train-1"]
+    assert "gpu 3: does not answer" in rows["train-2"]
+    assert rows["train-2"].split()[1] == "7"
+    assert "couldn't communicate with the NVIDIA driver" in rows["train-3"]
+    assert "3 of 4 nodes have a fault" in done.stderr.decode()
+    assert done.returncode == 4
+
+
+def test_a_node_that_is_not_there_does_not_keep_the_others_from_being_judged(gpu_cluster: LoopbackCluster) -> None:
+    gpu_cluster.stop(1)
+    done = gpu_cluster.run("sweep", "--node", "0-1", "--json", "--probe", "gpu,versions,kernel,clock,disk,efa")
+    told = json.loads(done.stdout)
+    assert [node["wrong"] for node in told["nodes"]] == [False, True]
+    assert told["nodes"][1]["failure"]["kind"] == "refused"
+    readings = told["nodes"][0]["readings"]
+    assert readings["gpu"]["is_simulated"] is True
+    assert readings["versions"]["kernel"]
+    assert readings["disk"]
+    assert readings["troubles"] == {}
+    assert done.returncode == 4
