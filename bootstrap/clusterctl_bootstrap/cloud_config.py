@@ -9,6 +9,7 @@ from importlib.resources import files
 from clusterctl_bootstrap.agent_source import agent_sources, agent_version
 from clusterctl_bootstrap.birth import birth_json
 from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
+from clusterctl_bootstrap.trust import SSHD_LINES, trust_files
 
 AGENT_FOLDER = "/usr/local/lib/clusterctl/clusterctl_bootstrap/node"
 AGENT = "/usr/local/bin/clusterctl-node"
@@ -33,7 +34,11 @@ def cloud_config(node: NodePlan, access: NodeAccess) -> str:
                 "ssh_authorized_keys": [_printable(key) for key in access.authorized_keys],
             }
         ],
-        "write_files": [*_agent_files(sources), *_node_files(node, agent_version(sources))],
+        "write_files": [
+            *_agent_files(sources),
+            *_node_files(node, agent_version(sources)),
+            *trust_files(node, access),
+        ],
     }
     return "#cloud-config\n" + json.dumps(settings, indent=0) + "\n"
 
@@ -46,7 +51,7 @@ def _agent_files(sources: Mapping[str, str]) -> list[dict[str, str]]:
 
 def _node_files(node: NodePlan, agent: str) -> list[dict[str, str]]:
     # sshd reads ~/.ssh/environment at each session, so a pushed environment needs no restart of sshd.
-    sshd = "PermitUserEnvironment yes\nPasswordAuthentication no\n"
+    sshd = f"PermitUserEnvironment yes\nPasswordAuthentication no\n{SSHD_LINES}"
     return [
         {"path": BIRTH, "permissions": "0644", "content": birth_json(node, agent=agent) + "\n"},
         {"path": SSHD_SETTINGS, "permissions": "0644", "content": sshd},

@@ -49,6 +49,21 @@ class NodePlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeTrust:
+    """By what the nodes of a cluster know each other; of it only the node key and the barrier's secret are secrets."""
+
+    node_private_key: str = field(repr=False)
+    """openssh-key-v1 PEM: opens the login user's account on every node, from the cluster's own addresses."""
+    node_public_key: str
+    host_authority: str
+    """The public key that signed every node's host certificate."""
+    host_certificate: str
+    """Of this node's host key: its name and its address."""
+    barrier_secret: str = field(repr=False)
+    """64 hex digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeAccess:
     """Who may log in and how the node proves itself; the private key is a secret."""
 
@@ -57,5 +72,6 @@ class NodeAccess:
     host_private_key: str
     """openssh-key-v1 PEM."""
     host_public_key: str
+    trust: NodeTrust
     packages: tuple[str, ...] = ()
     scripts: Mapping[str, str] = field(default_factory=dict)

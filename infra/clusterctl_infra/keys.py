@@ -5,17 +5,24 @@ HKDF-SHA256 (RFC 5869) without salt; `info` is `clusterctl/1/<purpose>` and, for
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from clusterctl_infra.openssh_certificate import host_certificate_line
 from clusterctl_infra.openssh_key import private_pem, public_line
 
 HOST_KEY_PURPOSE = "ssh-host-key"
 LOGIN_KEY_PURPOSE = "ssh-login-key"
+NODE_KEY_PURPOSE = "ssh-node-key"
+HOST_AUTHORITY_PURPOSE = "ssh-host-authority"
+HOST_CERTIFICATE_PURPOSE = "ssh-host-certificate"
 BARRIER_PURPOSE = "barrier-secret"
+NONCE_BYTES = 16
+"""PROTOCOL.certkeys: typically 16 or 32; user-data has no bytes to spare."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +48,29 @@ def login_key(seed: bytes) -> KeyPair:
     return _key_pair(seed, LOGIN_KEY_PURPOSE, None, comment="clusterctl-login")
 
 
+def node_key(seed: bytes) -> KeyPair:
+    """The key that nodes log in to each other with, the same on all."""
+    return _key_pair(seed, NODE_KEY_PURPOSE, None, comment="clusterctl-node")
+
+
+def host_authority(seed: bytes) -> str:
+    """The public key, as a line, whose signature makes a host one of this cluster's; its private half is on no node."""
+    return public_line(_public(_private(seed, HOST_AUTHORITY_PURPOSE)), "clusterctl-host-authority")
+
+
+def host_certificate(seed: bytes, slot: int, *, principals: Sequence[str]) -> str:
+    """The line that says: the host key of `slot` belongs to these names and addresses."""
+    authority = _private(seed, HOST_AUTHORITY_PURPOSE)
+    return host_certificate_line(
+        _public(_private(seed, HOST_KEY_PURPOSE, slot)),
+        authority=_public(authority),
+        sign=authority.sign,
+        nonce=derive(seed, HOST_CERTIFICATE_PURPOSE, slot, length=NONCE_BYTES),
+        key_id=principals[0] if principals else "",
+        principals=principals,
+    )
+
+
 def barrier_secret(seed: bytes) -> bytes:
     """32 bytes that all nodes of a cluster share, for the start barrier."""
     return derive(seed, BARRIER_PURPOSE)
@@ -54,10 +84,18 @@ def derive(seed: bytes, purpose: str, slot: int | None = None, length: int = 32)
 
 
 def _key_pair(seed: bytes, purpose: str, slot: int | None, *, comment: str) -> KeyPair:
-    private = derive(seed, purpose, slot)
-    public = Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    private = _private(seed, purpose, slot)
+    public = _public(private)
     check = derive(seed, f"{purpose}-check", slot, length=4)
     return KeyPair(
-        private_pem=private_pem(private, public, check=check, comment=comment),
+        private_pem=private_pem(private.private_bytes_raw(), public, check=check, comment=comment),
         public=public_line(public, comment),
     )
+
+
+def _private(seed: bytes, purpose: str, slot: int | None = None) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(derive(seed, purpose, slot))
+
+
+def _public(private: Ed25519PrivateKey) -> bytes:
+    return private.public_key().public_bytes_raw()

@@ -18,7 +18,7 @@ _LINE_LENGTH = 70
 
 def public_line(public: bytes, comment: str) -> str:
     """`ssh-ed25519 AAAA… comment`, without a newline."""
-    return f"{KEY_TYPE.decode()} {base64.b64encode(_public_blob(public)).decode()} {comment}"
+    return f"{KEY_TYPE.decode()} {base64.b64encode(public_blob(public)).decode()} {comment}"
 
 
 def private_pem(private: bytes, public: bytes, *, check: bytes, comment: str) -> str:
@@ -28,24 +28,26 @@ def private_pem(private: bytes, public: bytes, *, check: bytes, comment: str) ->
     """
     if (len(private), len(public), len(check)) != (32, 32, 4):
         raise ValueError("an ed25519 key has 32 private and 32 public bytes, and 4 check bytes")
-    secrets = check * 2 + _string(KEY_TYPE) + _string(public) + _string(private + public) + _string(comment.encode())
+    secrets = check * 2 + string(KEY_TYPE) + string(public) + string(private + public) + string(comment.encode())
     secrets += bytes(range(1, 1 + -len(secrets) % _BLOCK_BYTES))
     blob = (
         _MAGIC
-        + _string(b"none") * 2
-        + _string(b"")
+        + string(b"none") * 2
+        + string(b"")
         + struct.pack(">I", 1)
-        + _string(_public_blob(public))
-        + _string(secrets)
+        + string(public_blob(public))
+        + string(secrets)
     )
     text = base64.b64encode(blob).decode()
     lines = [text[start : start + _LINE_LENGTH] for start in range(0, len(text), _LINE_LENGTH)]
     return "\n".join(["-----BEGIN OPENSSH PRIVATE KEY-----", *lines, "-----END OPENSSH PRIVATE KEY-----", ""])
 
 
-def _public_blob(public: bytes) -> bytes:
-    return _string(KEY_TYPE) + _string(public)
+def public_blob(public: bytes) -> bytes:
+    """A public key as it stands inside other things of OpenSSH's."""
+    return string(KEY_TYPE) + string(public)
 
 
-def _string(value: bytes) -> bytes:
+def string(value: bytes) -> bytes:
+    """`string` of RFC 4251: the length, then the bytes."""
     return struct.pack(">I", len(value)) + value

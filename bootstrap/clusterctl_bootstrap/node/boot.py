@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Callable, List, Tuple
 
-from clusterctl_bootstrap.node import efa, guard, status
+from clusterctl_bootstrap.node import efa, guard, status, trust
 from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.files import locked, log
@@ -25,6 +25,7 @@ def boot(root: Path, outside: Outside) -> int:
         ("environment", _environment),
         ("fabric", efa.check),
         ("guard", guard.check),
+        ("trust", trust.hand_over),
         ("login", _login),
     ]
     status.begin(root)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clusterctl_bootstrap.node_plan import MountPlan, NodeAccess, NodePlan
+from clusterctl_bootstrap.node_plan import MountPlan, NodeAccess, NodePlan, NodeTrust
 from clusterctl_bootstrap.render import render_user_data
 
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.identity import Identity
-from clusterctl_infra.keys import host_key, login_key
+from clusterctl_infra.keys import barrier_secret, host_authority, host_certificate, host_key, login_key, node_key
 from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.network import slot_address
 from clusterctl_infra.plan.storage import stand_in_mounts
 
 BIRTH_GENERATION = 0
@@ -51,15 +52,30 @@ def _fabric(config: ClusterConfig, efa_interfaces: int) -> str:
     return "required" if config.fabric == "required" else "efa"
 
 
-def node_access(config: ClusterConfig, identity: Identity, slot: int) -> NodeAccess:
-    """Who may log in to `slot`, and its own host key."""
+def node_access(config: ClusterConfig, plan: ClusterPlan, identity: Identity, slot: int) -> NodeAccess:
+    """Who may log in to `slot`, its own host key, and what the nodes know each other by."""
     key = host_key(identity.seed, slot)
     return NodeAccess(
         user=config.access.user,
         authorized_keys=authorized_keys(config, identity),
         host_private_key=key.private_pem,
         host_public_key=key.public,
+        trust=node_trust(
+            identity.seed, slot, name=f"{plan.name}-{slot}", address=slot_address(plan.network.slot_cidr, slot)
+        ),
         packages=tuple(config.packages),
+    )
+
+
+def node_trust(seed: bytes, slot: int, *, name: str, address: str) -> NodeTrust:
+    """What `slot` proves itself with to the other nodes, and knows them by."""
+    key = node_key(seed)
+    return NodeTrust(
+        node_private_key=key.private_pem,
+        node_public_key=key.public,
+        host_authority=host_authority(seed),
+        host_certificate=host_certificate(seed, slot, principals=(name, address)),
+        barrier_secret=barrier_secret(seed).hex(),
     )
 
 
@@ -77,4 +93,4 @@ def user_data(
     mounts: Sequence[MountPlan] | None = None,
 ) -> bytes:
     """The user-data of `slot`: the same bytes at every `up` of an unchanged cluster. Raises UserDataTooLarge."""
-    return render_user_data(node_plan(config, plan, slot, mounts=mounts), node_access(config, identity, slot))
+    return render_user_data(node_plan(config, plan, slot, mounts=mounts), node_access(config, plan, identity, slot))

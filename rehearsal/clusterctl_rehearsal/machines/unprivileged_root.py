@@ -32,7 +32,8 @@ _SSHD = f"""\
 Port 22
 ListenAddress 0.0.0.0
 HostKey {_HOST_KEY}
-AuthorizedKeysFile {_HOME}/.ssh/authorized_keys
+HostCertificate /etc/ssh/clusterctl/host-certificate
+AuthorizedKeysFile {_HOME}/.ssh/authorized_keys /etc/ssh/clusterctl/keys-%u
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 UsePAM no

@@ -17,6 +17,7 @@ import pytest
 from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
 from clusterctl_bootstrap.render import render_user_data
 from clusterctl_infra.keys import host_key, login_key
+from clusterctl_infra.plan.nodes import node_trust
 from clusterctl_rehearsal.machines import connect
 from clusterctl_rehearsal.machines.driver import MachineFile, MachineSpec, MachineState
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
@@ -88,7 +89,7 @@ class Bootstrapped:
                 prefix_length=20,
                 gateway_ip="10.0.0.1",
                 mac=f"02:00:00:00:00:{plan.slot:02x}",
-                user_data=render_user_data(plan, access(plan.slot)),
+                user_data=render_user_data(plan, access(plan.slot, self.name)),
                 files=files or {},
             )
         )
@@ -178,13 +179,14 @@ class Bootstrapped:
         return self.ssh(slot, "sudo -n clusterctl-node apply", stdin=json.dumps({**content, **changes}))
 
 
-def access(slot: int) -> NodeAccess:
+def access(slot: int, cluster: str = "train") -> NodeAccess:
     key = host_key(SEED, slot)
     return NodeAccess(
         user="ubuntu",
         authorized_keys=(login_key(SEED).public,),
         host_private_key=key.private_pem,
         host_public_key=key.public,
+        trust=node_trust(SEED, slot, name=f"{cluster}-{slot}", address=address(slot)),
     )
 
 

@@ -10,10 +10,15 @@ from pathlib import Path
 
 from clusterctl_bootstrap.boothook import boothook
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER, BIRTH, cloud_config
+from clusterctl_bootstrap.trust import BARRIER_SECRET, NODE_KEY
 
 from tests.unit.bootstrap.node_examples import PLAN, access, plan
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "user-data"
+SECRETS = {
+    NODE_KEY: "the private key that nodes log in to each other with",
+    BARRIER_SECRET: "the secret of the start barrier",
+}
 SIZES = (1, 4, 256)
 
 
@@ -38,6 +43,8 @@ def readable_config(nodes: int) -> str:
 
 
 def lines(entry: dict[str, str]) -> list[str]:
+    if entry["path"] in SECRETS:
+        return [f"({SECRETS[entry['path']]})"]
     if entry["path"] != BIRTH:
         return entry["content"].splitlines()
     birth = {**json.loads(entry["content"]), "agent": "(names the agent's code)"}

@@ -11,6 +11,7 @@ from typing import Any  # parsed JSON
 from clusterctl_bootstrap.birth import birth_json
 from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
 from clusterctl_infra.keys import host_key, login_key
+from clusterctl_infra.plan.nodes import node_trust
 
 SEED = bytes(range(32))
 DEADLINE = datetime(2026, 12, 1, 18, 30, tzinfo=UTC)
@@ -55,6 +56,7 @@ def access(slot: int = 2, *, authorized_keys: tuple[str, ...] | None = None) -> 
         authorized_keys=(login_key(SEED).public,) if authorized_keys is None else authorized_keys,
         host_private_key=key.private_pem,
         host_public_key=key.public,
+        trust=node_trust(SEED, slot, name=f"{PLAN.cluster}-{slot}", address=f"10.0.8.{slot}"),
     )
 
 

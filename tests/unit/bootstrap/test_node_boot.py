@@ -33,6 +33,7 @@ def test_all_phases_are_passed_and_recorded(root: Path) -> None:
         "environment",
         "fabric",
         "guard",
+        "trust",
         "login",
         "ready",
     ]

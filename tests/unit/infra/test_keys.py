@@ -5,7 +5,15 @@ from __future__ import annotations
 import base64
 
 import pytest
-from clusterctl_infra.keys import KeyPair, barrier_secret, derive, host_key, login_key
+from clusterctl_infra.keys import (
+    KeyPair,
+    barrier_secret,
+    derive,
+    host_authority,
+    host_key,
+    login_key,
+    node_key,
+)
 from clusterctl_infra.openssh_key import private_pem
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
@@ -37,6 +45,12 @@ def test_the_keys_of_a_seed_never_change() -> None:
     assert login_key(SEED).public == (
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMmfxAlleWDRVBNQY5EJau2Hxt75yJpG1tpAGtW5IWqi clusterctl-login"
     )
+    assert node_key(SEED).public == (
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJbLy+RjE2eeKiVluDtmiPQm880nadhvJivhJ4WCmgQe clusterctl-node"
+    )
+    assert host_authority(SEED) == (
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID/jF7Uy9x16ZklWoR/qMpkpr3Fege1V/Ts4JfAbTox8 clusterctl-host-authority"
+    )
     assert barrier_secret(SEED).hex()[:16] == "c8a6d2f44a45b721"
 
 
@@ -49,7 +63,8 @@ def test_the_same_seed_gives_the_same_bytes(seed: bytes, slot: int) -> None:
 def test_every_slot_purpose_and_seed_has_a_key_of_its_own() -> None:
     seeds = (SEED, bytes(32))
     keys = [host_key(seed, slot).public.split()[1] for seed in seeds for slot in range(64)]
-    keys += [login_key(seed).public.split()[1] for seed in seeds]
+    keys += [line.split()[1] for seed in seeds for line in (login_key(seed).public, node_key(seed).public)]
+    keys += [host_authority(seed).split()[1] for seed in seeds]
     assert len(set(keys)) == len(keys)
     assert derive(SEED, "a") != derive(SEED, "b")
     assert derive(SEED, "a", 1) != derive(SEED, "a", 11)

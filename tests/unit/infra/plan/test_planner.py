@@ -178,10 +178,10 @@ def test_a_node_is_told_its_own_facts_and_the_size_of_the_cluster() -> None:
 
 def test_without_keys_of_their_own_people_log_in_with_the_derived_one() -> None:
     own = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDF5Enku12zUwBW5ahhJptZaLxt91pQw1BKukbxF9+fA ada"
-    derived = node_access(a_config(), IDENTITY, 0).authorized_keys
+    derived = node_access(a_config(), a_plan(), IDENTITY, 0).authorized_keys
     given_keys = a_config(access={"mode": "public", "ssh_from": ["203.0.113.7/32"], "authorized_keys": [own]})
     assert len(derived) == 1
-    assert node_access(given_keys, IDENTITY, 0).authorized_keys == (own,)
+    assert node_access(given_keys, a_plan(), IDENTITY, 0).authorized_keys == (own,)
 
 
 def test_a_configuration_that_breaks_its_own_rules_has_no_plan() -> None:

@@ -1,0 +1,50 @@
+"""What lets the nodes of a cluster reach each other without questions, as files of the cloud-config.
+
+Everything here is the same for 2 nodes and for 256: one authority signs each node's host key, one key opens all.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+
+from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
+
+NODE_KEY = "/etc/clusterctl/ssh_key"
+BARRIER_SECRET = "/etc/clusterctl/barrier"
+HOST_CERTIFICATE = "/etc/ssh/clusterctl/host-certificate"
+"""Not beside the host key: cloud-init removes every /etc/ssh/ssh_host_*key* when it writes that one."""
+# Every user has a file of keys of this name, and only the login user's exists: root is not let in by it.
+SSHD_LINES = (
+    f"HostCertificate {HOST_CERTIFICATE}\nAuthorizedKeysFile .ssh/authorized_keys /etc/ssh/clusterctl/keys-%u\n"
+)
+
+
+def trust_files(node: NodePlan, access: NodeAccess) -> list[dict[str, str]]:
+    """Entries of write_files; the two secrets are root's until the agent gives them to the login user."""
+    trust = access.trust
+    names, addresses = f"{node.cluster}-*", address_pattern(node.slot_cidr)
+    # A name of ours with another key is refused and not asked about; an address may be a neighbour's, whom we know not.
+    client = f"Host {names} {addresses}\nIdentityFile {NODE_KEY}\nHost {names}\nStrictHostKeyChecking yes\n"
+    authority = f"@cert-authority {names},{addresses} {trust.host_authority}\n"
+    return [
+        _file(NODE_KEY, trust.node_private_key, "0600"),
+        _file(BARRIER_SECRET, f"{trust.barrier_secret}\n", "0600"),
+        _file(HOST_CERTIFICATE, f"{trust.host_certificate}\n"),
+        _file(f"/etc/ssh/clusterctl/keys-{access.user}", f'from="{node.slot_cidr}" {trust.node_public_key}\n'),
+        _file("/etc/ssh/ssh_known_hosts", authority),
+        _file("/etc/ssh/ssh_config.d/clusterctl.conf", client),
+    ]
+
+
+def address_pattern(slot_cidr: str) -> str:
+    """The range as OpenSSH's patterns can say it: by its whole octets, `10.0.*` for 10.0.8.0/21.
+
+    Wider than the range does no harm: the authority vouches for the address that a certificate names, no other.
+    """
+    network = IPv4Network(slot_cidr)
+    octets = str(network.network_address).split(".")[: network.prefixlen // 8]
+    return ".".join([*octets, "*"]) if len(octets) < 4 else ".".join(octets)
+
+
+def _file(path: str, content: str, permissions: str = "0644") -> dict[str, str]:
+    return {"path": path, "permissions": permissions, "content": content}
