@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
 import keyword
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, product
@@ -38,7 +40,7 @@ def shortened(source: str) -> str:
             raise ValueError(f"line {node.lineno}: an f-string, which cannot be shortened")
     lines = _cut(source, [*_docstrings(tree), *_annotations(tree)]).splitlines()
     kept = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    return _renamed(_without_unused_typing("".join(f"{_indented(line)}\n" for line in kept)))
+    return _requoted(_renamed(_without_unused_typing("".join(f"{_indented(line)}\n" for line in kept))))
 
 
 def _docstrings(tree: ast.Module) -> Iterator[Cut]:
@@ -121,6 +123,18 @@ def _names_of_module(tree: ast.Module) -> set[str]:
 def _short_names(taken: set[str]) -> Iterator[str]:
     several = ("".join(pair) for pair in product(ascii_letters, repeat=2))
     return (name for name in chain(ascii_letters, several) if name not in taken and not keyword.iskeyword(name))
+
+
+def _requoted(source: str) -> str:
+    """With 'single' quotes where that changes nothing: the cloud-config writes each double one as two characters."""
+    lines = source.splitlines(keepends=True)
+    for token in reversed(list(tokenize.generate_tokens(io.StringIO(source).readline))):
+        inside = token.string[1:-1]
+        if token.type == tokenize.STRING and token.string[0] == '"' and not set(inside) & set("\"'\\"):
+            (row, begin), (_, end) = token.start, token.end
+            line = lines[row - 1]
+            lines[row - 1] = f"{line[:begin]}'{inside}'{line[end:]}"
+    return "".join(lines)
 
 
 def _cut(source: str, cuts: list[Cut]) -> str:

@@ -134,7 +134,7 @@ def test_what_travels_still_has_every_name_that_it_uses(name: str) -> None:
 SHORTENED = {
     "what only a reader needs": (
         '"""Doc."""\nX = "# no comment"\n\n\nclass A:\n    """Doc\n    of two lines."""\n\n    # why\n    x = 1\n',
-        'X = "# no comment"\nclass A:\n x = 1\n',
+        "X = '# no comment'\nclass A:\n x = 1\n",
     ),
     "a docstring that is all": (
         'class A(Exception):\n    """Doc."""\n',
@@ -170,7 +170,11 @@ SHORTENED = {
     ),
     "bytes that are more than their letters": (
         'def f(a: str = "ü", b: str = "x") -> str:\n    return a\n',
-        'def f(a = "ü", b = "x"):\n return a\n',
+        "def f(a = 'ü', b = 'x'):\n return a\n",
+    ),
+    "quotes, where a string has neither kind nor a backslash": (
+        'A = ("a", b"b", "c\'s", "d\\n", \'"e"\') + ("f", "g")\n',
+        "A = ('a', b\"b\", \"c's\", \"d\\n\", '\"e\"') + ('f', 'g')\n",
     ),
 }
 
