@@ -2,16 +2,22 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import List
 
 from clusterctl_bootstrap.node import facts, status
 from clusterctl_bootstrap.node.apply import apply
+from clusterctl_bootstrap.node.barrier import barrier
 from clusterctl_bootstrap.node.boot import boot
 from clusterctl_bootstrap.node.outside import Outside
 
-USAGE = "usage: clusterctl-node boot | status [--follow] | apply < cluster.json | version"
+USAGE = (
+    "usage: clusterctl-node boot | status [--follow] | apply < cluster.json | barrier NAME [--timeout 10m] | version"
+)
+BARRIER = re.compile(r"barrier ([\w.-]{1,64})(?: --timeout (\d{1,6})([smh]))?\Z", re.ASCII)
+SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def main(arguments: List[str], root: Path, outside: Outside) -> int:
@@ -28,6 +34,9 @@ def main(arguments: List[str], root: Path, outside: Outside) -> int:
         answer = apply(root, sys.stdin.read(), outside)
         print(json.dumps(answer))
         return 0 if answer["ok"] else 1
+    waits = BARRIER.match(" ".join(arguments))
+    if waits:
+        return barrier(root, waits.group(1), int(waits.group(2) or 10) * SECONDS[waits.group(3) or "m"])
     if arguments == ["version"]:
         print(json.dumps({"agent": facts.birth(root).get("agent"), "python": sys.version.split()[0]}))
         return 0

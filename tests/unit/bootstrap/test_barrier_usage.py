@@ -1,0 +1,44 @@
+"""How the start barrier is asked for, and what a machine without its files answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from clusterctl_bootstrap.node.__main__ import USAGE, main
+from clusterctl_bootstrap.node.barrier import REFUSED
+
+from tests.unit.bootstrap.fake_outside import FakeOutside
+
+WRONG = {
+    "no name": [],
+    "no number": ["start", "--timeout", "soon"],
+    "no unit": ["start", "--timeout", "90"],
+    "an unknown unit": ["start", "--timeout", "1d"],
+    "a name with a path": ["../start"],
+    "a name that is too long": ["x" * 65],
+    "another word": ["start", "now"],
+    "a half flag": ["start", "--timeout"],
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG.keys())
+def test_wrong_usage_is_told_with_the_right_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(["barrier", *arguments], tmp_path, FakeOutside()) == 2
+    assert capsys.readouterr().err == f"{USAGE}\n"
+
+
+def test_a_machine_that_is_no_node_yet_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["barrier", "start", "--timeout", "1s"], tmp_path, FakeOutside()) == REFUSED
+    assert "node.json" in capsys.readouterr().err
+
+
+def test_a_node_without_the_secret_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "etc/clusterctl"
+    folder.mkdir(parents=True)
+    (folder / "node.json").write_text(json.dumps({"slot": 1}))
+    assert main(["barrier", "start"], tmp_path, FakeOutside()) == REFUSED
+    assert "etc/clusterctl/barrier" in capsys.readouterr().err
