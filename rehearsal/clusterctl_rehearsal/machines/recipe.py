@@ -23,6 +23,7 @@ PACKAGES = (
     "iputils-ping",
     "netcat-openbsd",
     "procps",
+    "rsync",  # Ubuntu's images have it, and people copy between nodes with it
     "libnss-myhostname",  # a machine knows its own name without a resolver, as an Ubuntu image does
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator
@@ -15,11 +16,10 @@ from tests.integration.bootstrap.bootstrapped import OWN, SEED, SLOT, SLOTS, Boo
 from tests.integration.bootstrap.metadata_stub import MetadataStub
 
 
-@pytest.fixture(scope="session")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bootstrapped]:
+@contextlib.contextmanager
+def a_network(folder: Path) -> Iterator[Bootstrapped]:
     """A cluster's network without machines. Needs root; whatever happens, nothing of it is left."""
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clusterctl"
-    folder = tmp_path_factory.mktemp("bootstrap")
     driver = NspawnDriver(root=folder / "machines", cache=Path(os.environ.get("CLUSTERCTL_CACHE", default)))
     problem = driver.unusable()
     if problem is not None:
@@ -38,6 +38,25 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bootstrapped]:
     finally:
         metadata.stop()
         driver.clean(name)
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bootstrapped]:
+    """The network that most tests share."""
+    with a_network(tmp_path_factory.mktemp("bootstrap")) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bootstrapped]:
+    """Slots 0 to 2 of three, up and ready, in a network of their own."""
+    with a_network(tmp_path_factory.mktemp("trio")) as made:
+        for slot in range(3):
+            made.boot(made.plan(slot, nodes=3, left_s=3600))
+        for slot in range(3):
+            settled = made.wait_until_settled(slot)
+            assert settled["phase"] == "ready", settled
+        yield made
 
 
 @pytest.fixture(scope="session")
