@@ -35,9 +35,10 @@ def cloud_config(node: NodePlan, access: NodeAccess) -> str:
             }
         ],
         "write_files": [
-            *_agent_files(sources),
-            *_node_files(node, agent_version(sources)),
+            # Keys near keys: gzip looks back no further than 32 KiB.
             *trust_files(node, access),
+            *_node_files(node, agent_version(sources)),
+            *_agent_files(sources),
         ],
     }
     return "#cloud-config\n" + json.dumps(settings, indent=0) + "\n"

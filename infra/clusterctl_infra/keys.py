@@ -21,8 +21,8 @@ NODE_KEY_PURPOSE = "ssh-node-key"
 HOST_AUTHORITY_PURPOSE = "ssh-host-authority"
 HOST_CERTIFICATE_PURPOSE = "ssh-host-certificate"
 BARRIER_PURPOSE = "barrier-secret"
-NONCE_BYTES = 16
-"""PROTOCOL.certkeys: typically 16 or 32; user-data has no bytes to spare."""
+NONCE_BYTES = 20
+"""16 to 32 are usual (PROTOCOL.certkeys); this many put the host's key where base64 writes it as in its public line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,16 +59,24 @@ def host_authority(seed: bytes) -> str:
 
 
 def host_certificate(seed: bytes, slot: int, *, principals: Sequence[str]) -> str:
-    """The line that says: the host key of `slot` belongs to these names and addresses."""
+    """The line that says: the host key of `slot` belongs to these names and addresses.
+
+    Its key id, a free text, is as many blanks as put the authority's key where base64 writes it as in the authority's
+    own line: gzip then writes both once. User-data has no 70 bytes to spare.
+    """
     authority = _private(seed, HOST_AUTHORITY_PURPOSE)
-    return host_certificate_line(
-        _public(_private(seed, HOST_KEY_PURPOSE, slot)),
-        authority=_public(authority),
-        sign=authority.sign,
-        nonce=derive(seed, HOST_CERTIFICATE_PURPOSE, slot, length=NONCE_BYTES),
-        key_id=principals[0] if principals else "",
-        principals=principals,
-    )
+    lines = [
+        host_certificate_line(
+            _public(_private(seed, HOST_KEY_PURPOSE, slot)),
+            authority=_public(authority),
+            sign=authority.sign,
+            nonce=derive(seed, HOST_CERTIFICATE_PURPOSE, slot, length=NONCE_BYTES),
+            key_id=" " * blanks,
+            principals=principals,
+        )
+        for blanks in range(3)
+    ]
+    return next(line for line in lines if host_authority(seed).split()[1] in line)
 
 
 def barrier_secret(seed: bytes) -> bytes:

@@ -56,6 +56,14 @@ def test_a_certificate_with_another_name_in_it_is_not_signed() -> None:
         read(f"{kind} {forged}").verify_cert_signature()
 
 
+@pytest.mark.parametrize("name", ["a", "ab", "abc"])
+def test_the_keys_in_a_certificate_are_written_as_elsewhere_in_user_data(name: str) -> None:
+    """So that gzip writes each of them once."""
+    line = host_certificate(SEED, 3, principals=[name])
+    assert host_authority(SEED).split()[1] in line
+    assert host_key(SEED, 3).public.split()[1][-40:] in line
+
+
 def test_a_certificate_for_every_host_is_never_made() -> None:
     with pytest.raises(ValueError, match="good for every host"):
         host_certificate(SEED, 0, principals=[])
