@@ -69,6 +69,20 @@ def time_option(name: str, *, default: str | None, help: str) -> Callable[[F], F
     return click.option(name, metavar="TIME", default=default, show_default=True, callback=convert, help=help)
 
 
+def environment_option(function: F) -> F:
+    """Adds `--env KEY=VALUE`, as often as wanted, passed as the dictionary `env`."""
+
+    def convert(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+        pairs = [value.partition("=") for value in values]
+        for name, equals, _ in pairs:
+            if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                raise click.BadParameter(f"{name + equals!r}: write NAME=VALUE", ctx=ctx, param=param)
+        return {name: value for name, _, value in pairs}
+
+    help_text = "A variable for the command; more than once for several."
+    return click.option("--env", metavar="KEY=VALUE", multiple=True, callback=convert, help=help_text)(function)
+
+
 def parse_time(text: str) -> float:
     """Seconds: `30` and `30s` are seconds, `1h30m` is 90 minutes; always more than nothing. Raises ValueError."""
     part = r"(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h)"

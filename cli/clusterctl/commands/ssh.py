@@ -3,52 +3,73 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import click
+from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
+from clusterctl.node_set import ALL
 from clusterctl.options import (
     chosen_cluster,
     chosen_rows,
     cluster_option,
     connect_timeout_option,
+    environment_option,
     json_option,
     node_option,
     time_option,
 )
 from clusterctl.output import Output
+from clusterctl.ssh.any_inventory import read_any_inventory
 from clusterctl.ssh.command_line import command_line
+from clusterctl.ssh.command_run import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.login import log_in
-from clusterctl.ssh.on_nodes import remote_command, run_on_one, run_on_several
+from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
+from clusterctl.ssh.remote_command import RemoteCommand, input_for, usable_keys
 
 
 @click.command("ssh", context_settings={"allow_interspersed_args": False})
 @cluster_option
-@node_option(default="0", help="The nodes: 2, or 0,2-5, or train-2, or all. One node by default: 0.")
+@click.option("--inventory", "file", metavar="FILE", type=click.Path(path_type=Path), help="Machines from a file.")
+@node_option(default=None, help="The nodes: 2, or 0,2-5, or train-2, or all. A command: all; a login: 0.")
 @click.option("--command", "line", metavar="LINE", help="A line for the shell on the node.")
+@click.option("--gather", is_flag=True, help="Equal outputs once, under the names of their nodes; at the end.")
+@json_option
 @time_option("--timeout", default=None, help="End the command then: 30s, 2m.")
 @connect_timeout_option(default="15s")
+@click.option("--fanout", metavar="N", type=click.IntRange(1, 4096), help="Nodes at a time.  [256; by proxy 64]")
+@click.option("--fail-fast", is_flag=True, help="The first failure ends it on all nodes.")
+@environment_option
+@click.option("--sudo", is_flag=True, help="As root, where sudo asks for no password.")
 @click.option("-t", "--tty", is_flag=True, help="A terminal for the command, on one node: for htop and the like.")
-@json_option
 @click.argument("argv", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def command(
     output: Output,
     cluster: str | None,
-    node: str,
+    file: Path | None,
+    node: str | None,
     line: str | None,
+    gather: bool,
+    as_json: bool,
     timeout: float | None,
     connect_timeout: float,
+    fanout: int | None,
+    fail_fast: bool,
+    env: dict[str, str],
+    sudo: bool,
     tty: bool,
-    as_json: bool,
     argv: tuple[str, ...],
 ) -> int:
     """Run a command on nodes, or log in to one.
 
     Everything after the options is the command: one word is a line for the shell there, several are
-    passed on word by word. Without a command the system's ssh logs in. A host that does not show the
-    host key it was made with is refused.
+    passed on word by word, a single - is a script from stdin. What is piped in goes to every node.
+    Without a command the system's ssh logs in. A host that does not show the host key it was made with
+    is refused. The command ends with clusterctl, also when the network goes.
 
     On one node the exit code is the command's own, 255 when the node was not reached. On several, lines
     carry their node's name, and the exit code is 4 if any node failed. --json gives one line per node.
@@ -56,18 +77,36 @@ def command(
     \b
     Examples:
       clusterctl ssh --node 2 nvidia-smi
+      clusterctl ssh --gather uname -r
       clusterctl ssh --node 0,2-3 -- test -e /shared/ok
       clusterctl ssh --node all --command 'dmesg | tail -1'
+      clusterctl ssh --sudo - < setup.sh
       clusterctl ssh
     """
-    inventory = chosen_cluster(cluster)
-    nodes = chosen_rows(inventory, node)
+    if gather and as_json:
+        raise UsageError("--gather and --json are two ways to show the same", hint="clusterctl ssh --help")
+    if cluster is not None and file is not None:
+        raise UsageError("--cluster and --inventory name two sets of machines", hint="clusterctl ssh --help")
+    inventory = chosen_cluster(cluster) if file is None else read_any_inventory(file)
     wanted = command_line(argv, line)
     home = home_directory(os.environ)
     if wanted is None or tty:
+        if gather or as_json or env or sudo or fail_fast or timeout is not None:
+            told = "--gather, --json, --env, --sudo, --timeout and --fail-fast are for a command without a terminal"
+            raise UsageError(told, hint="clusterctl ssh --help")
+        nodes = chosen_rows(inventory, "0" if node is None else node)
         log_in(inventory, nodes, wanted, home=home, is_terminal_wanted=tty, connect_timeout_s=connect_timeout)
-    remote = remote_command(
-        inventory, nodes, wanted, home=home, deadlines=Deadlines.within(connect_timeout), timeout_s=timeout
+    nodes = chosen_rows(inventory, ALL if node is None else node)
+    remote = RemoteCommand(
+        inventory=inventory,
+        nodes=nodes,
+        command=Command(line=wanted, environment=env, is_sudo=sudo, timeout_s=timeout),
+        keys=usable_keys(inventory, home),
+        deadlines=Deadlines.within(connect_timeout),
+        stdin=input_for(None if sys.stdin is None else sys.stdin.buffer, nodes=len(nodes)),
+        fan_out=fanout,
+        is_failing_fast=fail_fast,
     )
-    is_one_named = len(nodes) == 1 and node.strip() != "all"
-    return (run_on_one if is_one_named else run_on_several)(remote, output, as_json=as_json)
+    shown = Shown.JSON if as_json else Shown.GATHERED if gather else Shown.LIVE
+    is_one_named = len(nodes) == 1 and node is not None and node.strip() != ALL and not gather
+    return (run_on_one if is_one_named else run_on_several)(remote, output, shown=shown)

@@ -47,6 +47,10 @@ class Clock:
         """The shorter of the phase's time and what is left of all; never below a millisecond."""
         return max(0.001, min(phase_s, self._ends_at - time.monotonic()))
 
+    def ends_at(self, phase_s: float) -> float:
+        """When a phase that begins now is over, on the monotonic clock."""
+        return min(time.monotonic() + phase_s, self._ends_at)
+
     def elapsed_s(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._began_at

@@ -12,6 +12,8 @@ FailureKind = Literal[
     "lost",  # it was there, and then it was not
     "unreachable",  # no way to the address, or no address
     "proxy",  # the command that makes the way ended
+    "session",  # it lets us in and then opens no channel, or starts no command
+    "stopped",  # not run, or ended half way: another node's failure, or the person's wish
     "key",  # no usable private key on this computer
     "protocol",  # what answers does not speak SSH as we do
 ]

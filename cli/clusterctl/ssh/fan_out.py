@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import IO
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
+from clusterctl.ssh.command_input import CommandInput
+from clusterctl.ssh.command_run import MOST_S, Command
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.ending import MOST_S
+from clusterctl.ssh.event_loop import EventLoop, Task
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.libssh2 import load
 from clusterctl.ssh.login_keys import LoginKeys
+from clusterctl.ssh.node_task import Job, node_task
+from clusterctl.ssh.outbox import Chunk, Event, Outbox
 from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.transport import NodeConnection
 
-FAN_OUT = 64
-"""Connections at a time: enough to hide a 50 ms round trip, few enough for one process's CPU."""
+FAN_OUT = 256
+"""Nodes at a time: a handshake is eight round trips and half a millisecond of CPU, so waiting is what is shared."""
+FAN_OUT_BY_PROXY = 64
+"""Each proxy command is a process here, and a login on a bastion."""
+CAPTURED_BYTES = 4 * 1024 * 1024
+"""Of each node's stdout and stderr, when nobody takes them as they come."""
+MOST_LOOPS = 2
+"""Threads: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
+NODES_A_LOOP = 16
 
 NodeSink = Callable[[InventoryNode, bytes], None]
-"""Called from a thread of that node's own; whatever it raises ends the whole run."""
+"""Called on the caller's thread; whatever it raises ends the whole run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,117 +46,151 @@ class NodeSinks:
     stderr: NodeSink
 
 
-@dataclass
-class _Run:
-    """What the threads of one fan-out share."""
-
-    waiting: queue.SimpleQueue[InventoryNode] = field(default_factory=queue.SimpleQueue)
-    done: queue.SimpleQueue[NodeResult | BaseException] = field(default_factory=queue.SimpleQueue)
-    open: set[NodeConnection] = field(default_factory=set)
-    is_stopped: threading.Event = field(default_factory=threading.Event)
-
-
 def run_on_nodes(
     inventory: Inventory,
     nodes: Sequence[InventoryNode],
-    command: str,
+    command: str | Command,
     *,
     keys: LoginKeys,
     deadlines: Deadlines | None = None,
     timeout_s: float | None = None,
-    stdin: bytes | IO[bytes] | None = None,
+    stdin: IO[bytes] | None = None,
     sinks: NodeSinks | None = None,
     on_result: Callable[[NodeResult], None] | None = None,
-    fan_out: int = FAN_OUT,
+    fan_out: int | None = None,
+    is_failing_fast: bool = False,
 ) -> dict[int, NodeResult]:
     """The result of every node by its slot; `on_result` hears each one, on this thread, as soon as it is there.
 
     `timeout_s` bounds the command on each node; without it a command may run for ever, its connection may not.
-    KeyboardInterrupt ends the commands on the nodes before it is passed on.
+    KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say is passed on too.
     """
-    run = _Run()
-    for node in nodes:
-        run.waiting.put(node)
-
-    def work() -> None:
-        for node in _taken(run):
-            run.done.put(_one(run, inventory, node, command, keys, deadlines, timeout_s, stdin, sinks))
-
-    for number in range(min(fan_out, len(nodes))):
-        threading.Thread(target=work, daemon=True, name=f"fan-out {number}").start()
+    load()  # before there are threads
+    if isinstance(command, str):
+        command = Command(line=command, timeout_s=timeout_s)
+    fan_out = fan_out or (FAN_OUT if inventory.ssh.proxy_command is None else FAN_OUT_BY_PROXY)
+    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, fan_out)
     results: dict[int, NodeResult] = {}
+    run.start()
     try:
         while len(results) < len(nodes):
-            result = run.done.get()
-            if isinstance(result, BaseException):
-                raise result
+            result = run.next_result()
             results[result.slot] = result
             if on_result is not None:
                 on_result(result)
+            if is_failing_fast and not result.is_ok:
+                run.stop()
     except BaseException:
-        _stop(run)
+        run.stop()
+        run.hear_last_words()
         raise
     return {node.slot: results[node.slot] for node in nodes}
 
 
-def _taken(run: _Run) -> Iterable[InventoryNode]:
-    while not run.is_stopped.is_set():
-        try:
-            yield run.waiting.get_nowait()
-        except queue.Empty:
-            return
+class _Run:
+    """One fan-out under way: its threads, and the way their news come here."""
 
+    def __init__(
+        self,
+        inventory: Inventory,
+        nodes: Sequence[InventoryNode],
+        command: Command,
+        keys: LoginKeys,
+        deadlines: Deadlines,
+        stdin: IO[bytes] | None,
+        sinks: NodeSinks | None,
+        fan_out: int,
+    ) -> None:
+        self._sinks = sinks
+        self._by_slot = {node.slot: node for node in nodes}
+        self._waiting: queue.SimpleQueue[InventoryNode] = queue.SimpleQueue()
+        for node in nodes:
+            self._waiting.put(node)
+        self._outbox = Outbox(self._wake)
+        self._stdin = None if stdin is None else CommandInput(stdin, readers=len(nodes), on_more=self._wake)
+        self._job = Job(
+            inventory=inventory,
+            command=command,
+            keys=keys,
+            deadlines=deadlines,
+            stdin=self._stdin,
+            outbox=self._outbox,
+            captures_bytes=CAPTURED_BYTES if sinks is None else None,
+            nodes=len(nodes),
+        )
+        count = max(1, min(MOST_LOOPS, os.cpu_count() or 1, fan_out, len(nodes) // NODES_A_LOOP))
+        widths = [fan_out // count + (number < fan_out % count) for number in range(count)]
+        self._loops = [EventLoop(self._tasks(), width=width) for width in widths]
+        self._threads = [
+            threading.Thread(target=self._run_loop, args=(loop,), daemon=True, name=f"fan-out {number}")
+            for number, loop in enumerate(self._loops)
+        ]
 
-def _one(
-    run: _Run,
-    inventory: Inventory,
-    node: InventoryNode,
-    command: str,
-    keys: LoginKeys,
-    deadlines: Deadlines | None,
-    timeout_s: float | None,
-    stdin: bytes | IO[bytes] | None,
-    sinks: NodeSinks | None,
-) -> NodeResult | BaseException:
-    began_at = time.monotonic()
-    stdout: list[bytes] = []
-    stderr: list[bytes] = []
-    code, signal, failure = None, None, None
-    try:
-        with NodeConnection.open(inventory, node, deadlines, keys=keys) as connection:
-            run.open.add(connection)
-            try:
-                code, signal = connection.stream(
-                    command,
-                    stdin=stdin,
-                    on_stdout=stdout.append if sinks is None else lambda chunk: sinks.stdout(node, chunk),
-                    on_stderr=stderr.append if sinks is None else lambda chunk: sinks.stderr(node, chunk),
-                    timeout_s=timeout_s,
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+        if self._stdin is not None:
+            self._stdin.start()
+
+    def next_result(self) -> NodeResult:
+        """The next node's result; output on the way to it goes to the sinks. Raises what a node's thread raised."""
+        while True:
+            event = self._outbox.get()
+            if isinstance(event, NodeResult):
+                return event
+            self._pass_on(event)
+
+    def stop(self) -> None:
+        """Ends what runs; what has not begun is a result of its own."""
+        for loop in self._loops:
+            loop.stop()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                node = self._waiting.get_nowait()
+                told = f"{node.name}: not run any more"
+                self._outbox.put(
+                    NodeResult(
+                        slot=node.slot,
+                        name=node.name,
+                        exit_code=None,
+                        signal=None,
+                        failure=NodeFailure("stopped", told),
+                        stdout=b"",
+                        stderr=b"",
+                        duration_s=0.0,
+                    )
                 )
-            finally:
-                run.open.discard(connection)
-    except NodeFailure as e:
-        failure = e
-    except BaseException as e:  # noqa: BLE001 handed to the caller's thread, which raises it
-        return e
-    return NodeResult(
-        slot=node.slot,
-        name=node.name,
-        exit_code=code,
-        signal=signal,
-        failure=failure,
-        stdout=b"".join(stdout),
-        stderr=b"".join(stderr),
-        duration_s=time.monotonic() - began_at,
-    )
 
+    def hear_last_words(self) -> None:
+        """Passes on what still comes while the commands end; returns when they have, or soon."""
+        ends_at = time.monotonic() + MOST_S
+        while any(thread.is_alive() for thread in self._threads) and time.monotonic() < ends_at:
+            try:
+                event = self._outbox.get(timeout_s=0.05)
+            except queue.Empty:
+                continue
+            if not isinstance(event, BaseException):
+                with contextlib.suppress(BrokenPipeError):
+                    self._pass_on(event)
 
-def _stop(run: _Run) -> None:
-    """Ends what runs on the nodes, all at once; waits no longer than one of them takes."""
-    run.is_stopped.set()
-    enders = [threading.Thread(target=connection.interrupt, daemon=True) for connection in list(run.open)]
-    for ender in enders:
-        ender.start()
-    ends_at = time.monotonic() + MOST_S
-    for ender in enders:
-        ender.join(max(0.0, ends_at - time.monotonic()))
+    def _pass_on(self, event: Event) -> None:
+        if isinstance(event, BaseException):
+            raise event
+        if isinstance(event, Chunk) and self._sinks is not None:
+            sink = self._sinks.stderr if event.is_stderr else self._sinks.stdout
+            sink(self._by_slot[event.slot], event.data)
+
+    def _run_loop(self, loop: EventLoop) -> None:
+        try:
+            loop.run()
+        except BaseException as e:  # noqa: BLE001 handed to the caller's thread, which raises it
+            self._outbox.put(e)
+
+    def _tasks(self) -> Iterator[Task]:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                yield node_task(self._job, self._waiting.get_nowait())
+
+    def _wake(self) -> None:
+        for loop in self._loops:
+            loop.wake()

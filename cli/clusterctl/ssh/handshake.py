@@ -14,6 +14,7 @@ from paramiko.ssh_exception import IncompatiblePeer
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.login_keys import LoginKeys
+from clusterctl.ssh.paramiko_keys import paramiko_keys
 from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target
 from clusterctl.ssh.watchful_transport import WatchfulTransport
@@ -119,7 +120,7 @@ def _check_host_key(transport: paramiko.Transport, target: Target) -> None:
 
 def _log_in(transport: paramiko.Transport, target: Target, keys: LoginKeys, timeout_s: float) -> None:
     transport.auth_timeout = timeout_s
-    for key in keys.keys:
+    for key in paramiko_keys(keys):
         try:
             if not transport.auth_publickey(target.user, key):
                 return

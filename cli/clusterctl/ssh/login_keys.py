@@ -1,28 +1,46 @@
-"""The private keys a person logs in with: the cluster's own, else the person's."""
+"""The private keys a person logs in with: the cluster's own, else the person's. Without paramiko: it costs 0.1 s."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import paramiko
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.key_agent import agent_keys
 from clusterctl.ssh.openssh_files import login_key_file
 
 OWN_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 MOST_KEYS = 5
 """sshd hangs up after six tries by default, and the first may go to `none` (MaxAuthTries, sshd_config(5))."""
 
+_OPENSSH = "-----BEGIN OPENSSH PRIVATE KEY-----"
+_MAGIC = b"openssh-key-v1\0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginKey:
+    """One key: a file's, or one that only the agent has."""
+
+    public: bytes
+    """As SSH writes it; empty for an old file without a `.pub` beside it."""
+    private: bytes | None = None
+    """The file's text; None when the agent holds the key."""
+    path: Path | None = None
+    agent_socket: str = ""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoginKeys:
-    """Parsed once, shared by all connections; `described` says where they come from."""
+    """Read once, shared by all connections; `described` says where they come from."""
 
-    keys: Sequence[paramiko.PKey]
+    keys: Sequence[LoginKey]
     described: str
 
 
@@ -30,11 +48,14 @@ def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> Login
     """The keys to try, in this order. Raises NodeFailure naming the file that is missing or unreadable."""
     path = login_key_file(inventory, home)
     if path is not None:
-        return LoginKeys(keys=(_parsed(path),), described=str(path))
-    agent = list(paramiko.Agent().get_keys())
-    known = {key.get_base64() for key in agent}
+        return LoginKeys(keys=(key_in_file(path),), described=str(path))
+    agent_socket = os.environ.get("SSH_AUTH_SOCK", "")
+    agent = [
+        LoginKey(public=key, agent_socket=agent_socket) for key in (agent_keys(agent_socket) if agent_socket else [])
+    ]
+    known = {key.public for key in agent}
     files = [ssh_dir / name for name in OWN_KEYS if (ssh_dir / name).is_file()]
-    found = [*agent, *(_parsed(file) for file in files if _public_half(file) not in known)]
+    found = [*agent, *(key_in_file(file) for file in files if _public_half(file) not in known)]
     if not found:
         raise NodeFailure("key", f"no SSH key: the agent has none, and {ssh_dir} has none of {', '.join(OWN_KEYS)}")
     keys = keys_to_try(found, inventory.ssh.public_keys)
@@ -44,27 +65,56 @@ def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> Login
     return LoginKeys(keys=tuple(keys), described=described)
 
 
-def keys_to_try(keys: Sequence[paramiko.PKey], declared: Sequence[str]) -> list[paramiko.PKey]:
+def keys_to_try(keys: Sequence[LoginKey], declared: Sequence[str]) -> list[LoginKey]:
     """The keys whose public halves the cluster was told of, then others, each group in its old order; not too many."""
-    told = {line.split()[1] for line in declared if len(line.split()) > 1}
-    return sorted(keys, key=lambda key: key.get_base64() not in told)[:MOST_KEYS]
+    told = {_decoded(line.split()[1]) for line in declared if len(line.split()) > 1}
+    return sorted(keys, key=lambda key: key.public not in told)[:MOST_KEYS]
 
 
-def _public_half(path: Path) -> str | None:
-    """The key in the `.pub` beside a private key, in base64; None where there is none."""
+def key_in_file(path: Path) -> LoginKey:
+    """The private key in a file. Raises NodeFailure when there is none that can be used as it is."""
+    try:
+        private = path.read_bytes()
+        text = private.decode("ascii")
+    except FileNotFoundError as e:
+        raise NodeFailure("key", f"{path} is not there: was the cluster made on another computer?") from e
+    except (OSError, UnicodeDecodeError) as e:
+        raise NodeFailure("key", f"{path} cannot be read as a private key ({e})") from e
+    if "PRIVATE KEY-----" not in text:
+        raise NodeFailure("key", f"{path} cannot be read as a private key (it does not begin like one)")
+    is_locked, public = _opened(text, path) if text.lstrip().startswith(_OPENSSH) else ("ENCRYPTED" in text, b"")
+    if is_locked:
+        raise NodeFailure("key", f"{path} has a passphrase: add it to your agent with ssh-add {path}")
+    return LoginKey(public=public or _public_half(path), private=private, path=path)
+
+
+def _opened(text: str, path: Path) -> tuple[bool, bytes]:
+    """Whether the key has a passphrase, and its public half, which it does not hide (OpenSSH's PROTOCOL.key)."""
+    body = "".join(line for line in text.strip().splitlines() if not line.startswith("-----"))
+    data = _decoded(body)
+    if not data.startswith(_MAGIC):
+        raise NodeFailure("key", f"{path} cannot be read as a private key (its text is damaged)")
+    parts, rest = [], data[len(_MAGIC) :]
+    for index in range(4):
+        if index == 3:
+            rest = rest[4:]  # how many keys follow: one
+        length = int.from_bytes(rest[:4], "big")
+        parts.append(rest[4 : 4 + length])
+        rest = rest[4 + length :]
+    return parts[0] != b"none", parts[3]
+
+
+def _public_half(path: Path) -> bytes:
+    """The key in the `.pub` beside a private key; empty where there is none."""
     try:
         words = path.with_name(f"{path.name}.pub").read_text(encoding="utf-8").split()
     except (OSError, UnicodeDecodeError):
-        return None
-    return words[1] if len(words) > 1 else None
+        return b""
+    return _decoded(words[1]) if len(words) > 1 else b""
 
 
-def _parsed(path: Path) -> paramiko.PKey:
+def _decoded(text: str) -> bytes:
     try:
-        return paramiko.PKey.from_path(path)
-    except FileNotFoundError as e:
-        raise NodeFailure("key", f"{path} is not there: was the cluster made on another computer?") from e
-    except paramiko.PasswordRequiredException as e:
-        raise NodeFailure("key", f"{path} has a passphrase: add it to your agent with ssh-add {path}") from e
-    except (OSError, ValueError, paramiko.SSHException) as e:
-        raise NodeFailure("key", f"{path} cannot be read as a private key ({e})") from e
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b""

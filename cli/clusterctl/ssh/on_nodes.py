@@ -1,83 +1,57 @@
-"""`clusterctl ssh` with a command: on one node as ssh would, on several with names before the lines."""
+"""`clusterctl ssh` with a command: on one node as ssh would, on several with names before the lines, or gathered."""
 
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
+from collections.abc import Iterable
+from enum import Enum
 
-from clusterctl_infra.errors import ClusterctlError, NotReached, SomeNodesFailed
+from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import Home
 from clusterctl.output import Output
+from clusterctl.ssh.command_run import Command
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.fan_out import NodeSinks, run_on_nodes
-from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
+from clusterctl.ssh.fan_out import NodeSinks
+from clusterctl.ssh.output_spool import OutputSpool, Spooled
 from clusterctl.ssh.reached import not_reached
+from clusterctl.ssh.remote_command import RemoteCommand, usable_keys
 from clusterctl.ssh.results import NodeResult, failure_summary
+from clusterctl.views.gathered import SameOutput, render_gathered
 from clusterctl.views.node_result import node_result_json
 from clusterctl.views.prefixed import LinePrefixer
 
 READ_S = 10.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class RemoteCommand:
-    """A command, where it runs, and how long it may take."""
+class Shown(Enum):
+    """How the output of several nodes is shown."""
 
-    inventory: Inventory
-    nodes: tuple[InventoryNode, ...]
-    line: str
-    keys: LoginKeys
-    deadlines: Deadlines
-    timeout_s: float | None
+    LIVE = "each line behind its node's name, as it comes"
+    GATHERED = "equal outputs once"
+    JSON = "one line of JSON per node"
 
 
-def remote_command(
-    inventory: Inventory,
-    nodes: tuple[InventoryNode, ...],
-    line: str,
-    *,
-    home: Home,
-    deadlines: Deadlines,
-    timeout_s: float | None,
-) -> RemoteCommand:
-    """The command with the keys to run it by. Raises NotReached when this computer has no usable key."""
-    try:
-        keys = load_login_keys(inventory, home, ssh_dir=Path.home() / ".ssh")
-    except NodeFailure as e:
-        raise NotReached(e.message) from e
-    return RemoteCommand(
-        inventory=inventory, nodes=nodes, line=line, keys=keys, deadlines=deadlines, timeout_s=timeout_s
-    )
-
-
-def run_on_one(remote: RemoteCommand, output: Output, *, as_json: bool) -> int:
+def run_on_one(remote: RemoteCommand, output: Output, *, shown: Shown) -> int:
     """The command's own exit code; its output raw, this process's stdin passed on. Raises NotReached."""
     (node,) = remote.nodes
-    if as_json:
-        result = _run(remote)[node.slot]
-        output.json(node_result_json(result), is_line=True)
+    if shown is Shown.JSON:
+        result = _run_json(remote, output)[node.slot]
     else:
         sinks = NodeSinks(
             stdout=lambda _, chunk: output.data_bytes(chunk), stderr=lambda _, chunk: output.note_bytes(chunk)
         )
-        stdin = None if sys.stdin is None else sys.stdin.buffer
-        result = _run(remote, sinks=sinks, stdin=stdin)[node.slot]
+        result = remote.run(sinks=sinks)[node.slot]
     if result.failure is not None:
         raise not_reached(result.failure, name=node.name, slot=node.slot, cluster=remote.inventory.cluster)
     return result.exit_code or 0
 
 
-def run_on_several(remote: RemoteCommand, output: Output, *, as_json: bool) -> int:
-    """0 when every node ended with 0, else 4 and a summary; stdin is empty on every node."""
-    results = _run_json(remote, output) if as_json else _run_prefixed(remote, output)
-    summary = failure_summary(results.values())
+def run_on_several(remote: RemoteCommand, output: Output, *, shown: Shown) -> int:
+    """0 when every node ended with 0, else 4 and a summary."""
+    run = {Shown.LIVE: _run_prefixed, Shown.GATHERED: _run_gathered, Shown.JSON: _run_json}[shown]
+    summary = failure_summary(run(remote, output).values())
     if summary is None:
         return 0
     output.note(summary)
@@ -86,10 +60,14 @@ def run_on_several(remote: RemoteCommand, output: Output, *, as_json: bool) -> i
 
 def read_file(inventory: Inventory, node: InventoryNode, path: str, *, home: Home, deadlines: Deadlines) -> str:
     """The text of a file on one node. Raises NotReached, ClusterctlError when it cannot be read there."""
-    remote = remote_command(
-        inventory, (node,), f"cat {shlex.quote(path)}", home=home, deadlines=deadlines, timeout_s=READ_S
+    remote = RemoteCommand(
+        inventory=inventory,
+        nodes=(node,),
+        command=Command(line=f"cat {shlex.quote(path)}", timeout_s=READ_S),
+        keys=usable_keys(inventory, home),
+        deadlines=deadlines,
     )
-    result = _run(remote)[node.slot]
+    result = remote.run()[node.slot]
     if result.failure is not None:
         raise not_reached(result.failure, name=node.name, slot=node.slot, cluster=inventory.cluster)
     if not result.is_ok:
@@ -99,7 +77,63 @@ def read_file(inventory: Inventory, node: InventoryNode, path: str, *, home: Hom
 
 
 def _run_json(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]:
-    return _run(remote, on_result=lambda result: output.json(node_result_json(result), is_line=True))
+    ranks = {node.slot: node.rank for node in remote.nodes}
+    with OutputSpool(remote.nodes) as spool:
+
+        def show(result: NodeResult) -> None:
+            stdout, stderr = spool.stdout[result.slot], spool.stderr[result.slot]
+            line = node_result_json(
+                result,
+                rank=ranks[result.slot],
+                stdout=stdout.read(),
+                stderr=stderr.read(),
+                is_truncated=stdout.is_truncated or stderr.is_truncated,
+            )
+            output.json(line, is_line=True)
+
+        return remote.run(sinks=spool.sinks, on_result=show)
+
+
+def _run_gathered(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]:
+    with OutputSpool(remote.nodes) as spool:
+        reached: list[str] = []
+        failed: list[NodeResult] = []
+
+        def note(result: NodeResult) -> None:
+            reached.append(result.name)
+            if result.failure is not None:
+                failed.append(result)
+            output.live(f"{len(reached)} of {len(remote.nodes)} nodes have answered")
+
+        try:
+            return remote.run(sinks=spool.sinks, on_result=note)
+        finally:
+            # After Ctrl-C too: what the nodes have said so far.
+            silent = {result.slot for result in failed if result.failure is not None}
+            output.data_bytes(render_gathered(_groups(remote.nodes, spool.stdout, silent)))
+            output.note_bytes(render_gathered(_groups(remote.nodes, spool.stderr, silent)))
+            for result in failed:
+                output.note(f"[{result.name}] {result.failure.message if result.failure is not None else ''}")
+
+
+def _groups(
+    nodes: Iterable[InventoryNode], spooled: dict[int, Spooled], without_result: set[int]
+) -> tuple[SameOutput, ...]:
+    """Nodes with the same output; one without a result counts only for what it did say."""
+    groups: dict[bytes, list[InventoryNode]] = {}
+    for node in nodes:
+        said = spooled[node.slot]
+        if said.length_bytes or node.slot not in without_result:
+            groups.setdefault(said.fingerprint, []).append(node)
+    return tuple(
+        SameOutput(
+            names=tuple(node.name for node in members),
+            read=spooled[members[0].slot].read,
+            is_empty=spooled[members[0].slot].length_bytes == 0,
+            is_truncated=spooled[members[0].slot].is_truncated,
+        )
+        for members in groups.values()
+    )
 
 
 def _run_prefixed(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]:
@@ -109,31 +143,11 @@ def _run_prefixed(remote: RemoteCommand, output: Output) -> dict[int, NodeResult
     def finish(result: NodeResult) -> None:
         stdout[result.slot].finish()
         stderr[result.slot].finish()
-        if result.failure is not None:
+        if result.failure is not None and result.failure.kind != "stopped":
             output.note(f"[{result.name}] {result.failure.message}")
 
     sinks = NodeSinks(
         stdout=lambda node, chunk: stdout[node.slot].feed(chunk),
         stderr=lambda node, chunk: stderr[node.slot].feed(chunk),
     )
-    return _run(remote, sinks=sinks, on_result=finish)
-
-
-def _run(
-    remote: RemoteCommand,
-    *,
-    sinks: NodeSinks | None = None,
-    stdin: IO[bytes] | None = None,
-    on_result: Callable[[NodeResult], None] | None = None,
-) -> dict[int, NodeResult]:
-    return run_on_nodes(
-        remote.inventory,
-        remote.nodes,
-        remote.line,
-        keys=remote.keys,
-        deadlines=remote.deadlines,
-        timeout_s=remote.timeout_s,
-        stdin=stdin,
-        sinks=sinks,
-        on_result=on_result,
-    )
+    return remote.run(sinks=sinks, on_result=finish)

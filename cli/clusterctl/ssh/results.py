@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ class NodeResult:
     """Empty when the output went to a sink as it came."""
     stderr: bytes
     duration_s: float
+    is_truncated: bool = False
+    """There was more output than is kept."""
 
     @property
     def is_ok(self) -> bool:
@@ -36,11 +39,16 @@ def failure_summary(results: Iterable[NodeResult]) -> str | None:
     if not failed:
         return None
     outcomes: dict[str, list[str]] = {}
-    for result in failed:
+    for result in sorted(failed, key=_is_stopped):
         outcomes.setdefault(outcome(result), []).append(result.name)
     told = [f"{fold_names(names)} {what}" for what, names in outcomes.items()]
     head = f"{len(failed)} of {len(results)} failed:"
     return f"{head} {told[0]}" if len(told) == 1 else "\n  ".join([head, *told])
+
+
+def _is_stopped(result: NodeResult) -> bool:
+    """Ended because of another node's failure, which is told first."""
+    return result.failure is not None and result.failure.kind == "stopped"
 
 
 def outcome(result: NodeResult) -> str:
@@ -48,9 +56,17 @@ def outcome(result: NodeResult) -> str:
     if result.failure is not None:
         if (result.failure.kind, result.failure.phase) == ("timeout", "command"):
             return "ended at --timeout"
+        if result.failure.kind == "stopped":
+            return f"{'ended by' if result.failure.phase == 'command' else 'not run because of'} --fail-fast"
         is_reached = result.failure.phase == "command"
         return f"{'lost' if is_reached else 'not reached'}: {_reason(result.failure)}"
     return f"ended by SIG{result.signal}" if result.signal is not None else f"exit {result.exit_code}"
+
+
+def signal_exit_code(name: str) -> int:
+    """128 + the signal's number, as shells say it; 255 for a signal that this system does not know."""
+    number = getattr(signal, f"SIG{name}", None)
+    return 255 if number is None else 128 + int(number)
 
 
 def _reason(failure: NodeFailure) -> str:
@@ -62,6 +78,8 @@ def _reason(failure: NodeFailure) -> str:
         "lost": "the connection broke",
         "unreachable": "no way to its address",
         "proxy": "the proxy command ended",
+        "session": "no session was opened",
+        "stopped": "--fail-fast ended it",
         "key": "no private key here",
         "protocol": "no SSH server",
     }

@@ -7,7 +7,6 @@ before any public method could do better.
 
 from __future__ import annotations
 
-import signal
 import time
 from typing import Any  # paramiko's inner parts, which its stubs leave out
 
@@ -67,12 +66,6 @@ def is_silent(channel: paramiko.Channel) -> bool:
 def exit_signal(channel: paramiko.Channel) -> str | None:
     """`KILL` for a command that SIGKILL ended; None for one that ended by itself."""
     return getattr(channel, "exit_signal", None)
-
-
-def signal_exit_code(name: str) -> int:
-    """128 + the signal's number, as shells say it; 255 for a signal that this system does not know."""
-    number = getattr(signal, f"SIG{name}", None)
-    return 255 if number is None else 128 + int(number)
 
 
 def _handle_request(channel: Any, message: Message) -> None:

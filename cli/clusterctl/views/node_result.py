@@ -7,20 +7,25 @@ import base64
 from clusterctl.ssh.results import NodeResult
 
 
-def node_result_json(result: NodeResult) -> dict[str, object]:
-    """`exit_code` is null when the command has none; output that is not UTF-8 comes in base64 as well."""
+def node_result_json(
+    result: NodeResult, *, rank: int, stdout: bytes, stderr: bytes, is_truncated: bool
+) -> dict[str, object]:
+    """`exit_code` is null when the command has none, and `error_class` says why; output that is not UTF-8 comes in
+    base64 as well."""
     failure = result.failure
     return {
         "node": result.name,
         "slot": result.slot,
+        "rank": rank,
         "exit_code": result.exit_code,
         "signal": result.signal,
-        "failure": None
-        if failure is None
-        else {"kind": failure.kind, "phase": failure.phase, "message": failure.message},
-        "duration_s": round(result.duration_s, 3),
-        **_text("stdout", result.stdout),
-        **_text("stderr", result.stderr),
+        "error_class": None if failure is None else failure.kind,
+        "error_phase": None if failure is None else failure.phase,
+        "error": None if failure is None else failure.message,
+        "seconds": round(result.duration_s, 3),
+        **_text("stdout", stdout),
+        **_text("stderr", stderr),
+        "truncated": is_truncated,
     }
 
 

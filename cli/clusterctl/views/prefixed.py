@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-LONGEST_HELD_BYTES = 1024 * 1024
+LONGEST_HELD_BYTES = 64 * 1024
 """A line longer than this is shown in pieces rather than held."""
 
 

@@ -79,6 +79,10 @@ class LoopbackCluster:
         """Nodes are reached by this command from now on."""
         self.write_inventory(replace(self.inventory, ssh=replace(self.inventory.ssh, proxy_command=tuple(argv))))
 
+    @property
+    def environ(self) -> dict[str, str]:
+        return {**os.environ, "CLUSTERCTL_HOME": str(self.home)}
+
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "clusterctl", *arguments]
 
@@ -91,7 +95,7 @@ class LoopbackCluster:
             input=stdin,
             capture_output=True,
             timeout=timeout_s,
-            env={**os.environ, **(environ or {})},
+            env={**self.environ, **(environ or {})},
         )
 
     def close(self) -> None:
@@ -101,14 +105,28 @@ class LoopbackCluster:
 
 @pytest.fixture
 def loopback_cluster(tmp_path: Path, own_home: Path) -> Iterator[LoopbackCluster]:
-    """Four nodes, each a real sshd."""
+    """Four nodes, each a real sshd, for tests that break something."""
+    with made_cluster(tmp_path / "nodes", own_home) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def steady_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackCluster]:
+    """The same, once for all tests that leave it as it is."""
+    folder = tmp_path_factory.mktemp("steady")
+    with made_cluster(folder / "nodes", folder / "home") as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def made_cluster(folder: Path, home: Path) -> Iterator[LoopbackCluster]:
+    """Four sshd processes that end with the block."""
     if SSHD is None:
         pytest.fail("these tests need sshd: scripts/system-packages")
     Path("/run/sshd").mkdir(exist_ok=True)
-    folder = tmp_path / "nodes"
     folder.mkdir()
     make_key(folder / "login")
-    keys = own_home / "keys" / "train"
+    keys = home / "keys" / "train"
     keys.mkdir(parents=True)
     shutil.copy(folder / "login", keys / "id_ed25519")
     slots = range(4)
@@ -116,7 +134,7 @@ def loopback_cluster(tmp_path: Path, own_home: Path) -> Iterator[LoopbackCluster
         (folder / f"node-{slot}").mkdir()
         make_key(folder / f"node-{slot}" / "host_key")
     cluster = LoopbackCluster(
-        folder=folder, home=own_home, port=free_port(slots), inventory=loopback_inventory(folder, slots, port=0)
+        folder=folder, home=home, port=free_port(slots), inventory=loopback_inventory(folder, slots, port=0)
     )
     cluster.write_inventory(loopback_inventory(folder, slots, port=cluster.port))
     with contextlib.closing(cluster):

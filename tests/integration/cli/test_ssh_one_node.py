@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
 
 
-def test_a_command_gives_its_output_and_its_exit_code(loopback_cluster: LoopbackCluster) -> None:
-    done = loopback_cluster.run("ssh", "--node", "2", "sh", "-c", "echo out; echo err >&2; exit 7")
+def test_a_command_gives_its_output_and_its_exit_code(steady_cluster: LoopbackCluster) -> None:
+    done = steady_cluster.run("ssh", "--node", "2", "sh", "-c", "echo out; echo err >&2; exit 7")
     assert (done.stdout, done.stderr, done.returncode) == (b"out\n", b"err\n", 7)
 
 
-def test_words_after_the_options_reach_the_node_unchanged(loopback_cluster: LoopbackCluster) -> None:
-    done = loopback_cluster.run("ssh", "--node", "train-1", "printf", "%s|", "a b", "$HOME", "--node", "*", "'")
+def test_words_after_the_options_reach_the_node_unchanged(steady_cluster: LoopbackCluster) -> None:
+    done = steady_cluster.run("ssh", "--node", "train-1", "printf", "%s|", "a b", "$HOME", "--node", "*", "'")
     assert done.stdout == b"a b|$HOME|--node|*|'|"
 
 
-def test_one_word_is_a_line_for_the_shell(loopback_cluster: LoopbackCluster) -> None:
-    assert loopback_cluster.run("ssh", "echo $((6*7)) | cat").stdout == b"42\n"
-    assert loopback_cluster.run("ssh", "--command", "echo a; echo b").stdout == b"a\nb\n"
+def test_one_word_is_a_line_for_the_shell(steady_cluster: LoopbackCluster) -> None:
+    assert steady_cluster.run("ssh", "--node", "0", "echo $((6*7)) | cat").stdout == b"42\n"
+    assert steady_cluster.run("ssh", "--node", "0", "--command", "echo a; echo b").stdout == b"a\nb\n"
 
 
-def test_stdin_and_any_bytes_pass_through(loopback_cluster: LoopbackCluster) -> None:
+def test_stdin_and_any_bytes_pass_through(steady_cluster: LoopbackCluster) -> None:
     data = os.urandom(3_000_000)
-    done = loopback_cluster.run("ssh", "--node", "0", "cat", stdin=data)
+    done = steady_cluster.run("ssh", "--node", "0", "cat", stdin=data)
     assert done.returncode == 0
     assert done.stdout == data
 
 
-def test_a_command_that_does_not_read_its_stdin_still_ends(loopback_cluster: LoopbackCluster) -> None:
-    done = loopback_cluster.run("ssh", "true", stdin=b"x" * 8_000_000)
+def test_a_command_that_does_not_read_its_stdin_still_ends(steady_cluster: LoopbackCluster) -> None:
+    done = steady_cluster.run("ssh", "--node", "0", "true", stdin=b"x" * 8_000_000)
     assert done.returncode == 0
 
 
-def test_a_command_ended_by_a_signal_has_the_shells_exit_code(loopback_cluster: LoopbackCluster) -> None:
-    done = loopback_cluster.run("ssh", "--json", "kill -KILL $$")
+def test_a_command_ended_by_a_signal_has_the_shells_exit_code(steady_cluster: LoopbackCluster) -> None:
+    done = steady_cluster.run("ssh", "--node", "0", "--json", "kill -KILL $$")
     assert done.returncode == 137
     assert json.loads(done.stdout)["signal"] == "KILL"
 
@@ -99,29 +99,33 @@ def test_something_that_is_no_ssh_server_is_named_as_such(loopback_cluster: Loop
 
 def test_a_key_that_the_node_does_not_know_is_a_login_refused(loopback_cluster: LoopbackCluster) -> None:
     (loopback_cluster.folder / "login.pub").write_text("")
-    done = loopback_cluster.run("ssh", "true")
+    done = loopback_cluster.run("ssh", "--node", "0", "true")
     assert done.returncode == 255
     assert b"does not let" in done.stderr
 
 
 def test_a_missing_private_key_is_named(loopback_cluster: LoopbackCluster) -> None:
     (loopback_cluster.home / "keys" / "train" / "id_ed25519").unlink()
-    done = loopback_cluster.run("ssh", "true")
+    done = loopback_cluster.run("ssh", "--node", "0", "true")
     assert done.returncode == 255
     assert b"id_ed25519 is not there" in done.stderr
 
 
-def test_timeout_ends_the_command_on_the_node_too(loopback_cluster: LoopbackCluster) -> None:
-    done = loopback_cluster.run("ssh", "--timeout", "1", "echo $$; exec sleep 300")
+def test_timeout_ends_the_command_on_the_node_too(steady_cluster: LoopbackCluster) -> None:
+    done = steady_cluster.run("ssh", "--node", "0", "--timeout", "1", "echo $$; exec sleep 300")
     assert done.returncode == 255
     assert b"still ran after 1 s" in done.stderr
     assert has_ended(int(done.stdout))
 
 
 @pytest.mark.parametrize("line", ["echo $$; exec sleep 300", "trap '' TERM; echo $$; sleep 300; sleep 301"])
-def test_ctrl_c_ends_the_command_on_the_node_too(loopback_cluster: LoopbackCluster, line: str) -> None:
+def test_ctrl_c_ends_the_command_on_the_node_too(steady_cluster: LoopbackCluster, line: str) -> None:
     client = subprocess.Popen(
-        loopback_cluster.command("ssh", line), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        steady_cluster.command("ssh", "--node", "0", line),
+        env=steady_cluster.environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert client.stdout is not None
     pid = int(client.stdout.readline())

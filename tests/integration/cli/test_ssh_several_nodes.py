@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 WHO = "echo $SSH_CONNECTION | cut -d' ' -f3"
 
 
-def test_every_line_carries_its_nodes_name(loopback_cluster: LoopbackCluster) -> None:
-    done = loopback_cluster.run("ssh", "--node", "all", WHO)
+def test_every_line_carries_its_nodes_name(steady_cluster: LoopbackCluster) -> None:
+    done = steady_cluster.run("ssh", "--node", "all", WHO)
     assert sorted(done.stdout.decode().splitlines()) == [f"[train-{n}] 127.0.17.{n + 1}" for n in range(4)]
     assert done.returncode == 0
     assert done.stderr == b""
 
 
-def test_failures_are_folded_and_the_exit_code_is_4(loopback_cluster: LoopbackCluster) -> None:
-    done = loopback_cluster.run("ssh", "--node", "all", "--", "sh", "-c", f"test `{WHO}` = 127.0.17.1")
+def test_failures_are_folded_and_the_exit_code_is_4(steady_cluster: LoopbackCluster) -> None:
+    done = steady_cluster.run("ssh", "--node", "all", "--", "sh", "-c", f"test `{WHO}` = 127.0.17.1")
     assert done.stderr == b"3 of 4 failed: train-[1-3] exit 1\n"
     assert done.returncode == 4
 
@@ -45,9 +45,9 @@ def test_the_others_results_come_when_one_node_is_dead_and_one_is_silent(loopbac
     assert done.returncode == 4
 
 
-def test_a_hanging_node_is_ended_at_the_timeout_and_the_others_are_shown(loopback_cluster: LoopbackCluster) -> None:
+def test_a_hanging_node_is_ended_at_the_timeout_and_the_others_are_shown(steady_cluster: LoopbackCluster) -> None:
     line = f"test `{WHO}` = 127.0.17.1 && sleep 300; echo here"
-    done = loopback_cluster.run("ssh", "--node", "0-1", "--timeout", "1.5", line)
+    done = steady_cluster.run("ssh", "--node", "0-1", "--timeout", "1.5", line)
     assert b"[train-1] here" in done.stdout
     assert b"1 of 2 failed: train-0 ended at --timeout" in done.stderr
     assert done.returncode == 4
@@ -61,7 +61,7 @@ def test_json_is_one_line_per_node_with_the_failure_in_it(loopback_cluster: Loop
     assert rows["train-0"]["stdout"] == "a�"
     assert rows["train-0"]["stdout_base64"] == "Yf8="
     assert rows["train-3"]["exit_code"] is None
-    assert rows["train-3"]["failure"]["kind"] == "refused"
+    assert rows["train-3"]["error_class"] == "refused"
     assert done.returncode == 4
 
 
@@ -75,21 +75,22 @@ def test_json_is_one_line_per_node_with_the_failure_in_it(loopback_cluster: Loop
     ],
 )
 def test_a_node_that_is_not_there_is_named_with_those_that_are(
-    loopback_cluster: LoopbackCluster, wanted: str, code: int, said: str
+    steady_cluster: LoopbackCluster, wanted: str, code: int, said: str
 ) -> None:
-    done = loopback_cluster.run("ssh", "--node", wanted, "true")
+    done = steady_cluster.run("ssh", "--node", wanted, "true")
     assert done.returncode == code
     assert said in done.stderr.decode()
 
 
-def test_a_node_named_twice_is_asked_once(loopback_cluster: LoopbackCluster) -> None:
-    done = loopback_cluster.run("ssh", "--node", "1,1-2,train-2", "echo", "x")
+def test_a_node_named_twice_is_asked_once(steady_cluster: LoopbackCluster) -> None:
+    done = steady_cluster.run("ssh", "--node", "1,1-2,train-2", "echo", "x")
     assert sorted(done.stdout.splitlines()) == [b"[train-1] x", b"[train-2] x"]
 
 
-def test_a_reader_that_goes_away_ends_it_quietly(loopback_cluster: LoopbackCluster) -> None:
+def test_a_reader_that_goes_away_ends_it_quietly(steady_cluster: LoopbackCluster) -> None:
     client = subprocess.Popen(
-        loopback_cluster.command("ssh", "--node", "all", "yes"),
+        steady_cluster.command("ssh", "--node", "all", "yes"),
+        env=steady_cluster.environ,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -103,9 +104,10 @@ def test_a_reader_that_goes_away_ends_it_quietly(loopback_cluster: LoopbackClust
     client.stderr.close()
 
 
-def test_ctrl_c_ends_the_command_on_every_node(loopback_cluster: LoopbackCluster) -> None:
+def test_ctrl_c_ends_the_command_on_every_node(steady_cluster: LoopbackCluster) -> None:
     client = subprocess.Popen(
-        loopback_cluster.command("ssh", "--node", "all", "echo $$; exec sleep 300"),
+        steady_cluster.command("ssh", "--node", "all", "echo $$; exec sleep 300"),
+        env=steady_cluster.environ,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

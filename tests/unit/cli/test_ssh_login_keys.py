@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
-import paramiko
 import pytest
 from clusterctl.home import Home
-from clusterctl.ssh.login_keys import OWN_KEYS, keys_to_try, load_login_keys
+from clusterctl.ssh.login_keys import OWN_KEYS, key_in_file, keys_to_try, load_login_keys
 from clusterctl_infra.keys import KeyPair, host_key
 from clusterctl_infra.outputs import InventorySsh
 
@@ -35,14 +35,14 @@ def test_of_many_keys_the_declared_are_tried_first_and_no_more_than_sshd_takes(t
     for number, pair in enumerate(PAIRS):
         path = tmp_path / f"key-{number}"
         path.write_text(pair.private_pem)
-        keys.append(paramiko.PKey.from_path(path))
+        keys.append(key_in_file(path))
     tried = keys_to_try(keys, [PAIRS[6].public, "broken"])
-    assert [key.get_base64() for key in tried] == [base64_of(PAIRS[n]) for n in (6, 0, 1, 2, 3)]
+    assert [base64.b64encode(key.public).decode() for key in tried] == [base64_of(PAIRS[n]) for n in (6, 0, 1, 2, 3)]
 
 
 def test_the_declared_one_of_a_persons_keys_is_tried_first(tmp_path: Path, make_inventory: MakeInventory) -> None:
     for name, pair in zip(OWN_KEYS, PAIRS, strict=False):
         (tmp_path / name).write_text(pair.private_pem)
     found = load_login_keys(make_inventory(ssh=ssh(PAIRS[2])), Home(path=tmp_path), ssh_dir=tmp_path)
-    assert [key.get_base64() for key in found.keys] == [base64_of(PAIRS[n]) for n in (2, 0, 1)]
+    assert [base64.b64encode(key.public).decode() for key in found.keys] == [base64_of(PAIRS[n]) for n in (2, 0, 1)]
     assert found.described == "your 3 SSH keys"

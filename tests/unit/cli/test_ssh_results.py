@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.reached import not_reached
-from clusterctl.ssh.results import NodeResult, failure_summary
-from clusterctl.ssh.watchful_transport import signal_exit_code
+from clusterctl.ssh.results import NodeResult, failure_summary, signal_exit_code
 from clusterctl.views.node_result import node_result_json
 
 
@@ -57,7 +56,22 @@ def test_a_signal_has_the_shells_exit_code(name: str, code: int) -> None:
     assert signal_exit_code(name) == code
 
 
-def test_json_has_a_null_exit_code_for_a_node_that_was_not_reached() -> None:
-    shown = node_result_json(result(1, None, failure=NodeFailure("timeout", "no answer")))
-    assert shown["exit_code"] is None
-    assert shown["failure"] == {"kind": "timeout", "phase": "connect", "message": "no answer"}
+def test_json_has_a_null_exit_code_and_the_reason_for_a_node_that_was_not_reached() -> None:
+    failed = result(1, None, failure=NodeFailure("timeout", "no answer"))
+    shown = node_result_json(failed, rank=5, stdout=b"", stderr=b"", is_truncated=False)
+    assert (shown["node"], shown["rank"], shown["exit_code"], shown["seconds"]) == ("train-1", 5, None, 1.0)
+    assert (shown["error_class"], shown["error_phase"], shown["error"]) == ("timeout", "connect", "no answer")
+
+
+def test_json_has_bytes_that_are_no_text_in_base64_too() -> None:
+    shown = node_result_json(result(1), rank=1, stdout=b"a\xff", stderr=b"", is_truncated=True)
+    assert (shown["stdout"], shown["stdout_base64"], shown["stderr"]) == ("a\ufffd", "Yf8=", "")
+    assert shown["truncated"] is True
+
+
+def test_nodes_that_fail_fast_ended_are_told_apart() -> None:
+    stopped = NodeFailure("stopped", "ended", phase="command")
+    results = [result(0, 1), result(1, None, failure=stopped), result(2, None, failure=NodeFailure("stopped", "not"))]
+    assert failure_summary(results) == (
+        "3 of 3 failed:\n  train-0 exit 1\n  train-1 ended by --fail-fast\n  train-2 not run because of --fail-fast"
+    )

@@ -1,0 +1,87 @@
+"""Machines that clusterctl did not make, from a person's file: an inventory, or the few lines that matter of one."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from pathlib import Path
+from typing import Any  # JSON before it is checked
+
+from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.outputs import Inventory, inventory_from_json
+
+_NOT_MADE = {
+    "version": 1,
+    "cluster_id": "",
+    "run": 1,
+    "rehearsal": False,
+    "region": "",
+    "zone": "",
+    "owner": "",
+    "image_id": "",
+    "instance_type": "",
+    "gpus_per_node": 0,
+    "gpu_name": None,
+    "started_at": "",
+    "deadline": "",
+    "deadline_reason": "",
+    "usd_per_hour": None,
+    "budget_usd": None,
+    "generation": 0,
+}
+
+
+def read_any_inventory(path: Path) -> Inventory:
+    """The machines in the file `path`. Raises ConfigError with every problem in it.
+
+    The least of it: `{"ssh": {"user": "me"}, "nodes": [{"name": "a", "address": "10.0.0.1", "host_key":
+    "ssh-ed25519 AAAA…"}]}`; a whole inventory as clusterctl writes it is one too.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as e:
+        raise ConfigError(f"--inventory {path}: cannot be read ({e.strerror})") from e
+    except ValueError as e:
+        raise ConfigError(f"--inventory {path}: not JSON ({e})") from e
+    if not isinstance(data, dict) or not isinstance(data.get("nodes"), list):
+        raise ConfigError(f"--inventory {path}: no list `nodes` in it")
+    problems = [problem for number, row in enumerate(data["nodes"]) for problem in _problems(number, row)]
+    if problems:
+        raise ConfigError(f"--inventory {path}: {len(problems)} problems", problems=problems)
+    return inventory_from_json(_completed(data, path.stem), source=str(path))
+
+
+def _problems(number: int, row: Any) -> list[str]:
+    if not isinstance(row, dict):
+        return [f"  nodes[{number}]: {row!r} is no node"]
+    wanted = {
+        "name": ("name",),
+        "address": ("address", "private_ip", "public_ip"),
+        "host_key": ("host_key", "host_public_key"),
+    }
+    return [
+        f"  nodes[{number}].{key}: missing"
+        for key, names in wanted.items()
+        if not any(isinstance(row.get(name), str) and row[name] for name in names)
+    ]
+
+
+def _completed(data: dict[str, Any], name: str) -> dict[str, Any]:
+    """The file's rows with everything that an inventory has."""
+    ssh: dict[str, Any] = {"user": getpass.getuser(), "key_file": None, "proxy_command": None, "address": "private"}
+    nodes = []
+    for number, row in enumerate(data["nodes"]):
+        slot = row.get("slot", number)
+        facts = {
+            "slot": slot,
+            "rank": slot,
+            "private_ip": row.get("address", row.get("private_ip", "")),
+            "host_public_key": row.get("host_key", ""),
+            **row,
+        }
+        nodes.append(facts)
+    whole = {"name": name, "cluster": name, **_NOT_MADE, **data}
+    ssh.update(data.get("ssh", {}))
+    if ssh["key_file"]:
+        ssh["key_file"] = str(Path(ssh["key_file"]).expanduser())
+    return {**whole, "ssh": ssh, "nodes": nodes}

@@ -1,0 +1,77 @@
+"""What a command reads: the same bytes for every node, each node at its own pace."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import IO
+
+CHUNK_BYTES = 64 * 1024
+AHEAD_BYTES = 16 * 1024 * 1024
+"""So much is read before anybody wants it."""
+
+
+class CommandInput:
+    """Bytes read once from `source` by a thread, kept in an unnamed file, and read by many.
+
+    For one reader the file is a ring of AHEAD_BYTES; for several it grows with the input, since a node that reads
+    nothing must not hold up the others.
+    """
+
+    def __init__(self, source: IO[bytes], *, readers: int, on_more: Callable[[], None]) -> None:
+        self._source = source
+        self._on_more = on_more
+        self._ring_bytes = AHEAD_BYTES if readers == 1 else 0
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 lives as long as the input
+        self._is_wanted = threading.Condition()
+        self._written = 0
+        self._read = 0
+        self._is_at_end = False
+
+    def start(self) -> None:
+        """Begins to read."""
+        threading.Thread(target=self._pump, daemon=True, name="ssh stdin").start()
+
+    def read(self, offset: int) -> bytes | None:
+        """What follows at `offset`; None when it has not come yet, b"" at the end."""
+        with self._is_wanted:
+            left = self._written - offset
+            if left == 0:
+                return b"" if self._is_at_end else None
+            position = offset % self._ring_bytes if self._ring_bytes else offset
+            most = self._ring_bytes - position if self._ring_bytes else CHUNK_BYTES
+            return os.pread(self._file.fileno(), min(left, most, CHUNK_BYTES), position)
+
+    def taken(self, offset: int) -> None:
+        """A reader needs nothing before `offset` any more."""
+        with self._is_wanted:
+            self._read = max(self._read, offset)
+            self._is_wanted.notify()
+
+    def _pump(self) -> None:
+        while chunk := self._next():
+            with self._is_wanted:
+                self._is_wanted.wait_for(lambda: self._written - self._read <= AHEAD_BYTES - CHUNK_BYTES)
+                self._store(chunk)
+                self._written += len(chunk)
+            self._on_more()
+        with self._is_wanted:
+            self._is_at_end = True
+        self._on_more()
+
+    def _next(self) -> bytes:
+        try:
+            return os.read(self._source.fileno(), CHUNK_BYTES)
+        except OSError:
+            return b""
+
+    def _store(self, chunk: bytes) -> None:
+        if not self._ring_bytes:
+            os.pwrite(self._file.fileno(), chunk, self._written)
+            return
+        position = self._written % self._ring_bytes
+        fits = self._ring_bytes - position
+        os.pwrite(self._file.fileno(), chunk[:fits], position)
+        os.pwrite(self._file.fileno(), chunk[fits:], 0)

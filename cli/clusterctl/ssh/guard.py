@@ -1,0 +1,72 @@
+"""The text that a node's shell runs for a command, so that the command ends when clusterctl does.
+
+Closing an SSH channel ends nothing on the node, and a connection whose network was cut is not even closed there. So
+a small watcher in the command's own process group reads beats from the channel's input, and ends the group when
+they stop. A command that reads input itself leaves no room for beats: its watcher has a channel of its own, and is
+told the group by the first line on the command's stderr.
+
+For a POSIX login shell (bash, dash, zsh, ksh, busybox). What left the group (setsid, a daemon) is left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+GRACE_S = 1
+"""How long a command has for its own end after SIGTERM, before SIGKILL."""
+BEAT = b"\n"
+BEATS = 3
+"""How many beats may get lost until the watcher believes that clusterctl is gone."""
+
+_MARK = "clusterctl-group"
+_MARKED = rb"clusterctl-group (\d+)\n"
+# Sudo keeps the group; without a terminal it makes no new session (sudoers(5), use_pty, checked 2026-11-21).
+_SUDO = 'exec sudo -n -- "${SHELL:-/bin/sh}" -c '
+
+
+def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
+    """The text for a command without input: the channel's input is the watcher's."""
+    # Started by a shell that ends at once: the watcher is then no child that a `wait` in the line would wait for.
+    start = f"exec 3<&0 </dev/null\n(\n{_watcher(silence_s)} <&3 >/dev/null &\n)\nexec 3<&-\n"
+    return _text(start + _exports(environment) + line, is_sudo=is_sudo)
+
+
+def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool) -> bytes:
+    """The text for a command that reads the channel's input; it says its group first, see `group_in`."""
+    return _text(f'echo "{_MARK} $clusterctl_group" >&2\n{_exports(environment)}{line}', is_sudo=is_sudo)
+
+
+def watcher(group: int, *, is_sudo: bool, silence_s: float) -> bytes:
+    """The text for the channel beside a command with input."""
+    text = f"clusterctl_group={group}\n{_watcher(silence_s)} >/dev/null"
+    return (_SUDO + shlex.quote(text) if is_sudo else text).encode()
+
+
+def group_in(said: bytes) -> tuple[int, bytes] | None:
+    """The group that a command with input has told on stderr, and `said` without it; None while it is not there."""
+    found = re.search(_MARKED, said)
+    return None if found is None else (int(found[1]), said[: found.start()] + said[found.end() :])
+
+
+def _text(body: str, *, is_sudo: bool) -> bytes:
+    """sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on."""
+    if is_sudo:
+        return f"{_SUDO}{shlex.quote(f'clusterctl_group=$0{chr(10)}{body}')} $$".encode()
+    return f"clusterctl_group=$$\n{body}".encode()
+
+
+def _exports(environment: Mapping[str, str]) -> str:
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+
+
+@functools.cache
+def _watcher(silence_s: float) -> str:
+    """guard.sh without what only people read, its settings before it."""
+    text = Path(__file__).with_name("guard.sh").read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines()]
+    body = "\n".join(line for line in lines if line and not line.startswith("#"))
+    return f"clusterctl_silence_s={max(1, round(silence_s))}\nclusterctl_grace_s={GRACE_S}\n{body}"

@@ -1,0 +1,40 @@
+"""The text that a node's shell runs around a command."""
+
+from __future__ import annotations
+
+import shlex
+
+from clusterctl.ssh.guard import group_in, guarded, watcher, with_input
+
+MOST_BYTES = 1500
+
+
+def test_the_line_comes_last_and_as_it_is() -> None:
+    line = "cat <<END\n$x 'y' # a comment\nEND"
+    assert guarded(line, environment={}, is_sudo=False, silence_s=45).decode().endswith("\n" + line)
+    assert with_input(line, environment={}, is_sudo=False).decode().endswith("\n" + line)
+
+
+def test_what_every_node_gets_is_small() -> None:
+    assert len(guarded("true", environment={}, is_sudo=False, silence_s=45)) < MOST_BYTES
+
+
+def test_variables_are_quoted_for_the_shell() -> None:
+    assert b"export A='it'\"'\"'s $HOME'\n" in guarded(
+        "x", environment={"A": "it's $HOME"}, is_sudo=False, silence_s=45
+    )
+
+
+def test_under_sudo_the_watcher_is_roots_too_and_the_group_is_the_login_shells() -> None:
+    text = guarded("id -u", environment={}, is_sudo=True, silence_s=45).decode()
+    words = shlex.split(text)
+    assert words[:4] == ["exec", "sudo", "-n", "--"]
+    assert words[-1] == "$$"
+    assert words[-2].startswith("clusterctl_group=$0\n")
+    assert "kill -s TERM" in words[-2]
+    assert shlex.split(watcher(7, is_sudo=True, silence_s=45).decode())[-1].startswith("clusterctl_group=7\n")
+
+
+def test_the_group_is_found_among_what_a_login_shell_says() -> None:
+    assert group_in(b"welcome\nclusterctl-group 4711\nerr") == (4711, b"welcome\nerr")
+    assert group_in(b"welcome\nclusterctl-gro") is None
