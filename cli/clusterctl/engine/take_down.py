@@ -15,6 +15,7 @@ from clusterctl.cloud.sweep import look
 from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.data import bill_lines, data_in, holds_data, refuse_harm
 from clusterctl.engine.display import Display
+from clusterctl.engine.files_here import forget_cluster
 from clusterctl.engine.intent import Intent, for_zero_nodes, read_intent, without_own_values
 from clusterctl.engine.progress import summary
 from clusterctl.engine.repair import end_orphans
@@ -102,6 +103,8 @@ class _Down:
         if not result.succeeded:
             self._failed(result)
         self._last_look(state)
+        if state.cluster_id is not None:  # a killed `up` may have written them and not come to say so in the state
+            forget_cluster(change.home, change.cluster, cluster_id=state.cluster_id)
         self._clean_config()
         change.finish()
         self._output.note(f" {summary(result.changes)}")

@@ -13,6 +13,7 @@ from clusterctl_rehearsal.machines.driver import MachineState
 from clusterctl_rehearsal.machines.processes import parse_machine, running
 
 _STOP_ROUNDS = 5
+_STOP_TIMEOUT_S = 5.0
 
 
 def machines() -> dict[tuple[str, str], list[int]]:
@@ -51,6 +52,17 @@ def send_to_all(first: int, number: signal.Signals) -> None:
         if set(descendants(first)) == before:
             return
         time.sleep(0.005)
+
+
+def wait_until_stopped(first: int) -> None:
+    """Returns once a process that was sent SIGSTOP stands still, or is gone: on a busy machine not at once."""
+    until = time.monotonic() + _STOP_TIMEOUT_S
+    while time.monotonic() < until:
+        stat = _read(first, "stat")
+        if not stat or is_stopped(stat):
+            return
+        time.sleep(0.005)
+    raise TimeoutError(f"process {first} did not stop within {_STOP_TIMEOUT_S:.0f} s of SIGSTOP")
 
 
 def descendants(first: int) -> Iterator[int]:

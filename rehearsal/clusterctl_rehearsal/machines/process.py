@@ -124,7 +124,9 @@ class ProcessDriver:
 
     def freeze(self, cluster: str, node: str) -> None:
         """Stop all processes of a machine; its address still answers to TCP, nothing else does."""
-        machine_processes.send_to_all(self._first(cluster, node), signal.SIGSTOP)
+        first = self._first(cluster, node)
+        machine_processes.send_to_all(first, signal.SIGSTOP)
+        machine_processes.wait_until_stopped(first)
 
     def thaw(self, cluster: str, node: str) -> None:
         """Let a frozen machine go on."""
