@@ -82,6 +82,8 @@ class Inventory:
     stack_dir: str | None = None
     """Where this computer last ran the stack; local, never a resource input."""
     stack_name: str = "dev"
+    birth: str | None = None
+    """What a machine made by the last `up` takes on at birth; others may lack some of it."""
     run_nodes_down: bool = False
     """True after `down` with retained storage: zero nodes on purpose."""
 

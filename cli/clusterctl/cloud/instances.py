@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any  # EC2's answers: typed dictionaries with every key optional
 
+from clusterctl_infra.replaceable import BIRTH_TAG
+
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
 
@@ -28,6 +30,8 @@ class InstanceState:
     public_ip: str | None
     reason: str | None
     launched_at: datetime | None = None
+    birth: str | None = None
+    """What it took on at birth alone: `replaceable.birth_facts` reads it."""
 
     @property
     def is_alive(self) -> bool:
@@ -80,6 +84,7 @@ def instance_state(row: Mapping[str, Any]) -> InstanceState:
         public_ip=row.get("PublicIpAddress"),
         reason=reason or None,
         launched_at=row.get("LaunchTime"),
+        birth=tags.get(BIRTH_TAG),
     )
 
 

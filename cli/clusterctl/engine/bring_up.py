@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from clusterctl.cloud.instances import other_ids_alive
 from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.data import refuse_harm
 from clusterctl.engine.display import Display
+from clusterctl.engine.foreseen import Foreseen, late, late_lines, made_anew, made_anew_lines
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.engine.node_stage import NodeStage
 from clusterctl.engine.progress import summary
@@ -94,7 +95,9 @@ class _Up:
         self._refuse_namesake(state)
         self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
         self._warn(cluster_plan)
-        self._ask(cluster_plan, state)
+        anew = made_anew(state, intent.config, cluster_plan)
+        self._foretell(cluster_plan, state, anew)
+        self._ask(cluster_plan, state, anew=len(anew))
         if found is None:
             change.engine.create_stack()
         else:
@@ -155,11 +158,19 @@ class _Up:
                 code="NameTaken",
             )
 
-    def _ask(self, cluster_plan: ClusterPlan, state: StackState) -> None:
+    def _foretell(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
+        """Says what happens to machines that run, before anybody is asked."""
+        waiting = late(state, cluster_plan, except_slots=(one.slot for one in anew))
+        for line in made_anew_lines(anew):
+            self._output.note(f"  replace  {line}")
+        for line in late_lines(waiting):
+            self._output.note(f"  later    {line}")
+
+    def _ask(self, cluster_plan: ClusterPlan, state: StackState, *, anew: int) -> None:
         """On AWS somebody agrees to the price; a rehearsal costs nothing."""
         if self._change.is_rehearsal or self._request.is_agreed:
             return
-        question = price_question(cluster_plan, running=len(state.instances), now=self._now)
+        question = price_question(cluster_plan, running=len(state.instances), anew=anew, now=self._now)
         if not self._output.confirm(question):
             raise UsageError("not agreed, nothing was changed", hint=f"clusterctl up {self._request.stack_dir} --yes")
 
@@ -185,11 +196,13 @@ def headline(cluster_plan: ClusterPlan, *, is_rehearsal: bool) -> str:
     return f"{cluster_plan.name} · {zone} · {machines}{label}"
 
 
-def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime) -> str:
+def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime, anew: int = 0) -> str:
     """`This will run at $221.54/h until 17:22 UTC (4 h 31 m, $1000.00). Create 4 × p5.48xlarge?`."""
     deadline, wanted = cluster_plan.deadline, len(cluster_plan.slots)
     budget = "" if deadline.budget_usd is None else f", {usd(deadline.budget_usd)}"
-    what = f"Create {wanted} × {cluster_plan.instance_type}?" if not running else f"Change {running} → {wanted} nodes?"
+    replaced = f", {anew} of them made anew" if anew else ""
+    change = f"Change {running} → {wanted} nodes{replaced}?"
+    what = change if running else f"Create {wanted} × {cluster_plan.instance_type}?"
     until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}{budget})"
     return f"This will run at {usd(cluster_plan.price.total_usd_per_hour)}/h until {until}. {what}"
 

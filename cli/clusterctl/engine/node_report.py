@@ -29,8 +29,6 @@ class NodeReport:
     failed_phase: str | None = None
     message: str | None = None
     log: tuple[str, ...] = ()
-    agent: str | None = None
-    """Names the code of its agent, which it keeps until it is replaced."""
     checks: tuple[NodeCheck, ...] = ()
     """Of this boot, as far as it has come."""
 
@@ -47,7 +45,6 @@ def parse_report(line: str) -> NodeReport | None:
             failed_phase=error.get("phase"),
             message=error.get("message"),
             log=tuple(str(one) for one in error.get("log") or ()),
-            agent=row.get("agent"),
             checks=tuple(
                 NodeCheck(name=str(one["name"]), verdict=str(one["verdict"]), detail=str(one["detail"]))
                 for one in row.get("checks") or ()

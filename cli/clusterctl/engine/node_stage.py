@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from clusterctl_bootstrap.agent_source import agent_sources, agent_version
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl_infra.outputs import Inventory, read_inventory
@@ -16,7 +15,7 @@ from clusterctl.engine.change import Change
 from clusterctl.engine.display import Display
 from clusterctl.engine.events import Event
 from clusterctl.engine.membership import membership_file
-from clusterctl.engine.ready import NodeWatch, ReadyWatch, why_not_ready
+from clusterctl.engine.ready import ReadyWatch, why_not_ready
 from clusterctl.views.quantities import clock, count
 
 
@@ -92,8 +91,6 @@ class NodeStage:
         for watch in bad:
             for line in why_not_ready(watch, now=now):
                 self._change.output.note(f" {line}")
-        for line in waits_for_replacement(watches, agent_version(agent_sources())):
-            self._change.output.note(f" {line}")
         self._end_line(inventory, len(watches) - len(bad), "ready")
         if bad:
             named = ", ".join(watch.name for watch in bad)
@@ -110,11 +107,3 @@ class NodeStage:
             f"{inventory.name} · {good}/{len(inventory.nodes)} {word} · ends {clock(deadline, datetime.now(UTC))}"
             f" · generation {inventory.generation}"
         )
-
-
-def waits_for_replacement(watches: Sequence[NodeWatch], agent: str) -> list[str]:
-    """What is neither delivered nor a reason to replace: it takes effect when a node is replaced (D4)."""
-    older = [watch.name for watch in watches if watch.report is not None and watch.report.agent not in (None, agent)]
-    if not older:
-        return []
-    return [f"{', '.join(older)}: an older agent; the new one takes effect when a node is replaced"]

@@ -10,6 +10,7 @@ from typing import Any  # JSON objects before they are checked
 
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import Ledger, ledger_from_json
+from clusterctl_infra.replaceable import BIRTH_TAG
 
 EIP_TYPE = "aws:ec2/eip:Eip"
 INSTANCE_TYPE = "aws:ec2/instance:Instance"
@@ -35,6 +36,8 @@ class StateResource:
     """Read by the program, and not its own."""
     is_protected: bool = False
     """The engine deletes it for nobody."""
+    trigger: str = ""
+    """Its replacement trigger; empty without one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,10 @@ class SlotInstance:
     slot: int
     instance_id: str
     urn: str
+    trigger: str = ""
+    """What it is made of: `replaceable.trigger_facts` reads it."""
+    birth: str | None = None
+    """What it took on at birth alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +108,15 @@ class StackState:
 
     def _instances(self) -> Iterator[SlotInstance]:
         for resource in self.of_type(INSTANCE_TYPE):
-            slot = (resource.inputs.get("tags") or {}).get(SLOT_TAG)
-            if slot is not None:
-                yield SlotInstance(slot=int(slot), instance_id=resource.id, urn=resource.urn)
+            tags = resource.inputs.get("tags") or {}
+            if (slot := tags.get(SLOT_TAG)) is not None:
+                yield SlotInstance(
+                    slot=int(slot),
+                    instance_id=resource.id,
+                    urn=resource.urn,
+                    trigger=resource.trigger,
+                    birth=tags.get(BIRTH_TAG),
+                )
 
 
 def parse_state(text: str) -> StackState:
@@ -163,6 +176,7 @@ def _resource(row: Mapping[str, Any]) -> StateResource:
         is_custom=bool(row.get("custom")) and not type.startswith("pulumi:"),
         is_external=bool(row.get("external")),
         is_protected=bool(row.get("protect")),
+        trigger=str(row.get("replacementTrigger") or ""),
     )
 
 

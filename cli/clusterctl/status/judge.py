@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.replaceable import late_facts
 
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.engine.node_report import FAILED, READY, NodeCheck, NodeReport
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.account import replaced
 from clusterctl.status.facts import Facts
+from clusterctl.views.late import late_words
 from clusterctl.views.quantities import duration
 
 State = Literal["ready", "booting", "failed", "unreachable", "stopped", "terminated", "missing", "unknown"]
@@ -76,6 +78,8 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStat
     else:
         verdict = _alive(machine, answer, facts.now)
     notes = [verdict.note, *_notes(inventory, node, answer, facts)]
+    if machine is not None and (waiting := late_facts(machine.birth, inventory.birth)):
+        notes.append(late_words(waiting))
     return NodeStatus(
         slot=node.slot,
         rank=node.rank,

@@ -206,6 +206,7 @@ class Cluster(pulumi.ComponentResource):
             subnet_id=network.node_subnet_id,
             security_group_id=firewall.security_group_id,
             public_addresses=self._draft.network.public_addresses,
+            birth=self._draft.birth,
             instance_profile_name=access.instance_profile_name,
             key_name=access.key_name,
             placement_group_name=capacity.placement_group_name,

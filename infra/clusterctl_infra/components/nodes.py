@@ -14,6 +14,7 @@ import pulumi
 import pulumi_aws as aws
 
 from clusterctl_infra.plan.model import PublicAddresses, SlotPlan
+from clusterctl_infra.replaceable import BIRTH_TAG
 
 IMDS_HOP_LIMIT = 2
 """One more than the default of 1, so that containers of root can ask too; nftables on the node says who may."""
@@ -40,6 +41,7 @@ class NodesArgs:
     subnet_id: pulumi.Input[str]
     security_group_id: pulumi.Input[str]
     public_addresses: PublicAddresses
+    birth: str
     instance_profile_name: pulumi.Input[str]
     key_name: pulumi.Input[str] | None
     placement_group_name: pulumi.Input[str] | None
@@ -120,12 +122,12 @@ class Nodes(pulumi.ComponentResource):
             },
             user_data_base64=slot.user_data_base64,
             root_block_device={"delete_on_termination": True, "tags": slot.tags},
-            tags=slot.tags,
+            tags=slot.tags.apply(lambda tags: {**tags, BIRTH_TAG: self._args.birth}),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=self._after,
                 delete_before_replace=True,
-                ignore_changes=["launchTemplate.version", "userDataBase64"],
+                ignore_changes=["launchTemplate.version", "userDataBase64", f'tags["{BIRTH_TAG}"]'],
                 additional_secret_outputs=["userData", "userDataBase64"],
                 replacement_trigger=slot.replacement_trigger,
             ),

@@ -34,6 +34,7 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
         budget_usd=plan.deadline.budget_usd,
         generation=0,
         ssh=_ssh(config, plan, cluster=cluster, is_rehearsal=is_rehearsal),
+        birth=plan.birth,
         nodes=tuple(_node(slot) for slot in plan.slots),
         run_nodes_down=not plan.slots,
     )

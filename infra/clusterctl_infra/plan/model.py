@@ -64,7 +64,7 @@ class SlotPlan:
     host_public_key: str
     """`ssh-ed25519 AAAA…` as in known_hosts; derived from the seed."""
     replacement_trigger: str
-    """A hash of all that makes a new machine necessary."""
+    """All that makes a new machine necessary, as JSON; compared as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +117,8 @@ class ClusterPlan:
     network: NetworkPlan
     storage: tuple[StoragePlan, ...]
     """What is mounted; of a cluster that is down, what of it is kept."""
+    birth: str
+    """What machines made now take on at birth alone: `replaceable.birth_text`."""
     tags: Mapping[str, str]
     price: PricePlan
     deadline: DeadlinePlan

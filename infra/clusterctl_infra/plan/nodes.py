@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clusterctl_bootstrap.agent_source import agent_sources, agent_version
 from clusterctl_bootstrap.node_plan import MountPlan, NodeAccess, NodePlan, NodeTrust
 from clusterctl_bootstrap.render import render_user_data
 
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.identity import Identity
 from clusterctl_infra.keys import barrier_secret, host_authority, host_certificate, host_key, login_key, node_key
-from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.model import ClusterPlan, NetworkPlan
 from clusterctl_infra.plan.network import slot_address
 from clusterctl_infra.plan.storage import stand_in_mounts
+from clusterctl_infra.replaceable import birth_text
 
 BIRTH_GENERATION = 0
 """Pushed memberships start at 1 and always win."""
@@ -94,3 +96,16 @@ def user_data(
 ) -> bytes:
     """The user-data of `slot`: the same bytes at every `up` of an unchanged cluster. Raises UserDataTooLarge."""
     return render_user_data(node_plan(config, plan, slot, mounts=mounts), node_access(config, plan, identity, slot))
+
+
+def born_with(config: ClusterConfig, network: NetworkPlan) -> str:
+    """What every node takes on at birth alone: neither delivered to one that runs, nor a reason to make it anew."""
+    return birth_text(
+        {
+            # Only an automatic address comes with the machine; an elastic one can be given and taken.
+            "access": "automatic" if network.public_addresses == "automatic" else "other",
+            "agent": agent_version(agent_sources()),
+            "imds": config.imds,
+            "packages": list(config.packages),
+        }
+    )

@@ -20,7 +20,7 @@ from clusterctl_infra.plan.case import Case
 from clusterctl_infra.plan.deadline import deadline_plan
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.network import network_plan
-from clusterctl_infra.plan.nodes import node_access, node_plan, user_data
+from clusterctl_infra.plan.nodes import born_with, node_access, node_plan, user_data
 from clusterctl_infra.plan.price import price_plan
 from clusterctl_infra.plan.problems import plan_problems
 from clusterctl_infra.plan.slots import interface_layout, slot_plans
@@ -75,6 +75,7 @@ def plan(
         slots=slot_plans(config, instance_type, network, identity, tags, count=nodes),
         network=network,
         storage=storage,
+        birth=born_with(config, network),
         tags=tags,
         price=price,
         deadline=deadline,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from clusterctl_infra.catalog.instance import InstanceType, Interface
@@ -13,6 +11,7 @@ from clusterctl_infra.keys import host_key
 from clusterctl_infra.plan.model import InterfacePlan, NetworkPlan, SlotPlan
 from clusterctl_infra.plan.network import slot_address
 from clusterctl_infra.plan.storage import mount_facts
+from clusterctl_infra.replaceable import trigger_text
 
 Layout = Sequence[Interface]
 
@@ -33,10 +32,9 @@ def slot_plans(
 ) -> tuple[SlotPlan, ...]:
     """Slots 0 … count-1."""
     layout = interface_layout(config, instance_type)
-    shared = _shared_trigger(config, instance_type, network, identity, layout)
+    shared = _shared_facts(config, instance_type, network, identity, layout)
     return tuple(
-        _slot_plan(config, network, identity, tags, layout=layout, shared_trigger=shared, slot=slot)
-        for slot in range(count)
+        _slot_plan(config, network, identity, tags, layout=layout, shared=shared, slot=slot) for slot in range(count)
     )
 
 
@@ -47,7 +45,7 @@ def _slot_plan(
     tags: Mapping[str, str],
     *,
     layout: Layout,
-    shared_trigger: str,
+    shared: Mapping[str, object],
     slot: int,
 ) -> SlotPlan:
     name = f"{config.name}-{slot}"
@@ -61,7 +59,7 @@ def _slot_plan(
         interfaces=tuple(_interfaces(layout, private_ip)),
         tags={**tags, "Name": name, "clusterctl:slot": str(slot)},
         host_public_key=host_public_key,
-        replacement_trigger=_digest([shared_trigger, host_public_key]),
+        replacement_trigger=trigger_text({**shared, "host_key": [host_public_key]}),
     )
 
 
@@ -76,25 +74,19 @@ def _interfaces(layout: Layout, private_ip: str) -> Iterator[InterfacePlan]:
         )
 
 
-def _shared_trigger(
+def _shared_facts(
     config: ClusterConfig,
     instance_type: InstanceType,
     network: NetworkPlan,
     identity: Identity,
     layout: Layout,
-) -> str:
-    """A hash of what every slot's machine is made of: known before anything is created, in a preview too."""
-    return _digest(
-        {
-            "image": identity.image_id,
-            "instance_type": instance_type.name,
-            "interfaces": [list(interface) for interface in layout],
-            "subnet": network.adopted_node_subnet_id or network.node_subnet_cidr,
-            "scripts": list(config.scripts),
-            "mounts": mount_facts(config),
-        }
-    )
-
-
-def _digest(facts: object) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+) -> Mapping[str, object]:
+    """What every slot's machine is made of: known before anything is created, in a preview too."""
+    return {
+        "image": identity.image_id,
+        "instance_type": instance_type.name,
+        "interfaces": [list(interface) for interface in layout],
+        "subnet": network.adopted_node_subnet_id or network.node_subnet_cidr,
+        "scripts": list(config.scripts),
+        "mounts": mount_facts(config),
+    }

@@ -49,6 +49,23 @@ def test_a_resize_leaves_the_others_running_and_tells_them(booted: Rehearsed) ->
     assert said_by_all(booted, "echo $NNODES") == ["2", "2"]
 
 
+def test_up_names_what_waits_and_what_is_made_anew_and_does_just_that(recorded: Rehearsed) -> None:
+    recorded.up()
+    before = recorded.instance_ids()
+    recorded.write(machines="none", imds="users")
+    waits = recorded.run("up", str(recorded.folder))
+    assert f"{recorded.name}-[0-1]: imds: takes effect when a node is replaced" in waits.stderr
+    assert recorded.instance_ids() == before
+    assert {row["note"] for row in recorded.nodes().values()} == {"imds: takes effect when a node is replaced"}
+
+    recorded.write(machines="none", image="dlami-pytorch-2.7-ubuntu-22.04")
+    anew = recorded.run("up", str(recorded.folder))
+    assert f"{recorded.name}-[0-1]: made anew, what is on their disks is lost: image ami-" in anew.stderr
+    assert "takes effect" not in anew.stderr
+    assert not set(before.values()) & set(recorded.instance_ids().values())
+    assert not [row["note"] for row in recorded.nodes().values() if "takes effect" in str(row["note"])]
+
+
 def said_by_all(cluster: Rehearsed, command: str) -> list[str]:
     """What each node printed for `command`."""
     rows = [

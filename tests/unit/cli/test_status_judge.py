@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -205,3 +206,13 @@ def test_json_has_null_for_what_is_not_known(make_inventory: MakeInventory) -> N
     shown = status_json(seen)
     assert shown["spent_usd"] is None
     assert shown["cloud"] == {"answered": True, "trouble": None}
+
+
+def test_what_a_machine_takes_on_when_it_is_replaced_is_noted(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(size=1, birth="agent=a2 imds=root packages=p2")
+    born = dataclasses.replace(machine(), birth="agent=a1 imds=root packages=p1")
+    facts = Facts(now=NOW, instances=(born,), answers={0: READY})
+    note = "a newer agent and packages: take effect when a node is replaced"
+    assert judge(inventory, facts)[0].note == note
+    newest = dataclasses.replace(machine(), birth=inventory.birth)
+    assert judge(inventory, dataclasses.replace(facts, instances=(newest,)))[0].note is None

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 from clusterctl.engine.membership import membership_file, refusal_in
 from clusterctl.engine.node_report import NodeReport, parse_report
-from clusterctl.engine.node_stage import waits_for_replacement
 from clusterctl.engine.ready import NodeWatch, why_not_ready
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
 
@@ -112,12 +111,3 @@ def test_the_membership_says_times_as_nodes_read_them() -> None:
 )
 def test_a_nodes_refusal_is_told_in_its_words(stdout: bytes, stderr: bytes, text: str) -> None:
     assert refusal_in(stdout, stderr, 9) == text
-
-
-def test_nodes_with_an_older_agent_are_named() -> None:
-    def watch(slot: int, agent: str | None) -> NodeWatch:
-        return NodeWatch(slot=slot, name=f"train-{slot}", report=NodeReport(phase="ready", generation=1, agent=agent))
-
-    assert waits_for_replacement([watch(0, "new"), watch(1, None)], "new") == []
-    (line,) = waits_for_replacement([watch(0, "new"), watch(1, "old")], "new")
-    assert line.startswith("train-1: an older agent")

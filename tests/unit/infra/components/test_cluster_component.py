@@ -11,6 +11,7 @@ import pytest
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.ledger import Ledger, Span
 from clusterctl_infra.outputs import inventory_from_json
+from clusterctl_infra.replaceable import BIRTH_TAG, birth_facts, trigger_facts
 
 from tests.unit.infra.components.recorded_program import (
     ELASTIC_IP,
@@ -62,8 +63,10 @@ def test_a_node_costs_three_resources_at_most() -> None:
 def test_a_node_is_replaced_by_its_trigger_alone_and_before_its_successor_is_made(four_nodes: Recording) -> None:
     for row in four_nodes.of_type(INSTANCE):
         assert row.request.deleteBeforeReplace
-        assert list(row.request.ignoreChanges) == ["launchTemplate.version", "userDataBase64"]
-        assert len(row.request.replacement_trigger.string_value) == 64
+        ignored = ["launchTemplate.version", "userDataBase64", 'tags["clusterctl:birth"]']
+        assert list(row.request.ignoreChanges) == ignored
+        assert trigger_facts(row.request.replacement_trigger.string_value)["instance_type"] == "p5.48xlarge"
+        assert birth_facts(row.inputs["tags"]["clusterctl:birth"])["imds"] == "root"
         assert row.inputs["launchTemplate"] == {"id": f"{row.name}-id", "version": "1"}
 
 
@@ -192,7 +195,8 @@ def test_tags_are_no_secret_and_on_everything_that_takes_them(four_nodes: Record
             assert row.inputs["tags"].keys() >= OUR_TAGS, row.urn
     instance = four_nodes.one(INSTANCE, "train-3").inputs
     assert instance["tags"]["clusterctl:slot"] == "3"
-    assert instance["rootBlockDevice"] == {"deleteOnTermination": True, "tags": instance["tags"]}
+    shared = {name: tag for name, tag in instance["tags"].items() if name != BIRTH_TAG}
+    assert instance["rootBlockDevice"] == {"deleteOnTermination": True, "tags": shared}
 
 
 def test_a_machine_that_shuts_down_is_gone_and_speaks_imdsv2_only(four_nodes: Recording) -> None:

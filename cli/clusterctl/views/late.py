@@ -1,0 +1,14 @@
+"""What a running machine lacks of what a new one would have, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_NAMES = {"access": "access.mode", "agent": "a newer agent"}
+
+
+def late_words(facts: Sequence[str]) -> str:
+    """`packages and imds: takes effect when a node is replaced`."""
+    *most, last = [_NAMES.get(fact, fact) for fact in facts]
+    names = f"{', '.join(most)} and {last}" if most else last
+    return f"{names}: {'take' if most else 'takes'} effect when a node is replaced"

@@ -1,0 +1,53 @@
+"""What only a new machine takes on, as texts that are kept in the state and read again.
+
+The trigger: changed, the slot's machine is made anew. The birth facts: changed, the machine lives on as it is, and they
+hold for the machines that are made from then on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+BIRTH_TAG = "clusterctl:birth"
+"""On the instance, never changed while it lives."""
+DIGEST_LENGTH = 12
+
+
+def trigger_text(facts: Mapping[str, object]) -> str:
+    """The facts as JSON: texts as they are, all else as a digest."""
+    plain = {name: fact if isinstance(fact, str) else _digest(fact) for name, fact in facts.items()}
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"))
+
+
+def trigger_facts(text: str) -> dict[str, str]:
+    """The facts in a trigger; none in what is no such text."""
+    try:
+        facts = json.loads(text)
+    except ValueError:
+        return {}
+    return {str(name): str(fact) for name, fact in facts.items()} if isinstance(facts, dict) else {}
+
+
+def birth_text(facts: Mapping[str, object]) -> str:
+    """The facts in the letters that a tag may have, `agent=0123456789ab imds=root …`; what is no text as a digest."""
+    return " ".join(f"{name}={fact if isinstance(fact, str) else _digest(fact)}" for name, fact in facts.items())
+
+
+def birth_facts(text: str) -> dict[str, str]:
+    """The facts in a birth text."""
+    return dict(word.split("=", 1) for word in text.split() if "=" in word)
+
+
+def late_facts(born: str | None, now: str | None) -> tuple[str, ...]:
+    """The names of what a machine born with one text lacks of another; nothing when one of them is not known."""
+    if born is None or now is None:
+        return ()
+    before = birth_facts(born)
+    return tuple(name for name, fact in birth_facts(now).items() if name in before and before[name] != fact)
+
+
+def _digest(fact: object) -> str:
+    text = json.dumps(fact, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
