@@ -17,8 +17,12 @@ DIGEST_LENGTH = 12
 
 def trigger_text(facts: Mapping[str, object]) -> str:
     """The facts as JSON: texts as they are, all else as a digest."""
-    plain = {name: fact if isinstance(fact, str) else _digest(fact) for name, fact in facts.items()}
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return json.dumps(digested(facts), sort_keys=True, separators=(",", ":"))
+
+
+def digested(facts: Mapping[str, object]) -> dict[str, str]:
+    """The facts with a digest instead of each that is no text."""
+    return {name: fact if isinstance(fact, str) else _digest(fact) for name, fact in facts.items()}
 
 
 def trigger_facts(text: str) -> dict[str, str]:
@@ -32,7 +36,7 @@ def trigger_facts(text: str) -> dict[str, str]:
 
 def birth_text(facts: Mapping[str, object]) -> str:
     """The facts in the letters that a tag may have, `agent=0123456789ab imds=root …`; what is no text as a digest."""
-    return " ".join(f"{name}={fact if isinstance(fact, str) else _digest(fact)}" for name, fact in facts.items())
+    return " ".join(f"{name}={fact}" for name, fact in digested(facts).items())
 
 
 def birth_facts(text: str) -> dict[str, str]:

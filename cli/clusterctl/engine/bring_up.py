@@ -12,6 +12,7 @@ from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
 from clusterctl_infra.plan.inventory import proxy_command
 from clusterctl_infra.plan.model import ClusterPlan
 
+from clusterctl.cloud.addresses import address_room, addresses_needed, refuse_without_room
 from clusterctl.cloud.instances import other_ids_alive
 from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.data import refuse_harm
@@ -25,7 +26,7 @@ from clusterctl.engine.rollback import roll_back
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import read_stack
 from clusterctl.engine.stack_config import own_config, read_config, with_values, write_config
-from clusterctl.engine.state import StackState
+from clusterctl.engine.state import EIP_TYPE, StackState
 from clusterctl.engine.truth import missing_instances
 from clusterctl.home import home_directory
 from clusterctl.output import Output
@@ -97,6 +98,7 @@ class _Up:
         self._warn(cluster_plan)
         anew = made_anew(state, intent.config, cluster_plan)
         self._foretell(cluster_plan, state, anew)
+        self._refuse_without_addresses(cluster_plan, state)
         self._ask(cluster_plan, state, anew=len(anew))
         if found is None:
             change.engine.create_stack()
@@ -145,6 +147,12 @@ class _Up:
         way = None if self._change.is_rehearsal else proxy_command(self._written.config, cluster_plan)
         if way is not None and (missing := missing_programs(way)) is not None:
             raise ClusterctlError(f"{missing}. Nothing was created")
+
+    def _refuse_without_addresses(self, cluster_plan: ClusterPlan, state: StackState) -> None:
+        """On AWS; the stand-in says no by itself, when it is asked for one too many."""
+        needed = addresses_needed(cluster_plan, present=len(state.of_type(EIP_TYPE)))
+        if needed and not self._change.is_rehearsal:
+            refuse_without_room(address_room(self._change.clients), needed, region=cluster_plan.region)
 
     def _refuse_namesake(self, state: StackState) -> None:
         if state.instances:
@@ -204,7 +212,9 @@ def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime, an
     change = f"Change {running} → {wanted} nodes{replaced}?"
     what = change if running else f"Create {wanted} × {cluster_plan.instance_type}?"
     until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}{budget})"
-    return f"This will run at {usd(cluster_plan.price.total_usd_per_hour)}/h until {until}. {what}"
+    tail = cluster_plan.price.reservation_tail_usd
+    after = "" if tail is None else f", at worst {usd(tail)} more for a reservation that AWS ends up to 1 h late"
+    return f"This will run at {usd(cluster_plan.price.total_usd_per_hour)}/h until {until}{after}. {what}"
 
 
 def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:

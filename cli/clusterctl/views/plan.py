@@ -42,6 +42,7 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
     facts = [
         ("per hour", price_line(plan)),
         ("deadline", deadline_line(stack_plan, now=now)),
+        ("at worst", tail_line(plan)),
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
     ]
     facts += [("warning", _problem(warning.path, warning.message)) for warning in _problems(plan, "warning")]
@@ -83,6 +84,7 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
             "storage_usd_per_hour": price.storage_usd_per_hour,
             "total_usd_per_hour": price.total_usd_per_hour,
             "cap_node_usd_per_hour": price.cap_node_usd_per_hour,
+            "reservation_tail_usd": price.reservation_tail_usd,
             "prices_dated": price.prices_dated,
         },
         "deadline": {
@@ -125,6 +127,12 @@ def price_line(plan: ClusterPlan) -> str:
     cap = price.cap_node_usd_per_hour
     told = f"{' + '.join(parts)} = {usd(price.total_usd_per_hour)}"
     return told + ("" if cap is None else f"   cap {nodes} × {usd(cap)}") + f"   (prices of {price.prices_dated})"
+
+
+def tail_line(plan: ClusterPlan) -> str:
+    """`$220.16 more after it: AWS ends an empty reservation up to 1 h late; clusterctl down ends it at once`."""
+    late = "AWS ends an empty reservation up to 1 h late"
+    return f"{usd(plan.price.reservation_tail_usd)} more after it: {late}; clusterctl down ends it at once"
 
 
 def deadline_line(stack_plan: StackPlan, *, now: datetime) -> str:

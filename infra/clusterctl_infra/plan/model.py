@@ -80,6 +80,14 @@ class PricePlan:
     prices_dated: str
     """ISO date of the price snapshot."""
 
+    @property
+    def reservation_tail_usd(self) -> float | None:
+        """What AWS may bill at worst after the deadline, for a reservation that is empty by then.
+
+        It ends one within an hour after its end date (EC2 API, CreateCapacityReservation, EndDate; 2026-11-21).
+        """
+        return self.nodes_usd_per_hour
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeadlinePlan:

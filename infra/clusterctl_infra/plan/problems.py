@@ -69,10 +69,11 @@ def private_nodes_are_reached(case: Case) -> Iterator[Problem]:
 def elastic_addresses_suffice(case: Case) -> Iterator[Problem]:
     nodes = case.config.nodes
     if case.plan.network.public_addresses == "elastic" and nodes > ELASTIC_IP_QUOTA:
-        yield error(
+        yield warning(
             "access.mode",
             f"public: {nodes} nodes of {case.plan.instance_type} have several interfaces, so each needs an elastic IP; "
-            f"AWS gives {ELASTIC_IP_QUOTA} per region by default: write access: {{mode: private}}",
+            f"AWS gives {ELASTIC_IP_QUOTA} per region by default (up asks for your number before it makes anything); "
+            "access: {mode: private} needs one for all",
         )
 
 

@@ -11,7 +11,7 @@ from clusterctl_infra.keys import host_key
 from clusterctl_infra.plan.model import InterfacePlan, NetworkPlan, SlotPlan
 from clusterctl_infra.plan.network import slot_address
 from clusterctl_infra.plan.storage import mount_facts
-from clusterctl_infra.replaceable import trigger_text
+from clusterctl_infra.replaceable import digested, trigger_text
 
 Layout = Sequence[Interface]
 
@@ -32,7 +32,7 @@ def slot_plans(
 ) -> tuple[SlotPlan, ...]:
     """Slots 0 … count-1."""
     layout = interface_layout(config, instance_type)
-    shared = _shared_facts(config, instance_type, network, identity, layout)
+    shared = digested(_shared_facts(config, instance_type, network, identity, layout))
     return tuple(
         _slot_plan(config, network, identity, tags, layout=layout, shared=shared, slot=slot) for slot in range(count)
     )
@@ -45,7 +45,7 @@ def _slot_plan(
     tags: Mapping[str, str],
     *,
     layout: Layout,
-    shared: Mapping[str, object],
+    shared: Mapping[str, str],
     slot: int,
 ) -> SlotPlan:
     name = f"{config.name}-{slot}"

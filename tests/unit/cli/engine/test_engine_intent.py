@@ -119,7 +119,8 @@ def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> Non
 
 
 def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
-    stack.cluster_file.write_text(CLUSTER.replace("{mode: private}", "{mode: public}").replace("nodes: 4", "nodes: 9"))
+    too_many = CLUSTER.replace("{mode: private}", "{mode: public}").replace("nodes: 4", "nodes: 900")
+    stack.cluster_file.write_text(f"{too_many}network: {{node_subnet_cidr: 10.0.0.0/24}}\n")
     intent = for_up(intent_of(stack), StackState())
     with pytest.raises(ConfigError, match="2 problems, nothing was created") as refused:
         refuse(intent, plan_of(intent, StackState(), now=BORN), stack, shown="stacks/train", now=BORN)
@@ -160,8 +161,11 @@ def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
     cluster_plan = plan_of(for_up(intent_of(stack), StackState()), StackState(), now=BORN)
     asked = price_question(cluster_plan, running=0, now=BORN)
     assert asked.startswith("This will run at $")
-    assert asked.endswith("/h until 12:00 UTC (2 h). Create 4 × p5.48xlarge?")
+    tail = "at worst $220.16 more for a reservation that AWS ends up to 1 h late"
+    assert asked.endswith(f"/h until 12:00 UTC (2 h), {tail}. Create 4 × p5.48xlarge?")
     assert price_question(cluster_plan, running=2, now=BORN).endswith("Change 2 → 4 nodes?")
+    anew = price_question(cluster_plan, running=4, anew=2, now=BORN)
+    assert anew.endswith("Change 4 → 4 nodes, 2 of them made anew?")
 
 
 def test_another_name_is_another_cluster() -> None:

@@ -1,0 +1,56 @@
+"""Elastic IPs: how many an account may have in a region, and whether that is enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any  # a name that the service takes and its model does not list
+
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.refusal import aws_errors
+
+LIMIT_ATTRIBUTE: Any = "vpc-max-elastic-ips"
+"""EC2 API, DescribeAccountAttributes (2026-11-21)."""
+QUOTA_CODE = "L-0263D0A3"
+"""Of `EC2-VPC Elastic IPs` in Service Quotas (2026-11-21)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressRoom:
+    """Elastic IPs of an account in one region."""
+
+    limit: int
+    taken: int
+
+
+def address_room(clients: Clients) -> AddressRoom:
+    """What the account may have and has. Raises CloudError."""
+    with aws_errors("asking how many elastic IPs there may be"):
+        rows = clients.ec2.describe_account_attributes(AttributeNames=[LIMIT_ATTRIBUTE])["AccountAttributes"]
+        values = [value["AttributeValue"] for row in rows for value in row["AttributeValues"]]
+        taken = len(clients.ec2.describe_addresses()["Addresses"])
+    if not values or not values[0].isdigit():
+        raise CloudError(f"asking how many elastic IPs there may be: AWS said {values!r}", code="NoAnswer")
+    return AddressRoom(limit=int(values[0]), taken=taken)
+
+
+def addresses_needed(cluster_plan: ClusterPlan, *, present: int) -> int:
+    """How many elastic IPs an `up` allocates: one a node, or the one of the way out where nodes have none."""
+    wanted = {"elastic": len(cluster_plan.slots), "none": 1, "automatic": 0}
+    return max(0, wanted[cluster_plan.network.public_addresses] - present)
+
+
+def refuse_without_room(room: AddressRoom, needed: int, *, region: str) -> None:
+    """Raises CloudError, with the command that asks AWS for more, when `needed` do not fit."""
+    if room.taken + needed <= room.limit:
+        return
+    wanted = room.taken + needed
+    raise CloudError(
+        f"AddressLimitExceeded: {needed} more elastic IPs are needed, {room.taken} of the {room.limit} that this "
+        f"account may have in {region} are taken: nothing was made. access: {{mode: private}} needs one for all nodes",
+        code="AddressLimitExceeded",
+        hint=f"aws service-quotas request-service-quota-increase --region {region} --service-code ec2 "
+        f"--quota-code {QUOTA_CODE} --desired-value {wanted}",
+    )
