@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
 
 from clusterctl.home import Home
 
 VARIABLE = "CLUSTERCTL_CLUSTER"
-REHEARSAL_SUFFIX = "@rehearsal"
 
 
 def cluster_names(home: Home) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-VARIABLE = "CLUSTERCTL_HOME"
+from clusterctl_infra.names import HOME_VARIABLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Home:
 
 def home_directory(environ: Mapping[str, str]) -> Home:
     """The home that `environ` names; an empty variable counts as none."""
-    named = environ.get(VARIABLE)
+    named = environ.get(HOME_VARIABLE)
     if named:
         return Home(path=Path(named).expanduser().absolute())
     person = environ.get("HOME")

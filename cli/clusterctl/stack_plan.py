@@ -14,11 +14,11 @@ from clusterctl_infra.config.load import load_cluster, login_name
 from clusterctl_infra.config.stack import read_stack_settings
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.identity import Identity, stand_in_identity
+from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory, read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
 
-from clusterctl.clusters import REHEARSAL_SUFFIX
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
 

@@ -10,8 +10,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-BIRTH_TAG = "clusterctl:birth"
-"""On the instance, never changed while it lives."""
 DIGEST_LENGTH = 12
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from clusterctl_infra.names import NAME_TAG
+
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.machines.driver import MachineDriver
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
@@ -53,8 +55,8 @@ def _forget(home: RehearsalHome, cluster: str | None) -> int:
     if not home.store.is_dir():
         return 0
     store, count = Store(home.store), 0
-    networks = {row.facts.get("network") for row in store.all() if row.tags.get("clusterctl:name") == cluster}
-    ours = {row.id for row in store.all() if row.tags.get("clusterctl:name") == cluster}
+    networks = {row.facts.get("network") for row in store.all() if row.tags.get(NAME_TAG) == cluster}
+    ours = {row.id for row in store.all() if row.tags.get(NAME_TAG) == cluster}
     for row in store.all():
         is_part = bool(ours & set(row.refs)) or row.facts.get("network") in networks - {None}
         if cluster is None or row.id in ours or is_part:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterctl_infra.names import HOME_VARIABLE
+
 
 @dataclass(frozen=True, kw_only=True)
 class RehearsalHome:
@@ -54,7 +56,7 @@ class RehearsalHome:
 
 def rehearsal_home(environment: Mapping[str, str]) -> RehearsalHome:
     """The home that `CLUSTERCTL_HOME` names, or a person's usual one."""
-    home = environment.get("CLUSTERCTL_HOME") or str(Path.home() / ".local/state/clusterctl")
+    home = environment.get(HOME_VARIABLE) or str(Path.home() / ".local/state/clusterctl")
     return RehearsalHome(root=Path(home).absolute() / "rehearsal")
 
 

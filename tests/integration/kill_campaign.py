@@ -23,7 +23,7 @@ from typing import Literal
 
 from clusterctl.engine.processes import all_processes, command_line, has_variable
 from clusterctl.engine.strays import is_engine, is_part
-from clusterctl.home import VARIABLE as HOME_VARIABLE
+from clusterctl_infra.names import HOME_VARIABLE
 
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, namespaces, rehearsed, wait_until
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusterctl.cloud.instances import ID_TAG
+from clusterctl_infra.names import ID_TAG
 
 if TYPE_CHECKING:
     from types_boto3_ec2.type_defs import FilterTypeDef

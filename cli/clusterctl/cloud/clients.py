@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any  # `Any`: IAM answers, for which no types 
 import boto3
 from botocore.config import Config
 from botocore.session import Session as BotocoreSession
+from clusterctl_infra.names import REHEARSAL_CREDENTIAL
 
 from clusterctl.cloud.refusal import aws_errors
 
 if TYPE_CHECKING:
     from types_boto3_ec2 import EC2Client
 
-REHEARSAL_CREDENTIAL = "rehearsal"
 NOBODYS_SETTINGS = {
     "profile": (None, None, None, None),
     "config_file": (None, None, os.devnull, None),

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any  # EC2's answers: typed dictionaries with every key optional
 
-from clusterctl_infra.replaceable import BIRTH_TAG
+from clusterctl_infra.names import BIRTH_TAG, ID_TAG, NAME_TAG, SLOT_TAG
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
 
-ID_TAG = "clusterctl:id"
-NAME_TAG = "clusterctl:name"
-SLOT_TAG = "clusterctl:slot"
 ALIVE = ("pending", "running", "stopping", "stopped")
 """States in which an instance can still be kept; `shutting-down` and `terminated` cannot."""
 

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 
 from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
+from clusterctl_infra.names import REHEARSAL_SUFFIX
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.clusters import REHEARSAL_SUFFIX
 from clusterctl.engine.account import account_of, refuse_other_account
 from clusterctl.engine.call import Engine
 from clusterctl.engine.display import Display

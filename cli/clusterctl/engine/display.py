@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
+from clusterctl_infra.names import MACHINES_NOTE
+
 from clusterctl.engine.events import Event, Message
 from clusterctl.engine.progress import GROUPS, Group, Progress, clock_text, group_line, live_line
 from clusterctl.engine.ready import NodeWatch
@@ -23,7 +25,7 @@ class Display:
         self._output = output
         self._began_at = time.monotonic()
         self._shown: set[Group] = set()
-        self._warned: set[str] = set()
+        self._told: set[str] = set()
         self._last_live = 0.0
         self._phases: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -32,9 +34,9 @@ class Display:
         """Takes one event of the engine in, and shows what it changes."""
         now = time.monotonic()
         self.progress.feed(event, at=now)
-        if isinstance(event, Message) and event.severity == "warning" and event.text not in self._warned:
-            self._warned.add(event.text)
-            self._output.note(f"  warning  {event.text}")
+        if isinstance(event, Message) and (line := remark(event)) is not None and line not in self._told:
+            self._told.add(line)
+            self._output.note(line)
         for group in () if self._is_ending else self.progress.finished_groups():
             self._show(group, now)
         self.live()
@@ -72,3 +74,12 @@ class Display:
         if group not in self._shown:
             self._shown.add(group)
             self._output.note(group_line(group, self.progress.groups[group], now=now, is_ending=self._is_ending))
+
+
+def remark(message: Message) -> str | None:
+    """The line that a message is worth for good: a warning, or which machines a rehearsal boots and why those."""
+    if message.severity == "warning":
+        return f"  warning  {message.text}"
+    if message.text.startswith(MACHINES_NOTE):
+        return f" {'machines':<11} {message.text.removeprefix(MACHINES_NOTE)}"
+    return None

@@ -18,20 +18,22 @@ from importlib.metadata import version
 from pathlib import Path
 
 from clusterctl_infra.errors import EngineError
+from clusterctl_infra.names import (
+    HOME_VARIABLE,
+    NONCE_VARIABLE,
+    REHEARSAL_CREDENTIAL,
+    STACK_DIR_VARIABLE,
+    STACK_NAME_VARIABLE,
+)
+from clusterctl_infra.version import VERSION
 
 from clusterctl.engine.stack import Stack
-from clusterctl.home import VARIABLE as HOME_VARIABLE
 from clusterctl.home import Home
 
-STACK_DIR_VARIABLE = "CLUSTERCTL_STACK_DIR"
-STACK_NAME_VARIABLE = "CLUSTERCTL_STACK_NAME"
 RUN_VARIABLE = "CLUSTERCTL_RUN"
-NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
-OWN_PLUGIN_VERSION = "0.1.0"
 ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL"
 NOWHERE = "http://127.0.0.1:1"
 """A port that nobody may listen on without root: what should reach the stand-in reaches nobody."""
-REHEARSAL_CREDENTIAL = "rehearsal"
 _REDIRECTING = ("PULUMI_DEBUG_PROVIDERS", "PULUMI_DEBUG_LANGUAGES", "PULUMI_HOME", "PULUMI_PLUGIN_PATH")
 """Variables that would let another plugin answer than the one chosen here."""
 
@@ -136,7 +138,7 @@ def prepare_rehearsal(home: Home) -> None:
     plugins = home.rehearsal_dir / "pulumi" / "plugins"
     modules = {
         f"resource-aws-v{version('pulumi_aws')}": ("aws", "clusterctl_rehearsal.plugin"),
-        f"resource-clusterctl-v{OWN_PLUGIN_VERSION}": ("clusterctl", "clusterctl_infra.provider"),
+        f"resource-clusterctl-v{VERSION}": ("clusterctl", "clusterctl_infra.provider"),
     }
     for folder, (name, module) in modules.items():
         path = plugins / folder / f"pulumi-resource-{name}"

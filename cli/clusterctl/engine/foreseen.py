@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.names import IDENTITY_TYPE
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.replaceable import late_facts, trigger_facts
 
-from clusterctl.engine.state import IDENTITY_TYPE, StackState
+from clusterctl.engine.state import StackState
 from clusterctl.node_set import fold_names
 from clusterctl.views.late import late_words
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from clusterctl_infra.names import SLOT_TAG
+
 from clusterctl.engine.events import Event, Message, Step
-from clusterctl.engine.state import INSTANCE_TYPE, SLOT_TAG
+from clusterctl.engine.state import INSTANCE_TYPE
 
 Group = Literal["network", "storage", "capacity", "nodes"]
 GROUPS: tuple[Group, ...] = ("network", "storage", "capacity", "nodes")

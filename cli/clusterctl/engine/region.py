@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import yaml
 from clusterctl_infra.errors import RehearsalError
+from clusterctl_infra.names import HOME_VARIABLE
 
 from clusterctl.engine.processes import command_line
-from clusterctl.home import VARIABLE as HOME_VARIABLE
 from clusterctl.home import Home
 
 ENSURE_S = 60.0

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from clusterctl_infra.errors import EngineError, NothingMatched, UsageError
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.bring_up import AWS_READY_S, REHEARSAL_READY_S, what_exists
@@ -19,16 +20,7 @@ from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
-from clusterctl.engine.state import (
-    EIP_TYPE,
-    IDENTITY_TYPE,
-    INSTANCE_TYPE,
-    INVENTORY_TYPE,
-    MEMBERSHIP_TYPE,
-    SLOT_TAG,
-    StackState,
-    StateResource,
-)
+from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.output import Output

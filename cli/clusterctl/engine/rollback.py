@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.names import MEMBERSHIP_TYPE
 
 from clusterctl.engine.change import Change
 from clusterctl.engine.data import bill_lines, data_in, holds_data
@@ -10,7 +11,7 @@ from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_zero_nodes, without_own_values
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
-from clusterctl.engine.state import MEMBERSHIP_TYPE, StackState
+from clusterctl.engine.state import StackState
 
 
 def roll_back(change: Change, *, before_text: str, before_state: StackState, intent: Intent) -> str:

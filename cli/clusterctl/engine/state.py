@@ -10,16 +10,12 @@ from typing import Any  # JSON objects before they are checked
 
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import Ledger, ledger_from_json
-from clusterctl_infra.replaceable import BIRTH_TAG
+from clusterctl_infra.names import BIRTH_TAG, IDENTITY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 
 EIP_TYPE = "aws:ec2/eip:Eip"
 INSTANCE_TYPE = "aws:ec2/instance:Instance"
-IDENTITY_TYPE = "clusterctl:index:Identity"
-MEMBERSHIP_TYPE = "clusterctl:index:Membership"
-INVENTORY_TYPE = "clusterctl:index:Inventory"
 RESERVATION_TYPE = "aws:ec2/capacityReservation:CapacityReservation"
 ROUTE_TYPE = "aws:ec2/route:Route"
-SLOT_TAG = "clusterctl:slot"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, UsageError
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE
 
 from clusterctl.cloud.found import Found
 from clusterctl.cloud.kinds import KINDS
@@ -21,7 +22,7 @@ from clusterctl.engine.progress import summary
 from clusterctl.engine.repair import end_orphans
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
-from clusterctl.engine.state import IDENTITY_TYPE, INVENTORY_TYPE, RESERVATION_TYPE, StackState
+from clusterctl.engine.state import RESERVATION_TYPE, StackState
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.output import Output

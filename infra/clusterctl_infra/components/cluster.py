@@ -25,6 +25,7 @@ from clusterctl_infra.components.stack import current_settings
 from clusterctl_infra.components.storage.storage import Mounts, Storage, StorageArgs
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import StackSettings
+from clusterctl_infra.names import DEADLINE_TAG
 from clusterctl_infra.plan.inventory import cluster_name
 from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
 from clusterctl_infra.provider.inventory_file import with_membership
@@ -192,7 +193,7 @@ class Cluster(pulumi.ComponentResource):
             nodes=len(self._draft.slots),
             placement=self._draft.placement,
             zone=self._identity.zone,
-            end_date=self._tags.apply(lambda tags: tags["clusterctl:deadline"]),
+            end_date=self._tags.apply(lambda tags: tags[DEADLINE_TAG]),
             tags=self._tags,
         )
 

@@ -13,8 +13,8 @@ from typing import Any  # Pulumi inputs as dictionaries
 import pulumi
 import pulumi_aws as aws
 
+from clusterctl_infra.names import BIRTH_TAG
 from clusterctl_infra.plan.model import PublicAddresses, SlotPlan
-from clusterctl_infra.replaceable import BIRTH_TAG
 
 IMDS_HOP_LIMIT = 2
 """One more than the default of 1, so that containers of root can ask too; nftables on the node says who may."""

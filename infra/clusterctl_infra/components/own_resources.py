@@ -7,7 +7,8 @@ from typing import Any  # resource properties
 
 import pulumi
 
-PLUGIN_VERSION = "0.1.0"
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
+from clusterctl_infra.version import VERSION
 
 
 class IdentityResource(pulumi.CustomResource):
@@ -43,7 +44,7 @@ class IdentityResource(pulumi.CustomResource):
         }
         outputs = dict.fromkeys(("cluster_id", "started_at", "image_id", "zone", "seed"))
         super().__init__(
-            "clusterctl:index:Identity",
+            IDENTITY_TYPE,
             resource_name,
             {**inputs, **outputs},
             _own(opts, secret_outputs=["seed"]),
@@ -62,7 +63,7 @@ class InventoryResource(pulumi.CustomResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {"inventory": inventory, "login_key": login_key}
-        super().__init__("clusterctl:index:Inventory", resource_name, inputs, _own(opts))
+        super().__init__(INVENTORY_TYPE, resource_name, inputs, _own(opts))
 
 
 class MembershipResource(pulumi.CustomResource):
@@ -100,9 +101,9 @@ class MembershipResource(pulumi.CustomResource):
             "live": live,
         }
         outputs = dict.fromkeys(("generation", "ledger"))
-        super().__init__("clusterctl:index:Membership", resource_name, {**inputs, **outputs}, _own(opts))
+        super().__init__(MEMBERSHIP_TYPE, resource_name, {**inputs, **outputs}, _own(opts))
 
 
 def _own(opts: pulumi.ResourceOptions | None, *, secret_outputs: Sequence[str] = ()) -> pulumi.ResourceOptions:
-    ours = pulumi.ResourceOptions(version=PLUGIN_VERSION, additional_secret_outputs=list(secret_outputs))
+    ours = pulumi.ResourceOptions(version=VERSION, additional_secret_outputs=list(secret_outputs))
     return pulumi.ResourceOptions.merge(opts, ours)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import REHEARSAL_ACCOUNT_ID, Inventory, InventoryNode, InventorySsh
 from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
 
-REHEARSAL_SUFFIX = "@rehearsal"
 BASTION_CONNECT_S = 10
 
 

@@ -16,6 +16,7 @@ from clusterctl_infra.config.rules import broken_rules
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.identity import Identity
 from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.names import DEADLINE_TAG, ID_TAG, NAME_TAG, OWNER_TAG
 from clusterctl_infra.plan.case import Case
 from clusterctl_infra.plan.deadline import deadline_plan
 from clusterctl_infra.plan.model import ClusterPlan
@@ -88,10 +89,10 @@ def plan(
 def cluster_tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime) -> dict[str, str]:
     """The tags of everything that the cluster owns; a person's own tags cannot take their place."""
     ours: Mapping[str, str] = {
-        "clusterctl:id": identity.cluster_id,
-        "clusterctl:name": config.name,
-        "clusterctl:owner": identity.owner,
-        "clusterctl:deadline": deadline_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        ID_TAG: identity.cluster_id,
+        NAME_TAG: config.name,
+        OWNER_TAG: identity.owner,
+        DEADLINE_TAG: deadline_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     return {**config.tags, **ours}
 

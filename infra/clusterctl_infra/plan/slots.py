@@ -8,6 +8,7 @@ from clusterctl_infra.catalog.instance import InstanceType, Interface
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.identity import Identity
 from clusterctl_infra.keys import host_key
+from clusterctl_infra.names import SLOT_TAG
 from clusterctl_infra.plan.model import InterfacePlan, NetworkPlan, SlotPlan
 from clusterctl_infra.plan.network import slot_address
 from clusterctl_infra.plan.storage import mount_facts
@@ -57,7 +58,7 @@ def _slot_plan(
         name=name,
         private_ip=private_ip,
         interfaces=tuple(_interfaces(layout, private_ip)),
-        tags={**tags, "Name": name, "clusterctl:slot": str(slot)},
+        tags={**tags, "Name": name, SLOT_TAG: str(slot)},
         host_public_key=host_public_key,
         replacement_trigger=trigger_text({**shared, "host_key": [host_public_key]}),
     )

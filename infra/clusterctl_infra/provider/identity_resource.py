@@ -10,12 +10,10 @@ from datetime import datetime
 from typing import Any  # property values
 
 from clusterctl_infra.identity import CLUSTER_ID_LENGTH, SEED_BYTES
+from clusterctl_infra.names import NONCE_VARIABLE
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import UNKNOWN, Secret, Unknown
 from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, Properties, ResourceRefused
-
-TYPE = "clusterctl:index:Identity"
-NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
 
 _TEXTS = ("name", "owner", "image_spec", "image_candidate", "zone_candidate")
 _IMAGE_ID = re.compile(r"ami-[0-9a-f]{8,17}")

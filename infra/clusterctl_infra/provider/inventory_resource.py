@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # property values
 
+from clusterctl_infra.names import STACK_DIR_VARIABLE, STACK_NAME_VARIABLE
 from clusterctl_infra.provider.inventory_file import inventory_for_here, rehearsal_proxy_command
 from clusterctl_infra.provider.local_home import LocalHome, write_private
 from clusterctl_infra.provider.property_values import UNKNOWN, Unknown, has_unknown
 from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, Properties, ResourceRefused
-
-TYPE = "clusterctl:index:Inventory"
-STACK_DIR_VARIABLE = "CLUSTERCTL_STACK_DIR"
-STACK_NAME_VARIABLE = "CLUSTERCTL_STACK_NAME"
 
 _REQUIRED = ("name", "cluster", "cluster_id", "run", "rehearsal", "ssh", "nodes")
 

@@ -14,8 +14,6 @@ from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import UNKNOWN, has_unknown
 from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, Properties
 
-TYPE = "clusterctl:index:Membership"
-
 _REQUIRED = ("cluster", "cluster_id", "run", "started_at", "deadline", "planned_at", "members")
 _COUNTED = ("members", "run", "deadline", "live")
 """What makes a new generation: `live` is a hash of what else nodes are told (env, keys). Another price counts for

@@ -13,7 +13,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from clusterctl_infra.provider import identity_resource, inventory_resource, membership_resource
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
 from clusterctl_infra.provider.grpc_skeleton import EngineLog, Plugin, refuse, serve
 from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.inventory_resource import InventoryResource
@@ -104,9 +104,9 @@ class ClusterctlPlugin(Plugin):
 def _make_plugin(log: EngineLog) -> Plugin:
     home = LocalHome(root=home_from(os.environ).absolute())
     kinds: dict[str, OwnResource] = {
-        identity_resource.TYPE: IdentityResource(home=home, environ=os.environ, now=_now),
-        membership_resource.TYPE: MembershipResource(home=home, now=_now),
-        inventory_resource.TYPE: InventoryResource(home=home, environ=os.environ, working_dir=Path.cwd()),
+        IDENTITY_TYPE: IdentityResource(home=home, environ=os.environ, now=_now),
+        MEMBERSHIP_TYPE: MembershipResource(home=home, now=_now),
+        INVENTORY_TYPE: InventoryResource(home=home, environ=os.environ, working_dir=Path.cwd()),
     }
     return ClusterctlPlugin(log=log, kinds=kinds)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any  # YAML values before they are checked
 
 import yaml
+from clusterctl_infra.names import NONCE_VARIABLE, STACK_DIR_VARIABLE
 
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.region.settings import SettingsError, settings_from_rows
@@ -54,8 +55,8 @@ def stack_context(environment: Mapping[str, str], *, home: RehearsalHome, folder
     """The context of this process. `folder`: where the engine started it, unless the environment says otherwise."""
     return StackContext(
         home=home,
-        folder=Path(environment.get("CLUSTERCTL_STACK_DIR") or folder),
-        nonce=environment.get("CLUSTERCTL_REHEARSAL_NONCE") or None,
+        folder=Path(environment.get(STACK_DIR_VARIABLE) or folder),
+        nonce=environment.get(NONCE_VARIABLE) or None,
         default_region=environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or None,
     )
 

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any  # JSON values
 
+from clusterctl_infra.names import HOME_VARIABLE
+
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.region.http_names import PRIVATE, TOKEN_HEADER
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
@@ -139,7 +141,7 @@ def _start(home: RehearsalHome) -> dict[str, Any]:
         process = subprocess.Popen(
             [sys.executable, "-m", "clusterctl_rehearsal.region.process"],
             cwd="/",
-            env={**os.environ, "CLUSTERCTL_HOME": str(home.root.parent)},
+            env={**os.environ, HOME_VARIABLE: str(home.root.parent)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any  # JSON values
 
+from clusterctl_infra.names import NAME_TAG
+
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.faults import Faults
 from clusterctl_rehearsal.region.lookups import look_up
@@ -61,7 +63,7 @@ class Desk:
 
     def _check_machines(self, asked: Properties) -> None:
         """Nothing is made where no machine could follow. Raises MachineError."""
-        room, name = self._region.instances.room, (asked["inputs"].get("tags") or {}).get("clusterctl:name")
+        room, name = self._region.instances.room, (asked["inputs"].get("tags") or {}).get(NAME_TAG)
         room.driver(asked["machines"])
         if asked["type"] == VPC and name is not None:
             room.check_name(asked["machines"], name)
@@ -95,7 +97,7 @@ class Desk:
                 {
                     "id": row.id,
                     "type": row.token,
-                    "cluster": row.tags.get("clusterctl:name", ""),
+                    "cluster": row.tags.get(NAME_TAG, ""),
                     "region": row.region,
                     "state": row.state,
                     "node": row.facts.get("node"),

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
+from clusterctl_infra.names import MACHINES_NOTE
+
 from clusterctl_rehearsal.machines.auto import Choice, MachineKind, choose
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError, MachineFile, MachineSpec, MachineState
 from clusterctl_rehearsal.region.metadata import MetadataService
@@ -58,7 +60,7 @@ class MachineRoom:
     def boot(self, record: Record, progress: Callable[[str], None]) -> str:
         """Starts the instance's machine; gives the name of the driver that did."""
         choice = self._choice(record.facts["machines"])
-        progress(choice.sentence)
+        progress(f"{MACHINES_NOTE}{choice.sentence}")
         driver = choice.driver
         driver.prepare(progress)
         self._ready_network(driver, record)

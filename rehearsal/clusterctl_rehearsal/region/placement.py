@@ -6,6 +6,7 @@ import base64
 import dataclasses
 
 from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.names import NAME_TAG, SLOT_TAG
 
 from clusterctl_rehearsal.region.capacity import check_room, check_vcpus, fitting_reservation, shortage
 from clusterctl_rehearsal.region.launch import Launch, resolve
@@ -191,7 +192,7 @@ def _automatic_address(request: Request, launch: Launch, subnet: Record) -> str 
 
 def _named(request: Request, launch: Launch, vpc_id: str) -> Properties:
     """The names of the network and the machine: the cluster's and the node's, unless another one has them."""
-    cluster, slot = launch.tags.get("clusterctl:name"), launch.tags.get("clusterctl:slot")
+    cluster, slot = launch.tags.get(NAME_TAG), launch.tags.get(SLOT_TAG)
     vpc = request.store.get(VPC, vpc_id)
     network = network_name(request.store, vpc) if vpc is not None else vpc_id
     node = request.id if cluster is None or slot is None else f"{cluster}-{slot}"
@@ -202,8 +203,8 @@ def _named(request: Request, launch: Launch, vpc_id: str) -> Properties:
 
 def network_name(store: Store, vpc: Record) -> str:
     """The cluster's name, unless an older VPC has it; without a name, the VPC's id."""
-    name = vpc.tags.get("clusterctl:name")
+    name = vpc.tags.get(NAME_TAG)
     if name is None:
         return vpc.id
-    first = next(row for row in store.live(VPC) if row.tags.get("clusterctl:name") == name)
+    first = next(row for row in store.live(VPC) if row.tags.get(NAME_TAG) == name)
     return name if first.id == vpc.id else f"{name}-{vpc.id[-6:]}"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 import click
 import pytest
 from clusterctl import main
-from clusterctl.engine.environment import OWN_PLUGIN_VERSION
 from clusterctl.output import Output
 from clusterctl.verbs import VERBS, module_of
 from clusterctl_infra.errors import ConfigError, NothingMatched
@@ -97,10 +96,9 @@ def test_every_verb_has_a_module_with_a_command_and_help() -> None:
         assert "Example" in (command.help or ""), verb
 
 
-def test_the_version_is_the_package_s_and_the_plugin_s() -> None:
+def test_the_version_is_the_package_s() -> None:
     pyproject = Path(__file__).resolve().parents[3] / "pyproject.toml"
     assert tomllib.loads(pyproject.read_text())["project"]["version"] == VERSION
-    assert VERSION == OWN_PLUGIN_VERSION
 
 
 def test_nodes_asks_nobody(screen: Screen, own_home: Path, make_inventory: MakeInventory) -> None:

@@ -7,8 +7,9 @@ from typing import Any  # a configuration as YAML gives it
 
 import pytest
 from clusterctl.engine.foreseen import late, late_lines, made_anew, made_anew_lines
-from clusterctl.engine.state import IDENTITY_TYPE, INSTANCE_TYPE, StackState, StateResource, identity_in
+from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource, identity_in
 from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.names import IDENTITY_TYPE
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
 

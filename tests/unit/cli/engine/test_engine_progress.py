@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from clusterctl.engine.display import remark
 from clusterctl.engine.events import Message, Step
 from clusterctl.engine.progress import Progress, clock_text, group_line, group_of, live_line, summary
 
@@ -96,3 +97,15 @@ def test_times_are_short(seconds: float, text: str) -> None:
 )
 def test_the_summary_names_changes_only(changes: dict[str, int], text: str) -> None:
     assert summary(changes) == text
+
+
+@pytest.mark.parametrize(
+    ("severity", "text", "line"),
+    [
+        ("warning", "slow", "  warning  slow"),
+        ("info", "machines: no machines, as asked", " machines    no machines, as asked"),
+        ("info", "base image: unpacking", None),
+    ],
+)
+def test_warnings_and_the_choice_of_machines_stay_on_the_screen(severity: str, text: str, line: str | None) -> None:
+    assert remark(Message(urn="u", severity=severity, text=text, ephemeral=True)) == line

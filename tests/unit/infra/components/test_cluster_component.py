@@ -10,8 +10,9 @@ import pulumi
 import pytest
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.ledger import Ledger, Span
+from clusterctl_infra.names import BIRTH_TAG
 from clusterctl_infra.outputs import inventory_from_json
-from clusterctl_infra.replaceable import BIRTH_TAG, birth_facts, trigger_facts
+from clusterctl_infra.replaceable import birth_facts, trigger_facts
 
 from tests.unit.infra.components.recorded_program import (
     ELASTIC_IP,

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any  # property values
 
 import pytest
-from clusterctl_infra.provider.identity_resource import NONCE_VARIABLE, IdentityResource
+from clusterctl_infra.names import NONCE_VARIABLE
+from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import UNKNOWN, Secret, Unknown, reveal
 from clusterctl_infra.provider.resource import Place, ResourceRefused

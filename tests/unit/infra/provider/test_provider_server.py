@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast  # property values
 
 import grpc
 import pytest
-from clusterctl_infra.provider import identity_resource
+from clusterctl_infra.names import IDENTITY_TYPE
 from clusterctl_infra.provider.grpc_skeleton import EngineLog, created_but_failed
 from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.local_home import LocalHome
@@ -54,7 +54,7 @@ def a_context() -> grpc.ServicerContext:
 def plugin(own_home: Path) -> ClusterctlPlugin:
     """The plugin with identities only."""
     kind = IdentityResource(home=LocalHome(root=own_home), environ={}, now=lambda: datetime(2026, 3, 1, tzinfo=UTC))
-    return ClusterctlPlugin(log=EngineLog(None), kinds={identity_resource.TYPE: kind})
+    return ClusterctlPlugin(log=EngineLog(None), kinds={IDENTITY_TYPE: kind})
 
 
 def test_a_resource_goes_from_check_to_delete(plugin: ClusterctlPlugin) -> None:

@@ -1,0 +1,29 @@
+"""Names that the command line, the Pulumi program, our provider and the rehearsal agree on: each stands here alone."""
+
+from __future__ import annotations
+
+HOME_VARIABLE = "CLUSTERCTL_HOME"
+STACK_DIR_VARIABLE = "CLUSTERCTL_STACK_DIR"
+"""The folder of the stack that runs: the engine may be started elsewhere."""
+STACK_NAME_VARIABLE = "CLUSTERCTL_STACK_NAME"
+NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
+"""What the stand-in for AWS proves itself with; set in a rehearsal alone."""
+
+REHEARSAL_SUFFIX = "@rehearsal"
+"""Behind the name of every rehearsed cluster."""
+REHEARSAL_CREDENTIAL = "rehearsal"
+"""AWS key id and secret of a rehearsal: no account has them."""
+MACHINES_NOTE = "machines: "
+"""Before what the stand-in says of the machines that it boots, so that it is shown and kept."""
+
+ID_TAG = "clusterctl:id"
+NAME_TAG = "clusterctl:name"
+SLOT_TAG = "clusterctl:slot"
+OWNER_TAG = "clusterctl:owner"
+DEADLINE_TAG = "clusterctl:deadline"
+BIRTH_TAG = "clusterctl:birth"
+"""What a machine took on at birth alone; never changed while it lives."""
+
+IDENTITY_TYPE = "clusterctl:index:Identity"
+MEMBERSHIP_TYPE = "clusterctl:index:Membership"
+INVENTORY_TYPE = "clusterctl:index:Inventory"
