@@ -47,7 +47,14 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     )
     if known is not None:
         identity = as_known(identity, known)
-    planned = plan(config, catalog, identity=identity, ledger=settings.ledger, now=now)
+    planned = plan(
+        config,
+        catalog,
+        identity=identity,
+        ledger=settings.ledger,
+        now=now,
+        slot_ranks=() if known is None else settings.slot_ranks,
+    )
     instance_type = catalog.instance_type(planned.instance_type)
     assert instance_type is not None, "plan() refuses types that the catalog does not have"
     return StackPlan(

@@ -19,6 +19,7 @@ from clusterctl.output import Output
 @click.option("--rehearse", is_flag=True, help="On the stand-in for AWS on this computer: costs nothing.")
 @click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Another size; kept in the stack's config.")
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
+@click.option("--reorder-ranks", is_flag=True, help="With ranks: topology: order the ranks anew.")
 @time_option("--ready-timeout", default=None, help="How long nodes may take: 10m, in a rehearsal 2m.")
 @click.pass_obj
 def command(
@@ -28,6 +29,7 @@ def command(
     rehearse: bool,
     nodes: int | None,
     yes: bool,
+    reorder_ranks: bool,
     ready_timeout: float | None,
 ) -> None:
     """Makes the stack in the folder STACK true: what is missing is made, what is broken is repaired first.
@@ -47,5 +49,6 @@ def command(
         nodes=nodes,
         is_agreed=yes,
         ready_timeout_s=ready_timeout,
+        reorders_ranks=reorder_ranks,
     )
     bring_up(request, output, os.environ)

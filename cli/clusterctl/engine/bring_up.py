@@ -21,6 +21,7 @@ from clusterctl.engine.foreseen import Foreseen, late, late_lines, made_anew, ma
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.engine.node_stage import NodeStage
 from clusterctl.engine.progress import summary
+from clusterctl.engine.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.rollback import roll_back
 from clusterctl.engine.run import RunResult
@@ -50,6 +51,8 @@ class UpRequest:
     is_agreed: bool
     """`--yes`."""
     ready_timeout_s: float | None
+    reorders_ranks: bool = False
+    """`--reorder-ranks`: the order that was made once is made anew."""
 
 
 def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
@@ -89,6 +92,8 @@ class _Up:
         state = found or StackState()
         refuse_other_name(state, config.name, shown=str(self._request.stack_dir))
         refuse_harm(state, config, load_catalog(), source=f"{self._request.stack_dir}/{change.stack.cluster_file.name}")
+        if self._request.reorders_ranks:
+            refuse_reorder(self._written)
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse(intent, cluster_plan, change.stack, shown=str(self._request.stack_dir), now=self._now)
@@ -120,8 +125,10 @@ class _Up:
             if not result.succeeded:
                 stage.stop()
                 self._failed(result, before, intent, state)
-            change.finish()
             self._output.note(f" {summary(result.changes)}")
+            if is_wanted(intent, is_asked=self._request.reorders_ranks):
+                order_ranks(change, cluster_plan, shown=str(self._request.stack_dir))
+            change.finish()
             stage.finish(timeout_s=self._ready_timeout_s())
 
     def _failed(self, result: RunResult, before: str, intent: Intent, state: StackState) -> None:

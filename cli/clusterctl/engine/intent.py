@@ -58,8 +58,15 @@ def for_up(intent: Intent, state: StackState) -> Intent:
         "down": None,
         "kept": None,
         "run": None if run == 1 else str(run),
+        # Other machines stand elsewhere: a new run is ordered anew.
+        **({} if keeps_ranks(intent, identity, run) else {"slot-ranks": None}),
     }
     return _with(intent, changes)
+
+
+def keeps_ranks(intent: Intent, identity: Identity | None, run: int) -> bool:
+    """Whether an order of ranks made earlier still stands."""
+    return intent.config.ranks == "topology" and identity is not None and identity.run == run
 
 
 def for_zero_nodes(intent: Intent, state: StackState) -> Intent:
@@ -85,6 +92,7 @@ def plan_of(intent: Intent, state: StackState, *, now: datetime) -> ClusterPlan:
         now=now,
         down=settings.down,
         kept=settings.kept,
+        slot_ranks=settings.slot_ranks,
     )
 
 

@@ -33,9 +33,16 @@ def membership_file(
         "deadline": deadline_text(inventory.deadline),
         "env": dict(env),
         "gpus_per_node": inventory.gpus_per_node,
+        **_ranks(inventory),
         "authorized_keys": None if authorized_keys is None else list(authorized_keys),
     }
     return json.dumps(content).encode()
+
+
+def _ranks(inventory: Inventory) -> dict[str, list[int]]:
+    """The rank of each slot; left out where it is the slot, so that a membership without an order stays what it was."""
+    ranks = [node.rank for node in sorted(inventory.nodes, key=lambda node: node.slot)]
+    return {} if ranks == sorted(ranks) else {"ranks": ranks}
 
 
 def deadline_text(iso: str) -> str:

@@ -72,6 +72,7 @@ class Birth:
                 now=self.now,
                 down=self.settings.down,
                 kept=self.settings.kept,
+                slot_ranks=self.settings.slot_ranks,
             )
             if not self.settings.down:
                 refuse_errors(made)

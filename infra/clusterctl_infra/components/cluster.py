@@ -165,6 +165,7 @@ class Cluster(pulumi.ComponentResource):
             node_price_usd_per_hour=self._draft.price.node_usd_per_hour,
             members=nodes.members,
             live=live_facts_hash(self._birth.config),
+            ranks=ordered_ranks(self._draft),
             opts=self._child(depends_on=[written, *nodes.resources]),
         )
 
@@ -248,6 +249,12 @@ class Cluster(pulumi.ComponentResource):
 
     def _aws_child(self) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, providers=[self._aws])
+
+
+def ordered_ranks(plan: ClusterPlan) -> list[int]:
+    """The rank of each slot; empty where it is the slot."""
+    ranks = [slot.rank for slot in plan.slots]
+    return [] if ranks == sorted(ranks) else ranks
 
 
 def live_facts_hash(config: ClusterConfig) -> str:

@@ -87,6 +87,7 @@ class MembershipResource(pulumi.CustomResource):
         node_price_usd_per_hour: float | None,
         members: Sequence[Mapping[str, pulumi.Input[Any]]],
         live: str = "",
+        ranks: pulumi.Input[Sequence[int]] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {
@@ -99,6 +100,7 @@ class MembershipResource(pulumi.CustomResource):
             "node_price_usd_per_hour": node_price_usd_per_hour,
             "members": members,
             "live": live,
+            "ranks": ranks,
         }
         outputs = dict.fromkeys(("generation", "ledger"))
         super().__init__(MEMBERSHIP_TYPE, resource_name, {**inputs, **outputs}, _own(opts))

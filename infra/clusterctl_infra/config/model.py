@@ -170,7 +170,9 @@ class ClusterConfig(BaseModel):
         description="Who on a node reaches the metadata service: it shows user-data, with the node's host key.",
     )
     ranks: Literal["slot", "topology"] = Field(
-        default="slot", description="`slot`: the rank is the slot; `topology`: ordered by AWS's network topology."
+        default="slot",
+        description="`slot`: the rank is the slot; `topology`: neighbours in AWS's network get neighbouring ranks, "
+        "ordered once, when all nodes run, and then kept.",
     )
     owner: Text | None = Field(default=None, description="Whom to ask; left out: the login name of whoever ran `up`.")
     tags: Tags = Field(default_factory=dict, description="AWS tags on everything.", examples=[{"team": "vision"}])

@@ -63,9 +63,4 @@ NOT_BUILT = (
     ),
     NotBuilt(path=("packages",), asked=bool, sentence="packages; leave them out, or use an image that has them"),
     NotBuilt(path=("scripts",), asked=bool, sentence="scripts; leave them out"),
-    NotBuilt(
-        path=("ranks",),
-        asked=_is_one_of("topology"),
-        sentence="ranks in the order of AWS's topology; write ranks: slot",
-    ),
 )

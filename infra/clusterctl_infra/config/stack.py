@@ -10,9 +10,10 @@ from pathlib import Path
 from clusterctl_infra.config.document import read_document
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.ledger import Ledger, ledger_from_json
+from clusterctl_infra.ranks import is_rank_order
 
 NAMESPACE = "clusterctl:"
-OWN_KEYS = ("ledger", "down", "run", "kept")
+OWN_KEYS = ("ledger", "down", "run", "kept", "slot-ranks")
 """Written by clusterctl alone; a person's own settings are the others."""
 
 
@@ -28,6 +29,8 @@ class StackSettings:
     """1 at birth."""
     kept: frozenset[str] | None = None
     """Mounts whose storage was there when the nodes went; None: as many as the configuration has."""
+    slot_ranks: tuple[int, ...] = ()
+    """The rank of each slot as it was once ordered by topology, and stays; empty: never ordered."""
 
 
 def stack_settings(values: Mapping[str, str]) -> StackSettings:
@@ -38,6 +41,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         down=_down(values.get("down", "false")),
         run=_run(values.get("run", "1")),
         kept=_kept(values.get("kept")),
+        slot_ranks=_slot_ranks(values.get("slot-ranks", "[]")),
     )
 
 
@@ -105,6 +109,20 @@ def _kept(text: str | None) -> frozenset[str] | None:
             hint="pulumi config rm clusterctl:kept",
         )
     return frozenset(mounts)
+
+
+def _slot_ranks(text: str) -> tuple[int, ...]:
+    try:
+        ranks = json.loads(text)
+    except (ValueError, RecursionError):
+        ranks = None
+    if not isinstance(ranks, list) or not is_rank_order(ranks):
+        raise ConfigError(
+            f"clusterctl:slot-ranks: {text!r}: not one rank for each slot, 0 for slot 0; clusterctl writes it, no "
+            "person does",
+            hint="pulumi config rm clusterctl:slot-ranks",
+        )
+    return tuple(ranks)
 
 
 def _run(text: str) -> int:

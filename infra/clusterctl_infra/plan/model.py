@@ -53,10 +53,11 @@ class NetworkPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class SlotPlan:
-    """One place in the cluster; depends on its own number only, never on how many others there are."""
+    """One place in the cluster; but for its rank it depends on its own number only, never on how many there are."""
 
     slot: int
     rank: int
+    """Its number, unless the ranks were ordered by topology."""
     name: str
     private_ip: str
     interfaces: tuple[InterfacePlan, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from clusterctl_bootstrap.render import UserDataTooLarge
@@ -26,6 +26,7 @@ from clusterctl_infra.plan.price import price_plan
 from clusterctl_infra.plan.problems import plan_problems
 from clusterctl_infra.plan.slots import interface_layout, slot_plans
 from clusterctl_infra.plan.storage import kept_storage, storage_plans
+from clusterctl_infra.ranks import kept_ranks
 
 __all__ = ["node_access", "node_plan", "plan", "refuse_errors"]
 
@@ -39,8 +40,11 @@ def plan(
     now: datetime,
     down: bool = False,
     kept: frozenset[str] | None = None,
+    slot_ranks: Sequence[int] = (),
 ) -> ClusterPlan:
     """What the configuration means, with its problems; `down`: the same cluster with zero nodes.
+
+    `slot_ranks`: the rank of each slot as it was ordered before; without it a rank is its slot.
 
     Without nodes it has the storage that holds data, of that only the mounts in `kept` (None: all of it): what was not
     made by then is not made to be kept.
@@ -73,7 +77,7 @@ def plan(
         placement=config.placement,
         capacity="on-demand",
         interface_layout=layout,
-        slots=slot_plans(config, instance_type, network, identity, tags, count=nodes),
+        slots=slot_plans(config, instance_type, network, identity, tags, ranks=_ranks(config, slot_ranks, nodes)),
         network=network,
         storage=storage,
         birth=born_with(config, network),
@@ -105,6 +109,10 @@ def refuse_errors(plan: ClusterPlan) -> None:
             f"  {problem.path}: {problem.message}" if problem.path else f"  {problem.message}" for problem in errors
         ]
         raise _error(plan.name, lines)
+
+
+def _ranks(config: ClusterConfig, slot_ranks: Sequence[int], nodes: int) -> Sequence[int]:
+    return kept_ranks(slot_ranks, nodes=nodes) if config.ranks == "topology" else range(nodes)
 
 
 def _judged(

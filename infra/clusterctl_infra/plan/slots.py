@@ -1,4 +1,7 @@
-"""The slots of a cluster: each depends on its own number and on what all share, never on how many there are."""
+"""The slots of a cluster: each depends on its own number and on what all share, never on how many there are.
+
+But for the rank: it is nothing that a machine is made of.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,14 @@ def slot_plans(
     identity: Identity,
     tags: Mapping[str, str],
     *,
-    count: int,
+    ranks: Sequence[int],
 ) -> tuple[SlotPlan, ...]:
-    """Slots 0 … count-1."""
+    """As many slots as there are ranks."""
     layout = interface_layout(config, instance_type)
     shared = digested(_shared_facts(config, instance_type, network, identity, layout))
     return tuple(
-        _slot_plan(config, network, identity, tags, layout=layout, shared=shared, slot=slot) for slot in range(count)
+        _slot_plan(config, network, identity, tags, layout=layout, shared=shared, slot=slot, rank=rank)
+        for slot, rank in enumerate(ranks)
     )
 
 
@@ -48,13 +52,14 @@ def _slot_plan(
     layout: Layout,
     shared: Mapping[str, str],
     slot: int,
+    rank: int,
 ) -> SlotPlan:
     name = f"{config.name}-{slot}"
     private_ip = slot_address(network.slot_cidr, slot)
     host_public_key = host_key(identity.seed, slot).public
     return SlotPlan(
         slot=slot,
-        rank=slot,
+        rank=rank,
         name=name,
         private_ip=private_ip,
         interfaces=tuple(_interfaces(layout, private_ip)),

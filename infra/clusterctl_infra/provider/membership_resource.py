@@ -15,9 +15,9 @@ from clusterctl_infra.provider.property_values import UNKNOWN, has_unknown
 from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, Properties
 
 _REQUIRED = ("cluster", "cluster_id", "run", "started_at", "deadline", "planned_at", "members")
-_COUNTED = ("members", "run", "deadline", "live")
-"""What makes a new generation: `live` is a hash of what else nodes are told (env, keys). Another price counts for
-machines that come later, so it alone changes nothing."""
+_COUNTED = ("members", "run", "deadline", "live", "ranks")
+"""What makes a new generation: `live` is a hash of what else nodes are told (env, keys), `ranks` the rank of each slot
+where it is not the slot. Another price counts for machines that come later, so it alone changes nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class MembershipResource:
     def difference(self, state: Properties, old_inputs: Properties, inputs: Properties) -> Difference:
         """What counts has changed, or a file here does not know it; never `planned_at` or the price."""
         replaced = tuple(key for key in ("cluster_id", "cluster") if inputs[key] != state[key])
-        changed = [key for key in _COUNTED if inputs.get(key) != state.get(key)]
+        changed = [key for key in _COUNTED if _differs(key, state, inputs)]
         if not changed and not self._is_written(state):
             changed = ["members"]
         return Difference(changed=(*changed, *replaced), replaced=replaced)
@@ -54,10 +54,10 @@ class MembershipResource:
 
     def update(self, state: Properties, inputs: Properties, place: Place) -> dict[str, Any]:
         """The next generation when anything that counts changed, else the same one, written here again."""
-        kept = {key: inputs.get(key) for key in ("cluster", "cluster_id", "run", "deadline", "members", "live")}
+        kept = {key: inputs.get(key) for key in ("cluster", "cluster_id", *_COUNTED)}
         if has_unknown([kept, inputs["started_at"]]):
             return {**kept, "generation": UNKNOWN, "ledger": UNKNOWN}
-        is_changed = any(inputs.get(key) != state.get(key) for key in _COUNTED)
+        is_changed = any(_differs(key, state, inputs) for key in _COUNTED)
         generation = int(state["generation"]) + (1 if is_changed else 0)
         change = _change(state, inputs)
         outputs = {**kept, "generation": generation, "ledger": ledger_to_json(change.ledger)}
@@ -106,6 +106,11 @@ class MembershipResource:
             "closed": ledger_to_json(Ledger(spans=change.closed)),
         }
         self.home.append_ledger(str(outputs["cluster_id"]), row)
+
+
+def _differs(key: str, state: Properties, inputs: Properties) -> bool:
+    """Nothing and an empty list are one: the engine leaves out what is empty, older states do not have it."""
+    return (inputs.get(key) or None) != (state.get(key) or None)
 
 
 def _change(state: Properties, inputs: Properties) -> LedgerChange:

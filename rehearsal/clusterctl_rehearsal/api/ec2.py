@@ -10,6 +10,7 @@ from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_describe import DESCRIBE
 from clusterctl_rehearsal.api.ec2_end import END
 from clusterctl_rehearsal.api.filters import matching, page
+from clusterctl_rehearsal.api.topology import describe_topology
 from clusterctl_rehearsal.region.lookups import offerings
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types.table import TYPES
@@ -73,5 +74,6 @@ EC2: dict[str, Handler] = {
         compute.volumes,
         {"attachment.instance-id": "Attachments.InstanceId", "status": "State"},
     ),
+    "DescribeInstanceTopology": describe_topology,
     "DescribeTags": _listed("Tags", "", "", _tags, {}),
 }

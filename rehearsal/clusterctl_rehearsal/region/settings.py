@@ -34,6 +34,8 @@ class Settings:
     """Beyond it RequestLimitExceeded; 0: no limit."""
     shares: Mapping[str, str] = field(default_factory=dict)
     """Folder of this computer → where machines see it, read-only; one that is not there is left out."""
+    racks: int = 2
+    """Among which DescribeInstanceTopology says that machines stand, by turns."""
     images_dated: str = ""
     """Another text: newer images came out."""
     strict: bool = False
@@ -70,6 +72,8 @@ def _problem(key: str, value: Any) -> str | None:
     if key in ("capacity", "quotas"):
         fits = isinstance(value, Mapping) and all(_is_count(count) for count in value.values())
         return None if fits else f"{key}: {value!r} is not a mapping of names to counts"
+    if key == "racks":
+        return None if _is_count(value) and value > 0 else f"racks: {value!r} is not a count from 1"
     if key in ("latency_ms", "requests_per_s"):
         return None if _is_count(value) else f"{key}: {value!r} is not a count"
     if key == "shares":

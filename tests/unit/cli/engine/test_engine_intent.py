@@ -102,6 +102,39 @@ def test_each_up_after_a_down_is_a_new_run(stack: Stack, config: dict[str, str],
     assert not intent.settings.down
 
 
+ORDERED = {"ranks": "topology", "slot-ranks": "[0,2,1,3]"}
+
+
+@pytest.mark.parametrize(
+    ("config", "state", "ranks"),
+    [
+        (ORDERED, state_of(), (0, 2, 1, 3)),
+        (ORDERED, StackState(), ()),
+        ({**ORDERED, "down": "true"}, state_of(), ()),
+        ({**ORDERED, "ranks": "slot"}, state_of(), ()),
+    ],
+    ids=["the same run", "another cluster's", "a new run has other machines", "no order is wanted any more"],
+)
+def test_an_order_of_ranks_is_kept_while_its_machines_are(
+    stack: Stack, config: dict[str, str], state: StackState, ranks: tuple[int, ...]
+) -> None:
+    intent = for_up(intent_of(stack, with_values("", dict(config))), state)
+    assert intent.settings.slot_ranks == ranks
+    assert [slot.rank for slot in plan_of(intent, state, now=BORN).slots] == list(ranks or range(4))
+
+
+def test_a_resize_keeps_the_ranks_of_those_who_stay(stack: Stack) -> None:
+    for nodes, ranks in ((6, [0, 2, 1, 3, 4, 5]), (3, [0, 2, 1])):
+        intent = for_up(intent_of(stack, with_values("", dict(ORDERED)), nodes=nodes), state_of())
+        assert [slot.rank for slot in plan_of(intent, state_of(), now=BORN).slots] == ranks
+
+
+def test_ranks_change_nothing_that_a_machine_is_made_of(stack: Stack) -> None:
+    plain = plan_of(for_up(intent_of(stack), state_of()), state_of(), now=BORN)
+    ordered = plan_of(for_up(intent_of(stack, with_values("", dict(ORDERED))), state_of()), state_of(), now=BORN)
+    assert [slot.replacement_trigger for slot in ordered.slots] == [slot.replacement_trigger for slot in plain.slots]
+
+
 def test_a_new_run_begins_now_and_the_same_run_began_at_birth(stack: Stack) -> None:
     now = BORN + timedelta(days=3)
     again = for_up(intent_of(stack, with_values("", {"down": "true"})), state_of())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -99,6 +100,20 @@ def test_the_membership_says_times_as_nodes_read_them() -> None:
         "gpus_per_node": 8,
         "authorized_keys": None,
     }
+
+
+def test_the_membership_has_ranks_where_they_are_not_the_slots() -> None:
+    """Left out otherwise: the same generation with more in it would be refused."""
+
+    def told(*ranks: int) -> object:
+        (node,) = inventory().nodes
+        nodes = tuple(replace(node, slot=slot, rank=rank) for slot, rank in enumerate(ranks))
+        file = membership_file(
+            replace(inventory(), nodes=nodes[::-1]), slot_cidr="10.0.8.0/21", env={}, authorized_keys=None
+        )
+        return json.loads(file).get("ranks")
+
+    assert (told(0, 1, 2), told(0, 2, 1)) == (None, [0, 2, 1])
 
 
 @pytest.mark.parametrize(

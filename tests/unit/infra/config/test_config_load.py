@@ -100,7 +100,7 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("tags: {a b: x}", "a tag's key is"),
         ("packages: [htop]", "not built yet: packages"),
         ("scripts: [a.sh]", "not built yet: scripts"),
-        ("ranks: topology", "not built yet: ranks"),
+        ("ranks: random", "allowed are slot, topology"),
         ("imds: nobody", "allowed are root, users"),
         ("name: Train", "lower-case letters, digits and inner hyphens only (did you mean train?)"),
         ("name: -train", "(did you mean train?)"),

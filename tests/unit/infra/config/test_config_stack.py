@@ -34,6 +34,11 @@ def test_what_is_not_a_setting_is_an_override() -> None:
     assert (settings.overrides, settings.ledger, settings.down, settings.run) == ({"nodes": "8"}, LEDGER, True, 2)
 
 
+def test_ranks_that_were_ordered_once_are_a_setting() -> None:
+    settings = stack_settings({"slot-ranks": "[0, 2, 1]", "ranks": "topology"})
+    assert (settings.slot_ranks, settings.overrides) == ((0, 2, 1), {"ranks": "topology"})
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [
@@ -42,6 +47,10 @@ def test_what_is_not_a_setting_is_an_override() -> None:
         ("ledger", '[{"slot": 0}]'),
         ("down", "yes"),
         ("down", ""),
+        ("slot-ranks", "0,1"),
+        ("slot-ranks", "[1, 0]"),
+        ("slot-ranks", "[0, 0]"),
+        ("slot-ranks", "{}"),
         ("run", "0"),
         ("run", "-1"),
         ("run", "two"),

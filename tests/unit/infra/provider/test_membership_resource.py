@@ -70,6 +70,16 @@ def test_another_environment_is_another_generation(own_home: Path) -> None:
     assert kind.update(state, inputs("i-0", live="b"), PLACE)["generation"] == 2
 
 
+def test_another_order_of_ranks_is_another_generation_and_none_is_none(own_home: Path) -> None:
+    kind = memberships(own_home)
+    write_inventory(own_home)
+    _, state = kind.create(inputs("i-0", "i-1"), PLACE)
+    assert kind.difference(state, inputs("i-0", "i-1"), inputs("i-0", "i-1", ranks=[])).changed == ()
+    ordered = inputs("i-0", "i-1", ranks=[0, 1])
+    assert kind.difference(state, inputs("i-0", "i-1"), ordered).changed == ("ranks",)
+    assert kind.update(state, ordered, PLACE)["generation"] == 2
+
+
 def test_the_same_members_are_the_same_generation(own_home: Path) -> None:
     kind = memberships(own_home)
     write_inventory(own_home)

@@ -1,0 +1,45 @@
+"""Where the machines of a cluster stand in AWS's network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.refusal import aws_errors
+
+IDS_A_CALL = 100
+"""As many as DescribeInstanceTopology takes by id (EC2 API reference, checked 2026-11)."""
+ATTEMPTS = 3
+PAUSE_S = 3.0
+"""EC2 answers late about machines that were just made ("eventual consistency", same page)."""
+
+
+def network_paths(
+    clients: Clients, instance_ids: Sequence[str], *, sleep: Callable[[float], None] = time.sleep
+) -> Mapping[str, tuple[str, ...]]:
+    """Instance id → the network nodes above it, from the top down; empty where AWS tells none. Raises CloudError.
+
+    None are told of types that AWS does not describe (G5, G6, …) and of machines that do not run: asked a few times.
+    """
+    found = _asked(clients, instance_ids)
+    for _ in range(0 if clients.is_rehearsal else ATTEMPTS - 1):
+        if all(found.values()):
+            break
+        sleep(PAUSE_S)
+        found = _asked(clients, instance_ids)
+    return found
+
+
+def _asked(clients: Clients, instance_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(instance_ids, ())
+    with aws_errors("asking where the machines stand in the network"):
+        for start in range(0, len(instance_ids), IDS_A_CALL):
+            ids = list(instance_ids[start : start + IDS_A_CALL])
+            answer = clients.ec2.describe_instance_topology(InstanceIds=ids)
+            rows = list(answer["Instances"])
+            while token := answer.get("NextToken"):
+                answer = clients.ec2.describe_instance_topology(InstanceIds=ids, NextToken=token)
+                rows += answer["Instances"]
+            found |= {row["InstanceId"]: tuple(row.get("NetworkNodes") or ()) for row in rows}
+    return found
