@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clusterctl_bootstrap.agent_source import agent_sources, agent_version
+from clusterctl_bootstrap.node.environment import DOMAIN
 from clusterctl_bootstrap.node_plan import MountPlan, NodeAccess, NodePlan, NodeTrust
 from clusterctl_bootstrap.render import render_user_data
 
@@ -76,7 +77,7 @@ def node_trust(seed: bytes, slot: int, *, name: str, address: str) -> NodeTrust:
         node_private_key=key.private_pem,
         node_public_key=key.public,
         host_authority=host_authority(seed),
-        host_certificate=host_certificate(seed, slot, principals=(name, address)),
+        host_certificate=host_certificate(seed, slot, principals=(name, address, f"{name}.{DOMAIN}")),
         barrier_secret=barrier_secret(seed).hex(),
     )
 
