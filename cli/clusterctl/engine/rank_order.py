@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterctl_infra.errors import CloudError, UsageError
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.ranks import topology_ranks
 
@@ -15,7 +16,7 @@ from clusterctl.engine.change import Change, failure
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent
 from clusterctl.engine.stack_config import read_config, with_values, write_config
-from clusterctl.engine.state import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, StackState
+from clusterctl.engine.state import StackState
 from clusterctl.views.quantities import count
 
 
