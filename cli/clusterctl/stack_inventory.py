@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +32,8 @@ def fetch_inventory(
     try:
         inventory = inventory_from_json(json.loads(text), source=f"{directory}: stack output {OUTPUT}")
     except (ValueError, AttributeError) as e:
-        raise EngineError(f"{directory}: the stack output {OUTPUT} is no inventory: {text.strip()[:100]}") from e
+        told = f"{directory}: the stack output {OUTPUT} is no inventory: {text.strip()[:100]}"
+        raise EngineError(told, hint=f"clusterctl up {directory}") from e
     inventory = dataclasses.replace(inventory, stack_dir=str(stack.directory), stack_name=stack.name)
     _keep(inventory, home)
     return inventory
@@ -50,7 +52,8 @@ def _stack_output(stack: Stack, environment: EngineEnvironment) -> str:
             timeout=READ_S,
         )
     except subprocess.TimeoutExpired as e:
-        raise EngineError(f"pulumi stack output did not end in {READ_S:.0f} s") from e
+        told = f"pulumi stack output did not end in {READ_S:.0f} s: does the backend answer?"
+        raise EngineError(told, hint="pulumi whoami --verbose") from e
     except OSError as e:
         raise EngineError(f"pulumi does not start: {e}", hint="scripts/engine") from e
     if done.returncode == 0:
@@ -58,7 +61,9 @@ def _stack_output(stack: Stack, environment: EngineEnvironment) -> str:
     said = (done.stderr.strip() or done.stdout.strip()).removeprefix("error: ")
     if any(words in said for words in _ABSENT):
         raise NothingMatched(f"the stack {stack.name} of {stack.directory} has no cluster", hint="clusterctl up STACK")
-    raise EngineError(f"pulumi stack output failed: {said}")
+    folder = shlex.quote(str(environment.config_file.parent))
+    hint = f"cd {folder} && pulumi stack output --stack {stack.name}"
+    raise EngineError(f"pulumi stack output failed: {said}", hint=hint)
 
 
 def _keep(inventory: Inventory, home: Home) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from botocore.exceptions import ClientError
 from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
@@ -66,7 +67,8 @@ def sweep(
             named = ", ".join(
                 f"{one.kind} {one.id}" + (f" ({refused[_key(one)]})" if _key(one) in refused else "") for one in rest
             )
-            raise CloudError(f"not ended in {timeout_s:.0f} s: {named}", code="NotEnded")
+            told = f"not ended in {timeout_s:.0f} s: {named}; the same command again goes on with it"
+            raise CloudError(told, code="NotEnded", hint=_look_by_hand(clients, cluster_id))
         for one in rest:
             if _key(one) not in ended:
                 tell(f"{one.kind} {one.id}")
@@ -74,6 +76,14 @@ def sweep(
                 refused[_key(one)] = code
             ended[_key(one)] = one
         pause()
+
+
+def _look_by_hand(clients: Clients, cluster_id: str) -> str:
+    """The command that lists what carries the id."""
+    if clients.is_rehearsal:
+        return "clusterctl rehearse list"
+    words = f"--region {clients.region} --tag-filters Key={ID_TAG},Values={cluster_id}"
+    return f"aws resourcegroupstaggingapi get-resources {words}"
 
 
 def _key(one: Found) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +38,8 @@ class Engine:
         try:
             return parse_state(done.stdout)
         except (ValueError, AttributeError, TypeError) as e:
-            raise EngineError(f"pulumi stack export printed what is not a state: {e}") from e
+            hint = self._by_hand(["stack", "export"])
+            raise EngineError(f"pulumi stack export printed what is not a state: {e}", hint=hint) from e
 
     def create_stack(self) -> None:
         """Makes the stack in the backend. Raises EngineError."""
@@ -88,7 +90,8 @@ class Engine:
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as e:
-            raise EngineError(f"pulumi {' '.join(words[:2])} did not end in {timeout_s:.0f} s") from e
+            told = f"pulumi {' '.join(words[:2])} did not end in {timeout_s:.0f} s: does the backend answer?"
+            raise EngineError(told, hint="pulumi whoami --verbose") from e
         except OSError as e:
             raise EngineError(f"pulumi does not start: {e}", hint="scripts/engine") from e
 
@@ -96,4 +99,10 @@ class Engine:
         if done.returncode != 0:
             words = " ".join(done.args[1:3])
             said = done.stderr.strip() or done.stdout.strip()
-            raise EngineError(f"pulumi {words} failed: {said.removeprefix('error: ')}")
+            told = f"pulumi {words} failed: {said.removeprefix('error: ')}"
+            raise EngineError(told, hint=self._by_hand(["stack"]))
+
+    def _by_hand(self, words: Sequence[str]) -> str:
+        """The command that shows a person what the engine says to us."""
+        folder = self.environment.config_file.parent
+        return f"cd {shlex.quote(str(folder))} && pulumi {shlex.join(words)} --stack {self.stack.name}"

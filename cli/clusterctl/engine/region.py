@@ -21,6 +21,8 @@ ENSURE_S = 60.0
 ANSWER_S = 5.0
 MODULE = "clusterctl_rehearsal"
 SETTINGS_FILE = "rehearsal.yaml"
+LOG_FILE = "region.log"
+LOOK = "clusterctl rehearse list"
 
 
 def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
@@ -29,7 +31,8 @@ def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
     try:
         return str(json.loads(text)["endpoint"])
     except (ValueError, KeyError, TypeError) as e:
-        raise RehearsalError(f"the rehearsed region said what is no endpoint: {text.strip()[:200]}") from e
+        told = f"the rehearsed region said what is no endpoint: {text.strip()[:200]}"
+        raise RehearsalError(told, hint=LOOK) from e
 
 
 def region_endpoint(home: Home, environ: Mapping[str, str]) -> str:
@@ -73,7 +76,8 @@ def machine_kind(stack_dir: Path) -> str:
     except FileNotFoundError:
         return "auto"
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
-        raise RehearsalError(f"{stack_dir / SETTINGS_FILE}: cannot be read: {e}") from e
+        path = stack_dir / SETTINGS_FILE
+        raise RehearsalError(f"{path}: cannot be read: {e}", hint=f"${{EDITOR:-nano}} {path}") from e
     return str(data.get("machines", "auto")) if isinstance(data, dict) else "auto"
 
 
@@ -89,10 +93,11 @@ def _rehearse(words: Sequence[str], home: Home, environ: Mapping[str, str], *, t
             timeout=timeout_s,
         )
     except subprocess.TimeoutExpired as e:
-        raise RehearsalError(f"the rehearsed region did not start in {timeout_s:.0f} s") from e
+        told = f"the rehearsed region did not start in {timeout_s:.0f} s"
+        raise RehearsalError(told, hint=f"tail {home.rehearsal_dir / LOG_FILE}") from e
     if done.returncode != 0:
         message, hint = sentence_and_hint(done.stderr or done.stdout)
-        raise RehearsalError(message or f"{' '.join(argv[1:])} failed", hint=hint)
+        raise RehearsalError(message or f"{' '.join(argv[1:])} failed", hint=hint or LOOK)
     return done.stdout
 
 

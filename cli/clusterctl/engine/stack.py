@@ -48,9 +48,11 @@ def read_stack(directory: Path, *, name: str = DEFAULT_STACK_NAME) -> Stack:
     try:
         data = yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
-        raise UsageError(f"{directory}/Pulumi.yaml cannot be read: {e}") from e
+        told = f"{directory}/Pulumi.yaml cannot be read: {e}"
+        raise UsageError(told, hint=f"${{EDITOR:-nano}} {directory}/Pulumi.yaml") from e
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
-        raise UsageError(f"{directory}/Pulumi.yaml names no project (name: …)")
+        told = f"{directory}/Pulumi.yaml names no project (name: …)"
+        raise UsageError(told, hint=f"${{EDITOR:-nano}} {directory}/Pulumi.yaml")
     return Stack(
         directory=folder, project=data["name"], name=name, is_rehearsal_project="aws" in _providers_by_path(data)
     )
