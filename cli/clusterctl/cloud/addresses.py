@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any  # a name that the service takes and its model does not list
 
 from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.refusal import aws_errors
 
 LIMIT_ATTRIBUTE: Any = "vpc-max-elastic-ips"
@@ -23,34 +25,36 @@ class AddressRoom:
 
     limit: int
     taken: int
+    """By others than the cluster: its own are kept, or ended by the repair before a change."""
 
 
-def address_room(clients: Clients) -> AddressRoom:
-    """What the account may have and has. Raises CloudError."""
+def address_room(clients: Clients, *, own_id: str | None) -> AddressRoom:
+    """What the account may have, and what others than the cluster with this id have. Raises CloudError."""
     with aws_errors("asking how many elastic IPs there may be"):
         rows = clients.ec2.describe_account_attributes(AttributeNames=[LIMIT_ATTRIBUTE])["AccountAttributes"]
         values = [value["AttributeValue"] for row in rows for value in row["AttributeValues"]]
-        taken = len(clients.ec2.describe_addresses()["Addresses"])
+        addresses = clients.ec2.describe_addresses()["Addresses"]
     if not values or not values[0].isdigit():
         raise CloudError(f"asking how many elastic IPs there may be: AWS said {values!r}", code="NoAnswer")
-    return AddressRoom(limit=int(values[0]), taken=taken)
+    others = [row for row in addresses if own_id is None or tags_of(row.get("Tags")).get(ID_TAG) != own_id]
+    return AddressRoom(limit=int(values[0]), taken=len(others))
 
 
-def addresses_needed(cluster_plan: ClusterPlan, *, present: int) -> int:
-    """How many elastic IPs an `up` allocates: one a node, or the one of the way out where nodes have none."""
+def addresses_wanted(cluster_plan: ClusterPlan) -> int:
+    """How many elastic IPs the cluster has: one a node, or the one of the way out where nodes have none."""
     wanted = {"elastic": len(cluster_plan.slots), "none": 1, "automatic": 0}
-    return max(0, wanted[cluster_plan.network.public_addresses] - present)
+    return wanted[cluster_plan.network.public_addresses]
 
 
-def refuse_without_room(room: AddressRoom, needed: int, *, region: str) -> None:
-    """Raises CloudError, with the command that asks AWS for more, when `needed` do not fit."""
-    if room.taken + needed <= room.limit:
+def refuse_without_room(room: AddressRoom, wanted: int, *, region: str) -> None:
+    """Raises CloudError, with the command that asks AWS for more, when `wanted` do not fit."""
+    if room.taken + wanted <= room.limit:
         return
-    wanted = room.taken + needed
     raise CloudError(
-        f"AddressLimitExceeded: {needed} more elastic IPs are needed, {room.taken} of the {room.limit} that this "
-        f"account may have in {region} are taken: nothing was made. access: {{mode: private}} needs one for all nodes",
+        f"AddressLimitExceeded: the cluster needs {wanted} elastic IPs, and others have {room.taken} of the "
+        f"{room.limit} that this account may have in {region}: nothing was made. access: {{mode: private}} needs one "
+        "for all nodes",
         code="AddressLimitExceeded",
         hint=f"aws service-quotas request-service-quota-increase --region {region} --service-code ec2 "
-        f"--quota-code {QUOTA_CODE} --desired-value {wanted}",
+        f"--quota-code {QUOTA_CODE} --desired-value {room.taken + wanted}",
     )

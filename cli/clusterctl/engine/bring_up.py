@@ -8,12 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
-from clusterctl_infra.plan.inventory import proxy_command
+from clusterctl_infra.errors import UsageError
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.addresses import address_room, addresses_needed, refuse_without_room
-from clusterctl.cloud.instances import other_ids_alive
+from clusterctl.engine.before_up import (
+    refuse_namesake,
+    refuse_other_name,
+    refuse_unreachable,
+    refuse_without_addresses,
+)
 from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.data import refuse_harm
 from clusterctl.engine.display import Display
@@ -27,17 +30,13 @@ from clusterctl.engine.rollback import roll_back
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import read_stack
 from clusterctl.engine.stack_config import own_config, read_config, with_values, write_config
-from clusterctl.engine.state import EIP_TYPE, StackState
+from clusterctl.engine.state import StackState
+from clusterctl.engine.stopped import what_exists
 from clusterctl.engine.truth import missing_instances
 from clusterctl.home import home_directory
 from clusterctl.output import Output
-from clusterctl.ssh.way_in import missing_programs
 from clusterctl.stack_plan import config_folder
-from clusterctl.views.headline import machines_and_gpus, rehearsed
-from clusterctl.views.quantities import clock, count, duration, usd
-
-REHEARSAL_READY_S = 120.0
-AWS_READY_S = 600.0
+from clusterctl.views.up import headline, price_question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +96,13 @@ class _Up:
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse(intent, cluster_plan, change.stack, shown=str(self._request.stack_dir), now=self._now)
-        self._refuse_unreachable(cluster_plan)
-        self._refuse_namesake(state)
+        refuse_namesake(change, state)
+        refuse_unreachable(change, config, cluster_plan)
         self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
         self._warn(cluster_plan)
         anew = made_anew(state, intent.config, cluster_plan)
         self._foretell(cluster_plan, state, anew)
-        self._refuse_without_addresses(cluster_plan, state)
+        refuse_without_addresses(change, cluster_plan, state)
         self._ask(cluster_plan, state, anew=len(anew))
         if found is None:
             change.engine.create_stack()
@@ -129,7 +128,7 @@ class _Up:
             if is_wanted(intent, is_asked=self._request.reorders_ranks):
                 order_ranks(change, cluster_plan, shown=str(self._request.stack_dir))
             change.finish()
-            stage.finish(timeout_s=self._ready_timeout_s())
+            stage.finish(timeout_s=self._request.ready_timeout_s)
 
     def _failed(self, result: RunResult, before: str, intent: Intent, state: StackState) -> None:
         change, shown = self._change, str(self._request.stack_dir)
@@ -148,30 +147,6 @@ class _Up:
             self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
         if missing:
             self._change.engine.refresh([one.known.urn for one in missing])
-
-    def _refuse_unreachable(self, cluster_plan: ClusterPlan) -> None:
-        """Private nodes that nobody here could reach would boot and bill unseen."""
-        way = None if self._change.is_rehearsal else proxy_command(self._written.config, cluster_plan)
-        if way is not None and (missing := missing_programs(way)) is not None:
-            raise ClusterctlError(f"{missing}. Nothing was created")
-
-    def _refuse_without_addresses(self, cluster_plan: ClusterPlan, state: StackState) -> None:
-        """On AWS; the stand-in says no by itself, when it is asked for one too many."""
-        needed = addresses_needed(cluster_plan, present=len(state.of_type(EIP_TYPE)))
-        if needed and not self._change.is_rehearsal:
-            refuse_without_room(address_room(self._change.clients), needed, region=cluster_plan.region)
-
-    def _refuse_namesake(self, state: StackState) -> None:
-        if state.instances:
-            return
-        name = self._written.config.name
-        others = other_ids_alive(self._change.clients, name, own_id=state.cluster_id)
-        if others:
-            raise CloudError(
-                f"another cluster called {name} runs in this account and region (clusterctl:id {', '.join(others)}): "
-                "two of one name would not be told apart; choose another name in cluster.yaml",
-                code="NameTaken",
-            )
 
     def _foretell(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
         """Says what happens to machines that run, before anybody is asked."""
@@ -195,54 +170,3 @@ class _Up:
 
     def _waits(self) -> bool:
         return not (self._change.is_rehearsal and machine_kind(self._change.stack.directory) == "none")
-
-    def _ready_timeout_s(self) -> float:
-        default = REHEARSAL_READY_S if self._change.is_rehearsal else AWS_READY_S
-        return default if self._request.ready_timeout_s is None else self._request.ready_timeout_s
-
-
-def headline(cluster_plan: ClusterPlan, *, is_rehearsal: bool) -> str:
-    """`train · us-west-2b · 4 × p5.48xlarge · 32 × H100 80GB (rehearsed: …)`."""
-    zone = cluster_plan.region if cluster_plan.zone.endswith("?") else cluster_plan.zone
-    machines = machines_and_gpus(
-        len(cluster_plan.slots), cluster_plan.instance_type, cluster_plan.gpus_per_node, cluster_plan.gpu_name
-    )
-    label = rehearsed(is_rehearsal, cluster_plan.gpus_per_node > 0)
-    return f"{cluster_plan.name} · {zone} · {machines}{label}"
-
-
-def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime, anew: int = 0) -> str:
-    """`This will run at $221.54/h until 17:22 UTC (4 h 31 m, $1000.00). Create 4 × p5.48xlarge?`."""
-    deadline, wanted = cluster_plan.deadline, len(cluster_plan.slots)
-    budget = "" if deadline.budget_usd is None else f", {usd(deadline.budget_usd)}"
-    replaced = f", {anew} of them made anew" if anew else ""
-    change = f"Change {running} → {wanted} nodes{replaced}?"
-    what = change if running else f"Create {wanted} × {cluster_plan.instance_type}?"
-    until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}{budget})"
-    tail = cluster_plan.price.reservation_tail_usd
-    after = "" if tail is None else f", at worst {usd(tail)} more for a reservation that AWS ends up to 1 h late"
-    return f"This will run at {usd(cluster_plan.price.total_usd_per_hour)}/h until {until}{after}. {what}"
-
-
-def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
-    """Raises UsageError when the stack holds a cluster that was born with another name."""
-    if state.cluster_name is not None and state.cluster_name != name:
-        raise UsageError(
-            f"{shown} holds the cluster {state.cluster_name}, and cluster.yaml says {name}: another name is another "
-            "cluster; write the old name back, or end it first",
-            hint=f"clusterctl down {shown}",
-        )
-
-
-def what_exists(state: StackState, *, shown: str) -> str:
-    """What a stopped run left, and what to type."""
-    resources = len([resource for resource in state.resources if resource.is_custom])
-    if not resources:
-        return f"stopped; nothing exists.\n  next: clusterctl up {shown}"
-    nodes = len(state.instances)
-    there = f"{count(resources, 'resource')} {'is' if resources == 1 else 'are'} there"
-    bills = f"{count(nodes, 'node')} {'runs and bills' if nodes == 1 else 'run and bill'}" if nodes else "no node runs"
-    return (
-        f"stopped; {there}, {bills}.\n"
-        f"  next: clusterctl up {shown}    goes on\n        clusterctl down {shown}  ends it"
-    )

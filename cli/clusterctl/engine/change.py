@@ -55,6 +55,11 @@ class Change:
         return self.engine.stack
 
     @property
+    def name(self) -> str:
+        """The cluster's, as cluster.yaml has it."""
+        return self.cluster.removesuffix(REHEARSAL_SUFFIX)
+
+    @property
     def is_rehearsal(self) -> bool:
         """Nothing here can reach AWS."""
         return self.engine.environment.rehearsal

@@ -18,6 +18,9 @@ from clusterctl.engine.membership import membership_file
 from clusterctl.engine.ready import ReadyWatch, why_not_ready
 from clusterctl.views.quantities import clock, count
 
+REHEARSAL_READY_S = 120.0
+AWS_READY_S = 600.0
+
 
 class NodeStage:
     """Watches nodes while the engine still works on others."""
@@ -60,8 +63,13 @@ class NodeStage:
         """The engine failed: nodes are not waited for."""
         self._watch.stop()
 
-    def finish(self, *, timeout_s: float) -> None:
-        """Waits for all nodes. Raises SomeNodesFailed after saying what is wrong with each."""
+    def finish(self, *, timeout_s: float | None) -> None:
+        """Waits for all nodes, None: as long as they usually take at most.
+
+        Raises SomeNodesFailed after saying what is wrong with each.
+        """
+        usual_s = REHEARSAL_READY_S if self._change.is_rehearsal else AWS_READY_S
+        timeout_s = usual_s if timeout_s is None else timeout_s
         inventory = read_inventory(self._change.home.inventory_file(self._change.cluster))
         if not self._waits:
             self._change.output.note(" no machines are booted (machines: none), so no node is waited for")

@@ -11,7 +11,6 @@ from clusterctl_infra.errors import EngineError, NothingMatched, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.engine.bring_up import AWS_READY_S, REHEARSAL_READY_S, what_exists
 from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
@@ -21,6 +20,7 @@ from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
+from clusterctl.engine.stopped import what_exists
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.output import Output
@@ -80,8 +80,7 @@ class _Replacement:
         )
         with stage.watching():
             self._run(intent, targets, display, stage, state)
-            default = REHEARSAL_READY_S if change.is_rehearsal else AWS_READY_S
-            stage.finish(timeout_s=default if request.ready_timeout_s is None else request.ready_timeout_s)
+            stage.finish(timeout_s=request.ready_timeout_s)
 
     def _run(
         self, intent: Intent, targets: tuple[str, ...], display: Display, stage: NodeStage, state: StackState

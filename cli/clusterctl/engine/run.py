@@ -83,26 +83,31 @@ def run_engine(
         options=options,
     )
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    error_log = log.with_suffix(".err")
-    with _private(log) as stdout, _private(error_log) as stderr, log.open("rb") as reader:
+    with _private(log) as stdout, _private(_error_log(log)) as stderr, log.open("rb") as reader:
         child = _start([*_ends_with_parent(), *argv], engine, stdout=stdout, stderr=stderr)
-        messages: list[Message] = []
-        finished: Finished | None = None
+        kept: list[Message | Finished] = []
         with _Interrupts(child, token=environment.run_token, tell=on_interrupt) as interrupts:
             for event in _Follower(child, token=environment.run_token).events(reader):
-                if isinstance(event, Message):
-                    messages.append(event)
-                if isinstance(event, Finished):
-                    finished = event
+                if isinstance(event, (Message, Finished)):
+                    kept.append(event)
                 on_event(event)
+    return _result(kept, succeeded=child.returncode == 0, interrupted=interrupts.count > 0, log=log)
+
+
+def _result(kept: Sequence[Message | Finished], *, succeeded: bool, interrupted: bool, log: Path) -> RunResult:
+    finished = next((event for event in reversed(kept) if isinstance(event, Finished)), None)
     return RunResult(
-        succeeded=child.returncode == 0,
-        interrupted=interrupts.count > 0,
+        succeeded=succeeded,
+        interrupted=interrupted,
         changes={} if finished is None else dict(finished.changes),
-        refusals=refusals(messages),
+        refusals=refusals([event for event in kept if isinstance(event, Message)]),
         log=log,
-        said=error_log.read_text(encoding="utf-8", errors="replace").strip(),
+        said=_error_log(log).read_text(encoding="utf-8", errors="replace").strip(),
     )
+
+
+def _error_log(log: Path) -> Path:
+    return log.with_suffix(".err")
 
 
 class _Follower:

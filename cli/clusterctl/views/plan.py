@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
-from clusterctl_infra.plan.model import ClusterPlan, Problem
+from clusterctl_infra.plan.model import ClusterPlan, DeadlinePlan, PricePlan, Problem, SlotPlan
 from clusterctl_infra.plan.storage_model import (
     BucketPlan,
     DisksPlan,
@@ -52,7 +52,7 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
 
 def plan_json(stack_plan: StackPlan) -> dict[str, object]:
     """What `clusterctl plan --json` prints; sums in US dollars, unknown ones null."""
-    plan, price, deadline = stack_plan.plan, stack_plan.plan.price, stack_plan.plan.deadline
+    plan = stack_plan.plan
     return {
         "name": plan.name,
         "cluster_id": plan.cluster_id if stack_plan.is_running else None,
@@ -63,37 +63,10 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
         "instance_type": plan.instance_type,
         "gpus_per_node": plan.gpus_per_node,
         "gpu_name": plan.gpu_name,
-        "nodes": [
-            {
-                "slot": slot.slot,
-                "rank": slot.rank,
-                "name": slot.name,
-                "private_ip": slot.private_ip,
-                "interfaces": [
-                    {"network_card": row.network_card_index, "device": row.device_index, "kind": row.kind}
-                    for row in slot.interfaces
-                ],
-            }
-            for slot in plan.slots
-        ],
+        "nodes": [_node_json(slot) for slot in plan.slots],
         "storage": [storage_json(row) for row in plan.storage],
-        "price": {
-            "node_usd_per_hour": price.node_usd_per_hour,
-            "nodes_usd_per_hour": price.nodes_usd_per_hour,
-            "addresses_usd_per_hour": price.addresses_usd_per_hour,
-            "storage_usd_per_hour": price.storage_usd_per_hour,
-            "total_usd_per_hour": price.total_usd_per_hour,
-            "cap_node_usd_per_hour": price.cap_node_usd_per_hour,
-            "reservation_tail_usd": price.reservation_tail_usd,
-            "prices_dated": price.prices_dated,
-        },
-        "deadline": {
-            "at": deadline.at.isoformat(),
-            "reason": deadline.reason,
-            "runtime_at": deadline.runtime_at.isoformat(),
-            "budget_at": None if deadline.budget_at is None else deadline.budget_at.isoformat(),
-            "budget_usd": deadline.budget_usd,
-        },
+        "price": _price_json(plan.price),
+        "deadline": _deadline_json(plan.deadline),
         "user_data_bytes": plan.user_data_bytes,
         "problems": [{"level": row.level, "path": row.path, "message": row.message} for row in plan.problems],
     }
@@ -155,6 +128,42 @@ def deadline_line(stack_plan: StackPlan, *, now: datetime) -> str:
 def error_lines(plan: ClusterPlan) -> list[str]:
     """The problems that stop `up`, one line each."""
     return [f"  {_problem(error.path, error.message)}" for error in _problems(plan, "error")]
+
+
+def _node_json(slot: SlotPlan) -> dict[str, object]:
+    return {
+        "slot": slot.slot,
+        "rank": slot.rank,
+        "name": slot.name,
+        "private_ip": slot.private_ip,
+        "interfaces": [
+            {"network_card": row.network_card_index, "device": row.device_index, "kind": row.kind}
+            for row in slot.interfaces
+        ],
+    }
+
+
+def _price_json(price: PricePlan) -> dict[str, object]:
+    return {
+        "node_usd_per_hour": price.node_usd_per_hour,
+        "nodes_usd_per_hour": price.nodes_usd_per_hour,
+        "addresses_usd_per_hour": price.addresses_usd_per_hour,
+        "storage_usd_per_hour": price.storage_usd_per_hour,
+        "total_usd_per_hour": price.total_usd_per_hour,
+        "cap_node_usd_per_hour": price.cap_node_usd_per_hour,
+        "reservation_tail_usd": price.reservation_tail_usd,
+        "prices_dated": price.prices_dated,
+    }
+
+
+def _deadline_json(deadline: DeadlinePlan) -> dict[str, object]:
+    return {
+        "at": deadline.at.isoformat(),
+        "reason": deadline.reason,
+        "runtime_at": deadline.runtime_at.isoformat(),
+        "budget_at": None if deadline.budget_at is None else deadline.budget_at.isoformat(),
+        "budget_usd": deadline.budget_usd,
+    }
 
 
 def _problems(plan: ClusterPlan, level: str) -> list[Problem]:

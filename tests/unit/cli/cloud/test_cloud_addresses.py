@@ -6,7 +6,7 @@ from typing import Any  # a configuration as YAML gives it
 
 import pytest
 from botocore.stub import Stubber
-from clusterctl.cloud.addresses import AddressRoom, address_room, addresses_needed, refuse_without_room
+from clusterctl.cloud.addresses import AddressRoom, address_room, addresses_wanted, refuse_without_room
 from clusterctl_infra.errors import CloudError
 
 from tests.unit.cli.cloud.fake_ec2 import NoClients
@@ -14,22 +14,20 @@ from tests.unit.infra.plan.plan_cases import a_plan
 
 
 @pytest.mark.parametrize(
-    ("changes", "present", "needed"),
+    ("changes", "wanted"),
     [
-        ({}, 0, 4),
-        ({}, 3, 1),
-        ({"nodes": 2}, 4, 0),
-        ({"access": {"mode": "private"}}, 0, 1),
-        ({"instance_type": "m5.large", "placement": "none"}, 0, 0),
+        ({}, 4),
+        ({"access": {"mode": "private"}}, 1),
+        ({"instance_type": "m5.large", "placement": "none"}, 0),
     ],
 )
-def test_nodes_with_several_interfaces_need_one_each(changes: dict[str, Any], present: int, needed: int) -> None:
-    assert addresses_needed(a_plan(**changes), present=present) == needed
+def test_nodes_with_several_interfaces_need_one_each(changes: dict[str, Any], wanted: int) -> None:
+    assert addresses_wanted(a_plan(**changes)) == wanted
 
 
 def test_what_fits_is_let_through_and_what_does_not_is_refused_with_the_numbers() -> None:
     refuse_without_room(AddressRoom(limit=5, taken=1), 4, region="us-west-2")
-    with pytest.raises(CloudError, match="4 more elastic IPs are needed, 2 of the 5 that this") as refused:
+    with pytest.raises(CloudError, match="needs 4 elastic IPs, and others have 2 of the 5 that") as refused:
         refuse_without_room(AddressRoom(limit=5, taken=2), 4, region="us-west-2")
     assert refused.value.code == "AddressLimitExceeded"
     assert refused.value.hint is not None
@@ -42,9 +40,10 @@ def test_aws_says_how_many_there_may_be(value: str, room: AddressRoom | None) ->
     with Stubber(clients.ec2) as aws:
         attribute = {"AttributeName": "vpc-max-elastic-ips", "AttributeValues": [{"AttributeValue": value}]}
         aws.add_response("describe_account_attributes", {"AccountAttributes": [attribute]})
-        aws.add_response("describe_addresses", {"Addresses": [{"PublicIp": "203.0.113.1"}]})
+        own = {"PublicIp": "203.0.113.2", "Tags": [{"Key": "clusterctl:id", "Value": "0123456789ab"}]}
+        aws.add_response("describe_addresses", {"Addresses": [{"PublicIp": "203.0.113.1"}, own]})
         if room is None:
             with pytest.raises(CloudError, match="AWS said"):
-                address_room(clients)
+                address_room(clients, own_id="0123456789ab")
         else:
-            assert address_room(clients) == room
+            assert address_room(clients, own_id="0123456789ab") == room

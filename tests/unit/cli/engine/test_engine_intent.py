@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from clusterctl.engine.bring_up import price_question, refuse_other_name, what_exists
+from clusterctl.engine.before_up import refuse_other_name
 from clusterctl.engine.intent import (
     Intent,
     for_up,
@@ -20,6 +20,8 @@ from clusterctl.engine.intent import (
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.stopped import what_exists
+from clusterctl.views.up import price_question
 from clusterctl_infra.errors import CapExceeded, ConfigError, UsageError
 
 BORN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
