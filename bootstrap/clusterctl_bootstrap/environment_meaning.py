@@ -119,4 +119,12 @@ def fault_of_own(name: str, value: str) -> str | None:
         return "differs from process to process; torchrun sets it in each one it starts"
     if name in PORTS and not (value.isascii() and value.isdigit() and 0 < int(value) < 65536):
         return f"{value!r} is no port: 1 to 65535"
-    return None
+    code = next((ord(each) for each in value if _is_no_character(ord(each))), None)
+    return (
+        None if code is None else f"holds U+{code:04X}, which is no character: systemd would read none of the variables"
+    )
+
+
+def _is_no_character(code: int) -> bool:
+    """A file with one of these is refused as a whole (systemd 252, basic/utf8.c, `unichar_is_valid`)."""
+    return 0xD800 <= code <= 0xDFFF or 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE

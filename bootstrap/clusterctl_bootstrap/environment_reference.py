@@ -73,7 +73,8 @@ one of the variables above. It wins, for itself alone: with a `MASTER_ADDR` of y
 slot 0. Only `TF_PORT` changes another one, `TF_CONFIG`.
 Refused, since nodes that count differently never meet: {counted}, and every name beginning with `CLUSTERCTL_`.
 Refused, since launchers set them in each process: {per_process}.
-A value with a newline is refused: SSH sessions and containers cannot be given it.
+A value with a newline is refused: SSH sessions and containers cannot be given it. So is one with a code that is no
+character, such as U+FFFE: systemd would read nothing of the file.
 `clusterctl plan` warns about variables that are known to be dead, or to harm, such as `NCCL_TREE_THRESHOLD`.
 """
 

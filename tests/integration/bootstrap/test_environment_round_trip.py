@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
+from clusterctl_infra.config.fields import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.integration.bootstrap.bootstrapped import OWN, SLOT, Bootstrapped
 
@@ -30,7 +32,9 @@ AWKWARD = (
     "\x01\x1b[1m\r\x7f",
     "x" * 8000,
 )
-ALPHABET = "'\"\\$`#; \t=%!*{}~ä😀aZ0/-"
+QUOTING = st.text(st.sampled_from("'\"\\$`#; \t=%!*{}~ä😀aZ0/-"), max_size=24)
+ANYTHING = st.text(st.characters(exclude_characters="\0\n", exclude_categories=["Cs"]), max_size=24)
+DRAWN = st.lists(QUOTING | ANYTHING, min_size=40, max_size=40)
 READERS = {
     "sh": "sh -c 'set -a; . /etc/clusterctl/env; exec env -0'",
     "bash": "bash -c 'set -a; . /etc/clusterctl/env; exec env -0'",
@@ -39,21 +43,19 @@ READERS = {
 }
 
 
-def values() -> dict[str, str]:
-    chosen = random.Random(20261121)
-    drawn = ("".join(chosen.choices(ALPHABET, k=chosen.randrange(1, 24))) for _ in range(60))
-    return {f"V{number}": value for number, value in enumerate((*AWKWARD, *drawn))}
+def named(values: Sequence[str]) -> dict[str, str]:
+    return {f"V{number}": value for number, value in enumerate(values)}
 
 
 @pytest.fixture(scope="module")
 def pushed(machine: Bootstrapped) -> Iterator[dict[str, str]]:
     """The values that the shared machine has been given."""
-    sent = values()
+    sent = named(AWKWARD)
     generation = machine.status(SLOT)["generation"] + 1
     answer = machine.push(SLOT, generation=generation, env=sent)
     assert answer.code == 0, answer
     yield sent
-    machine.push(SLOT, generation=generation + 1, env=OWN)
+    machine.push(SLOT, generation=machine.status(SLOT)["generation"] + 1, env=OWN)
 
 
 SEVERAL_LINES = ("SKYPILOT_NODE_IPS", "DSTACK_NODES_IPS")
@@ -84,3 +86,30 @@ def test_the_raw_list_is_what_it_says(machine: Bootstrapped, pushed: dict[str, s
     rows = machine.output(SLOT, "cat /etc/clusterctl/env.list").split("\n")
     seen = dict(row.partition("=")[::2] for row in rows if not row.startswith("#"))
     assert {name: seen.get(name) for name in pushed} == pushed
+
+
+@given(values=DRAWN)
+@settings(max_examples=6, deadline=None)
+def test_whatever_cluster_yaml_takes_arrives_as_it_was_written(machine: Bootstrapped, values: list[str]) -> None:
+    """Forty values at a time, since each example is a push and four sessions."""
+    sent = taken(named(values))
+    assert machine.push(SLOT, generation=machine.status(SLOT)["generation"] + 1, env=sent).json["ok"]
+    for reader in READERS:
+        seen = read_by(machine, reader)
+        assert {name: seen.get(name) for name in sent} == sent, reader
+    rows = machine.output(SLOT, "cat /etc/clusterctl/env.list").split("\n")
+    raw = dict(row.partition("=")[::2] for row in rows if not row.startswith("#"))
+    assert {name: raw.get(name) for name in sent} == sent
+
+
+def taken(env: dict[str, str]) -> dict[str, str]:
+    """The variables that cluster.yaml may have."""
+    return {name: value for name, value in env.items() if not is_refused(name, value)}
+
+
+def is_refused(name: str, value: str) -> bool:
+    try:
+        check_env({name: value})
+    except ValueError:
+        return True
+    return False

@@ -11,15 +11,19 @@ from tests.integration.bootstrap.bootstrapped import Bootstrapped, iso, wait_unt
 
 SLOT = 1
 FAILING = 3
+WITHOUT_FABRIC = 4
 REASON = "the fabric did not answer"
 TIMERS = ("clusterctl-deadline.timer", "clusterctl-deadline-clock.timer")
 
 
 @pytest.fixture(scope="module")
 def machine(network: Bootstrapped) -> Bootstrapped:
-    """Slot 1 becomes ready; slot 3 is told to fail."""
+    """Slot 1 becomes ready; slot 3 is told to fail; slot 4 has one EFA interface less than it must have."""
     fault = {"/var/lib/clusterctl/simulated-failure": MachineFile(content=f"{REASON}\n".encode())}
     network.boot(network.plan(FAILING, left_s=3600), fault)
+    fewer = {"/var/lib/clusterctl/simulated-efa": MachineFile(content=b"31\n")}
+    wanting = network.plan(WITHOUT_FABRIC, nodes=5, fabric="required", efa_interfaces=32, left_s=3600)
+    network.boot(wanting, fewer)
     network.boot(network.plan(SLOT, left_s=3600))
     assert network.wait_until_settled(SLOT)["phase"] == "ready"
     return network
@@ -33,6 +37,15 @@ def test_a_bootstrap_that_fails_says_where_and_why_and_people_can_log_in(machine
     assert any(REASON in line for line in status["error"]["log"])
     assert machine.output(FAILING, "systemctl is-active clusterctl-node || true").strip() == "failed"
     assert_armed(machine, FAILING)
+
+
+def test_a_required_fabric_that_is_not_all_there_fails_the_node_with_both_numbers(machine: Bootstrapped) -> None:
+    status = machine.wait_until_settled(WITHOUT_FABRIC)
+    assert (status["phase"], status["error"]["phase"]) == ("failed", "fabric")
+    assert "31 of 32 (simulated)" in status["error"]["message"]
+    assert [row["verdict"] for row in status["checks"]] == ["failed"]
+    nccl = machine.output(WITHOUT_FABRIC, "cat /etc/clusterctl/nccl.env")
+    assert "NCCL_NET='AWS Libfabric'\n" in nccl, "what runs there nevertheless does not fall back to TCP"
 
 
 def test_a_bootstrap_that_failed_can_be_tried_again(machine: Bootstrapped) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import time
 from typing import Any  # parsed JSON
 
 import pytest
 from clusterctl_bootstrap.cloud_config import cloud_config
+from clusterctl_bootstrap.node.efa import COMMANDS
 
 from tests.integration.bootstrap.bootstrapped import CLUSTER_ID, OWN, SLOT, Bootstrapped, access, iso
 
@@ -75,6 +77,28 @@ def test_the_names_of_saturns_guide_resolve_to_the_ranks(machine: Bootstrapped) 
 def test_slurms_names_are_there_for_scripts_that_ask(machine: Bootstrapped) -> None:
     asked = machine.output(SLOT, "echo ${SLURM_PROCID:-none}; . /etc/clusterctl/slurm.env; echo $SLURM_PROCID")
     assert asked == "none\n2\n"
+
+
+WITHOUT_EFA = {
+    "libfabric": (127, "fi_info"),
+    "locked memory": (1, ""),
+    "huge pages": (1, "0"),
+    "fabric manager": (9, "no NVSwitch"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_efa_needs_is_asked_in_words_that_a_machine_understands(machine: Bootstrapped, name: str) -> None:
+    code, said = WITHOUT_EFA[name]
+    answer = machine.ssh(SLOT, f"sudo sh -c {shlex.quote(COMMANDS[name])}")
+    assert answer.code == code, answer
+    assert said in (answer.out + answer.err).splitlines()[-1]
+
+
+def test_a_machine_without_efa_is_not_told_to_have_it(machine: Bootstrapped) -> None:
+    assert machine.status(SLOT)["checks"] == [
+        {"name": "EFA interfaces", "verdict": "not applicable", "detail": "none planned"}
+    ]
 
 
 def test_only_root_reaches_the_metadata_service(machine: Bootstrapped) -> None:

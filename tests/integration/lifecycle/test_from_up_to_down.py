@@ -9,6 +9,10 @@ def test_a_cluster_comes_up_works_together_and_goes_without_a_trace(booted: Rehe
     booted.up()
     assert {row["state"] for row in booted.nodes().values()} == {"ready"}
 
+    checks = [check for row in booted.nodes().values() for check in row["checks"]]
+    assert [(check["name"], check["verdict"]) for check in checks] == [("EFA interfaces", "simulated")] * 2
+    assert {check["detail"] for check in checks} == {"32 of 32 (simulated)"}
+
     hostnames = booted.ok("ssh", "--node", "all", "hostname")
     assert f"{booted.name}-0" in hostnames
     assert f"{booted.name}-1" in hostnames

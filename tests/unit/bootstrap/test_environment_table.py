@@ -185,6 +185,17 @@ def test_a_port_that_is_none_is_refused(port: str) -> None:
     assert fault_of_own("MASTER_PORT", port) == f"{port!r} is no port: 1 to 65535"
 
 
+@pytest.mark.parametrize("character", ["\ufffe", "\ufdd0", "\U0010ffff", "\ud800"])
+def test_what_is_no_character_is_refused(character: str) -> None:
+    """systemd refuses a whole EnvironmentFile for one of them."""
+    assert f"U+{ord(character):04X}" in str(fault_of_own("MINE", f"a{character}b"))
+
+
+@pytest.mark.parametrize("character", ["\ufffd", "\uffef", "\ufeff", "\U0001fffd", "\x85", "\u2028", "\x7f"])
+def test_rare_characters_are_taken(character: str) -> None:
+    assert fault_of_own("MINE", character) is None
+
+
 @given(own=ENVIRONMENTS)
 def test_a_shell_reads_every_value_as_it_was_written(own: dict[str, str]) -> None:
     rows = variables({**FACTS, "env": own})
