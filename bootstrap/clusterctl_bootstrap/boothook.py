@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 
 from clusterctl_bootstrap.node_plan import NodePlan
+
+COMMENT = re.compile(r"\s*#(?!!| shellcheck )")
+"""A line of comment; shellcheck looks at what is rendered, too."""
 
 
 def boothook(node: NodePlan) -> str:
@@ -27,4 +31,6 @@ def guard(node: NodePlan) -> str:
 
 
 def _shell(name: str) -> str:
-    return (files("clusterctl_bootstrap") / "shell" / name).read_text(encoding="utf-8")
+    """A script without its lines of comment, which only a reader here needs; the first line names the interpreter."""
+    text = (files("clusterctl_bootstrap") / "shell" / name).read_text(encoding="utf-8")
+    return "".join(line for line in text.splitlines(keepends=True) if not COMMENT.match(line))

@@ -29,7 +29,7 @@ MEANINGS = {
     "MASTER_PORT": "the port they meet on",
     "NNODES": "number of nodes",
     "NODE_RANK": "this node's rank, 0 to NNODES - 1",
-    "NPROC_PER_NODE": "processes on this node: one for each GPU, 1 without GPUs",
+    "NPROC_PER_NODE": "processes on this node: one for each GPU, 1 without; another number: write it under env:",
     "WORLD_SIZE": "processes in all",
     "FLOW_NODE_RANK": "as NODE_RANK",
     "FLOW_NUM_NODES": "as NNODES",
@@ -119,6 +119,8 @@ def fault_of_own(name: str, value: str) -> str | None:
         return "differs from process to process; torchrun sets it in each one it starts"
     if name in PORTS and not (value.isascii() and value.isdigit() and 0 < int(value) < 65536):
         return f"{value!r} is no port: 1 to 65535"
+    if name == "NPROC_PER_NODE" and not (value.isascii() and value.isdigit() and int(value) > 0):
+        return f"{value!r} is no number of processes: WORLD_SIZE and the hostfile follow from it"
     code = next((ord(each) for each in value if _is_no_character(ord(each))), None)
     return (
         None if code is None else f"holds U+{code:04X}, which is no character: systemd would read none of the variables"

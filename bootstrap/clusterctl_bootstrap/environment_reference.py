@@ -70,7 +70,8 @@ OWN_TEXT = """
 
 What stands under `env:` in cluster.yaml comes last, below a comment that says so and whether it stands in the place of
 one of the variables above. It wins, for itself alone: with a `MASTER_ADDR` of your own, `FLOW_MAIN_IP` still names
-slot 0. Only `TF_PORT` changes another one, `TF_CONFIG`.
+slot 0. Two change others: `TF_PORT` the `TF_CONFIG`, and `NPROC_PER_NODE` the `WORLD_SIZE`, the first ranks and the
+hostfile.
 Refused, since nodes that count differently never meet: {counted}, and every name beginning with `CLUSTERCTL_`.
 Refused, since launchers set them in each process: {per_process}.
 A value with a newline is refused: SSH sessions and containers cannot be given it. So is one with a code that is no

@@ -17,7 +17,6 @@ from itertools import chain, product
 from string import ascii_letters
 
 BODY_OWNERS = (ast.Module, ast.ClassDef, ast.FunctionDef)
-INDENTATION = 4
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -38,9 +37,8 @@ def shortened(source: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             raise ValueError(f"line {node.lineno}: an f-string, which cannot be shortened")
-    lines = _cut(source, [*_docstrings(tree), *_annotations(tree)]).splitlines()
-    kept = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    return _requoted(_renamed(_without_unused_typing("".join(f"{_indented(line)}\n" for line in kept))))
+    cut = _cut(source, [*_docstrings(tree), *_annotations(tree)])
+    return _tight(_renamed(_without_unused_typing(cut)))
 
 
 def _docstrings(tree: ast.Module) -> Iterator[Cut]:
@@ -75,7 +73,7 @@ def _without_unused_typing(source: str) -> str:
         if isinstance(statement, ast.ImportFrom) and statement.module == "typing":
             names = [alias.name for alias in statement.names if alias.name in used]
             cuts.append(_of(statement, instead=f"from typing import {', '.join(names)}" if names else ""))
-    return "".join(f"{line}\n" for line in _cut(source, cuts).splitlines() if line)
+    return _cut(source, cuts)
 
 
 def _renamed(source: str) -> str:
@@ -93,7 +91,7 @@ def _renamed(source: str) -> str:
             for node in names
             if node.id in short
         ]
-    return _cut(source, cuts) + "\n"
+    return _cut(source, cuts)
 
 
 def _outermost_functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
@@ -125,16 +123,30 @@ def _short_names(taken: set[str]) -> Iterator[str]:
     return (name for name in chain(ascii_letters, several) if name not in taken and not keyword.iskeyword(name))
 
 
-def _requoted(source: str) -> str:
-    """With 'single' quotes where that changes nothing: the cloud-config writes each double one as two characters."""
-    lines = source.splitlines(keepends=True)
-    for token in reversed(list(tokenize.generate_tokens(io.StringIO(source).readline))):
-        inside = token.string[1:-1]
-        if token.type == tokenize.STRING and token.string[0] == '"' and not set(inside) & set("\"'\\"):
-            (row, begin), (_, end) = token.start, token.end
-            line = lines[row - 1]
-            lines[row - 1] = f"{line[:begin]}'{inside}'{line[end:]}"
+def _tight(source: str) -> str:
+    """Each statement on one line, one blank for a level of indentation and none where words do not need it."""
+    lines, words, level = [], [""], 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.NEWLINE:
+            lines.append(" " * level + "".join(words) + "\n")
+            words = [""]
+        elif token.type in (tokenize.INDENT, tokenize.DEDENT):
+            level += 1 if token.type == tokenize.INDENT else -1
+        elif token.type not in (tokenize.NL, tokenize.COMMENT, tokenize.ENDMARKER):
+            word = _requoted(token.string) if token.type == tokenize.STRING else token.string
+            touches = _is_of_a_word(words[-1][-1:]) and (_is_of_a_word(word[0]) or word[0] in "\"'")
+            words += [" ", word] if touches else [word]
     return "".join(lines)
+
+
+def _requoted(text: str) -> str:
+    """With 'single' quotes where that changes nothing: the cloud-config writes each double one as two characters."""
+    inside = text[1:-1]
+    return f"'{inside}'" if text[0] == '"' and not set(inside) & set("\"'\\") else text
+
+
+def _is_of_a_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _cut(source: str, cuts: list[Cut]) -> str:
@@ -144,7 +156,7 @@ def _cut(source: str, cuts: list[Cut]) -> str:
         (first, begin), (last, end) = cut.start, cut.end
         joined = lines[first - 1][:begin] + cut.instead.encode() + lines[last - 1][end:]
         lines[first - 1 : last] = [joined, *[b""] * (last - first)]
-    return b"\n".join(lines).decode()
+    return b"\n".join([*lines, b""]).decode()
 
 
 def _of(node: ast.stmt, *, instead: str) -> Cut:
@@ -154,9 +166,3 @@ def _of(node: ast.stmt, *, instead: str) -> Cut:
 def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:
     """Where a node ends; whatever was parsed from a text has an end."""
     return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-
-
-def _indented(line: str) -> str:
-    """A line with one blank for each level."""
-    text = line.lstrip(" ")
-    return " " * ((len(line) - len(text)) // INDENTATION) + text.rstrip()

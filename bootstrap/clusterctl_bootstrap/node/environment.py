@@ -73,8 +73,14 @@ def slots_by_rank(facts: Mapping[str, Any]) -> List[int]:
 
 
 def gpus_by_slot(facts: Mapping[str, Any]) -> List[int]:
-    """GPUs of each slot's node. Each gets a process, a node without GPUs one; ranks of processes are sums over it."""
+    """GPUs of each slot's node; ranks of processes are sums over these, not rank times 8."""
     return facts.get("gpus") or [facts["gpus_per_node"]] * facts["nodes"]
+
+
+def processes(facts: Mapping[str, Any]) -> List[int]:
+    """Processes on each slot's node: what `env:` says, else one for each GPU, 1 without GPUs."""
+    asked = (facts.get("env") or {}).get("NPROC_PER_NODE")
+    return [int(asked or gpus or 1) for gpus in gpus_by_slot(facts)]
 
 
 def address(slot_cidr: str, slot: int) -> str:
@@ -100,7 +106,7 @@ def render_env_list(rows: List[Variable]) -> Tuple[str, List[str]]:
 def _ours(facts: Mapping[str, Any], own: Mapping[str, str]) -> List[Variable]:
     slots, gpus = slots_by_rank(facts), gpus_by_slot(facts)
     nodes, rank, slot, cluster = facts["nodes"], facts["rank"], facts["slot"], facts["cluster"]
-    counts = [gpus[each] or 1 for each in slots]
+    counts = [processes(facts)[each] for each in slots]
     addresses = [address(facts["slot_cidr"], each) for each in slots]
     main, lines = addresses[0], "\n".join(addresses)
     workers = ["%s:%s" % (each, own.get("TF_PORT", TF_PORT)) for each in addresses]

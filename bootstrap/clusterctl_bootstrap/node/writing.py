@@ -18,10 +18,8 @@ HOSTS_END = "# clusterctl: end"
 def write_identity(root: Path, facts: Dict[str, Any]) -> None:
     """node.json, the MPI hostfile in the order of ranks, and every node's name in /etc/hosts."""
     write_atomically(root / "etc/clusterctl/node.json", json.dumps(node_json(facts), indent=1) + "\n")
-    gpus = environment.gpus_by_slot(facts)
-    lines = [
-        "%s-%d slots=%d\n" % (facts["cluster"], slot, gpus[slot] or 1) for slot in environment.slots_by_rank(facts)
-    ]
+    counts = environment.processes(facts)
+    lines = ["%s-%d slots=%d\n" % (facts["cluster"], slot, counts[slot]) for slot in environment.slots_by_rank(facts)]
     write_atomically(root / "etc/clusterctl/hostfile", "".join(lines))
     hosts = root / "etc/hosts"
     write_atomically(hosts, hosts_text(hosts.read_text() if hosts.exists() else "127.0.0.1 localhost\n", names(facts)))

@@ -1,14 +1,10 @@
 #!/bin/sh
-# clusterctl: what this machine does at every boot before anything can fail.
 run=/run/clusterctl
 state=/var/lib/clusterctl
 mkdir -p $run $state /run/systemd/system
 [ -s $run/boot-id ] || cat /proc/sys/kernel/random/uuid >$run/boot-id # cloud-init has commands that run this again
 cat >$run/guard <<'CLUSTERCTL_GUARD'
 #!/bin/sh
-# The two guards of this machine: its end at the deadline, and the metadata service for root only.
-# Run by the boothook at every boot, when a deadline is pushed, and by the wall-clock timer. Safe at any time.
-# Needs sh and systemd; what it would like besides, it tries within seconds.
 CLUSTER_ID=3f9c0a51b7de
 GENERATION=0
 DEADLINE=1796149800
@@ -20,14 +16,12 @@ run=$root/run/clusterctl
 units=$root/run/systemd/system
 mkdir -p "$run" "$units" "$root/run/systemd/system.conf.d"
 
-# A pushed deadline, `cluster generation epoch`, beats the one from birth.
 { read -r id generation epoch <"$root/var/lib/clusterctl/deadline"; } 2>/dev/null
 case $generation/$epoch in
 /* | */ | *[!0-9/]*) ;;
 *) [ "$id" = "$CLUSTER_ID" ] && [ "$generation" -gt "$GENERATION" ] && DEADLINE=$epoch ;;
 esac
 
-# Now, by AWS's clock: the Date of the metadata service's answer. From then on time is counted by the uptime.
 aws_date() {
     # shellcheck disable=SC2016  # bash's variables, not ours
     timeout 3 bash -c 'exec 3<>/dev/tcp/169.254.169.254/80 || exit
@@ -46,15 +40,11 @@ fi
 { read -r aws at <"$run/aws-clock" && counted=yes; } 2>/dev/null
 if [ "$counted" ]; then now=$((aws + uptime - at)); else now=$(date +%s); fi
 left=$((DEADLINE - now))
-# Where the units are there already, nothing more is needed.
 [ "$left" -gt 0 ] || systemctl start --no-block clusterctl-deadline.service 2>/dev/null
 
-# The last stage reads this, so a deadline that moves needs no new process.
 if [ "$counted" ]; then last="uptime $((uptime + left + 90))"; else last="clock $((DEADLINE + 90))"; fi
 echo "$last" >"$run/last-stage-at.new" && mv "$run/last-stage-at.new" "$run/last-stage-at"
 cat >"$run/last-stage" <<'CLUSTERCTL_LAST_STAGE'
-# 90 s past the deadline this machine is still here: ends it without asking anybody.
-# While systemd-shutdown kills what it can, a sleep ends early and the loop looks again.
 uptime_s() { read -r up _ </proc/uptime && echo "${up%%.*}"; }
 pause() { end=$(($(uptime_s) + $1)) && while [ "$(uptime_s)" -lt "$end" ]; do sleep 1; done; }
 systemd-detect-virt --container --quiet && container=yes
@@ -75,14 +65,12 @@ echo b >/proc/sysrq-trigger # the boothook of the next boot finds the deadline p
 CLUSTERCTL_LAST_STAGE
 
 unit() { { printf '[Unit]\nDescription=clusterctl: %s\nDefaultDependencies=no\n' "$2" && cat; } >"$units/clusterctl-$1"; }
-# Without this a process that ignores SIGTERM would hold the end for 90 s.
 printf '[Manager]\nDefaultTimeoutStopSec=2s\n' >"$root/run/systemd/system.conf.d/clusterctl.conf"
 unit deadline.service 'the deadline has passed' <<'END'
 [Service]
 Type=oneshot
 ExecStart=/bin/systemctl poweroff --force
 END
-# Counted, so that no wrong clock moves it, from the start of systemd: OnActiveSec begins anew at each daemon-reload.
 started=$(systemctl show --value --property UserspaceTimestampMonotonic)
 counter=$(python3 -ISc 'import time; print(int(time.monotonic()))' || echo "$uptime") # the uptime has sleep in it
 case $started in
@@ -94,8 +82,6 @@ unit deadline.timer 'the deadline, counted' <<END
 $when
 AccuracySec=100ms
 END
-# The wall clock only asks this script to look again: it ends the machine by itself only where AWS's was never heard.
-# OnCalendar alone would not do: a moment that passes while this script runs never fires.
 later=${counted:+5}
 unit deadline-clock.timer 'the deadline, by the wall clock' <<END
 [Timer]
@@ -108,7 +94,6 @@ unit deadline-clock.service 'looks whether the deadline has passed' <<'END'
 Type=oneshot
 ExecStart=/bin/sh /run/clusterctl/guard
 END
-# systemd-shutdown spares root's processes whose name begins with @; timers do not fire any more by then.
 unit last-stage.service 'ends this machine when all else hangs' <<'END'
 [Service]
 ExecStart=@/bin/sh @clusterctl-last-stage /run/clusterctl/last-stage
@@ -125,7 +110,6 @@ else
     [ "$counted" ] && systemctl restart clusterctl-deadline.timer
 fi
 
-# User-data holds this machine's host key, so only root reads it; what is forwarded comes from containers.
 rule() {
     command -v nft >/dev/null || { echo "failed: nft is missing; the image needs the package nftables" && return; }
     refusal=$(nft -f - 2>&1 <<'END'
@@ -149,7 +133,6 @@ END
 if [ "$IMDS" = users ]; then echo users; else rule; fi >"$run/imds"
 CLUSTERCTL_GUARD
 
-# The agent begins as soon as cloud-init has written it, beside cloud-init's later stages.
 node=clusterctl-node.service
 cat >/run/systemd/system/$node <<'END'
 [Unit]
@@ -166,7 +149,6 @@ END
 sh $run/guard
 systemctl start --no-block $node
 
-# For a boot at which cloud-init does not come so far: the agent then runs the guard that is kept here.
 cmp -s $run/guard $state/guard || { cp $run/guard $state/guard.new && mv $state/guard.new $state/guard; }
 if ! cmp -s /run/systemd/system/$node /etc/systemd/system/$node; then
     cp /run/systemd/system/$node /etc/systemd/system/$node

@@ -134,7 +134,7 @@ def test_what_travels_still_has_every_name_that_it_uses(name: str) -> None:
 SHORTENED = {
     "what only a reader needs": (
         '"""Doc."""\nX = "# no comment"\n\n\nclass A:\n    """Doc\n    of two lines."""\n\n    # why\n    x = 1\n',
-        "X = '# no comment'\nclass A:\n x = 1\n",
+        "X='# no comment'\nclass A:\n x=1\n",
     ),
     "a docstring that is all": (
         'class A(Exception):\n    """Doc."""\n',
@@ -145,36 +145,40 @@ SHORTENED = {
             "from typing import Any, List\n\n\n"
             "def f(a: int, *b: str, c: List[str] = []) -> Any:\n    d: int = a\n    return d\n"
         ),
-        "def f(a, *b, c = []):\n d = a\n return d\n",
+        "def f(a,*b,c=[]):\n d=a\n return d\n",
     ),
     "names of variables in functions": (
         "def f(x):\n    total = [each for each in x]\n    return total\n",
-        "def f(x):\n a = [b for b in x]\n return a\n",
+        "def f(x):\n a=[b for b in x]\n return a\n",
     ),
     "no name that means something else there": (
         "import json\n\n\ndef f(a, log):\n    json = [log for log in a]\n    id = got = json\n    return id, got\n",
-        "import json\ndef f(a, log):\n json = [log for log in a]\n id = b = json\n return id, b\n",
+        "import json\ndef f(a,log):\n json=[log for log in a]\n id=b=json\n return id,b\n",
     ),
     "no name that an error is caught under": (
         "def f(x):\n    try:\n        got = x()\n    except OSError as e:\n        got = str(e)\n    return got\n",
-        "def f(x):\n try:\n  a = x()\n except OSError as e:\n  a = str(e)\n return a\n",
+        "def f(x):\n try:\n  a=x()\n except OSError as e:\n  a=str(e)\n return a\n",
     ),
-    "a text behind a constant": ('X = 1\n"""Why."""\n', "X = 1\n"),
+    "blanks, but for those between words": (
+        "def f(x):\n    if x:  # why\n        return not (\n            x or 'a' in 'b'\n        )\n\n\nf(-1)\n",
+        "def f(x):\n if x:\n  return not(x or 'a'in 'b')\nf(-1)\n",
+    ),
+    "a text behind a constant": ('X = 1\n"""Why."""\n', "X=1\n"),
     "an annotation over several lines": (
         "def f(\n    a: Dict[\n        str, int\n    ],\n) -> None:\n    return\n",
-        "def f(\n a,\n):\n return\n",
+        "def f(a,):\n return\n",
     ),
     "annotations of a class, which dataclasses read": (
         "from typing import Any, List\n\n\nclass A:\n    a: List[str]\n    b: int = 1\n",
-        "from typing import List\nclass A:\n a: List[str]\n b: int = 1\n",
+        "from typing import List\nclass A:\n a:List[str]\n b:int=1\n",
     ),
     "bytes that are more than their letters": (
         'def f(a: str = "ü", b: str = "x") -> str:\n    return a\n',
-        "def f(a = 'ü', b = 'x'):\n return a\n",
+        "def f(a='ü',b='x'):\n return a\n",
     ),
     "quotes, where a string has neither kind nor a backslash": (
         'A = ("a", b"b", "c\'s", "d\\n", \'"e"\') + ("f", "g")\n',
-        "A = ('a', b\"b\", \"c's\", \"d\\n\", '\"e\"') + ('f', 'g')\n",
+        "A=('a',b\"b\",\"c's\",\"d\\n\",'\"e\"')+('f','g')\n",
     ),
 }
 

@@ -86,6 +86,13 @@ def test_ranks_of_processes_are_sums_where_nodes_have_different_gpus() -> None:
     assert {(table["WORLD_SIZE"], table["DSTACK_GPUS_NUM"]) for table in tables} == {("15", "14")}
 
 
+def test_other_numbers_follow_the_processes_that_a_person_asks_for() -> None:
+    tables = of_every_slot(**UNEVEN, env={"NPROC_PER_NODE": "2"})
+    assert [table["CLUSTERCTL_FIRST_RANK"] for table in tables] == ["0", "6", "2", "4"]
+    assert {(table["NPROC_PER_NODE"], table["WORLD_SIZE"]) for table in tables} == {("2", "8")}
+    assert {table["DSTACK_GPUS_NUM"] for table in tables} == {"14"}, "GPUs are counted as they are"
+
+
 @given(
     gpus=st.lists(st.sampled_from([0, 1, 2, 4, 8]), min_size=1, max_size=12),
     data=st.data(),
@@ -168,8 +175,8 @@ FAULTS = {
     "CLUSTERCTL_ANYTHING": "clusterctl sets it",
     "LOCAL_RANK": "differs from process to process",
     "TF_PORT": "'x' is no port: 1 to 65535",
+    "NPROC_PER_NODE": "'x' is no number of processes",
     "MASTER_ADDR": None,
-    "NPROC_PER_NODE": None,
     "NCCL_DEBUG": None,
 }
 

@@ -61,6 +61,12 @@ def test_ranks_of_many_nodes_are_in_the_order_of_numbers(tmp_path: Path) -> None
     assert names == [f"train-{slot}" for slot in range(256)]
 
 
+def test_the_hostfile_has_as_many_slots_as_processes(tmp_path: Path) -> None:
+    root = born(tmp_path, env={"NPROC_PER_NODE": "2"})
+    boot(root, FakeOutside())
+    assert (root / "etc/clusterctl/hostfile").read_text().splitlines() == [f"train-{slot} slots=2" for slot in range(4)]
+
+
 def test_a_second_boot_writes_the_same(root: Path) -> None:
     boot(root, FakeOutside())
     before = contract(root)

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from tests.unit.bootstrap.golden_user_data import GOLDEN, golden_texts
 from tests.unit.bootstrap.node_examples import PLAN, access, plan
 
-AGENT_BUDGET_BYTES = 11_000
-OTHER_BUDGET_BYTES = 5_000
+AGENT_BUDGET_BYTES = 11_700
+OTHER_BUDGET_BYTES = 4_600
 LONG = {"cluster": "a" * 40, "nodes": 256, "slot": 255, "rank": 255, "env": {"NCCL_DEBUG": "INFO"}}
 KEYS = tuple(f"ssh-rsa {chr(65 + number) * 540} somebody@a-long-host-name" for number in range(3))
 CONTROL_CHARACTERS = "".join(map(chr, [*range(1, 32), 127, 0x85, 0xA0, 0x2028, 0xFEFF, 0xFFFF]))
