@@ -14,11 +14,6 @@ VERSION = 1
 REHEARSAL_ACCOUNT_ID = "000000000000"
 """No AWS account has this number; the stand-in answers it, so a rehearsal is known by it everywhere."""
 
-MOUNT_TAG = "clusterctl:mount"
-"""Of a file system: where nodes see it."""
-ON_DELETE_TAG = "clusterctl:on-delete"
-"""Of a file system: `retain`, it outlives the nodes, or `delete`."""
-
 
 class InventoryUnreadable(ClusterctlError):
     """The inventory file is not one, or was written by a newer clusterctl."""

@@ -9,6 +9,7 @@ from clusterctl_rehearsal.machines.driver import MachineDriver
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.process import ProcessDriver
 from clusterctl_rehearsal.region.process import cache_folder
+from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
 
 
@@ -25,6 +26,7 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
         for network in sorted(networks):
             removed += [f"ended {node} of {network}" for owner, node in found if owner == network]
             driver.clean(network)
+    Shares(home.shares).keep_only(row.id for row in (Store(home.store).all() if home.store.is_dir() else []))
     if forgotten:
         removed.append(f"forgot {forgotten} resources")
     if cluster is None:

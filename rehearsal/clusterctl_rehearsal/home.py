@@ -49,6 +49,11 @@ class RehearsalHome:
         return self.root / "machines"
 
     @property
+    def shares(self) -> Path:
+        """What stands for file systems: one folder for each, named by its id."""
+        return self.root / "shares"
+
+    @property
     def proof(self) -> Path:
         """Nonces of engine runs that the stand-in plugin has answered."""
         return self.root / "proof"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Any  # `Any`: IAM answers, for which no types are installed
+from typing import TYPE_CHECKING, Any  # `Any`: answers of services for which no types are installed
 
 import boto3
 from botocore.config import Config
@@ -44,7 +44,7 @@ class Clients:
 
     def warm_up(self) -> None:
         """Makes the clients now: boto3 makes them in one thread only, and they may then be used in many."""
-        for client in (self.ec2, self.iam):
+        for client in (self.ec2, self.iam, self.efs, self.fsx):
             client.meta  # noqa: B018  asked for so that it is there
 
     @functools.cached_property
@@ -56,6 +56,16 @@ class Clients:
     def iam(self) -> Any:
         """AWS Identity and Access Management."""
         return self._session.client("iam", endpoint_url=self.endpoint_url, config=self._config)
+
+    @functools.cached_property
+    def efs(self) -> Any:
+        """Amazon Elastic File System."""
+        return self._session.client("efs", endpoint_url=self.endpoint_url, config=self._config)
+
+    @functools.cached_property
+    def fsx(self) -> Any:
+        """Amazon FSx."""
+        return self._session.client("fsx", endpoint_url=self.endpoint_url, config=self._config)
 
     def account(self) -> str:
         """The number of the account that the credentials are of. Raises CloudError."""

@@ -8,5 +8,6 @@ from __future__ import annotations
 from clusterctl.cloud.machine_kinds import MACHINE_KINDS
 from clusterctl.cloud.network_kinds import NETWORK_KINDS
 from clusterctl.cloud.permission_kinds import PERMISSION_KINDS
+from clusterctl.cloud.storage_kinds import STORAGE_KINDS
 
-KINDS = (*MACHINE_KINDS, *NETWORK_KINDS, *PERMISSION_KINDS)
+KINDS = (*MACHINE_KINDS, *STORAGE_KINDS, *NETWORK_KINDS, *PERMISSION_KINDS)

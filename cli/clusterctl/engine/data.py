@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError
-from clusterctl_infra.outputs import MOUNT_TAG, ON_DELETE_TAG
+from clusterctl_infra.names import MOUNT_TAG, ON_DELETE_TAG
 from clusterctl_infra.plan.storage import storage_plans
 from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan, StoragePlan
 

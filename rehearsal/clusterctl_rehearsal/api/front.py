@@ -8,9 +8,11 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any  # parameters and answers are JSON-like
+from urllib.parse import parse_qsl
 
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2 import EC2
+from clusterctl_rehearsal.api.file_systems import FSX, efs_route
 from clusterctl_rehearsal.api.iam import IAM
 from clusterctl_rehearsal.api.json_services import SSM, STS, TAGGING
 from clusterctl_rehearsal.api.model import ServiceModel, form
@@ -19,7 +21,8 @@ from clusterctl_rehearsal.region.region import Region
 
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request")
 _QUERY_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ec2": EC2, "iam": IAM, "sts": STS}
-_JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ssm": SSM, "tagging": TAGGING}
+_JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ssm": SSM, "tagging": TAGGING, "fsx": FSX}
+EFS_SCOPE = "elasticfilesystem"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +46,12 @@ class Api:
         """Reads what the first request would wait for."""
         self._models["ec2"].knows("DescribeInstances")
 
-    def answer(self, headers: Mapping[str, str], body: bytes) -> Reply:
+    def answer(self, headers: Mapping[str, str], body: bytes, *, method: str = "POST", path: str = "/") -> Reply:
         """The answer to a request, or AWS's refusal of it."""
         scope = _SCOPE.search(headers.get("Authorization", ""))
         region_name, service = scope.groups() if scope else ("us-east-1", "sts")
+        if service == EFS_SCOPE:
+            return self._rest(method, path, region_name)
         if service in _JSON_SERVICES:
             return self._json(service, region_name, headers, body)
         return self._query(service if service in self._models else "ec2", service, region_name, form(body))
@@ -75,6 +80,22 @@ class Api:
             return Reply(status=200, body=json.dumps(result).encode(), content_type=content_type)
         except AwsError as e:
             said = json.dumps({"__type": e.code, "message": e.message}).encode()
+            return Reply(status=e.status, body=said, content_type=content_type)
+
+    def _rest(self, method: str, target: str, region_name: str) -> Reply:
+        """EFS, by method and path; what it is asked is in the path and behind it."""
+        path, _, query = target.partition("?")
+        content_type = "application/json"
+        try:
+            route = efs_route(method, path)
+            if route is None:
+                raise AwsError("BadRequest", f"The stand-in does not know {EFS_SCOPE}:{method} {path} yet.")
+            handler, named = route
+            result = self._call(handler, f"{method} {path}", {**dict(parse_qsl(query)), **named}, region_name)
+            body = json.dumps(result).encode() if result else b""
+            return Reply(status=200 if result else 204, body=body, content_type=content_type)
+        except AwsError as e:
+            said = json.dumps({"Code": e.code, "Message": e.message}).encode()
             return Reply(status=e.status, body=said, content_type=content_type)
 
     def _call(self, handler: Handler, operation: str, params: dict[str, Any], region_name: str) -> dict[str, Any]:

@@ -46,22 +46,29 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 300
 
     def do_POST(self) -> None:
+        self._answer()
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_DELETE(self) -> None:
+        self._answer()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests are not logged; errors are."""
+
+    def _answer(self) -> None:
         self.server.busy += 1
         try:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if self.path.startswith(PRIVATE):
                 self._private(self.path.removeprefix(PRIVATE), body)
             else:
-                self._reply(self.server.api.answer(dict(self.headers.items()), body))
+                headers = dict(self.headers.items())
+                self._reply(self.server.api.answer(headers, body, method=self.command, path=self.path))
         finally:
             self.server.busy -= 1
             self.server.last_request = time.monotonic()
-
-    def do_GET(self) -> None:
-        self._reply(Reply(status=404, body=b"", content_type="text/plain"))
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not logged; errors are."""
 
     def _private(self, verb: str, body: bytes) -> None:
         if not hmac.compare_digest(self.headers.get(TOKEN_HEADER, ""), self.server.token):

@@ -101,6 +101,13 @@ def _image(args: Properties, region: str, settings: Settings, catalog: Catalog) 
     return {"id": id, "imageId": id, "architecture": "x86_64", "state": "available", "name": "rehearsed image"}
 
 
+def _bucket(args: Properties, region: str, settings: Settings, catalog: Catalog) -> Properties:
+    name = str(args["bucket"])
+    if settings.buckets and name not in settings.buckets:
+        raise AwsError("NoSuchBucket", f"reading S3 Bucket ({name}): couldn't find resource", status=404)
+    return {"id": name, "arn": f"arn:aws:s3:::{name}", "bucketRegion": region}
+
+
 _LOOKUPS: dict[str, Lookup] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
     "aws:index/getRegion:getRegion": _region,
@@ -109,4 +116,5 @@ _LOOKUPS: dict[str, Lookup] = {
     "aws:ssm/getParameter:getParameter": _parameter,
     "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": _offerings,
     "aws:ec2/getAmi:getAmi": _image,
+    "aws:s3/getBucket:getBucket": _bucket,
 }

@@ -29,6 +29,7 @@ from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.region import Region
+from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.throttle import Throttle
 from clusterctl_rehearsal.region.torch_share import torch_share
@@ -77,7 +78,11 @@ class _Process:
         )
         self._instances = Instances(store=self.store, room=room)
         region = self._region = Region(
-            store=self.store, catalog=self._catalog, settings=self._behaviour.settings, instances=self._instances
+            store=self.store,
+            catalog=self._catalog,
+            settings=self._behaviour.settings,
+            instances=self._instances,
+            shares=Shares(home.shares),
         )
         faults = Faults(instances=self._instances, behaviour=self._behaviour, stop=self._stopped.set)
         self._desk = Desk(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())

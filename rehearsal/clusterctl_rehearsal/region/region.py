@@ -16,6 +16,7 @@ from clusterctl_rehearsal.region.placement import place
 from clusterctl_rehearsal.region.record import Properties, Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import Settings
+from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.strictness import check_fabric
 from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
@@ -23,6 +24,7 @@ from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.region.types.row import Request, ResourceType
 from clusterctl_rehearsal.region.types.table import TYPES, resource_type
 
+POLL_S = 0.2
 Progress = Callable[[str], None]
 
 
@@ -36,19 +38,23 @@ class Region:
         catalog: Catalog,
         settings: Callable[[], Settings],
         instances: Instances,
+        shares: Shares,
         clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.store = store
         self.catalog = catalog
         self.settings = settings
         self.instances = instances
+        self.shares = shares
         self.clock = clock
+        self._pause = pause
         self.lock: threading.RLock = instances.lock
 
     def create(
         self, token: str, inputs: Properties, *, region: str, request: str, machines: str, progress: Progress
     ) -> Record:
-        """The new resource; for an instance when its machine has been started.
+        """The new resource; an instance when its machine has been started, a file system when it is available.
 
         A repeated `request` (client token) gives what the first one made. Raises AwsError, StandInRefusal.
         """
@@ -58,13 +64,10 @@ class Region:
             if made is None:
                 asked = self._request(row, row.new_id(inputs), inputs, region)
                 self._check(row, asked)
-                if token != INSTANCE:
-                    return self.store.put(_new_record(row, asked, request))
-                placed = place(asked, token=request, machines=machines)
-                if asked.settings.strict:
-                    check_fabric(self.store, placed)
-                made = self.store.put(placed)
-        return self.instances.start(made, progress)
+                made = self.store.put(self._new(row, asked, request=request, machines=machines))
+        if token == INSTANCE:
+            return self.instances.start(made, progress)
+        return self._available(row, made, progress) if row.is_file_system else made
 
     def update(self, token: str, id: str, inputs: Properties) -> Record:
         """The changed resource. Raises AwsError, StandInRefusal."""
@@ -110,6 +113,26 @@ class Region:
                 if row.inputs.get("endDate") and datetime.fromisoformat(row.inputs["endDate"]) <= now:
                     self.store.forget(row)
 
+    def _new(self, row: ResourceType, asked: Request, *, request: str, machines: str) -> Record:
+        if row.token == INSTANCE:
+            placed = place(asked, token=request, machines=machines)
+            if asked.settings.strict:
+                check_fabric(self.store, placed)
+            return placed
+        made = _new_record(row, asked, request)
+        if not row.is_file_system:
+            return made
+        self.shares.make(made.id)
+        return made.changed(available_at=asked.now + asked.settings.storage_s)
+
+    def _available(self, row: ResourceType, made: Record, progress: Progress) -> Record:
+        """The file system, when it is one; who deletes it meanwhile ends the waiting."""
+        while self.clock() < float(made.facts["available_at"]):
+            progress(f"{made.id} is being created (simulated; on AWS it takes minutes)")
+            self._pause(POLL_S)
+            self._live(row, made.id)
+        return made
+
     def _request(self, row: ResourceType, id: str, inputs: Properties, region: str) -> Request:
         return Request(
             id=id,
@@ -154,6 +177,8 @@ class Region:
                 if other.inputs.get(part.part_of or "") == record.id:
                     self.store.forget(other)
         self.store.forget(record)
+        if TYPES[record.token].is_file_system:
+            self.shares.remove(record.id)
 
     def _live(self, row: ResourceType, id: str) -> Record:
         record = self.store.get(row.token, id)

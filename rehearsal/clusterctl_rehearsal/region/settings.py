@@ -28,6 +28,10 @@ class Settings:
     """`vcpus` (on-demand), `addresses` (elastic), `vpcs`; the last two are new accounts' defaults."""
     zones: tuple[str, ...] = ("a", "b", "c")
     """Letters of the zones in every region; each instance type is offered in all of them."""
+    storage_s: int = 0
+    """Until a file system is available; on AWS five to ten minutes."""
+    buckets: tuple[str, ...] = ()
+    """The buckets that there are; empty: every one that is spoken of."""
     latency_ms: int = 0
     """Added to every answer."""
     requests_per_s: int = 0
@@ -57,8 +61,9 @@ def settings_from_rows(rows: Mapping[str, Any], *, source: str) -> Settings:
         raise SettingsError(f"{source}: " + "; ".join(problems))
     if "quotas" in values:
         values["quotas"] = {**Settings().quotas, **values["quotas"]}
-    if "zones" in values:
-        values["zones"] = tuple(values["zones"])
+    for key in ("zones", "buckets"):
+        if key in values:
+            values[key] = tuple(values[key])
     return Settings(**values)
 
 
@@ -74,7 +79,7 @@ def _problem(key: str, value: Any) -> str | None:
         return None if fits else f"{key}: {value!r} is not a mapping of names to counts"
     if key == "racks":
         return None if _is_count(value) and value > 0 else f"racks: {value!r} is not a count from 1"
-    if key in ("latency_ms", "requests_per_s"):
+    if key in ("latency_ms", "requests_per_s", "storage_s"):
         return None if _is_count(value) else f"{key}: {value!r} is not a count"
     if key == "shares":
         fits = isinstance(value, Mapping) and all(isinstance(path, str) for pair in value.items() for path in pair)
@@ -82,6 +87,9 @@ def _problem(key: str, value: Any) -> str | None:
     if key == "zones":
         fits = isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(item, str) for item in value)
         return None if fits else f"zones: {value!r} is not a list of letters"
+    if key == "buckets":
+        fits = isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
+        return None if fits else f"buckets: {value!r} is not a list of names"
     if key == "strict":
         return None if isinstance(value, bool) else f"strict: {value!r} is not true or false"
     return None if isinstance(value, str) else f"{key}: {value!r} is not a text"

@@ -7,7 +7,7 @@ import ipaddress
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.store import Store
-from clusterctl_rehearsal.region.types.network import CIDR_RESERVATION, INSTANCE, NETWORK_INTERFACE
+from clusterctl_rehearsal.region.types.network import CIDR_RESERVATION, INSTANCE, MOUNT_TARGET, NETWORK_INTERFACE
 
 _FIRST_RESERVED = 4
 """AWS keeps the first four addresses of a subnet and the last one (VPC user guide, "Subnet CIDR blocks")."""
@@ -72,6 +72,7 @@ def _taken(store: Store, subnet: Record) -> set[str | None]:
         for card in row.facts["interfaces"]
         if card["subnet"] == subnet.id and card["ip"]
     }
+    taken |= {row.outputs["ipAddress"] for row in store.live(MOUNT_TARGET) if row.inputs["subnetId"] == subnet.id}
     return taken | {
         row.facts["ip"] for row in store.live(NETWORK_INTERFACE) if subnet.id in row.refs and row.facts.get("ip")
     }

@@ -16,6 +16,7 @@ from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.region import Region
+from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
@@ -50,8 +51,13 @@ class SmallRegion:
             catalog=load_catalog(),
             settings=self.behaviour.settings,
             instances=self.instances,
+            shares=Shares(folder / "shares"),
             clock=lambda: self.now,
+            pause=self._let_time_pass,
         )
+
+    def _let_time_pass(self, seconds: float) -> None:
+        self.now += seconds
 
     def make(self, token: str, request: str = "", **inputs: Any) -> Record:
         """The new resource."""

@@ -22,7 +22,7 @@ from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 from tests.unit.rehearsal.small_region import EVERYTHING, REGION, TAGS, TRUST, SmallRegion
 
 SESSION = botocore.session.Session()
-SIGNED_AS = {"resourcegroupstaggingapi": "tagging"}
+SIGNED_AS = {"resourcegroupstaggingapi": "tagging", "efs": "elasticfilesystem"}
 BY_ID = [{"Name": "tag:clusterctl:id", "Values": [TAGS["clusterctl:id"]]}]
 
 
@@ -39,7 +39,13 @@ class Client:
         body = request["body"] if isinstance(request["body"], (bytes, str)) else urlencode(request["body"])
         scope = f"Credential=x/20260101/{region}/{SIGNED_AS.get(service, service)}/aws4_request"
         headers = {**request["headers"], "Authorization": f"AWS4-HMAC-SHA256 {scope}"}
-        reply = self._api.answer(headers, body if isinstance(body, bytes) else body.encode())
+        query = urlencode(request["query_string"] or {})
+        reply = self._api.answer(
+            headers,
+            body if isinstance(body, bytes) else body.encode(),
+            method=request["method"],
+            path=f"{request['url_path']}?{query}",
+        )
         answer = {"status_code": reply.status, "headers": {}, "body": reply.body}
         parsed = parsers.create_parser(model.resolved_protocol).parse(answer, cast(Shape, shape.output_shape))
         return parsed["Error"]["Code"] if reply.status >= 300 else parsed

@@ -21,6 +21,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"latency_ms": "slow"}, "latency_ms: 'slow' is not a count"),
     ({"zones": []}, "zones: [] is not a list of letters"),
     ({"shares": {"/a": 1}}, "shares: {'/a': 1} is not a mapping of folders to folders"),
+    ({"storage_s": -1}, "storage_s: -1 is not a count"),
+    ({"buckets": "all"}, "buckets: 'all' is not a list of names"),
     ({"strict": "yes"}, "strict: 'yes' is not true or false"),
 ]
 

@@ -106,8 +106,8 @@ def test_a_name_is_made_up_once_and_defaults_are_filled_in(provider: RehearsalPr
 
 
 def test_an_unknown_type_is_refused_before_anything_is_asked(provider: RehearsalProvider, region: FakeRegion) -> None:
-    with pytest.raises(Aborted, match=r"the stand-in does not know aws:fsx\.LustreFileSystem yet"):
-        provider.Check(provider_pb2.CheckRequest(urn=_urn("aws:fsx/lustreFileSystem:LustreFileSystem")), CONTEXT)
+    with pytest.raises(Aborted, match=r"the stand-in does not know aws:rds\.Instance yet"):
+        provider.Check(provider_pb2.CheckRequest(urn=_urn("aws:rds/instance:Instance")), CONTEXT)
     assert [verb for verb, _ in region.asked] == ["settings"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pulumi
 
 from clusterctl_infra.components.network import named
-from clusterctl_infra.outputs import MOUNT_TAG, ON_DELETE_TAG
+from clusterctl_infra.names import MOUNT_TAG, ON_DELETE_TAG
 from clusterctl_infra.plan.storage_model import StoragePlan, is_retained
 
 

@@ -21,6 +21,9 @@ SECURITY_GROUP = "aws:ec2/securityGroup:SecurityGroup"
 INSTANCE = "aws:ec2/instance:Instance"
 NETWORK_INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
 EIP = "aws:ec2/eip:Eip"
+LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
+EFS = "aws:efs/fileSystem:FileSystem"
+MOUNT_TARGET = "aws:efs/mountTarget:MountTarget"
 
 
 def _check_vpc(request: Request) -> None:
@@ -127,7 +130,7 @@ NETWORK_TYPES = (
         source="internal/service/ec2/vpc_subnet.go",
         replace=("vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId", "outpostArn", "ipv6Native"),
         needs={"vpcId": VPC},
-        blocked_by=(INSTANCE, NETWORK_INTERFACE, NAT_GATEWAY, VPC_ENDPOINT),
+        blocked_by=(INSTANCE, NETWORK_INTERFACE, NAT_GATEWAY, VPC_ENDPOINT, LUSTRE, MOUNT_TARGET),
         check=_check_subnet,
         outputs=_subnet,
     ),

@@ -88,6 +88,8 @@ class ResourceType:
     check: Callable[[Request], None] = no_check
     outputs: Callable[[Request], Properties] = no_outputs
     id: Callable[[Properties], str] | None = None
+    is_file_system: bool = False
+    """A folder stands for what is in it, and it takes a while to become available."""
     computed_on_change: tuple[str, ...] = ()
     """Outputs that a preview cannot know once an input changed."""
 

@@ -7,7 +7,15 @@ import hashlib
 
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
 from clusterctl_rehearsal.region.refusal import AwsError
-from clusterctl_rehearsal.region.types.network import INSTANCE, NETWORK_INTERFACE, SECURITY_GROUP, VPC, VPC_ENDPOINT
+from clusterctl_rehearsal.region.types.network import (
+    INSTANCE,
+    LUSTRE,
+    MOUNT_TARGET,
+    NETWORK_INTERFACE,
+    SECURITY_GROUP,
+    VPC,
+    VPC_ENDPOINT,
+)
 from clusterctl_rehearsal.region.types.row import Request, ResourceType, random_hex
 
 INGRESS_RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
@@ -91,7 +99,7 @@ SECURITY_TYPES = (
         ),
         defaults={"description": "Managed by Pulumi", "revokeRulesOnDelete": False},
         needs={"vpcId": VPC},
-        blocked_by=(INSTANCE, NETWORK_INTERFACE, VPC_ENDPOINT, INGRESS_RULE, EGRESS_RULE),
+        blocked_by=(INSTANCE, NETWORK_INTERFACE, VPC_ENDPOINT, LUSTRE, MOUNT_TARGET, INGRESS_RULE, EGRESS_RULE),
         blocked=("DependencyViolation", "resource {id} has a dependent object"),
         outputs=lambda request: {"arn": request.arn("security-group"), "ownerId": ACCOUNT_ID},
     ),

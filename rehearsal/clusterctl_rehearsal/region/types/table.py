@@ -5,6 +5,7 @@ from __future__ import annotations
 from clusterctl_rehearsal.region.refusal import StandInRefusal
 from clusterctl_rehearsal.region.types.addresses import ADDRESS_TYPES
 from clusterctl_rehearsal.region.types.capacity import CAPACITY_TYPES
+from clusterctl_rehearsal.region.types.file_systems import FILE_SYSTEM_TYPES
 from clusterctl_rehearsal.region.types.identity import IDENTITY_TYPES
 from clusterctl_rehearsal.region.types.launch import LAUNCH_TYPES
 from clusterctl_rehearsal.region.types.network import NETWORK_TYPES
@@ -13,7 +14,15 @@ from clusterctl_rehearsal.region.types.security import SECURITY_TYPES
 
 TYPES = {
     row.token: row
-    for rows in (NETWORK_TYPES, SECURITY_TYPES, ADDRESS_TYPES, CAPACITY_TYPES, LAUNCH_TYPES, IDENTITY_TYPES)
+    for rows in (
+        NETWORK_TYPES,
+        SECURITY_TYPES,
+        ADDRESS_TYPES,
+        CAPACITY_TYPES,
+        LAUNCH_TYPES,
+        IDENTITY_TYPES,
+        FILE_SYSTEM_TYPES,
+    )
     for row in rows
 }
 
