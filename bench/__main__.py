@@ -1,17 +1,18 @@
-"""Print the tables asked for: `scripts/bench [startup] [rehearsed] [engine]`; all without arguments."""
+"""Print the tables asked for: `scripts/bench [startup] [barrier] [rehearsed] [engine]`; all without arguments."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import engine, rehearsed, startup
+from bench import barrier, engine, rehearsed, startup
 from bench.machine import describe_machine
 
 Table = Callable[[], list[tuple[str, ...]]]
 
 TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "startup": (startup.table, ("command", "median", "over python", "aim")),
+    "barrier": (barrier.table, ("comes last", "wait", "all go on after", "aim")),
     "rehearsed": (rehearsed.table, ("machines", "nodes", "up → all ready", "aim", "down", "aim")),
     "engine": (
         engine.table,

@@ -27,6 +27,7 @@ BEAT_S = 2.0
 SILENT_S = 6.0
 """A side that says nothing for so long is gone though its connection stands: frozen, or without power."""
 POLL_S = 0.1
+RETRY_S = 0.3
 SAY_S = 10.0
 LATE = 1
 REFUSED = 3
@@ -75,19 +76,20 @@ class Wait:
             except TROUBLES as e:
                 self.trouble = " (%s)" % e
             self._look_at_the_clock()
-            time.sleep(POLL_S)
+            time.sleep(RETRY_S)
 
     def _look_at_the_clock(self) -> None:
         """Says every now and then who is not there, as far as it is known here. Raises NotMet at the end."""
         now = time.monotonic()
-        cluster, name = self.facts["cluster"], self.facts["name"]
+        if now < min(self.until, self.said + SAY_S):
+            return
+        self.said = now
+        cluster = self.facts["cluster"]
         names = [cluster + "-0" + self.trouble] * bool(self.trouble)
         missing = ", ".join(names + ["%s-%d" % (cluster, slot) for slot in sorted(self.missing)])
-        if now > self.until:
+        if now >= self.until:
             raise NotMet(LATE, "not met in time, missing: %s" % missing)
-        if now > self.said + SAY_S:
-            self.said = now
-            print("barrier %s: waits for %s" % (name, missing), file=sys.stderr, flush=True)
+        print("barrier %s: waits for %s" % (self.facts["name"], missing), file=sys.stderr, flush=True)
 
     def _host(self) -> None:
         try:
@@ -120,7 +122,7 @@ class Wait:
                 if reason or not self._admit(slot):
                     return tell(file, {"refused": reason or "slot %s waits already" % slot})
                 try:
-                    pause_s = 0.0
+                    pause_s = BEAT_S / 4  # who comes with the last needs no list of the others
                     while not self.go.wait(pause_s):
                         tell(file, {"missing": self.missing})
                         hear(file)
