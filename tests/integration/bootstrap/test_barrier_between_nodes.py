@@ -1,0 +1,78 @@
+"""The start barrier on machines: with the secret that cloud-init brought, and through a reboot of slot 0."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.bootstrap.bootstrapped import Bootstrapped, wait_until
+
+
+class Waiting:
+    """`clusterctl-node barrier` on one machine, over an SSH session of its own."""
+
+    def __init__(self, trio: Bootstrapped, slot: int, name: str) -> None:
+        command = f"clusterctl-node barrier {name} --timeout 60s"
+        self.child = subprocess.Popen(
+            [*trio.ssh_argv(slot), command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def ended(self) -> tuple[int, str]:
+        """Exit code and all that was said."""
+        out, err = self.child.communicate(timeout=90)
+        return self.child.returncode, out + err
+
+
+@pytest.fixture
+def begun() -> Iterator[list[Waiting]]:
+    """Sessions that end with the test."""
+    sessions: list[Waiting] = []
+    yield sessions
+    for session in sessions:
+        session.child.kill()
+        session.child.communicate()
+
+
+def guests_of(trio: Bootstrapped) -> int:
+    """How many others are connected to the barrier on slot 0."""
+    rows = trio.output(0, "ss -Htn state established '( sport >= :20000 and sport <= :27999 )'")
+    return len(rows.splitlines())
+
+
+def test_slot_0_may_reboot_while_the_others_wait(trio: Bootstrapped, begun: list[Waiting]) -> None:
+    boot_id = trio.status(0)["boot_id"]
+    begun += [Waiting(trio, slot, "start") for slot in (0, 1)]
+    wait_until(lambda: guests_of(trio) == 1, lambda: f"{guests_of(trio)} guests", 20)
+    trio.ssh(0, "sudo systemctl reboot")
+    assert trio.wait_until_another_boot(0, boot_id)["phase"] == "ready"
+    begun += [Waiting(trio, slot, "start") for slot in (0, 2)]
+    for session in begun[1:]:
+        code, said = session.ended()
+        assert code == 0, said
+        assert json.loads(said)["barrier"] == "start"
+
+
+def test_a_node_with_another_secret_is_refused(trio: Bootstrapped, begun: list[Waiting]) -> None:
+    begun.append(Waiting(trio, 0, "guarded"))
+    trio.output(2, "cp /etc/clusterctl/barrier kept && echo another >/etc/clusterctl/barrier")
+    try:
+        wait_until(
+            lambda: trio.ssh(2, "clusterctl-node barrier guarded --timeout 1s").code == 3, lambda: "not refused", 20
+        )
+        refused = trio.ssh(2, "clusterctl-node barrier guarded --timeout 1s")
+    finally:
+        trio.output(2, "cp kept /etc/clusterctl/barrier")
+    assert (refused.code, refused.err) == (3, "barrier guarded: slot 0 refused this node: another secret\n")
+
+
+def test_who_may_not_read_the_secret_may_not_wait(trio: Bootstrapped) -> None:
+    refused = trio.ssh(1, "sudo -u nobody clusterctl-node barrier start --timeout 1s")
+    assert refused.code == 3
+    assert "Permission denied" in refused.err
