@@ -14,6 +14,7 @@ from clusterctl_infra.errors import EngineError, NothingMatched
 from clusterctl_infra.outputs import Inventory, inventory_from_json, inventory_to_json
 
 from clusterctl.engine.environment import EngineEnvironment, engine_environment
+from clusterctl.engine.install_hint import engine_hint
 from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.home import Home
 
@@ -55,7 +56,7 @@ def _stack_output(stack: Stack, environment: EngineEnvironment) -> str:
         told = f"pulumi stack output did not end in {READ_S:.0f} s: does the backend answer?"
         raise EngineError(told, hint="pulumi whoami --verbose") from e
     except OSError as e:
-        raise EngineError(f"pulumi does not start: {e}", hint="scripts/engine") from e
+        raise EngineError(f"pulumi does not start: {e}", hint=engine_hint()) from e
     if done.returncode == 0:
         return done.stdout
     said = (done.stderr.strip() or done.stdout.strip()).removeprefix("error: ")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.install_hint import engine_hint
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, parse_state
 
@@ -93,7 +94,7 @@ class Engine:
             told = f"pulumi {' '.join(words[:2])} did not end in {timeout_s:.0f} s: does the backend answer?"
             raise EngineError(told, hint="pulumi whoami --verbose") from e
         except OSError as e:
-            raise EngineError(f"pulumi does not start: {e}", hint="scripts/engine") from e
+            raise EngineError(f"pulumi does not start: {e}", hint=engine_hint()) from e
 
     def _check(self, done: subprocess.CompletedProcess[str]) -> None:
         if done.returncode != 0:

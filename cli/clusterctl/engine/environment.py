@@ -27,6 +27,7 @@ from clusterctl_infra.names import (
 )
 from clusterctl_infra.version import VERSION
 
+from clusterctl.engine.install_hint import engine_hint
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
 
@@ -128,7 +129,7 @@ def find_engine(environ: Mapping[str, str], *, folder: Path | None = None) -> st
         return str(beside)
     found = shutil.which("pulumi", path=environ.get("PATH"))
     if found is None:
-        raise EngineError(f"no pulumi: not in {beside.parent}, not on PATH", hint="scripts/engine")
+        raise EngineError(f"no pulumi: not in {beside.parent}, not on PATH", hint=engine_hint())
     return found
 
 

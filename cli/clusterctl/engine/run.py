@@ -21,6 +21,7 @@ from clusterctl_infra.errors import EngineError
 
 from clusterctl.engine.call import Engine
 from clusterctl.engine.events import Event, Finished, Message, Refusal, parse_event, refusals
+from clusterctl.engine.install_hint import engine_hint
 from clusterctl.engine.strays import end_program, end_run
 
 POLL_S = 0.02
@@ -182,7 +183,7 @@ def _start(argv: list[str], engine: Engine, *, stdout: IO[bytes], stderr: IO[byt
             start_new_session=True,
         )
     except OSError as e:
-        raise EngineError(f"pulumi does not start: {e}", hint="scripts/engine") from e
+        raise EngineError(f"pulumi does not start: {e}", hint=engine_hint()) from e
 
 
 def _ends_with_parent() -> list[str]:

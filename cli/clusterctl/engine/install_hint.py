@@ -1,0 +1,19 @@
+"""The command that brings the Pulumi engine: the checkout's own, or Pulumi's installer where only the package is."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def engine_hint(checkout: Path = _CHECKOUT) -> str:
+    """What to type when there is no engine, or one that does not start.
+
+    The installer's option is from Pulumi's "Download & install" page (checked 2026-11); the engine and its SDK have one
+    version.
+    """
+    if (checkout / "scripts" / "engine").is_file():
+        return "scripts/engine"
+    return f"curl -fsSL https://get.pulumi.com | sh -s -- --version {version('pulumi')}"

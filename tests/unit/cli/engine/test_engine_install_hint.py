@@ -1,0 +1,16 @@
+"""Without an engine, the command that is named exists where the person is."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+from clusterctl.engine.install_hint import engine_hint
+
+
+def test_in_a_checkout_it_is_the_checkouts_own_script() -> None:
+    assert engine_hint() == "scripts/engine"
+
+
+def test_without_one_it_is_pulumis_installer_with_the_version_of_the_sdk(tmp_path: Path) -> None:
+    assert engine_hint(tmp_path) == f"curl -fsSL https://get.pulumi.com | sh -s -- --version {version('pulumi')}"
