@@ -9,7 +9,6 @@ from typing import List
 
 from clusterctl_bootstrap.node import facts, status
 from clusterctl_bootstrap.node.apply import apply
-from clusterctl_bootstrap.node.barrier import barrier
 from clusterctl_bootstrap.node.boot import boot
 from clusterctl_bootstrap.node.outside import Outside
 
@@ -36,6 +35,11 @@ def main(arguments: List[str], root: Path, outside: Outside) -> int:
         return 0 if answer["ok"] else 1
     waits = BARRIER.match(" ".join(arguments))
     if waits:
+        try:
+            from clusterctl_bootstrap.node.barrier import barrier  # noqa: PLC0415  # it comes with the membership
+        except ImportError:
+            print("clusterctl-node: the barrier comes with the membership: clusterctl up", file=sys.stderr)
+            return 3
         return barrier(root, waits.group(1), int(waits.group(2) or 10) * SECONDS[waits.group(3) or "m"])
     if arguments == ["version"]:
         print(json.dumps({"agent": facts.birth(root).get("agent"), "python": sys.version.split()[0]}))

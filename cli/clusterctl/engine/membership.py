@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from clusterctl_bootstrap.agent_source import later_sources
+from clusterctl_bootstrap.cloud_config import AGENT_FOLDER
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.ssh.transport import NodeConnection
@@ -13,6 +15,7 @@ from clusterctl.ssh.transport import NodeConnection
 VERSION = 1
 APPLY = "sudo -n clusterctl-node apply"
 APPLY_S = 20.0
+INSTALL = f"sudo -n sh -c 'cd {AGENT_FOLDER} && cat >{{0}}.new && mv {{0}}.new {{0}}'"
 
 
 def membership_file(
@@ -51,7 +54,14 @@ def deadline_text(iso: str) -> str:
 
 
 def apply_membership(connection: NodeConnection, content: bytes) -> str | None:
-    """None when the node has it now, else why not. Raises NodeFailure when the node was lost."""
+    """None when the node has it now, else why not. Raises NodeFailure when the node was lost.
+
+    With it comes what of the agent has no room in user-data and is not needed before a node is ready.
+    """
+    for name, text in later_sources().items():
+        installed = connection.run(INSTALL.format(name), stdin=text.encode(), timeout_s=APPLY_S)
+        if installed.exit_code != 0:
+            return refusal_in(installed.stdout, installed.stderr, installed.exit_code)
     result = connection.run(APPLY, stdin=content, timeout_s=APPLY_S)
     return None if result.exit_code == 0 else refusal_in(result.stdout, result.stderr, result.exit_code)
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any  # what a node of a tree becomes
 
 import pytest
-from clusterctl_bootstrap.agent_source import agent_sources, agent_version
+from clusterctl_bootstrap.agent_source import agent_sources, agent_version, later_sources
 from clusterctl_bootstrap.node.boot import boot
 from clusterctl_bootstrap.shortening import shortened
 
@@ -25,6 +25,7 @@ SOURCES = {
     for entry in (files("clusterctl_bootstrap") / "node").iterdir()
     if entry.name.endswith(".py")
 }
+TRAVELLING = {**agent_sources(), **later_sources()}
 PACKAGE = "agent_as_it_travels"
 
 
@@ -78,12 +79,12 @@ def without_names(body: list[ast.stmt]) -> list[str]:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_the_statements_stay(name: str) -> None:
-    assert without_names(statements(agent_sources()[name])) == without_names(statements(SOURCES[name]))
+    assert without_names(statements(TRAVELLING[name])) == without_names(statements(SOURCES[name]))
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_each_variable_has_one_short_name_and_no_other_has_it(name: str) -> None:
-    pairs = zip(functions(statements(SOURCES[name])), functions(statements(agent_sources()[name])), strict=True)
+    pairs = zip(functions(statements(SOURCES[name])), functions(statements(TRAVELLING[name])), strict=True)
     for before, after in pairs:
         old, new = ([node.id for node in ast.walk(each) if isinstance(node, ast.Name)] for each in (before, after))
         renamed = set(zip(old, new, strict=True))
@@ -95,7 +96,7 @@ def travelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     """A folder with the agent as it travels, importable under a name of its own."""
     folder = tmp_path / "agent" / PACKAGE
     folder.mkdir(parents=True)
-    for name, text in agent_sources().items():
+    for name, text in TRAVELLING.items():
         (folder / name).write_text(text.replace("clusterctl_bootstrap.node", PACKAGE), encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder.parent))
     yield tmp_path
@@ -126,8 +127,8 @@ def agent_module(name: str) -> ModuleType:
 def test_what_travels_still_has_every_name_that_it_uses(name: str) -> None:
     module = f"clusterctl_bootstrap.node.{name.removesuffix('.py')}"
     found: dict[str, Any] = {"__name__": module}
-    exec(compile(agent_sources()[name], name, "exec"), found)
-    used = {node.id for node in ast.walk(ast.parse(agent_sources()[name])) if isinstance(node, ast.Name)}
+    exec(compile(TRAVELLING[name], name, "exec"), found)
+    used = {node.id for node in ast.walk(ast.parse(TRAVELLING[name])) if isinstance(node, ast.Name)}
     assert [each for each in typing.__all__ if each in used and each not in found] == []
 
 
@@ -200,3 +201,8 @@ def test_any_change_of_the_code_has_another_version() -> None:
     moved = {**sources, "moved.py": sources["boot.py"]}
     assert len({agent_version(each) for each in (sources, changed, moved)}) == 3
     assert len(agent_version(sources)) == 12
+
+
+def test_each_module_travels_once_at_birth_or_later() -> None:
+    assert set(later_sources()) == {"barrier.py"}
+    assert sorted([*agent_sources(), *later_sources()]) == sorted(SOURCES)
