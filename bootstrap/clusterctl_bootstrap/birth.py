@@ -33,5 +33,9 @@ def birth_json(node: NodePlan, *, agent: str) -> str:
     }
     if node.mounts:
         facts["mounts"] = [asdict(mount) for mount in node.mounts]
+    if node.packages:
+        facts["packages"] = node.packages
+    if node.scripts:
+        facts["scripts"] = [(script.name, script.when, script.at) for script in node.scripts]
     # YAML takes no control characters, and DEL is one that JSON leaves as it is.
     return json.dumps(facts, sort_keys=True).replace("\x7f", "\\u007f")

@@ -14,6 +14,7 @@ from clusterctl_bootstrap.trust import SSHD_LINES, trust_files
 AGENT_FOLDER = "/usr/local/lib/clusterctl/clusterctl_bootstrap/node"
 AGENT = "/usr/local/bin/clusterctl-node"
 BIRTH = "/var/lib/clusterctl/birth.json"
+SCRIPTS_FOLDER = "/var/lib/clusterctl/scripts"
 SSHD_SETTINGS = "/etc/ssh/sshd_config.d/00-clusterctl.conf"
 
 
@@ -41,7 +42,8 @@ def cloud_config(node: NodePlan, access: NodeAccess) -> str:
             *_agent_files(sources),
         ],
     }
-    return "#cloud-config\n" + json.dumps(settings, indent=0) + "\n"
+    # YAML takes no control characters, and DEL is one that JSON leaves as it is.
+    return "#cloud-config\n" + json.dumps(settings, indent=0).replace("\x7f", "\\u007f") + "\n"
 
 
 def _agent_files(sources: Mapping[str, str]) -> list[dict[str, str]]:
@@ -56,6 +58,10 @@ def _node_files(node: NodePlan, agent: str) -> list[dict[str, str]]:
     return [
         {"path": BIRTH, "permissions": "0644", "content": birth_json(node, agent=agent) + "\n"},
         {"path": SSHD_SETTINGS, "permissions": "0644", "content": sshd},
+        *(
+            {"path": f"{SCRIPTS_FOLDER}/{script.name}", "permissions": "0700", "content": script.content}
+            for script in node.scripts
+        ),
     ]
 
 

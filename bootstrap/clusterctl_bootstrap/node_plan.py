@@ -23,6 +23,19 @@ class MountPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ScriptPlan:
+    """A program of a person's that a node runs as root."""
+
+    name: str
+    """Of its file and its log."""
+    content: str
+    when: str
+    """`once`: at the first boot; `boot`: at every one."""
+    at: str
+    """`before-mounts`, `before-ready` or `after-ready`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodePlan:
     """A node's own facts; peers are computed from `slot_cidr` and `nodes`, never listed."""
 
@@ -46,6 +59,8 @@ class NodePlan:
     efa_interfaces: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
     mounts: tuple[MountPlan, ...] = ()
+    packages: tuple[str, ...] = ()
+    scripts: tuple[ScriptPlan, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,5 +88,3 @@ class NodeAccess:
     """openssh-key-v1 PEM."""
     host_public_key: str
     trust: NodeTrust
-    packages: tuple[str, ...] = ()
-    scripts: Mapping[str, str] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Callable, List, Tuple
 
-from clusterctl_bootstrap.node import efa, guard, status, trust
+from clusterctl_bootstrap.node import efa, guard, hooks, mounts, status, trust
 from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.files import locked, log
@@ -14,12 +14,13 @@ from clusterctl_bootstrap.node.writing import write_environment, write_identity
 ADDRESS_TIMEOUT_S = 60
 LOGIN_TIMEOUT_S = 120
 LOG_LINES = 15
+Phase = Callable[[Path, Outside], None]
 
 
 def boot(root: Path, outside: Outside) -> int:
     """Runs all phases; 0 when the node is ready, 1 when a phase failed (status.json says which and why)."""
-    # What a node does besides on its way to `ready` (fabric, storage, hooks) is a phase of its own, here.
-    phases: List[Tuple[str, Callable[[Path, Outside], None]]] = [
+    # What a node does besides on its way to `ready` is a phase of its own, here.
+    phases: List[Tuple[str, Phase]] = [
         ("network", _network),
         ("identity", _identity),
         ("environment", _environment),
@@ -27,6 +28,11 @@ def boot(root: Path, outside: Outside) -> int:
         ("guard", guard.check),
         ("trust", trust.hand_over),
         ("login", _login),
+        ("packages", hooks.packages),
+        ("scripts before mounts", _scripts("before-mounts")),
+        ("mounts", mounts.mount_all),
+        ("shared files", mounts.meet),
+        ("scripts", _scripts("before-ready")),
     ]
     status.begin(root)
     for phase, step in phases:
@@ -37,7 +43,15 @@ def boot(root: Path, outside: Outside) -> int:
             return _failed(root, phase, e)
     status.enter(root, "ready")
     log(root, "ready")
+    try:
+        hooks.scripts(root, outside, "after-ready")
+    except PhaseFailed as e:
+        return _failed(root, "scripts after ready", e, "ready")  # whoever uses it already keeps it
     return 0
+
+
+def _scripts(at: str) -> Phase:
+    return lambda root, outside: hooks.scripts(root, outside, at)
 
 
 def _network(root: Path, outside: Outside) -> None:
@@ -78,10 +92,10 @@ def _login(root: Path, outside: Outside) -> None:
     wait(outside, LOGIN_TIMEOUT_S, hindrance)
 
 
-def _failed(root: Path, phase: str, error: Exception) -> int:
+def _failed(root: Path, phase: str, error: Exception, state: str = "failed") -> int:
     is_told = isinstance(error, (PhaseFailed, guard.GuardFailed, facts_file.FactsError))
     message = str(error) if is_told else "%s: %s" % (type(error).__name__, error)
     log(root, "%s failed: %s" % (phase, message))
     lines = (root / "var/log/clusterctl.log").read_text(encoding="utf-8", errors="replace").splitlines()
-    status.fail(root, phase, message, lines[-LOG_LINES:])
+    status.enter(root, state, {"phase": phase, "message": message, "log": lines[-LOG_LINES:]})
     return 1

@@ -30,7 +30,7 @@ class Outside:
         except OSError as e:
             return str(e)
 
-    def run(self, argv: List[str]) -> Tuple[int, str]:
+    def run(self, argv: List[str], timeout_s: float = COMMAND_TIMEOUT_S) -> Tuple[int, str]:
         """Exit code and output of a command."""
         try:
             done = subprocess.run(
@@ -38,7 +38,7 @@ class Outside:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                timeout=COMMAND_TIMEOUT_S,
+                timeout=timeout_s,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as e:

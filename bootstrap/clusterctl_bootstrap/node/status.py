@@ -5,7 +5,7 @@ import os
 import select
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Optional
 
 from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node.files import locked, now, write_atomically
@@ -24,17 +24,15 @@ def begin(root: Path) -> None:
 
 
 def enter(root: Path, phase: str, error: Optional[Dict[str, Any]] = None) -> None:
-    """The node is in `phase` from now on; on disk when this returns."""
+    """The node is in `phase` from now on; on disk when this returns.
+
+    `error`: the phase that failed, its message, and the last lines of the log.
+    """
     with locked(root):
         data = _read(root)
         data.update(phase=phase, since=now(), error=error)
         data["history"] = [*data["history"], {"phase": phase, "at": now()}][-HISTORY_LENGTH:]
         _write(root, data)
-
-
-def fail(root: Path, phase: str, message: str, log: List[str]) -> None:
-    """The node failed in `phase`; `log` are the last lines that say more."""
-    enter(root, "failed", {"phase": phase, "message": message, "log": log})
 
 
 def note(root: Path, **values: Any) -> None:

@@ -136,7 +136,8 @@ def _by_answer_alone(answer: NodeReport | NodeFailure | None) -> _Verdict:
 def _by_report(report: NodeReport) -> _Verdict:
     since = instant(report.since)
     if report.phase == READY:
-        return _Verdict(state="ready", since=since)
+        late = f"{report.failed_phase}: {report.message}" if report.message else None  # a script after `ready`
+        return _Verdict(state="ready", since=since, note=late)
     if report.phase == FAILED:
         return _Verdict(state="failed", phase=report.failed_phase, since=since, note=report.message)
     return _Verdict(state="booting", phase=report.phase, since=since)

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.config import document
 from clusterctl_infra.config.document import Document, Tree, read_document
+from clusterctl_infra.config.hooks import read_script
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.not_built import not_built_yet
 from clusterctl_infra.config.overrides import apply_overrides, override_of
@@ -29,7 +30,11 @@ _STAND_INS: dict[str, Tree] = {"name": "x", "region": "us-west-2", "nodes": "1"}
 
 def load_cluster(path: Path, *, overrides: Mapping[str, str] = NO_OVERRIDES) -> ClusterConfig:
     """The configuration in the file, with the stack's overrides. Raises ConfigError with all problems."""
-    config = parse_cluster(_read(path), source=str(path), overrides=overrides, catalog=load_catalog())
+    text = _read(path)
+    config = parse_cluster(text, source=str(path), overrides=overrides, catalog=load_catalog())
+    config, problems = _with_scripts(config, path.parent)
+    if problems:
+        raise _error(str(path), problems, read_document(text), overrides)
     return config if config.owner is not None else config.model_copy(update={"owner": login_name()})
 
 
@@ -57,6 +62,17 @@ def login_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return "unknown"
+
+
+def _with_scripts(config: ClusterConfig, folder: Path) -> tuple[ClusterConfig, list[ConfigProblem]]:
+    """The configuration with its scripts read, and what is wrong with their files."""
+    scripts, problems = [], []
+    for index, script in enumerate(config.scripts):
+        try:
+            scripts.append(read_script(script, folder))
+        except ValueError as e:
+            problems.append(ConfigProblem(path=("scripts", index), message=f"{script.run!r}: {e}"))
+    return config.model_copy(update={"scripts": tuple(scripts)}), problems
 
 
 def _validate(tree: dict[str, Tree], catalog: Catalog) -> tuple[ClusterConfig | None, list[ConfigProblem]]:

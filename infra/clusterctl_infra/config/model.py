@@ -22,6 +22,7 @@ from clusterctl_infra.config.fields import (
     Text,
     check_text,
 )
+from clusterctl_infra.config.hooks import Package, ScriptConfig
 from clusterctl_infra.config.storage import STRICT, StorageConfig
 from clusterctl_infra.errors import ConfigError
 
@@ -163,8 +164,13 @@ class ClusterConfig(BaseModel):
         description="Environment variables of every login and job.",
         examples=[{"NCCL_DEBUG": "INFO"}],
     )
-    packages: tuple[Text, ...] = Field(default=(), description="Packages to install at birth.")
-    scripts: tuple[Text, ...] = Field(default=(), description="Files to run as root at birth, in order.")
+    packages: tuple[Package, ...] = Field(
+        default=(), description="Packages that nodes install at birth, by apt-get or dnf.", examples=[["htop"]]
+    )
+    scripts: tuple[ScriptConfig, ...] = Field(
+        default=(),
+        description="Files that nodes run as root, in this order; `setup.sh` is short for `{run: setup.sh}`.",
+    )
     imds: Literal["root", "users"] = Field(
         default="root",
         description="Who on a node reaches the metadata service: it shows user-data, with the node's host key.",

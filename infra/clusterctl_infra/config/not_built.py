@@ -61,6 +61,4 @@ NOT_BUILT = (
         asked=lambda value: value is not None,
         sentence="an end after idling; runtime and budget_usd end the cluster",
     ),
-    NotBuilt(path=("packages",), asked=bool, sentence="packages; leave them out, or use an image that has them"),
-    NotBuilt(path=("scripts",), asked=bool, sentence="scripts; leave them out"),
 )

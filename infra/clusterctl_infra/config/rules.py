@@ -14,6 +14,7 @@ from functools import partial
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus, choose_instance
 from clusterctl_infra.config.document import Path
+from clusterctl_infra.config.hooks import repeated_names
 from clusterctl_infra.config.model import ClusterConfig, NetworkConfig
 from clusterctl_infra.config.problems import ConfigProblem, shown
 from clusterctl_infra.config.storage_rules import (
@@ -189,6 +190,11 @@ def bastion_is_for_private(config: ClusterConfig, catalog: Catalog) -> Iterator[
         )
 
 
+def scripts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    for index, sentence in repeated_names(config.scripts):
+        yield ("scripts", index), sentence
+
+
 _RANGES = ("vpc_cidr", "node_subnet_cidr", "service_subnet_cidr")
 
 
@@ -230,4 +236,5 @@ RULES = (
     _rule(mounts_differ, "storage"),
     _rule(file_systems_differ, "storage"),
     _rule(local_disks_are_there, "storage", "region", "gpus", "instance_type", "fabric"),
+    _rule(scripts_differ, "scripts"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from clusterctl_bootstrap.agent_source import agent_sources, agent_version
 from clusterctl_bootstrap.node.environment import DOMAIN
-from clusterctl_bootstrap.node_plan import MountPlan, NodeAccess, NodePlan, NodeTrust
+from clusterctl_bootstrap.node_plan import MountPlan, NodeAccess, NodePlan, NodeTrust, ScriptPlan
 from clusterctl_bootstrap.render import render_user_data
 
 from clusterctl_infra.config.model import ClusterConfig
@@ -46,6 +46,11 @@ def node_plan(
         efa_interfaces=efa_interfaces,
         env=dict(config.env),
         mounts=stand_in_mounts(plan.storage, region=plan.region) if mounts is None else tuple(mounts),
+        packages=tuple(config.packages),
+        scripts=tuple(
+            ScriptPlan(name=script.name, content=script.content, when=script.when, at=script.at)
+            for script in config.scripts
+        ),
     )
 
 
@@ -66,7 +71,6 @@ def node_access(config: ClusterConfig, plan: ClusterPlan, identity: Identity, sl
         trust=node_trust(
             identity.seed, slot, name=f"{plan.name}-{slot}", address=slot_address(plan.network.slot_cidr, slot)
         ),
-        packages=tuple(config.packages),
     )
 
 

@@ -93,6 +93,6 @@ def _shared_facts(
         "instance_type": instance_type.name,
         "interfaces": [list(interface) for interface in layout],
         "subnet": network.adopted_node_subnet_id or network.node_subnet_cidr,
-        "scripts": list(config.scripts),
+        "scripts": [[script.name, script.content, script.when, script.at] for script in config.scripts],
         "mounts": mount_facts(config),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from clusterctl_bootstrap.node.outside import Outside
@@ -10,12 +11,16 @@ BANNER = "SSH-2.0-OpenSSH_9.2"
 
 
 class FakeOutside(Outside):
-    """`addresses` are its own; `codes` gives exit codes by the command's last word, 0 if it is not there."""
+    """`addresses` are its own; `codes` gives exit codes by the command's last word, 0 if it is not there.
+
+    `answer` is asked first: exit code and output of a command, or None.
+    """
 
     def __init__(self, *, addresses: tuple[str, ...] = ("10.0.8.2",), banner: str = BANNER) -> None:
         self.addresses = addresses
         self.banner = banner
         self.codes: dict[str, int] = {}
+        self.answer: Callable[[list[str]], tuple[int, str] | None] = lambda argv: None
         self.commands: list[list[str]] = []
         self.owned: dict[str, tuple[int, int]] = {}
         self.slept_s = 0.0
@@ -26,9 +31,9 @@ class FakeOutside(Outside):
     def ssh_banner(self, address: str) -> str:
         return self.banner
 
-    def run(self, argv: list[str]) -> tuple[int, str]:
+    def run(self, argv: list[str], timeout_s: float = 30) -> tuple[int, str]:
         self.commands.append(argv)
-        return self.codes.get(argv[-1], 0), "said by a test"
+        return self.answer(argv) or (self.codes.get(argv[-1], 0), "said by a test")
 
     def own(self, path: Path, user_id: int, group_id: int) -> None:
         self.owned[path.name] = (user_id, group_id)

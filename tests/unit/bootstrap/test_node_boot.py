@@ -35,6 +35,11 @@ def test_all_phases_are_passed_and_recorded(root: Path) -> None:
         "guard",
         "trust",
         "login",
+        "packages",
+        "scripts before mounts",
+        "mounts",
+        "shared files",
+        "scripts",
         "ready",
     ]
     assert (seen["phase"], seen["error"], seen["generation"]) == ("ready", None, 0)

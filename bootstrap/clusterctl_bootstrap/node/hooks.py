@@ -1,0 +1,50 @@
+"""Packages and scripts of cluster.yaml: run as root, each with a log of its own; what fails fails its phase."""
+
+from pathlib import Path
+from typing import List
+
+from clusterctl_bootstrap.node import facts as facts_file
+from clusterctl_bootstrap.node import guard
+from clusterctl_bootstrap.node.files import log, write_atomically
+from clusterctl_bootstrap.node.outside import Outside
+from clusterctl_bootstrap.node.phase import PhaseFailed
+
+TIMEOUT_S = 1800
+LOG_LINES = 8
+RUN = 'mkdir -p "${0%/*}"; exec >>"$0" 2>&1; set -a; HOME=/root; . /etc/clusterctl/env; exec timeout -k 9 "$@"'
+# An index that is not reached matters only for a package that is not there.
+INSTALL = (
+    "export DEBIAN_FRONTEND=noninteractive; a='apt-get -qyo DPkg::Lock::Timeout=300'; command -v apt-get || a=; "
+    'for pause in 5 20 0; do ${a:-dnf -qy} ${a:+update}; ${a:-dnf -qy} install "$@" && exit; sleep $pause; done; exit 1'
+)
+
+
+def packages(root: Path, outside: Outside) -> None:
+    """The packages of cluster.yaml are installed; once. Raises PhaseFailed."""
+    names = facts_file.present(root).get("packages")
+    if names:
+        _run(root, outside, "packages", ["sh", "-c", INSTALL, "sh", *names], True)
+
+
+def scripts(root: Path, outside: Outside, at: str) -> None:
+    """The scripts of that moment have run, in the order of cluster.yaml. Raises PhaseFailed."""
+    for name, when, moment in facts_file.present(root).get("scripts") or []:
+        if moment == at:
+            _run(root, outside, name, [str(root / "var/lib/clusterctl/scripts" / name)], when == "once")
+
+
+def _run(root: Path, outside: Outside, name: str, argv: List[str], is_once: bool) -> None:
+    done = root / "var/lib/clusterctl/done" / name
+    if not guard.applies(root) or (is_once and done.exists()):
+        return
+    place = root / "var/log/clusterctl" / (name + ".log")
+    began = outside.monotonic()
+    code, said = outside.run(["sh", "-c", RUN, str(place), str(TIMEOUT_S), *argv], TIMEOUT_S + 30)
+    ended = "%s: exit %d after %d s" % (name, code, outside.monotonic() - began)
+    if code:
+        lines = (place.read_text(errors="replace") if place.exists() else said).splitlines()[-LOG_LINES:]
+        for line in lines:
+            log(root, "%s: %s" % (name, line))
+        raise PhaseFailed("%s: %s: %s" % (ended, place, "".join(lines[-1:])))
+    log(root, ended)
+    write_atomically(done, "")

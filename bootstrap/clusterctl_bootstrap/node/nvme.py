@@ -1,0 +1,51 @@
+"""The instance-store disks of this machine, as one volume."""
+
+import json
+from typing import Any, Dict, List, Optional, Tuple
+
+from clusterctl_bootstrap.node.outside import Outside
+from clusterctl_bootstrap.node.phase import PhaseFailed
+
+MODEL = "Amazon EC2 NVMe Instance Storage"
+FORMAT_TIMEOUT_S = 300
+FORMAT = (
+    "a=/dev/md/clusterctl; [ $# = 1 ] || { mdadm --create $a --run --level=0 --raid-devices=$# $*; set $a; }; "
+    "mkfs.ext4 -q $1; udevadm settle"
+)
+Volume = Tuple[str, str, str]
+
+
+def volume(outside: Outside, level: str) -> Volume:
+    """What, type and options for mount(8). Raises PhaseFailed.
+
+    Told by their model, of which their by-id names are made: the kernel's numbers change from boot to boot. What is on
+    them stays: the deep learning images stripe and mount them by a service, which is waited for, and after a reboot
+    the volume is there already.
+    """
+    outside.run(["systemctl", "start", "dlami-nvme.service"], FORMAT_TIMEOUT_S)
+    rows = outside.run(["lsblk", "-dnpo", "NAME,MODEL"])[1].splitlines()
+    disks = sorted(row.split()[0] for row in rows if MODEL in row)
+    if not disks:
+        raise PhaseFailed("nvme: no disk of the model %s: lsblk -o NAME,MODEL" % MODEL)
+    if level == "single":
+        disks = disks[:1]
+    for _ in range(2):
+        found = choice(json.loads(outside.run(["lsblk", "-Jlpo", "NAME,FSTYPE,MOUNTPOINT", *disks])[1])["blockdevices"])
+        if found:
+            return found
+        code, said = outside.run(["sh", "-ec", FORMAT, "sh", *disks], FORMAT_TIMEOUT_S)
+    raise PhaseFailed("nvme: exit %d: %s" % (code, said[-300:]))
+
+
+def choice(rows: List[Dict[str, Any]]) -> Optional[Volume]:
+    """What to mount of the disks and of what is made of them; None when they are empty. Raises PhaseFailed."""
+    used = [row for row in rows if row["mountpoint"] or row["fstype"]]
+    for row in used:
+        if row["mountpoint"]:
+            return row["mountpoint"], "none", "bind"
+    for row in used:
+        if not row["fstype"].endswith("_member"):
+            return row["name"], row["fstype"], "noatime"
+    if used:
+        raise PhaseFailed("nvme: %s is a %s that is part of nothing" % (used[0]["name"], used[0]["fstype"]))
+    return None

@@ -1,0 +1,102 @@
+"""Packages and scripts of a person's: when they run, what is kept of them, and how a failure reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clusterctl_bootstrap.node.boot import boot
+from clusterctl_bootstrap.node_plan import ScriptPlan
+
+from tests.unit.bootstrap.fake_outside import FakeOutside
+from tests.unit.bootstrap.node_examples import born, status
+
+
+def script(name: str, when: str = "once", at: str = "before-ready") -> ScriptPlan:
+    return ScriptPlan(name=name, content="#!/bin/sh\n", when=when, at=at)
+
+
+def ran(outside: FakeOutside) -> list[str]:
+    """The hooks in the order in which they ran."""
+    logs = [argv[3] for argv in outside.commands if argv[:2] == ["sh", "-c"] and argv[3].endswith(".log")]
+    return [Path(log).stem for log in logs]
+
+
+def test_hooks_run_in_their_order_around_the_mounts(tmp_path: Path) -> None:
+    late, first = script("late", at="after-ready"), script("first", at="before-mounts")
+    root = born(tmp_path, with_systemd=True, packages=("htop",), scripts=(late, script("a"), script("b"), first))
+    outside = FakeOutside()
+    assert boot(root, outside) == 0
+    assert ran(outside) == ["packages", "first", "a", "b", "late"]
+    assert status(root)["phase"] == "ready"
+
+
+def test_once_is_not_run_again_and_boot_is(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, packages=("htop",), scripts=(script("a"), script("b", when="boot")))
+    boot(root, FakeOutside())
+    second = FakeOutside()
+    assert boot(root, second) == 0
+    assert ran(second) == ["b"]
+
+
+def fail(name: str) -> FakeOutside:
+    """A machine on which that hook says something and exits with 3."""
+    outside = FakeOutside()
+
+    def answer(argv: list[str]) -> tuple[int, str] | None:
+        if len(argv) < 4 or not argv[3].endswith(f"/{name}.log"):
+            return None
+        Path(argv[3]).parent.mkdir(parents=True, exist_ok=True)
+        Path(argv[3]).write_text("fetching\nno such mirror\n")
+        return 3, ""
+
+    outside.answer = answer
+    return outside
+
+
+def test_a_script_that_fails_fails_the_node_by_name_with_its_last_lines(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, scripts=(script("a"), script("b"), script("c")))
+    outside = fail("b")
+    assert boot(root, outside) == 1
+    error = status(root)["error"]
+    assert error["phase"] == "scripts"
+    assert error["message"].startswith("b: exit 3 after 0 s: ")
+    assert error["message"].endswith("/var/log/clusterctl/b.log: no such mirror")
+    assert any(row.endswith("b: fetching") for row in error["log"])
+    assert ran(outside) == ["a", "b"]
+
+
+def test_what_failed_once_runs_again_at_the_next_boot(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, scripts=(script("a"), script("b")))
+    boot(root, fail("b"))
+    second = FakeOutside()
+    assert boot(root, second) == 0
+    assert ran(second) == ["b"]
+
+
+def test_a_failure_after_ready_leaves_the_node_ready_and_is_said(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, scripts=(script("late", at="after-ready"),))
+    assert boot(root, fail("late")) == 1
+    seen = status(root)
+    assert (seen["phase"], seen["error"]["phase"]) == ("ready", "scripts after ready")
+    assert seen["error"]["message"].startswith("late: exit 3")
+
+
+def test_packages_that_cannot_be_had_fail_their_phase(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, packages=("htop",))
+    assert boot(root, fail("packages")) == 1
+    assert status(root)["error"]["phase"] == "packages"
+
+
+def test_a_process_machine_runs_no_hooks(tmp_path: Path) -> None:
+    outside = FakeOutside()
+    assert boot(born(tmp_path, packages=("htop",), scripts=(script("a"),)), outside) == 0
+    assert outside.commands == []
+
+
+@pytest.mark.parametrize("name", ["a", "packages"])
+def test_every_hook_has_an_end(tmp_path: Path, name: str) -> None:
+    outside = FakeOutside()
+    boot(born(tmp_path, with_systemd=True, packages=("htop",), scripts=(script("a"),)), outside)
+    (argv,) = (argv for argv in outside.commands if len(argv) > 4 and argv[3].endswith(f"/{name}.log"))
+    assert argv[4] == "1800"
