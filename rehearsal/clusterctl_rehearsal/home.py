@@ -54,6 +54,11 @@ class RehearsalHome:
         return self.root / "shares"
 
     @property
+    def buckets(self) -> Path:
+        """What stands for S3 at first: one folder for each bucket."""
+        return self.root / "buckets"
+
+    @property
     def proof(self) -> Path:
         """Nonces of engine runs that the stand-in plugin has answered."""
         return self.root / "proof"

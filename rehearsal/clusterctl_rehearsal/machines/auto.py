@@ -15,7 +15,8 @@ from clusterctl_rehearsal.machines.records import RecordsDriver
 MachineKind = Literal["auto", "nspawn", "process", "none"]
 _WHAT = {
     "nspawn": "booted machines (systemd-nspawn: real systemd, cloud-init and sshd)",
-    "process": "process machines (an sshd and the node agent in namespaces; user-data is not executed)",
+    "process": "process machines (an sshd and the node agent in namespaces; user-data is not executed, nothing is "
+    "mounted, no packages and scripts)",
     "none": "no machines (instances are only written down)",
 }
 

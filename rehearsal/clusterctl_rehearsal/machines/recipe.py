@@ -20,6 +20,8 @@ PACKAGES = (
     "ca-certificates",
     "curl",
     "fuse3",
+    "bindfs",  # stands for the clients of FSx and EFS
+    "s3fs",  # stands for mountpoint-s3, of which there is no Debian package
     "iputils-ping",
     "netcat-openbsd",
     "procps",

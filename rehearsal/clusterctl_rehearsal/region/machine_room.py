@@ -18,6 +18,8 @@ from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.subnets import router_address
 from clusterctl_rehearsal.region.types.network import INSTANCE, SUBNET
+from clusterctl_rehearsal.storage import bucket_service
+from clusterctl_rehearsal.storage.bucket_service import BucketService
 
 FilesFor = Callable[[Record], Mapping[str, MachineFile]]
 METADATA_ADDRESS = "169.254.169.254"
@@ -34,14 +36,18 @@ class MachineRoom:
         store: Store,
         files: FilesFor,
         shares: Callable[[], Mapping[str, str]],
+        binds: Callable[[], Mapping[str, str]],
         metadata: MetadataService,
+        buckets: BucketService,
     ) -> None:
         self._folder = folder
         self._cache = cache
         self._store = store
         self._files = files
         self._shares = shares
+        self._binds = binds
         self._metadata = metadata
+        self._buckets = buckets
         self._choices: dict[str, Choice] = {}
         self._networks: set[str] = set()
         self._lock = threading.Lock()
@@ -64,14 +70,14 @@ class MachineRoom:
         driver = choice.driver
         driver.prepare(progress)
         self._ready_network(driver, record)
-        driver.boot(self._spec(record))
+        driver.boot(self._spec(record, driver.name))
         return driver.name
 
     def adopt(self, record: Record) -> bool:
         """Whether the instance's machine is still there after a restart of the region."""
         driver = self.driver(record.facts["machines"])
         if driver.name == "none":  # nothing but our own record of it
-            driver.boot(self._spec(record))
+            driver.boot(self._spec(record, driver.name))
             return True
         if driver.state(*_names(record)) is MachineState.GONE:
             return False
@@ -88,6 +94,7 @@ class MachineRoom:
     def delete_network(self, network: str) -> None:
         """Removes a VPC's network, with its metadata service."""
         self._metadata.close(network)
+        self._buckets.close(network)
         with self._lock:
             self._networks.discard(network)
             drivers = {choice.driver.name: choice.driver for choice in self._choices.values()}
@@ -103,6 +110,8 @@ class MachineRoom:
             subnet = self._subnet(record)
             driver.create_network(network, str(subnet.inputs["cidrBlock"]), router_address(subnet))
             self._metadata.serve(network, driver.listen(network, METADATA_ADDRESS, 80))
+            if driver.name == "nspawn":
+                self._buckets.serve(network, driver.listen(network, bucket_service.ADDRESS, bucket_service.PORT))
             self._networks.add(network)
 
     def check_name(self, kind: str, network: str) -> None:
@@ -118,7 +127,7 @@ class MachineRoom:
                 f"clusterctl rehearse clean {network}",
             )
 
-    def _spec(self, record: Record) -> MachineSpec:
+    def _spec(self, record: Record, driver: str) -> MachineSpec:
         facts, subnet = record.facts, self._subnet(record)
         primary = facts["interfaces"][0]
         return MachineSpec(
@@ -131,6 +140,7 @@ class MachineRoom:
             mac=primary["mac"],
             user_data=base64.b64decode(facts["user_data"]),
             files=self._files(record),
+            shares=self._binds() if driver == "nspawn" else {},  # the others mount nothing
             read_only_shares=self._shares(),
         )
 

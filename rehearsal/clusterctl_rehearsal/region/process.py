@@ -20,6 +20,7 @@ from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.gpu.files import machine_files
 from clusterctl_rehearsal.home import RehearsalHome, current_home
 from clusterctl_rehearsal.machines.driver import MachineFile
+from clusterctl_rehearsal.packages.files import package_files
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.desk import Desk
 from clusterctl_rehearsal.region.faults import Faults
@@ -34,6 +35,8 @@ from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.throttle import Throttle
 from clusterctl_rehearsal.region.torch_share import torch_share
 from clusterctl_rehearsal.region.types.network import INSTANCE
+from clusterctl_rehearsal.storage.bucket_service import BucketService
+from clusterctl_rehearsal.storage.files import storage_binds, storage_files
 
 WATCH_S = 0.25
 LOCK_TIMEOUT_S = 2.0
@@ -74,7 +77,9 @@ class _Process:
             store=self.store,
             files=self._files,
             shares=lambda: {**torch_share(cache_folder()), **self._behaviour.settings().shares},
+            binds=lambda: storage_binds(home.shares),
             metadata=MetadataService(self._asker),
+            buckets=BucketService(home.buckets),
         )
         self._instances = Instances(store=self.store, room=room)
         region = self._region = Region(
@@ -142,7 +147,7 @@ class _Process:
         kind = self._catalog.instance_type(record.facts["instance_type"])
         failures = self._behaviour.faults().get("fail_bootstrap", {})
         failure = failures.get(record.facts["node"])
-        files = {} if kind is None else machine_files(kind, record.id)
+        files = {} if kind is None else {**machine_files(kind, record.id), **storage_files(kind), **package_files()}
         files.update(simulated_efa(record))
         if failure is not None:
             files["/var/lib/clusterctl/simulated-failure"] = MachineFile(content=f"{failure}\n".encode())

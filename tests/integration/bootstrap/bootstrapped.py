@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,7 +79,12 @@ class Bootstrapped:
         )
         return dataclasses.replace(plan, **changes)
 
-    def boot(self, plan: NodePlan, files: Mapping[str, MachineFile] | None = None) -> None:
+    def boot(
+        self,
+        plan: NodePlan,
+        files: Mapping[str, MachineFile] | None = None,
+        shares: Mapping[str, str] | None = None,
+    ) -> None:
         """Starts the machine of `plan` and returns at once."""
         self.booted_at[plan.slot] = time.time()
         self.deadlines[plan.slot] = plan.deadline.timestamp()
@@ -92,6 +99,7 @@ class Bootstrapped:
                 mac=f"02:00:00:00:00:{plan.slot:02x}",
                 user_data=render_user_data(plan, access(plan.slot, self.name)),
                 files=files or {},
+                shares=shares or {},
                 read_only_shares=torch_share(self.driver.cache),
             )
         )
@@ -179,6 +187,30 @@ class Bootstrapped:
             "authorized_keys": None,
         }
         return self.ssh(slot, "sudo -n clusterctl-node apply", stdin=json.dumps({**content, **changes}))
+
+
+@contextlib.contextmanager
+def a_network(folder: Path) -> Iterator[Bootstrapped]:
+    """A cluster's network without machines. Needs root; whatever happens, nothing of it is left."""
+    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clusterctl"
+    driver = NspawnDriver(root=folder / "machines", cache=Path(os.environ.get("CLUSTERCTL_CACHE", default)))
+    problem = driver.unusable()
+    if problem is not None:
+        pytest.fail(problem)
+    driver.prepare(print)
+    (folder / "login").write_text(login_key(SEED).private_pem)
+    (folder / "login").chmod(0o600)
+    known = "".join(f"{address(slot)} {host_key(SEED, slot).public}\n" for slot in range(SLOTS))
+    (folder / "known_hosts").write_text(known)
+    name = f"b{os.getpid()}-{time.time_ns() % 10**6}"
+    driver.create_network(name, "10.0.0.0/16", "10.0.0.1")
+    metadata = MetadataStub(driver.listen(name, "169.254.169.254", 80))
+    metadata.start()
+    try:
+        yield Bootstrapped(driver=driver, name=name, folder=folder, metadata=metadata)
+    finally:
+        metadata.stop()
+        driver.clean(name)
 
 
 def access(slot: int, cluster: str = "train") -> NodeAccess:

@@ -2,42 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from clusterctl_infra.keys import host_key, login_key
-from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 
-from tests.integration.bootstrap.bootstrapped import OWN, SEED, SLOT, SLOTS, Bootstrapped, address
-from tests.integration.bootstrap.metadata_stub import MetadataStub
-
-
-@contextlib.contextmanager
-def a_network(folder: Path) -> Iterator[Bootstrapped]:
-    """A cluster's network without machines. Needs root; whatever happens, nothing of it is left."""
-    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clusterctl"
-    driver = NspawnDriver(root=folder / "machines", cache=Path(os.environ.get("CLUSTERCTL_CACHE", default)))
-    problem = driver.unusable()
-    if problem is not None:
-        pytest.fail(problem)
-    driver.prepare(print)
-    (folder / "login").write_text(login_key(SEED).private_pem)
-    (folder / "login").chmod(0o600)
-    known = "".join(f"{address(slot)} {host_key(SEED, slot).public}\n" for slot in range(SLOTS))
-    (folder / "known_hosts").write_text(known)
-    name = f"b{os.getpid()}-{time.time_ns() % 10**6}"
-    driver.create_network(name, "10.0.0.0/16", "10.0.0.1")
-    metadata = MetadataStub(driver.listen(name, "169.254.169.254", 80))
-    metadata.start()
-    try:
-        yield Bootstrapped(driver=driver, name=name, folder=folder, metadata=metadata)
-    finally:
-        metadata.stop()
-        driver.clean(name)
+from tests.integration.bootstrap.bootstrapped import OWN, SLOT, Bootstrapped, a_network
 
 
 @pytest.fixture(scope="session")

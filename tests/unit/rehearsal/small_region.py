@@ -22,6 +22,7 @@ from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE
 from clusterctl_rehearsal.region.types.security import INGRESS_RULE
+from clusterctl_rehearsal.storage.bucket_service import BucketService
 
 REGION = "us-west-2"
 TAGS = {"clusterctl:id": "0123456789ab", "clusterctl:name": "train"}
@@ -43,7 +44,9 @@ class SmallRegion:
             store=self.store,
             files=lambda record: {},
             shares=dict,
+            binds=dict,
             metadata=MetadataService(lambda network, address: None),
+            buckets=BucketService(folder / "buckets"),
         )
         self.instances = Instances(store=self.store, room=room, clock=lambda: self.now)
         self.region = Region(

@@ -1,0 +1,1 @@
+"""What stands for the package manager in a rehearsal's machines."""

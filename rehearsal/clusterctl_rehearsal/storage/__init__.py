@@ -1,0 +1,1 @@
+"""What stands for FSx, EFS, S3 and instance-store disks in a rehearsal's machines."""
