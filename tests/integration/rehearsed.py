@@ -152,16 +152,7 @@ def rehearsed(folder: Path, *, machines: str, nodes: int, **config: Any) -> Iter
     stack = folder / "stack"
     state.mkdir()
     stack.mkdir()
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PULUMI_"))}
-    env = {
-        **kept,
-        "PATH": f"{BIN}:{os.environ['PATH']}",
-        "CLUSTERCTL_HOME": str(folder / "clusterctl-home"),
-        "PULUMI_HOME": str(folder / "pulumi-home"),
-        "PULUMI_BACKEND_URL": f"file://{state}",
-        "PULUMI_CONFIG_PASSPHRASE": "a test",
-        "PULUMI_STACK": "dev",
-    }
+    env = _environment(folder, state)
     (stack / "__main__.py").write_bytes((ROOT / "stacks" / "rehearsal" / "__main__.py").read_bytes())
     plugins = "".join(f"    - name: {plugin}\n      path: {path}\n" for plugin, path in PLUGINS)
     (stack / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\nplugins:\n  providers:\n{plugins}")
@@ -187,3 +178,18 @@ def rehearsed(folder: Path, *, machines: str, nodes: int, **config: Any) -> Iter
         cluster.run("rehearse", "clean", "--all", timeout_s=120)
         assert alive(name) == []
         assert namespaces(name) == []
+
+
+def _environment(folder: Path, state: Path) -> dict[str, str]:
+    """What a command of the cluster in `folder` sees: nothing that points at anybody's account, home or engine."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PULUMI_", "CLUSTERCTL_"))}
+    kept |= {key: os.environ[key] for key in ("CLUSTERCTL_CACHE", "CLUSTERCTL_TEST_RUN") if key in os.environ}
+    return {
+        **kept,
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "CLUSTERCTL_HOME": str(folder / "clusterctl-home"),
+        "PULUMI_HOME": str(folder / "pulumi-home"),
+        "PULUMI_BACKEND_URL": f"file://{state}",
+        "PULUMI_CONFIG_PASSPHRASE": "a test",
+        "PULUMI_STACK": "dev",
+    }

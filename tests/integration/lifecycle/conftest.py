@@ -21,6 +21,13 @@ def booted(tmp_path: Path) -> Iterator[Rehearsed]:
 
 
 @pytest.fixture
+def light(tmp_path: Path) -> Iterator[Rehearsed]:
+    """A stack of four nodes without public addresses, on process machines, not yet up."""
+    with rehearsed(tmp_path, machines="process", nodes=4, access={"mode": "private"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
 def recorded(tmp_path: Path) -> Iterator[Rehearsed]:
     """A stack of two nodes whose machines are only written down, not yet up."""
     with rehearsed(tmp_path, machines="none", nodes=2) as cluster:

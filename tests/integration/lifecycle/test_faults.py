@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
-from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, cgroups_of, namespaces, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, namespaces, wait_until
 
 
 def test_capacity_for_fewer_than_all_leaves_nothing_running(booted: Rehearsed) -> None:
@@ -21,36 +20,6 @@ def test_capacity_for_fewer_than_all_leaves_nothing_running(booted: Rehearsed) -
     assert {row["state"] for row in booted.nodes().values()} == {"ready"}
 
 
-def test_a_killed_machine_is_seen_and_its_slot_alone_remade(booted: Rehearsed) -> None:
-    booted.up()
-    ids, starts = booted.instance_ids(), booted.starts()
-    victim, other = f"{booted.name}-1", f"{booted.name}-0"
-    folder = cgroups_of(booted.name)
-    assert folder is not None
-    (folder / victim / "cgroup.kill").write_text("1")
-    wait_until(lambda: alive(booted.name) == [other], what="the machine is gone", timeout_s=10)
-
-    wait_until(lambda: booted.nodes()[victim]["state"] != "ready", what="status shows it", timeout_s=15)
-    assert booted.nodes()[other]["state"] == "ready"
-
-    booted.up()
-    assert booted.instance_ids()[other] == ids[other]
-    assert booted.instance_ids()[victim] != ids[victim]
-    assert booted.starts()[other] == starts[other]
-    assert {row["state"] for row in booted.nodes().values()} == {"ready"}
-
-
-def test_replace_remakes_one_slot_with_its_name_and_address(booted: Rehearsed) -> None:
-    booted.up()
-    ids = booted.instance_ids()
-    addresses = {name: row["private_ip"] for name, row in booted.nodes().items()}
-    booted.ok("replace", "--node", "1", "--yes")
-    replaced = booted.instance_ids()
-    assert replaced[f"{booted.name}-0"] == ids[f"{booted.name}-0"]
-    assert replaced[f"{booted.name}-1"] != ids[f"{booted.name}-1"]
-    assert {name: row["private_ip"] for name, row in booted.nodes().items()} == addresses
-
-
 def test_a_node_whose_bootstrap_fails_is_named_with_its_phase(booted: Rehearsed) -> None:
     booted.fault("fail-bootstrap", f"{booted.name}-1")
     done = booted.run("up", str(booted.folder))
@@ -60,21 +29,11 @@ def test_a_node_whose_bootstrap_fails_is_named_with_its_phase(booted: Rehearsed)
     assert booted.nodes()[f"{booted.name}-0"]["state"] == "ready"
 
 
-def test_a_node_that_never_answers_is_waited_for_in_bounds(booted: Rehearsed) -> None:
-    booted.up()
-    booted.fault("freeze", f"{booted.name}-1")
-    started = time.monotonic()
-    nodes = booted.nodes()
-    assert time.monotonic() - started < 30
-    assert nodes[f"{booted.name}-0"]["state"] == "ready"
-    assert nodes[f"{booted.name}-1"]["state"] != "ready"
-
-
 def test_the_deadline_ends_the_machines_with_nobody_watching(booted: Rehearsed) -> None:
-    booted.write(machines="nspawn", caps={"runtime": "45s"})
+    booted.write(machines="nspawn", caps={"runtime": "60s"})
     booted.up()
     booted.ok("rehearse", "fault", "stop-region")
-    wait_until(lambda: alive(booted.name) == [], what="all machines ended themselves", timeout_s=75)
+    wait_until(lambda: alive(booted.name) == [], what="all machines ended themselves", timeout_s=90)
 
     assert {row["state"] for row in booted.nodes().values()}.isdisjoint({"ready", "unknown"})
     refused = booted.run("up", str(booted.folder))
@@ -82,22 +41,6 @@ def test_the_deadline_ends_the_machines_with_nobody_watching(booted: Rehearsed) 
     assert "deadline" in refused.text
     booted.down()
     assert namespaces(booted.name) == []
-
-
-def test_a_reboot_keeps_the_deadline(booted: Rehearsed) -> None:
-    booted.up()
-    node = f"{booted.name}-1"
-    asked = 'python3 -c \'import json; print(json.load(open("/etc/clusterctl/node.json"))["deadline"])\''
-    before = booted.ok("ssh", "--node", "1", "--command", asked)
-    start = booted.starts()[node]
-    booted.run("ssh", "--node", "1", "sudo", "reboot")
-
-    def is_back() -> bool:
-        answered = booted.run("ssh", "--node", "1", "--connect-timeout", "3", "true").exit_code == 0
-        return answered and booted.starts()[node] != start and booted.nodes()[node]["state"] == "ready"
-
-    wait_until(is_back, what="the node is ready again", timeout_s=60)
-    assert booted.ok("ssh", "--node", "1", "--command", asked) == before
 
 
 def test_a_changed_host_key_is_refused(booted: Rehearsed) -> None:

@@ -47,11 +47,3 @@ def test_plain_pulumi_up_makes_the_same_resources(booted: Rehearsed) -> None:
     gone = booted.pulumi("destroy", "--yes", "--skip-preview", "--parallel", "16")
     assert gone.exit_code == 0, gone.text
     assert alive(booted.name) == []
-
-
-def test_screens_of_a_rehearsal_say_so(booted: Rehearsed) -> None:
-    for arguments in (("plan", str(booted.folder)), ("up", str(booted.folder)), ("status",)):
-        shown = booted.run(*arguments)
-        assert shown.exit_code == 0, shown.text
-        assert "rehearsed" in shown.text, shown.text
-        assert "simulated" in shown.text, shown.text

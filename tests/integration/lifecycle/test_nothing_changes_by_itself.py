@@ -8,15 +8,6 @@ from typing import Any  # parsed JSON
 from tests.integration.rehearsed import Rehearsed
 
 
-def test_up_again_touches_no_node(booted: Rehearsed) -> None:
-    booted.up()
-    ids, starts = booted.instance_ids(), booted.starts()
-    assert booted.pulumi("preview", "--expect-no-changes").exit_code == 0
-    booted.up()
-    assert booted.instance_ids() == ids
-    assert booted.starts() == starts
-
-
 def test_a_newer_image_replaces_nobody(recorded: Rehearsed) -> None:
     recorded.up()
     ids = recorded.instance_ids()
@@ -32,21 +23,25 @@ def test_a_moved_deadline_replaces_nobody(recorded: Rehearsed) -> None:
     assert replaced_or_made(recorded) == []
 
 
-def test_a_resize_leaves_the_others_running_and_tells_them(booted: Rehearsed) -> None:
-    booted.up()
-    ids, starts = booted.instance_ids(), booted.starts()
+def test_a_resize_leaves_the_others_running_and_tells_them(light: Rehearsed) -> None:
+    light.up()
+    ids, starts = light.instance_ids(), light.starts()
+    assert len(starts) == 4
 
-    booted.write(machines="nspawn", nodes=3)
-    booted.up()
-    assert {name: booted.instance_ids()[name] for name in ids} == ids
-    assert {name: booted.starts()[name] for name in starts} == starts
-    assert said_by_all(booted, "echo $NNODES") == ["3", "3", "3"]
+    light.write(machines="process", nodes=6)
+    light.up()
+    assert {name: light.instance_ids()[name] for name in ids} == ids
+    assert {name: light.starts()[name] for name in starts} == starts
+    assert said_by_all(light, "echo $NNODES") == ["6"] * 6
+    newest = f"grep -qw {light.name}-5 /etc/hosts && echo known || echo unknown"
+    assert said_by_all(light, newest) == ["known"] * 6
 
-    booted.write(machines="nspawn", nodes=2)
-    booted.up()
-    assert booted.instance_ids() == ids
-    assert booted.starts() == starts
-    assert said_by_all(booted, "echo $NNODES") == ["2", "2"]
+    light.write(machines="process", nodes=4)
+    light.up()
+    assert light.instance_ids() == ids
+    assert light.starts() == starts
+    assert said_by_all(light, "echo $NNODES") == ["4"] * 4
+    assert said_by_all(light, newest) == ["unknown"] * 4
 
 
 def test_up_names_what_waits_and_what_is_made_anew_and_does_just_that(recorded: Rehearsed) -> None:

@@ -1,0 +1,121 @@
+"""What may happen to a living cluster: it goes on, or is whole again after one command. One cluster for all tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+
+from tests.integration.rehearsed import Rehearsed, alive, cgroups_of, rehearsed, wait_until
+
+pytestmark = pytest.mark.xdist_group("living cluster")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Two booted nodes, ready. Needs root."""
+    if os.geteuid() != 0:
+        pytest.fail("these tests boot systemd-nspawn machines: run them as root")
+    with rehearsed(tmp_path_factory.mktemp("living"), machines="nspawn", nodes=2) as made:
+        made.up()
+        yield made
+
+
+@pytest.fixture
+def living(cluster: Rehearsed) -> Rehearsed:
+    """The cluster, whole: made so if the test before left it otherwise."""
+    if {row["state"] for row in cluster.nodes().values()} != {"ready"}:
+        cluster.up()
+    return cluster
+
+
+def test_up_again_touches_no_node(living: Rehearsed) -> None:
+    ids, starts = living.instance_ids(), living.starts()
+    assert living.pulumi("preview", "--expect-no-changes").exit_code == 0
+    living.up()
+    assert living.instance_ids() == ids
+    assert living.starts() == starts
+
+
+def test_screens_of_a_rehearsal_say_so(living: Rehearsed) -> None:
+    for arguments in (("plan", str(living.folder)), ("up", str(living.folder)), ("status",)):
+        shown = living.run(*arguments)
+        assert shown.exit_code == 0, shown.text
+        assert "rehearsed" in shown.text, shown.text
+        assert "simulated" in shown.text, shown.text
+
+
+def test_a_killed_machine_is_seen_and_its_slot_alone_remade(living: Rehearsed) -> None:
+    ids, starts = living.instance_ids(), living.starts()
+    victim, other = f"{living.name}-1", f"{living.name}-0"
+    folder = cgroups_of(living.name)
+    assert folder is not None
+    (folder / victim / "cgroup.kill").write_text("1")
+    wait_until(lambda: alive(living.name) == [other], what="the machine is gone", timeout_s=10)
+
+    wait_until(lambda: living.nodes()[victim]["state"] != "ready", what="status shows it", timeout_s=15)
+    assert living.nodes()[other]["state"] == "ready"
+
+    living.up()
+    assert living.instance_ids()[other] == ids[other]
+    assert living.instance_ids()[victim] != ids[victim]
+    assert living.starts()[other] == starts[other]
+    assert {row["state"] for row in living.nodes().values()} == {"ready"}
+
+
+def test_replace_remakes_one_slot_with_its_name_and_address(living: Rehearsed) -> None:
+    ids, public = living.instance_ids(), elastic_addresses(living)
+    addresses = {name: row["private_ip"] for name, row in living.nodes().items()}
+    assert sorted(public) == sorted(ids.values()), "each node has an elastic address"
+    living.ok("replace", "--node", "1", "--yes")
+    replaced = living.instance_ids()
+    assert replaced[f"{living.name}-0"] == ids[f"{living.name}-0"]
+    assert replaced[f"{living.name}-1"] != ids[f"{living.name}-1"]
+    assert {name: row["private_ip"] for name, row in living.nodes().items()} == addresses
+    followed = {name: elastic_addresses(living)[instance_id] for name, instance_id in replaced.items()}
+    assert followed == {name: public[instance_id] for name, instance_id in ids.items()}
+
+
+def test_a_node_that_never_answers_is_waited_for_in_bounds(living: Rehearsed) -> None:
+    living.fault("freeze", f"{living.name}-1")
+    started = time.monotonic()
+    nodes = living.nodes()
+    assert time.monotonic() - started < 30
+    assert nodes[f"{living.name}-0"]["state"] == "ready"
+    assert nodes[f"{living.name}-1"]["state"] != "ready"
+    living.fault("thaw", f"{living.name}-1")
+
+
+def test_a_reboot_keeps_the_deadline(living: Rehearsed) -> None:
+    node = f"{living.name}-1"
+    asked = 'python3 -c \'import json; print(json.load(open("/etc/clusterctl/node.json"))["deadline"])\''
+    before = living.ok("ssh", "--node", "1", "--command", asked)
+    start = living.starts()[node]
+    living.run("ssh", "--node", "1", "sudo", "reboot")
+
+    def is_back() -> bool:
+        answered = living.run("ssh", "--node", "1", "--connect-timeout", "3", "true").exit_code == 0
+        return answered and living.starts()[node] != start and living.nodes()[node]["state"] == "ready"
+
+    wait_until(is_back, what="the node is ready again", timeout_s=60)
+    assert living.ok("ssh", "--node", "1", "--command", asked) == before
+
+
+def elastic_addresses(cluster: Rehearsed) -> dict[str, str]:
+    """Instance id → the elastic IP that AWS's API says is on it."""
+    record = Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal" / "region.json"
+    ec2 = boto3.client(
+        "ec2",
+        region_name="us-west-2",
+        endpoint_url=json.loads(record.read_text())["endpoint"],
+        aws_access_key_id="rehearsal",
+        aws_secret_access_key="rehearsal",
+    )
+    rows = ec2.describe_addresses()["Addresses"]
+    ec2.close()
+    return {row["InstanceId"]: row["PublicIp"] for row in rows if "InstanceId" in row}
