@@ -22,7 +22,7 @@ from clusterctl_rehearsal.region.process import IDLE_S
 from clusterctl_rehearsal.region.types.network import VPC
 
 START_LIMIT_S = 1.5
-"""0.2 s alone on a 2-core machine; other tests may run beside this one."""
+"""0.2 s on a 2-core machine."""
 
 
 @pytest.fixture
@@ -57,6 +57,7 @@ def _wait_until_gone(home: RehearsalHome, timeout_s: float) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.alone
 def test_it_starts_quickly_and_once(home: RehearsalHome) -> None:
     started = time.monotonic()
     rows: list[dict[str, Any]] = []

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
 
@@ -47,6 +49,7 @@ def test_all_ready_is_exit_0(loopback_cluster: LoopbackCluster) -> None:
     assert b"AWS did not answer" in done.stdout
 
 
+@pytest.mark.alone
 def test_a_silent_node_does_not_hold_up_the_others(loopback_cluster: LoopbackCluster) -> None:
     for slot in range(4):
         loopback_cluster.install_agent(slot, report("ready"))

@@ -50,6 +50,7 @@ def test_a_command_without_an_end_is_ended_in_its_time(loopback_cluster: Loopbac
     assert (caught.value.kind, caught.value.phase) == ("timeout", "command")
 
 
+@pytest.mark.alone
 def test_a_node_that_stands_still_is_lost_and_not_waited_for(loopback_cluster: LoopbackCluster) -> None:
     with connect(loopback_cluster, Deadlines(silence_s=1.5)) as node:
         lines = node.lines("echo $PPID; sleep 300")

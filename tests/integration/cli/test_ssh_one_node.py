@@ -71,6 +71,7 @@ def test_a_port_that_refuses_is_said_so(loopback_cluster: LoopbackCluster) -> No
     assert b"refuses connections" in done.stderr
 
 
+@pytest.mark.alone
 def test_a_port_that_says_nothing_is_waited_for_no_longer_than_asked(loopback_cluster: LoopbackCluster) -> None:
     loopback_cluster.stop(1)
     with socket.create_server(("127.0.17.2", loopback_cluster.port)):

@@ -31,6 +31,7 @@ def test_failures_are_folded_and_the_exit_code_is_4(steady_cluster: LoopbackClus
     assert done.returncode == 4
 
 
+@pytest.mark.alone
 def test_the_others_results_come_when_one_node_is_dead_and_one_is_silent(loopback_cluster: LoopbackCluster) -> None:
     loopback_cluster.stop(1)
     loopback_cluster.stop(2)

@@ -13,8 +13,6 @@ import pytest
 
 from tests.integration.rehearsed import Rehearsed, alive, cgroups_of, rehearsed, wait_until
 
-pytestmark = pytest.mark.xdist_group("living cluster")
-
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:

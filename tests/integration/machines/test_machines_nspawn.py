@@ -20,6 +20,9 @@ from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 
 from tests.integration.machines.real_cluster import RealCluster, wait_until
 
+forks = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+"""A test worker has a thread that takes its orders; the fork only boots and is killed. (Python 3.12 and later warn.)"""
+
 
 def traces(cluster: RealCluster) -> list[str]:
     """Everything of a cluster that is still on this computer."""
@@ -183,6 +186,7 @@ def test_killed_supervisors_and_a_lost_folder_leave_nothing_behind(booted: RealC
     wait_until(lambda: traces(booted) == [], f"left behind: {traces(booted)}", 5)
 
 
+@forks
 def test_machines_outlive_the_process_that_booted_them(booted: RealCluster) -> None:
     booted.driver.create_network(booted.name, "10.77.0.0/24", "10.77.0.1")
     assert isinstance(booted.driver, NspawnDriver)
@@ -196,6 +200,7 @@ def test_machines_outlive_the_process_that_booted_them(booted: RealCluster) -> N
     assert traces(booted) == []
 
 
+@forks
 @pytest.mark.parametrize("after_s", [0.02, 0.06, 0.1, 0.15])
 def test_a_caller_killed_while_it_boots_leaves_nothing_once_the_network_is_deleted(
     booted: RealCluster, after_s: float
@@ -212,6 +217,7 @@ def test_a_caller_killed_while_it_boots_leaves_nothing_once_the_network_is_delet
     wait_until(lambda: traces(booted) == [], f"left behind: {traces(booted)}", 5)
 
 
+@forks
 def test_a_machine_whose_caller_was_killed_while_it_started_is_still_looked_after(booted: RealCluster) -> None:
     booted.driver.create_network(booted.name, "10.77.0.0/24", "10.77.0.1")
     process_id = os.fork()

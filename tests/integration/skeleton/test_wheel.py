@@ -16,8 +16,6 @@ import pytest
 
 from tests.integration.rehearsed import BIN, ROOT, Done, run
 
-pytestmark = pytest.mark.xdist_group("wheel")
-
 PACKAGES = (
     "cli/clusterctl",
     "infra/clusterctl_infra",

@@ -1,0 +1,38 @@
+"""How the tests are shared out among workers: by file, as tests of one file may share a machine, or one by one.
+
+pytest-xdist has `xdist_group` for this; 3.8 writes the group into an attribute that pytest 9.2 does not read any more
+(checked 2026-11-21).
+"""
+
+from __future__ import annotations
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+APART = (
+    "cli/",
+    "lifecycle/test_faults.py",
+    "lifecycle/test_from_up_to_down.py",
+    "lifecycle/test_nothing_changes_by_itself.py",
+    "machines/",
+    "test_engine_rehearsal.py",
+    "test_kill_up.py",
+    "test_provider_engine.py",
+    "test_stand_in_engine.py",
+    "test_up_all_or_nothing.py",
+)
+"""Folders and files whose tests each make what they need: any worker may have any of them."""
+
+
+class BySharing(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives a worker that is free the next test, or the next file whose tests stay together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0].removeprefix("tests/integration/")
+        return nodeid if file.startswith(APART) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BySharing:
+    """The scheduler of every run with workers."""
+    return BySharing(config, log)
