@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
+from clusterctl.engine.membership import INSTALL
+from clusterctl_bootstrap.agent_source import later_sources
 from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
 from clusterctl_bootstrap.render import render_user_data
 from clusterctl_infra.keys import host_key, login_key
@@ -171,6 +173,11 @@ class Bootstrapped:
 
     def console(self, slot: int) -> str:
         return self.driver.console_tail(self.name, self.node(slot), 30)
+
+    def deliver_modules(self, slot: int) -> None:
+        """What of the agent comes with the membership, as `clusterctl up` brings it."""
+        for name, text in later_sources().items():
+            self.output(slot, INSTALL.format(name), stdin=text)
 
     def push(self, slot: int, **changes: Any) -> Answer:
         """`clusterctl-node apply` with a membership of four nodes and an hour, and `changes`."""

@@ -25,6 +25,7 @@ def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bootstrapped]:
         for slot in range(3):
             settled = made.wait_until_settled(slot)
             assert settled["phase"] == "ready", settled
+            made.deliver_modules(slot)
         yield made
 
 

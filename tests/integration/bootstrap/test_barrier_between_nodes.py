@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.bootstrap.bootstrapped import Bootstrapped, wait_until
+from tests.integration.bootstrap.bootstrapped import SLOT, Bootstrapped, wait_until
 
 
 class Waiting:
@@ -76,3 +76,8 @@ def test_who_may_not_read_the_secret_may_not_wait(trio: Bootstrapped) -> None:
     refused = trio.ssh(1, "sudo -u nobody clusterctl-node barrier start --timeout 1s")
     assert refused.code == 3
     assert "Permission denied" in refused.err
+
+
+def test_a_node_without_a_membership_says_where_the_barrier_comes_from(machine: Bootstrapped) -> None:
+    said = machine.ssh(SLOT, "clusterctl-node barrier start --timeout 1s")
+    assert (said.code, said.err) == (3, "clusterctl-node: the barrier comes with the membership: clusterctl up\n")
