@@ -26,6 +26,7 @@ from clusterctl_infra.plan.price import price_plan
 from clusterctl_infra.plan.problems import plan_problems
 from clusterctl_infra.plan.slots import interface_layout, slot_plans
 from clusterctl_infra.plan.storage import kept_storage, storage_plans
+from clusterctl_infra.plan.storage_model import StoragePlan
 from clusterctl_infra.ranks import kept_ranks
 
 __all__ = ["node_access", "node_plan", "plan", "refuse_errors"]
@@ -54,38 +55,18 @@ def plan(
     """
     _refuse_broken(config, catalog)
     instance_type = _instance_type(config, catalog)
-    layout = tuple(interface_layout(config, instance_type))
-    network = network_plan(config, interfaces_per_node=len(layout))
     nodes = 0 if down else config.nodes
     asked = storage_plans(config, catalog)
     storage = kept_storage(asked, kept) if down else asked
-    price = price_plan(config, catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
-    deadline = deadline_plan(config, price, identity, ledger, now=now, nodes=nodes)
-    tags = cluster_tags(config, identity, deadline_at=deadline.at)
-    draft = ClusterPlan(
-        name=config.name,
-        cluster_id=identity.cluster_id,
-        run=identity.run,
-        started_at=identity.started_at,
-        owner=identity.owner,
-        region=config.region,
-        zone=identity.zone,
-        image_id=identity.image_id,
-        instance_type=instance_type.name,
-        gpu_name=instance_type.gpu_name,
-        gpus_per_node=instance_type.gpu_count,
-        placement=config.placement,
-        capacity="on-demand",
-        interface_layout=layout,
-        slots=slot_plans(config, instance_type, network, identity, tags, ranks=_ranks(config, slot_ranks, nodes)),
-        network=network,
-        storage=storage,
-        birth=born_with(config, network),
-        tags=tags,
-        price=price,
-        deadline=deadline,
-        user_data_bytes=0,
-        problems=(),
+    draft = _draft(
+        config,
+        catalog,
+        instance_type,
+        storage,
+        identity=identity,
+        ledger=ledger,
+        now=now,
+        ranks=_ranks(config, slot_ranks, nodes),
     )
     return _judged(config, draft, identity, catalog, instance_type, now)
 
@@ -113,6 +94,51 @@ def refuse_errors(plan: ClusterPlan) -> None:
 
 def _ranks(config: ClusterConfig, slot_ranks: Sequence[int], nodes: int) -> Sequence[int]:
     return kept_ranks(slot_ranks, nodes=nodes) if config.ranks == "topology" else range(nodes)
+
+
+def _draft(
+    config: ClusterConfig,
+    catalog: Catalog,
+    instance_type: InstanceType,
+    storage: tuple[StoragePlan, ...],
+    *,
+    identity: Identity,
+    ledger: Ledger,
+    now: datetime,
+    ranks: Sequence[int],
+) -> ClusterPlan:
+    """The plan before anybody has looked for problems in it; a node for each rank."""
+    layout = tuple(interface_layout(config, instance_type))
+    network = network_plan(config, interfaces_per_node=len(layout))
+    nodes = len(ranks)
+    price = price_plan(config, catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
+    deadline = deadline_plan(config, price, identity, ledger, now=now, nodes=nodes)
+    tags = cluster_tags(config, identity, deadline_at=deadline.at)
+    return ClusterPlan(
+        name=config.name,
+        cluster_id=identity.cluster_id,
+        run=identity.run,
+        started_at=identity.started_at,
+        owner=identity.owner,
+        region=config.region,
+        zone=identity.zone,
+        image_id=identity.image_id,
+        instance_type=instance_type.name,
+        gpu_name=instance_type.gpu_name,
+        gpus_per_node=instance_type.gpu_count,
+        placement=config.placement,
+        capacity="on-demand",
+        interface_layout=layout,
+        slots=slot_plans(config, instance_type, network, identity, tags, ranks=ranks),
+        network=network,
+        storage=storage,
+        birth=born_with(config, network),
+        tags=tags,
+        price=price,
+        deadline=deadline,
+        user_data_bytes=0,
+        problems=(),
+    )
 
 
 def _judged(
