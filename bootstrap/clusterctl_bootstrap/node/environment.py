@@ -104,14 +104,19 @@ def render_env_list(rows: List[Variable]) -> Tuple[str, List[str]]:
 
 
 def _ours(facts: Mapping[str, Any], own: Mapping[str, str]) -> List[Variable]:
-    slots, gpus = slots_by_rank(facts), gpus_by_slot(facts)
-    nodes, rank, slot, cluster = facts["nodes"], facts["rank"], facts["slot"], facts["cluster"]
-    counts = [processes(facts)[each] for each in slots]
-    addresses = [address(facts["slot_cidr"], each) for each in slots]
-    main, lines = addresses[0], "\n".join(addresses)
-    workers = ["%s:%s" % (each, own.get("TF_PORT", TF_PORT)) for each in addresses]
-    tf_config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
+    addresses = [address(facts["slot_cidr"], slot) for slot in slots_by_rank(facts)]
     table: Dict[str, Dict[str, object]] = {
+        **_launchers(facts, addresses[0]),
+        **_services(facts, addresses),
+        **_frameworks(facts, addresses, own),
+    }
+    return [Variable(name, str(value), dialect) for dialect, row in table.items() for name, value in row.items()]
+
+
+def _launchers(facts: Mapping[str, Any], main: str) -> Dict[str, Dict[str, object]]:
+    nodes, rank, by_slot = facts["nodes"], facts["rank"], processes(facts)
+    counts = [by_slot[slot] for slot in slots_by_rank(facts)]
+    return {
         "torch": {
             "MASTER_ADDR": main,
             "MASTER_PORT": 29500,
@@ -121,41 +126,55 @@ def _ours(facts: Mapping[str, Any], own: Mapping[str, str]) -> List[Variable]:
             "WORLD_SIZE": sum(counts),
         },
         "Flow": {"FLOW_NODE_RANK": rank, "FLOW_NUM_NODES": nodes, "FLOW_MAIN_IP": main},
-        "Saturn": {
-            "SATURN_JOB_RANK": rank,
-            "SATURN_JOB_SCALE": nodes,
-            "SATURN_JOB_LEADER": "%s-0.%s" % (cluster, DOMAIN),
-            "SATURN_JOB_RUN": cluster,
-            "SATURN_INTERNAL_SUBDOMAIN": DOMAIN.split(".")[0],
-            "SATURN_NAMESPACE": DOMAIN.split(".")[1],
-        },
-        "SkyPilot": {
-            "SKYPILOT_NODE_RANK": rank,
-            "SKYPILOT_NODE_IPS": lines,
-            "SKYPILOT_NUM_NODES": nodes,
-            "SKYPILOT_NUM_GPUS_PER_NODE": gpus[slot],
-        },
-        "dstack": {
-            "DSTACK_NODE_RANK": rank,
-            "DSTACK_NODES_NUM": nodes,
-            "DSTACK_NODES_IPS": lines,
-            "DSTACK_MASTER_NODE_IP": main,
-            "DSTACK_GPUS_PER_NODE": gpus[slot],
-            "DSTACK_GPUS_NUM": sum(gpus),
-            "DSTACK_MPI_HOSTFILE": HOSTFILE,
-        },
-        "TensorFlow": {"TF_PORT": TF_PORT, "TF_CONFIG": json.dumps(tf_config)},
-        "JAX": {"JAX_COORDINATOR_ADDRESS": main + ":8476", "JAX_NUM_PROCESSES": nodes, "JAX_PROCESS_ID": rank},
         "clusterctl": {
-            "CLUSTERCTL_CLUSTER": cluster,
+            "CLUSTERCTL_CLUSTER": facts["cluster"],
             "CLUSTERCTL_ID": facts["cluster_id"],
-            "CLUSTERCTL_SLOT": slot,
+            "CLUSTERCTL_SLOT": facts["slot"],
             "CLUSTERCTL_GENERATION": facts["generation"],
             "CLUSTERCTL_FIRST_RANK": sum(counts[:rank]),
             "CLUSTERCTL_HOSTFILE": HOSTFILE,
         },
     }
-    return [Variable(name, str(value), dialect) for dialect, row in table.items() for name, value in row.items()]
+
+
+def _services(facts: Mapping[str, Any], addresses: List[str]) -> Dict[str, Dict[str, object]]:
+    nodes, rank, gpus, lines = facts["nodes"], facts["rank"], gpus_by_slot(facts), "\n".join(addresses)
+    subdomain, namespace = DOMAIN.split(".")[:2]
+    return {
+        "Saturn": {
+            "SATURN_JOB_RANK": rank,
+            "SATURN_JOB_SCALE": nodes,
+            "SATURN_JOB_LEADER": "%s-0.%s" % (facts["cluster"], DOMAIN),
+            "SATURN_JOB_RUN": facts["cluster"],
+            "SATURN_INTERNAL_SUBDOMAIN": subdomain,
+            "SATURN_NAMESPACE": namespace,
+        },
+        "SkyPilot": {
+            "SKYPILOT_NODE_RANK": rank,
+            "SKYPILOT_NODE_IPS": lines,
+            "SKYPILOT_NUM_NODES": nodes,
+            "SKYPILOT_NUM_GPUS_PER_NODE": gpus[facts["slot"]],
+        },
+        "dstack": {
+            "DSTACK_NODE_RANK": rank,
+            "DSTACK_NODES_NUM": nodes,
+            "DSTACK_NODES_IPS": lines,
+            "DSTACK_MASTER_NODE_IP": addresses[0],
+            "DSTACK_GPUS_PER_NODE": gpus[facts["slot"]],
+            "DSTACK_GPUS_NUM": sum(gpus),
+            "DSTACK_MPI_HOSTFILE": HOSTFILE,
+        },
+    }
+
+
+def _frameworks(facts: Mapping[str, Any], addresses: List[str], own: Mapping[str, str]) -> Dict[str, Dict[str, object]]:
+    nodes, rank = facts["nodes"], facts["rank"]
+    workers = ["%s:%s" % (each, own.get("TF_PORT", TF_PORT)) for each in addresses]
+    config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
+    return {
+        "TensorFlow": {"TF_PORT": TF_PORT, "TF_CONFIG": json.dumps(config)},
+        "JAX": {"JAX_COORDINATOR_ADDRESS": addresses[0] + ":8476", "JAX_NUM_PROCESSES": nodes, "JAX_PROCESS_ID": rank},
+    }
 
 
 def _mark(row: Variable) -> str:
