@@ -8,7 +8,9 @@ last `go` with a proof of its own.
 
 import hmac
 import json
+import os
 import secrets
+import select
 import socket
 import sys
 import threading
@@ -23,7 +25,7 @@ from clusterctl_bootstrap.node.trust import BARRIER_SECRET
 FIRST_PORT = 20000
 PORTS = 8000
 """Below what Linux gives to outgoing connections; a port for each name, so that several may stand at a time."""
-BEAT_S = 2.0
+BEAT_MS = 2000.0
 SILENT_S = 6.0
 """A side that says nothing for so long is gone though its connection stands: frozen, or without power."""
 POLL_S = 0.1
@@ -64,7 +66,7 @@ class Wait:
         self.said = time.monotonic()
         self.until = self.said + timeout_s
         self.lock = threading.Lock()
-        self.go = threading.Event()
+        self.is_over = False
 
     def meet(self) -> None:
         """Returns when all are there. Raises NotMet."""
@@ -96,6 +98,7 @@ class Wait:
             door = socket.create_server(self.place, backlog=4096)
         except OSError as e:
             raise NotMet(REFUSED, "slot 0 waits here already: %s" % e) from e
+        self.gate, opener = os.pipe()
         # It is shut before anybody goes: who comes for the next round finds the next host.
         with door:
             door.settimeout(POLL_S)
@@ -103,9 +106,10 @@ class Wait:
                 self._look_at_the_clock()
                 try:
                     threading.Thread(target=self._receive, args=door.accept()[:1], daemon=True).start()
-                except socket.timeout:
-                    pass
-        self.go.set()
+                except OSError:
+                    pass  # nobody came, or somebody left again
+        self.is_over = True
+        os.close(opener)
         while len(self.missing) < self.facts["nodes"] - 1:  # all have heard it, or are silent
             time.sleep(POLL_S)
 
@@ -122,11 +126,11 @@ class Wait:
                 if reason or not self._admit(slot):
                     return tell(file, {"refused": reason or "slot %s waits already" % slot})
                 try:
-                    pause_s = BEAT_S / 4  # who comes with the last needs no list of the others
-                    while not self.go.wait(pause_s):
+                    pause_ms = 500.0  # who comes with the last needs no list of the others
+                    while not self._is_open(connection, pause_ms):
                         tell(file, {"missing": self.missing})
                         hear(file)
-                        pause_s = BEAT_S
+                        pause_ms = BEAT_MS
                     tell(file, {"go": self._proof("go", words)})
                     file.read()
                 finally:
@@ -134,11 +138,21 @@ class Wait:
         except TROUBLES:
             pass  # it is missing again
 
+    def _is_open(self, connection: socket.socket, pause_ms: float) -> bool:
+        """Whether all may go; waits for it a while. Raises EOFError when this guest leaves before."""
+        poll = select.poll()
+        poll.register(connection, select.POLLIN)
+        poll.register(self.gate)
+        seen = dict(poll.poll(pause_ms))
+        if seen and self.gate not in seen:
+            raise EOFError
+        return bool(seen)
+
     def _admit(self, slot: int) -> bool:
-        """Whether the slot may come in; a process that was killed a moment ago is noticed at the next beat."""
-        for _ in range(40):
+        """Whether the slot may come in; a process that was killed just now may not have been noticed yet."""
+        for _ in range(10):
             with self.lock:
-                if slot in self.missing:
+                if slot in self.missing and not self.is_over:
                     self.missing.remove(slot)
                     return True
             time.sleep(POLL_S)

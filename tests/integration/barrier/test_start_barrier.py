@@ -149,6 +149,18 @@ def test_a_second_process_of_a_slot_is_refused(hall: Hall, slot: int) -> None:
     assert threads.joined() == ["met"] * 4, "the first one was not disturbed"
 
 
+def test_a_second_process_does_not_slip_through_when_all_go(hall: Hall) -> None:
+    threads, second = Threads(), Threads()
+    host = threads.start(hall.wait(0))
+    threads.start(hall.wait(1))
+    until(lambda: host.missing == [2, 3], "slot 1 is in")
+    second.start(hall.wait(1, timeout_s=3))
+    for slot in (2, 3):
+        threads.start(hall.wait(slot))
+    assert threads.joined() == ["met"] * 4
+    assert second.joined()[0].startswith((f"{LATE}: ", f"{REFUSED}: "))
+
+
 def test_one_name_serves_round_after_round(hall: Hall) -> None:
     """Nobody finishes a round that another has not begun."""
     begun = [0] * 4
