@@ -13,6 +13,7 @@ VERBS = {
     "status": "What every node does, the cost, the deadline.",
     "nodes": "The nodes of a cluster, asking nobody.",
     "sweep": "Every node's health: GPUs, fabric, disks, versions.",
+    "top": "What every GPU does now, live.",
     "ssh": "Run a command on nodes, or log in to one.",
     "ssh-config": "A block for ~/.ssh/config.",
     "env": "What /etc/clusterctl/env has on a node.",

@@ -3,34 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any  # parsed JSON
 
-import clusterctl_rehearsal.gpu.nvidia_smi as nvidia_smi
 import pytest
-from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_rehearsal.gpu.files import gpu_data
 
 from tests.integration.cli.conftest import LoopbackCluster
-
-Change = Callable[[dict[str, Any]], None]
-
-
-def install_gpus(cluster: LoopbackCluster, slot: int, change: Change = lambda data: None) -> None:
-    """The node's nvidia-smi shows eight H100, changed so."""
-    kind = load_catalog().instance_type("p5.48xlarge")
-    assert kind is not None
-    data: dict[str, Any] = gpu_data(kind, f"i-{slot}")
-    change(data)
-    bin_dir = cluster.folder / f"node-{slot}" / "bin"
-    bin_dir.mkdir(exist_ok=True)
-    (bin_dir / "gpus.json").write_text(json.dumps(data))
-    source = Path(str(nvidia_smi.__file__)).read_text().replace(nvidia_smi.DATA, str(bin_dir / "gpus.json"))
-    program = bin_dir / "nvidia-smi"
-    program.write_text(source.replace("#!/usr/bin/env python3", f"#!{sys.executable}"))
-    program.chmod(0o755)
+from tests.integration.cli.simulated_gpus import install_gpus
 
 
 def lose_gpu_3(data: dict[str, Any]) -> None:
@@ -54,7 +32,7 @@ def gpu_cluster(loopback_cluster: LoopbackCluster) -> LoopbackCluster:
 
 
 def test_every_node_is_judged_and_the_exit_code_says_so(gpu_cluster: LoopbackCluster) -> None:
-    done = gpu_cluster.run("sweep", "--probe", "gpu,nvlink,load")
+    done = gpu_cluster.run("sweep", "--probe", "gpu,nvlink")
     text = done.stdout.decode()
     rows = {line.split()[0]: line for line in text.splitlines()[2:]}
     assert rows["train-0"].endswith("  ok")

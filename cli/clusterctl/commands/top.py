@@ -1,0 +1,70 @@
+"""`clusterctl top`: what every node and GPU does now."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+
+import click
+from clusterctl_infra.errors import NotReached
+
+from clusterctl.home import home_directory
+from clusterctl.options import (
+    chosen_cluster,
+    chosen_rows,
+    cluster_option,
+    connect_timeout_option,
+    json_option,
+    node_option,
+    time_option,
+)
+from clusterctl.output import Output
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.login_keys import load_login_keys
+from clusterctl.status.account import read_account
+from clusterctl.top.board import Board
+from clusterctl.top.feed import start_feeds
+from clusterctl.top.one_frame import print_frame
+
+SAMPLES_FOR_A_FRAME = 4
+
+
+@click.command("top")
+@cluster_option
+@node_option(default="all", help="The nodes: 2, or 0,2-5, or train-2, or all.")
+@time_option("--interval", default="1s", help="How often the nodes are looked at.")
+@connect_timeout_option(default="10s")
+@json_option
+@click.pass_obj
+def command(
+    output: Output, cluster: str | None, node: str, interval: float, connect_timeout: float, as_json: bool
+) -> int:
+    """What every node and GPU does now: a heat map of utilisation, memory, power, network, cost and time left.
+
+    u m p t w n sort by utilisation, memory, power, temperature, network or node; Enter opens a node, Escape
+    goes back, q ends it. One sampler runs on each node as long as this does. Without a terminal one frame is
+    printed, and the exit code is 4 when a node was not heard.
+
+    \b
+    Examples:
+      clusterctl top
+      clusterctl top --json | jq '.nodes[].sample.gpus[].utilization_percent'
+    """
+    inventory = chosen_cluster(cluster)
+    nodes = chosen_rows(inventory, node)
+    home = home_directory(os.environ)
+    try:
+        keys = load_login_keys(inventory, home, ssh_dir=Path.home() / ".ssh")
+    except NodeFailure as e:
+        raise NotReached(e.message) from e
+    board = Board(nodes)
+    start_feeds(inventory, nodes, board, keys=keys, interval_s=interval, connect_timeout_s=connect_timeout)
+    account = read_account(home.ledger_file(inventory.cluster_id))
+    if as_json or not output.stdout_is_terminal:
+        within_s = connect_timeout + SAMPLES_FOR_A_FRAME * interval
+        return print_frame(inventory, board, account, output, within_s=within_s, as_json=as_json)
+    # Loaded on use: textual takes a third of a second, which one frame for a file need not pay.
+    screen = importlib.import_module("clusterctl.top.screen")
+    screen.TopScreen(inventory, board, account, interval_s=interval).run()
+    return 0

@@ -1,0 +1,1 @@
+"""The live view: what every node and GPU does now."""

@@ -1,0 +1,168 @@
+"""One frame of the live view as cells of text and heat; the same for a terminal and for a file. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from clusterctl.top.board import NodeState, silence
+from clusterctl.top.sample import GpuSample, Sample
+
+NONE = "–"
+MIB_PER_GIB = 1024
+GPU_WIDTH = 4
+NAME_WIDTH = 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A piece of a line. `heat`: 0 … 1 colours it; `is_bad`: something is wrong here."""
+
+    text: str
+    heat: float | None = None
+    is_bad: bool = False
+
+
+Line = tuple[Cell, ...]
+Key = Callable[[NodeState], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A way to sort: most first, but for names."""
+
+    word: str
+    key: Key
+
+
+def header(gpus_per_node: int) -> str:
+    """The line over the nodes."""
+    gpus = "".join(f"{f'g{index}':>{GPU_WIDTH}}" for index in range(gpus_per_node))
+    numbers = f"{'util':>6}{'memory':>12}{'power':>9}{'temp':>7}" if gpus_per_node else f"{'load':>8}{'memory':>12}"
+    return f"{'node':<{NAME_WIDTH}}{gpus}{numbers}{'in':>11}{'out':>11}"
+
+
+def node_line(state: NodeState, gpus_per_node: int, now_s: float) -> Line:
+    """One node: a cell per GPU coloured by its use, then the node's sums and means."""
+    name = Cell(text=f"{state.name[:NAME_WIDTH]:<{NAME_WIDTH}}")
+    silent = silence(state, now_s)
+    sample = state.sample
+    if silent is not None or sample is None:
+        return (name, Cell(text=f"  {silent}", is_bad=True))
+    gpus = {gpu.index: gpu for gpu in sample.gpus}
+    cells = [_gpu_cell(gpus.get(index)) for index in range(gpus_per_node)]
+    trouble = [Cell(text=f"  {sample.error}", is_bad=True)] if sample.error and gpus_per_node else []
+    return (name, *cells, Cell(text=_numbers(sample, gpus_per_node) + _network(state)), *trouble)
+
+
+def gpu_lines(state: NodeState, now_s: float) -> list[Line]:
+    """An opened node: a line per GPU, and its processors and memory."""
+    silent = silence(state, now_s)
+    if silent is not None or state.sample is None:
+        return [(Cell(text=f"{state.name}: {silent}", is_bad=True),)]
+    sample = state.sample
+    used = sample.memory_total_gib - sample.memory_available_gib
+    processors = f"load {sample.load:.1f} of {sample.cpus} processors"
+    lines: list[Line] = [
+        (Cell(text=f"{state.name} · {processors} · memory {used:.0f}/{sample.memory_total_gib:.0f} GiB"),),
+        (Cell(text=f"{'gpu':>4}{'util':>7}{'memory':>18}{'power':>12}{'temp':>8}{'clock':>10}"),),
+    ]
+    lines += [_gpu_line(gpu) for gpu in sample.gpus]
+    if sample.error:
+        lines.append((Cell(text=f"  {sample.error}", is_bad=True),))
+    return lines
+
+
+def sorted_states(states: Mapping[int, NodeState], order: str) -> Sequence[NodeState]:
+    """The nodes in the order of a key of `ORDERS`; by slot where that is the same."""
+    key = ORDERS[order].key
+    return sorted(states.values(), key=lambda state: (key(state), state.slot))
+
+
+def text_of(line: Line) -> str:
+    """The line without colours."""
+    return "".join(cell.text for cell in line).rstrip()
+
+
+def mean_use(samples: Sequence[Sample]) -> float | None:
+    """The mean utilisation of all GPUs in these samples."""
+    uses = [gpu.utilization_percent for sample in samples for gpu in sample.gpus if gpu.utilization_percent is not None]
+    return fmean(uses) if uses else None
+
+
+def per_second(count: float) -> str:
+    """`12.3 GB/s`, in powers of 1000 as networks are."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}/s" if unit == "B" else f"{count:.1f} {unit}/s"
+        count /= 1000
+    return f"{count:.1f} GB/s"
+
+
+def _gpu_cell(gpu: GpuSample | None) -> Cell:
+    if gpu is None or gpu.utilization_percent is None:
+        return Cell(text=f"{NONE:>{GPU_WIDTH}}")
+    return Cell(
+        text=f"{gpu.utilization_percent:>{GPU_WIDTH}.0f}", heat=gpu.utilization_percent / 100, is_bad=gpu.is_slowed
+    )
+
+
+def _numbers(sample: Sample, gpus_per_node: int) -> str:
+    if not gpus_per_node:
+        used = sample.memory_total_gib - sample.memory_available_gib
+        return f"{sample.load:>8.1f}{f'{used:.0f}/{sample.memory_total_gib:.0f} GiB':>12}"
+    use = mean_use([sample])
+    used_gib = sum(gpu.memory_used_mib or 0 for gpu in sample.gpus) / MIB_PER_GIB
+    total_gib = sum(gpu.memory_total_mib or 0 for gpu in sample.gpus) / MIB_PER_GIB
+    power_w = sum(gpu.power_w or 0 for gpu in sample.gpus)
+    hottest = max((gpu.temperature_c for gpu in sample.gpus if gpu.temperature_c is not None), default=None)
+    return "".join(
+        (
+            f"{NONE if use is None else f'{use:.0f} %':>6}",
+            f"{f'{used_gib:.0f}/{total_gib:.0f} G':>12}",
+            f"{f'{power_w:.0f} W':>9}",
+            f"{NONE if hottest is None else f'{hottest:.0f} °C':>7}",
+        )
+    )
+
+
+def _network(state: NodeState) -> str:
+    rates = state.rates
+    if rates is None:
+        return f"{NONE:>11}{NONE:>11}"
+    return f"{per_second(rates.received_per_s):>11}{per_second(rates.sent_per_s):>11}"
+
+
+def _gpu_line(gpu: GpuSample) -> Line:
+    use = gpu.utilization_percent
+    return (
+        Cell(text=f"{gpu.index:>4}"),
+        Cell(text=f"{NONE if use is None else f'{use:.0f} %':>7}", heat=None if use is None else use / 100),
+        Cell(text=f"{_of(gpu.memory_used_mib, gpu.memory_total_mib, 'MiB'):>18}"),
+        Cell(text=f"{_of(gpu.power_w, gpu.power_limit_w, 'W'):>12}"),
+        Cell(text=f"{NONE if gpu.temperature_c is None else f'{gpu.temperature_c:.0f} °C':>8}"),
+        Cell(text=f"{NONE if gpu.sm_mhz is None else f'{gpu.sm_mhz:.0f} MHz':>10}", is_bad=gpu.is_slowed),
+    )
+
+
+def _of(value: float | None, most: float | None, unit: str) -> str:
+    return NONE if value is None or most is None else f"{value:.0f}/{most:.0f} {unit}"
+
+
+def _gpus(state: NodeState) -> tuple[GpuSample, ...]:
+    return () if state.sample is None else state.sample.gpus
+
+
+def _most_network(state: NodeState) -> float:
+    return 0.0 if state.rates is None else -(state.rates.received_per_s + state.rates.sent_per_s)
+
+
+ORDERS = {
+    "n": Order(word="node", key=lambda state: 0.0),
+    "u": Order(word="utilisation", key=lambda state: -sum(gpu.utilization_percent or 0 for gpu in _gpus(state))),
+    "m": Order(word="memory", key=lambda state: -sum(gpu.memory_used_mib or 0 for gpu in _gpus(state))),
+    "p": Order(word="power", key=lambda state: -sum(gpu.power_w or 0 for gpu in _gpus(state))),
+    "t": Order(word="temperature", key=lambda state: -max((g.temperature_c or 0 for g in _gpus(state)), default=0)),
+    "w": Order(word="network", key=_most_network),
+}

@@ -1,0 +1,214 @@
+"""The live view: samples read, lost nodes said, frames drawn, keys heard."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any  # rows of JSON
+
+import pytest
+from clusterctl.on_node import sampler
+from clusterctl.output import Output
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.results import NodeResult
+from clusterctl.top.board import STALE_S, Board, NodeState, silence
+from clusterctl.top.feed import SampleLines, reason, sampler_command
+from clusterctl.top.frame import gpu_lines, header, node_line, per_second, sorted_states, text_of
+from clusterctl.top.one_frame import print_frame
+from clusterctl.top.sample import Sample, parse_sample, rates_between
+from clusterctl.top.screen import NodeMap, TopScreen
+from clusterctl.top.title import title
+from clusterctl_infra.outputs import Inventory
+
+MakeInventory = Callable[..., Inventory]
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def line(*, use: float = 97, at_s: float = 100.0, received: int = 0, reasons: str = "0x4", **changed: Any) -> bytes:
+    """What the sampler prints for a node with eight busy GPUs."""
+    gpus = [[str(n), str(use), "72654", "81559", "688.1", "700.00", "61", "1980", reasons] for n in range(8)]
+    row: dict[str, Any] = {"gpus": gpus, "error": "", "load": 3.5, "cpus": 192, "received_bytes": received}
+    row |= {"sent_bytes": 0, "memory_kib": [2097152000, 1048576000], "at_s": at_s}
+    return json.dumps(row | changed).encode()
+
+
+def sample(**changed: Any) -> Sample:
+    read = parse_sample(line(**changed))
+    assert read is not None
+    return read
+
+
+def state(slot: int = 0, **changed: Any) -> NodeState:
+    return NodeState(name=f"train-{slot}", slot=slot, sample=sample(**changed), heard_at_s=1000.0)
+
+
+def test_a_line_of_the_sampler_is_read() -> None:
+    read = sample(reasons="0x40")
+    assert len(read.gpus) == 8
+    assert read.gpus[3].index == 3
+    assert read.gpus[3].memory_used_mib == 72654
+    assert read.gpus[3].is_slowed
+    assert not sample(reasons="0x4").gpus[0].is_slowed
+    assert read.memory_available_gib == 1000
+
+
+def test_a_value_that_a_gpu_does_not_tell_is_unknown() -> None:
+    gpus = [["0", "[N/A]", "1", "2", "[Not Supported]", "3", "40", "5", "[N/A]"]]
+    (gpu,) = sample(gpus=gpus).gpus
+    assert gpu.utilization_percent is None
+    assert gpu.power_w is None
+
+
+@pytest.mark.parametrize("text", [b"", b"Welcome to Ubuntu", b"{}", b'{"gpus":[["0"]]}', b"\xff"])
+def test_other_lines_are_no_samples(text: bytes) -> None:
+    assert parse_sample(text) is None
+
+
+def test_rates_need_two_samples_and_counters_that_went_on() -> None:
+    first, second = sample(at_s=100, received=1000), sample(at_s=102, received=5000)
+    rates = rates_between(first, second)
+    assert rates is not None
+    assert rates.received_per_s == 2000
+    assert rates_between(None, second) is None
+    assert rates_between(second, sample(at_s=103, received=10)) is None
+
+
+def test_the_sampler_asks_the_fields_that_are_read() -> None:
+    fields = sampler.FIELDS.split(",")
+    assert fields[:4] == ["count", "index", "utilization.gpu", "memory.used"]
+    assert len(fields) == 10
+    assert sampler_command(1.0).startswith("exec python3 -c ")
+
+
+def test_chunks_become_the_newest_sample_and_greetings_are_skipped(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(size=1)
+    board = Board(inventory.nodes)
+    lines = SampleLines(board, 0)
+    lines.feed(b"Welcome\n" + line(use=10)[:30])
+    assert board.states()[0].sample is None
+    lines.feed(line(use=10)[30:] + b"\n" + line(use=20) + b"\n" + line(use=30)[:9])
+    newest = board.states()[0].sample
+    assert newest is not None
+    assert newest.gpus[0].utilization_percent == 20
+
+
+def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeInventory) -> None:
+    board = Board(make_inventory(size=1).nodes)
+    board.heard(0, sample())
+    board.lost(0, "the connection to train-0 broke")
+    lost = board.states()[0]
+    assert text_of(node_line(lost, 8, 0.0)) == "train-0         the connection to train-0 broke"
+
+
+@pytest.mark.parametrize(
+    ("changed", "now_s", "said"),
+    [
+        ({"heard_at_s": 1000.0}, 1001.0, None),
+        ({"heard_at_s": 1000.0}, 1000.0 + STALE_S + 2, "silent for 7 s"),
+        ({"sample": None, "heard_at_s": None}, 1001.0, "connecting …"),
+        ({"failure": "refused"}, 1001.0, "refused"),
+    ],
+)
+def test_silence(changed: Mapping[str, Any], now_s: float, said: str | None) -> None:
+    facts: dict[str, Any] = {"name": "train-0", "slot": 0, "sample": sample(), **changed}
+    assert silence(NodeState(**facts), now_s) == said
+
+
+@pytest.mark.parametrize(
+    ("result", "complaint", "said"),
+    [
+        ({"failure": NodeFailure("lost", "the connection broke")}, "", "the connection broke"),
+        ({"exit_code": 127}, "sh: python3: not found\n", "the sampler ended: sh: python3: not found"),
+        ({"exit_code": 1}, "", "the sampler ended: exit 1"),
+    ],
+)
+def test_why_a_feed_ended(result: Mapping[str, Any], complaint: str, said: str) -> None:
+    facts: dict[str, Any] = {"exit_code": None, "failure": None, **result}
+    whole = NodeResult(slot=0, name="train-0", signal=None, stdout=b"", stderr=b"", duration_s=1, **facts)
+    assert reason(whole, complaint) == said
+
+
+def test_a_frames_line_is_under_its_header() -> None:
+    head, text = header(8), text_of(node_line(state(), 8, 1000.0))
+    assert text.split() == ["train-0", *["97"] * 8, "97", "%", "568/637", "G", "5505", "W", "61", "°C", "–", "–"]
+    assert head.index("util") + 4 == text.index("97 %") + 4
+    assert head.rindex("out") + 3 == len(text)
+
+
+def test_a_slowed_gpu_stands_out_and_a_busy_one_is_warm() -> None:
+    slowed = node_line(state(reasons="0x20"), 8, 1000.0)[1]
+    busy = node_line(state(), 8, 1000.0)[1]
+    assert slowed.is_bad
+    assert (busy.is_bad, busy.heat) == (False, 0.97)
+
+
+def test_an_opened_node_has_a_line_per_gpu() -> None:
+    lines = [text_of(each) for each in gpu_lines(state(), 1000.0)]
+    assert lines[0] == "train-0 · load 3.5 of 192 processors · memory 1000/2000 GiB"
+    assert len(lines) == 10
+    assert lines[5].split() == ["3", "97", "%", "72654/81559", "MiB", "688/700", "W", "61", "°C", "1980", "MHz"]
+
+
+@pytest.mark.parametrize(("order", "slots"), [("n", [0, 1, 2]), ("u", [2, 0, 1]), ("t", [0, 1, 2])])
+def test_nodes_are_sorted_most_first(order: str, slots: list[int]) -> None:
+    states = {slot: state(slot, use=use) for slot, use in enumerate((50, 10, 90))}
+    assert [each.slot for each in sorted_states(states, order)] == slots
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B/s"), (1500, "1.5 kB/s"), (2.5e7, "25.0 MB/s"), (3.9e11, "390.0 GB/s")]
+)
+def test_rates_are_told_in_powers_of_a_thousand(count: float, text: str) -> None:
+    assert per_second(count) == text
+
+
+def test_the_title_tells_use_cost_and_time_left(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(size=2, rehearsal=True)
+    states = {0: state(0), 1: NodeState(name="train-1", slot=1)}
+    told = title(inventory, states, None, now=NOW, now_s=1000.0)
+    assert "1/2 heard · util 97 %" in told
+    assert "ends" in told
+    assert "simulated GPUs" in told
+
+
+@pytest.mark.parametrize(("failed", "code"), [(None, 0), ("refused", 4)])
+def test_without_a_terminal_one_frame_is_printed(make_inventory: MakeInventory, failed: str | None, code: int) -> None:
+    inventory = make_inventory(size=2)
+    board = Board(inventory.nodes)
+    for at_s in (100.0, 101.0):
+        for slot in (0, 1):
+            board.heard(slot, sample(at_s=at_s))
+    if failed is not None:
+        board.lost(1, failed)
+    stdout = io.BytesIO()
+    output = Output(stdout=stdout, stderr=io.BytesIO())
+    assert print_frame(inventory, board, None, output, within_s=0, as_json=False) == code
+    lines = stdout.getvalue().decode().splitlines()
+    assert len(lines) == 4
+    assert (failed or "97 %") in lines[3]
+
+
+def test_keys_sort_open_and_close(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(size=64)
+    board = Board(inventory.nodes)
+    for slot in range(64):
+        board.heard(slot, sample(use=slot))
+
+    async def drive() -> None:
+        app = TopScreen(inventory, board, None, interval_s=3600)
+        async with app.run_test(size=(120, 30)) as pilot:
+            shown = app.query_one(NodeMap)
+            assert len(shown.lines) == 64
+            await pilot.press("u")
+            assert text_of(shown.lines[0]).split()[0] == "train-63"
+            await pilot.press("down", "enter")
+            assert "train-62 · load" in text_of(shown.lines[0])
+            await pilot.press("escape", *["pagedown"] * 4)
+            assert shown.cursor == 63
+            assert shown.scroll_offset.y > 0
+            await pilot.press("q")
+
+    asyncio.run(drive())
