@@ -14,6 +14,7 @@ VERBS = {
     "nodes": "The nodes of a cluster, asking nobody.",
     "sweep": "Every node's health: GPUs, fabric, disks, versions.",
     "top": "What every GPU does now, live.",
+    "logs": "Logs of many nodes, merged by time.",
     "ssh": "Run a command on nodes, or log in to one.",
     "ssh-config": "A block for ~/.ssh/config.",
     "env": "What /etc/clusterctl/env has on a node.",

@@ -1,0 +1,86 @@
+"""`clusterctl logs`: logs of many nodes, merged by time."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import click
+from clusterctl_infra.errors import NotReached, UsageError
+
+from clusterctl.home import home_directory
+from clusterctl.logs.request import LogRequest
+from clusterctl.logs.show import show_history, show_on
+from clusterctl.logs.source import chosen_sources
+from clusterctl.options import (
+    chosen_cluster,
+    chosen_rows,
+    cluster_option,
+    connect_timeout_option,
+    json_option,
+    node_option,
+    time_option,
+)
+from clusterctl.output import Output
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.login_keys import load_login_keys
+
+
+@click.command("logs")
+@cluster_option
+@node_option(default="all", help="The nodes: 2, or 0,2-5, or train-2, or all.")
+@click.option("-f", "--follow", is_flag=True, help="Go on as lines are written, over lost connections too.")
+@time_option("--since", default=None, help="Only the last 10m, 2h.")
+@click.option("--grep", metavar="REGEX", help="Only lines that match, looked for on the nodes.")
+@connect_timeout_option(default="10s")
+@json_option
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1)
+@click.pass_obj
+def command(
+    output: Output,
+    cluster: str | None,
+    node: str,
+    follow: bool,
+    since: float | None,
+    grep: str | None,
+    connect_timeout: float,
+    as_json: bool,
+    sources: tuple[str, ...],
+) -> int:
+    """Logs of many nodes, merged by time (UTC, by this computer's clock): bootstrap, cloud-init, kernel, system.
+
+    A SOURCE is one of these, a file (/var/log/nvidia-fabricmanager.log), or a unit (unit:ssh.service);
+    bootstrap when none is named. Of each file the last MiB is read. The exit code is 4 when a node was not
+    reached. --json gives one line per log line.
+
+    \b
+    Examples:
+      clusterctl logs
+      clusterctl logs kernel --grep Xid
+      clusterctl logs -f --node 0-1 cloud-init /shared/run/train.log
+    """
+    chosen = chosen_sources(sources)
+    try:
+        re.compile(grep or "")
+    except re.error as e:
+        raise UsageError(f"--grep {grep!r}: {e}", hint="clusterctl logs --help") from e
+    inventory = chosen_cluster(cluster)
+    nodes = chosen_rows(inventory, node)
+    try:
+        keys = load_login_keys(inventory, home_directory(os.environ), ssh_dir=Path.home() / ".ssh")
+    except NodeFailure as e:
+        raise NotReached(e.message) from e
+    request = LogRequest(
+        inventory=inventory,
+        nodes=nodes,
+        sources=chosen,
+        since_s=None if since is None else time.time() - since,
+        grep=grep,
+        is_followed=follow,
+        keys=keys,
+        deadlines=Deadlines.within(connect_timeout),
+    )
+    return (show_on if follow else show_history)(request, output, as_json=as_json)

@@ -1,0 +1,1 @@
+"""Logs of many nodes, merged by time."""

@@ -1,0 +1,52 @@
+"""What is read on the nodes, and the command that reads it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.logs.source import Source
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.login_keys import LoginKeys
+
+LAST_LINES = 10
+"""Where following begins when nobody says since when, as with tail."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogRequest:
+    """Which lines of which nodes, and how to reach them."""
+
+    inventory: Inventory
+    nodes: tuple[InventoryNode, ...]
+    sources: Mapping[str, Source]
+    since_s: float | None
+    """Unix time by this computer's clock."""
+    grep: str | None
+    is_followed: bool
+    keys: LoginKeys
+    deadlines: Deadlines
+
+
+def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
+    """The line that runs the reader on a node, as root where that is allowed: some logs are root's alone."""
+    program = files("clusterctl.on_node").joinpath("log_reader.py").read_text(encoding="utf-8")
+    asked = {
+        "sources": {
+            name: {"files": source.files} if source.files else {"journal": source.journal}
+            for name, source in request.sources.items()
+        },
+        "follow": request.is_followed,
+        "since_s": request.since_s,
+        "tail": LAST_LINES if request.is_followed and request.since_s is None and request.grep is None else 0,
+        "grep": request.grep or "",
+        "places": dict(places),
+    }
+    reader = shlex.join(["python3", "-c", program, json.dumps(asked)])
+    script = f"if sudo -n true 2>/dev/null; then exec sudo -n {reader}; else exec {reader}; fi"
+    return "exec sh -c " + shlex.quote(script)

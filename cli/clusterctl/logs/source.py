@@ -1,0 +1,47 @@
+"""Where log lines come from: names for what every node has, any file, any unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.nearest import did_you_mean
+
+DEFAULT = "bootstrap"
+_UNIT = re.compile(r"[A-Za-z0-9][\w.@:\\-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Files, or options of journalctl."""
+
+    files: tuple[str, ...] = ()
+    journal: tuple[str, ...] = ()
+
+
+SOURCES: Mapping[str, Source] = {
+    "bootstrap": Source(files=("/var/log/clusterctl.log",)),
+    "cloud-init": Source(files=("/var/log/cloud-init.log", "/var/log/cloud-init-output.log")),
+    "kernel": Source(journal=("-k",)),
+    "system": Source(journal=()),
+}
+
+
+def chosen_sources(words: Sequence[str]) -> dict[str, Source]:
+    """Word → source: a name of `SOURCES`, an absolute path, or `unit:NAME`. Raises UsageError for other words."""
+    return {word: _source(word) for word in words or (DEFAULT,)}
+
+
+def _source(word: str) -> Source:
+    if word in SOURCES:
+        return SOURCES[word]
+    if word.startswith("/"):
+        return Source(files=(word,))
+    kind, _, unit = word.partition(":")
+    if kind == "unit" and _UNIT.fullmatch(unit):
+        return Source(journal=("-u", unit))
+    nearest = did_you_mean(word, SOURCES)
+    known = f"write one of {', '.join(SOURCES)}, /a/file, or unit:NAME"
+    raise UsageError(f"no log is called {word!r}{nearest or f'; {known}'}", hint="clusterctl logs --help")

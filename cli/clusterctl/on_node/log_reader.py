@@ -1,0 +1,254 @@
+"""Prints lines of logs as JSON, each with the place to go on from: sent to the node as it stands, and run there.
+
+Python 3.9, standard library only. argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}),
+`follow`, `since_s`, `tail` (only so many last lines), `grep`, `places` (source → place of the last line that arrived).
+
+Prints `{"now": unix}` first, then `[source, place, time, is exact, text]`. The time is the journal's own; for files
+that of the reading while following, and while history is read the file's last change, which is not exact. An empty
+object now and then finds out whether anybody still reads.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+HISTORY_BYTES = 1024 * 1024
+LONGEST_LINE = 64 * 1024
+LOOK_S = 0.25
+BEAT_S = 1.0
+MOST_ENTRIES = 20000
+
+Row = tuple[str, float, str]
+
+
+class LogFile:
+    """A file that is read to its end and, when followed, on through rotation and truncation."""
+
+    def __init__(self, path: str, place: str, tail: int) -> None:
+        self._path = path
+        self._tail = tail
+        self._file: BinaryIO | None = None
+        self._rest = b""
+        self._offset = 0
+        self._inode = 0
+        self.is_cut = False
+        if place:
+            inode, _, offset = place.partition(":")
+            self._resume(int(inode), int(offset))
+
+    def lines(self, is_last: bool) -> Iterator[Row]:
+        """(place, changed at, line) for each whole line since the last call; with `is_last` an unfinished one too."""
+        if self._file is None:
+            try:
+                self._begin()
+            except OSError:
+                return
+        yield from self._read_on()
+        while self._is_replaced():
+            yield from self._read_on()  # what came between the last reading and the rotation
+            if self._rest:
+                yield from self._split(b"\n")
+            self._open(self._path, 0)
+            yield from self._read_on()
+        if is_last and self._rest:
+            yield from self._split(b"\n")
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _resume(self, inode: int, offset: int) -> None:
+        """Opens the very file that the place is in, under whatever name it has now, and goes on there."""
+        for path in [self._path, *glob.glob(glob.escape(self._path) + "*")]:
+            try:
+                found = os.stat(path)
+            except OSError:
+                continue
+            if found.st_ino == inode and found.st_size >= offset:
+                self._open(path, offset)
+                return
+        self._tail = 0
+
+    def _begin(self) -> None:
+        """Opens the file where its history begins."""
+        size = os.stat(self._path).st_size
+        start = max(0, size - HISTORY_BYTES)
+        self._open(self._path, start)
+        assert self._file is not None
+        if self._tail:
+            kept = b"".join(self._file.read(size - start).splitlines(True)[-self._tail :])
+            start = size - len(kept)
+            self._tail = 0
+        elif start:
+            start += len(self._file.readline())
+            self.is_cut = True
+        self._offset = start
+        self._file.seek(start)
+
+    def _open(self, path: str, offset: int) -> None:
+        self.close()
+        self._file = open(path, "rb")  # noqa: SIM115 open as long as the program follows it
+        self._inode = os.fstat(self._file.fileno()).st_ino
+        self._offset = offset
+        self._rest = b""
+        self._file.seek(offset)
+
+    def _read_on(self) -> Iterator[Row]:
+        while self._file is not None:
+            block = self._file.read(LONGEST_LINE)
+            if not block:
+                return
+            yield from self._split(block)
+
+    def _split(self, block: bytes) -> Iterator[Row]:
+        assert self._file is not None
+        changed_s = os.fstat(self._file.fileno()).st_mtime
+        *whole, self._rest = (self._rest + block).split(b"\n")
+        for line in whole:
+            self._offset += len(line) + 1
+            yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
+        if len(self._rest) > LONGEST_LINE:
+            self._offset += len(self._rest)
+            line, self._rest = self._rest, b""
+            yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
+
+    def _is_replaced(self) -> bool:
+        """Another file has the name now, or this one was emptied."""
+        try:
+            now = os.stat(self._path)
+        except OSError:
+            return False
+        return now.st_ino != self._inode or now.st_size < self._offset
+
+
+class Printer:
+    """Lines to stdout, one writer at a time; only those that match."""
+
+    def __init__(self, grep: str) -> None:
+        self._lock = threading.Lock()
+        self._wanted = re.compile(grep) if grep else None
+
+    def line(self, source: str, place: str, at_s: float, is_exact: bool, text: str) -> None:
+        if self._wanted is None or self._wanted.search(text):
+            self.put([source, place, at_s, is_exact, text])
+
+    def put(self, row: object) -> None:
+        with self._lock:
+            sys.stdout.write(json.dumps(row, separators=(",", ":")) + "\n")
+
+    def flush(self) -> None:
+        with self._lock:
+            sys.stdout.flush()
+
+
+class Reader:
+    """All sources, each read by a thread of its own."""
+
+    def __init__(self, asked: dict[str, Any], printer: Printer) -> None:
+        self._asked = asked
+        self._printer = printer
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._threads: list[threading.Thread] = []
+
+    def run(self) -> None:
+        """Returns when all sources are at their end, or nobody reads any more."""
+        for name, source in self._asked["sources"].items():
+            thread = threading.Thread(target=self._guarded, args=(name, source), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        try:
+            for thread in self._threads:
+                while thread.is_alive():
+                    thread.join(BEAT_S)
+                    if self._asked["follow"]:
+                        self._printer.put({})
+                        self._printer.flush()
+            self._printer.flush()
+        except BrokenPipeError:
+            pass
+        for child in self._children:
+            child.kill()
+
+    def _guarded(self, name: str, source: dict[str, list[str]]) -> None:
+        try:
+            if "files" in source:
+                self._read_files(name, source["files"])
+            else:
+                self._read_journal(name, source["journal"])
+        except BrokenPipeError:
+            return
+        except Exception as e:  # noqa: BLE001 one source's end must not be the others'; the person is told
+            self._printer.put({"source": name, "trouble": "%s: %s" % (type(e).__name__, e)})
+
+    def _read_files(self, name: str, paths: list[str]) -> None:
+        places = json.loads(self._asked["places"].get(name) or "{}")
+        files = {path: LogFile(path, places.get(path, ""), self._asked["tail"]) for path in paths}
+        for path in paths:
+            if not os.access(path, os.R_OK):
+                why = "cannot be read" if os.path.exists(path) else "is not there"
+                self._printer.put({"source": name, "trouble": "%s %s" % (path, why)})
+        is_live = False
+        while True:
+            for path, file in files.items():
+                for place, changed_s, line in file.lines(not self._asked["follow"]):
+                    places[path] = place
+                    at_s = time.time() if is_live else changed_s
+                    self._printer.line(name, json.dumps(places), at_s, is_live, line)
+                if file.is_cut and not is_live:
+                    self._printer.put({"source": name, "trouble": path + ": only its last MiB was read"})
+            self._printer.flush()
+            if not self._asked["follow"]:
+                return
+            is_live = True
+            time.sleep(LOOK_S)
+
+    def _read_journal(self, name: str, options: list[str]) -> None:
+        argv = self._journal_argv(name, options)
+        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self._children.append(child)
+        assert child.stdout is not None
+        assert child.stderr is not None
+        for raw in child.stdout:
+            row = json.loads(raw)
+            message = row.get("MESSAGE")
+            if isinstance(message, list):  # bytes that are not text
+                message = bytes(message).decode(errors="replace")
+            self._printer.line(name, row["__CURSOR"], int(row["__REALTIME_TIMESTAMP"]) / 1e6, True, str(message))
+            if self._asked["follow"]:
+                self._printer.flush()
+        said = child.stderr.read().decode(errors="replace").strip()
+        if child.wait() and said:
+            self._printer.put({"source": name, "trouble": said.splitlines()[-1]})
+
+    def _journal_argv(self, name: str, options: list[str]) -> list[str]:
+        argv = ["journalctl", "-q", "--no-pager", "-o", "json", "--output-fields=MESSAGE", *options]
+        cursor, since_s, tail = self._asked["places"].get(name), self._asked["since_s"], self._asked["tail"]
+        if cursor:
+            argv.append("--after-cursor=" + cursor)
+        elif since_s is not None:
+            argv.append("--since=@%d" % since_s)
+        lines = str(tail) if tail and not cursor else "all" if self._asked["follow"] else str(MOST_ENTRIES)
+        argv += ["-n", lines]
+        return [*argv, "-f"] if self._asked["follow"] else argv
+
+
+def main(asked: dict[str, Any]) -> None:
+    printer = Printer(asked.get("grep") or "")
+    printer.put({"now": time.time()})
+    printer.flush()
+    Reader(asked, printer).run()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,115 @@
+"""`clusterctl logs` over real sshd: merged by time, and followed over a lost connection."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.integration.cli.conftest import LoopbackCluster
+from tests.integration.rehearsed import wait_until
+
+
+def children(pid: int) -> list[int]:
+    """The living children of a process."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(path.read_text().rsplit(")", 1)[1].split()[1]) == pid:
+                found.append(int(path.parent.name))
+    return found
+
+
+def cut(cluster: LoopbackCluster, slot: int) -> None:
+    """The node ends its connections and takes no new ones."""
+    sessions = children(cluster.servers[slot].pid)
+    cluster.stop(slot)
+    for pid in sessions:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def following(cluster: LoopbackCluster, *arguments: str) -> Iterator[list[str]]:
+    """`clusterctl logs -f …` while it runs; the list grows with its lines."""
+    process = subprocess.Popen(
+        cluster.command("logs", "-f", *arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    lines: list[str] = []
+
+    def read() -> None:
+        for line in process.stdout or ():
+            lines.append(line.rstrip("\n"))
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        yield lines
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=10)
+        reader.join(timeout=5)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def test_files_of_several_nodes_are_merged_by_time(loopback_cluster: LoopbackCluster) -> None:
+    log = loopback_cluster.folder / "train.log"
+    log.write_text("2026-11-21T10:30:15Z one\n2026-11-21T10:30:17Z three\n  its second line\n")
+    other = loopback_cluster.folder / "other.log"
+    other.write_text("2026-11-21 10:30:16,500 two\n")
+    done = loopback_cluster.run("logs", "--node", "0,2", str(log), str(other), "/nowhere")
+    lines = [line for line in done.stdout.decode().splitlines() if "[Node 0]" in line]
+    assert [line.rsplit("] ", 1)[1] for line in lines] == [
+        "2026-11-21T10:30:15Z one",
+        "2026-11-21 10:30:16,500 two",
+        "2026-11-21T10:30:17Z three",
+        "  its second line",
+    ]
+    assert len(done.stdout.decode().splitlines()) == 8
+    assert "[train-2] /nowhere is not there" in done.stderr.decode()
+    assert done.returncode == 0
+
+
+def test_following_survives_a_lost_connection_without_losing_or_doubling_a_line(
+    loopback_cluster: LoopbackCluster,
+) -> None:
+    log = loopback_cluster.folder / "train.log"
+    log.write_text("before\n")
+
+    def write(*words: str) -> None:
+        with log.open("a") as file:
+            file.write("".join(f"{word}\n" for word in words))
+
+    with following(loopback_cluster, "--node", "0", str(log)) as lines:
+
+        def seen() -> list[str]:
+            return [line.rsplit("] ", 1)[1] for line in lines if line.startswith("[Node 0] ")]
+
+        wait_until(lambda: seen() == ["before"], what="the last lines came", timeout_s=20)
+        write("first", "second")
+        wait_until(lambda: len(seen()) == 3, what="new lines came", timeout_s=10)
+        cut(loopback_cluster, 0)
+        write("while away")
+        log.rename(log.with_name("train.log.1"))
+        write("after rotation")
+        wait_until(lambda: any("trying again" in line for line in lines), what="the loss was told", timeout_s=20)
+        loopback_cluster.start(0)
+        wait_until(lambda: "after rotation" in seen(), what="the way back was found", timeout_s=30)
+        write("last")
+        wait_until(lambda: "last" in seen(), what="it goes on", timeout_s=10)
+        assert seen() == ["before", "first", "second", "while away", "after rotation", "last"]
+
+
+def test_only_lines_that_match_are_sent(loopback_cluster: LoopbackCluster) -> None:
+    log = loopback_cluster.folder / "train.log"
+    log.write_text("loss 1\nother\nloss 2\n")
+    loopback_cluster.stop(1)
+    done = loopback_cluster.run("logs", "--node", "0-1", "--grep", "^loss", str(log))
+    assert [line[-6:] for line in done.stdout.decode().splitlines()] == ["loss 1", "loss 2"]
+    assert "train-1 not reached" in done.stderr.decode()
+    assert done.returncode == 4

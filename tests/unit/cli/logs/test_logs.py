@@ -1,0 +1,222 @@
+"""Logs: times read from lines, nodes' rows taken, lines merged, the reader's way through rotation."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from clusterctl.logs.following import HOLD_S, Notice, merged
+from clusterctl.logs.line_time import SourceClock, written_at_s
+from clusterctl.logs.source import Source, chosen_sources
+from clusterctl.logs.stream import LogLine, NodeStream
+from clusterctl.on_node.log_reader import LogFile
+from clusterctl.views.logs import log_json, log_text
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import Inventory
+
+MakeInventory = Callable[..., Inventory]
+NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+NOON_S = NOON.timestamp()
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("2026-11-21T12:00:05Z network: waits", 5),
+        ("2026-11-21 12:00:05,250 - util.py[DEBUG]: x", 5.25),
+        ("2026-11-21T12:00:05.123456789+00:00 x", 5.123456),
+        ("2026-11-21T14:00:05+0200 x", 5),
+        ("[2026-11-21 12:00:05] x", 5),
+        ("Nov 21 12:00:05 ip-10-0-8-1 sshd[1]: x", 5),
+        ("Nov  3 12:00:00 x", -18 * 86400),
+        ("step 12 loss 3.4", None),
+        ("2026-99-21T12:00:05Z x", None),
+        ("", None),
+    ],
+)
+def test_a_lines_own_time(line: str, seconds: float | None) -> None:
+    at_s = written_at_s(line, around_s=NOON_S)
+    assert at_s == (None if seconds is None else pytest.approx(NOON_S + seconds))
+
+
+def test_a_syslog_line_of_december_read_in_january_is_of_last_year() -> None:
+    january = datetime(2027, 1, 2, tzinfo=UTC).timestamp()
+    at_s = written_at_s("Dec 31 23:59:59 x", around_s=january)
+    assert at_s == datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+
+
+def test_a_line_without_a_time_has_its_predecessors_and_none_runs_backwards() -> None:
+    clock = SourceClock()
+    assert clock.at_s("no time yet", NOON_S, is_exact=False) == NOON_S
+    assert clock.at_s("2026-11-21T12:00:09Z x", NOON_S + 60, is_exact=False) == NOON_S + 9
+    assert clock.at_s("  traceback", NOON_S + 60, is_exact=False) == NOON_S + 9
+    assert clock.at_s("2026-11-21T12:00:01Z late", NOON_S + 60, is_exact=False) == NOON_S + 9
+    assert clock.at_s("live", NOON_S + 60, is_exact=True) == NOON_S + 60
+
+
+class Heard:
+    """One node's stream on a computer whose clock shows noon."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.lines: list[LogLine] = []
+        self.troubles: list[str] = []
+        self.stream = NodeStream(
+            inventory.nodes[0], on_line=self.lines.append, on_trouble=self.troubles.append, now=lambda: NOON_S
+        )
+
+
+def rows(*values: object) -> bytes:
+    return b"".join(json.dumps(value).encode() + b"\n" for value in values)
+
+
+def test_a_nodes_times_are_told_by_this_computers_clock(make_inventory: MakeInventory) -> None:
+    heard = Heard(make_inventory(size=1))
+    heard.stream.feed(b"Welcome to Ubuntu\n" + rows({"now": NOON_S + 30}, ["k", "c1", NOON_S + 25, True, "one\ntwo"]))
+    assert [(line.at_s, line.text) for line in heard.lines] == [(NOON_S - 5, "one"), (NOON_S - 5, "two")]
+    assert heard.stream.places == {"k": "c1"}
+
+
+def test_half_a_row_of_a_lost_connection_is_read_again_and_not_doubled(make_inventory: MakeInventory) -> None:
+    heard = Heard(make_inventory(size=1))
+    second = rows(["k", "c2", NOON_S, True, "second"])
+    heard.stream.feed(rows({"now": NOON_S}, ["k", "c1", NOON_S, True, "first"]) + second[:-5])
+    assert heard.stream.places == {"k": "c1"}
+    heard.stream.begin()
+    heard.stream.feed(rows({"now": NOON_S}) + second)
+    assert [line.text for line in heard.lines] == ["first", "second"]
+
+
+def test_a_trouble_is_told_once(make_inventory: MakeInventory) -> None:
+    heard = Heard(make_inventory(size=1))
+    for _ in range(2):
+        heard.stream.begin()
+        heard.stream.feed(rows({"source": "x", "trouble": "/x is not there"}, {}))
+    assert heard.troubles == ["/x is not there"]
+
+
+def line(at_s: float, text: str, *, slot: int = 0) -> LogLine:
+    return LogLine(slot=slot, name=f"train-{slot}", source="k", at_s=at_s, text=text)
+
+
+def test_lines_wait_for_older_ones_of_other_nodes() -> None:
+    arrivals: Iterator[LogLine | Notice | None] = iter(
+        [line(2, "later", slot=1), Notice(name="train-2", text="lost"), line(1, "earlier"), None, line(0, "too old")]
+    )
+    clock = [0.0]
+
+    def take(timeout_s: float) -> LogLine | Notice | None:
+        item = next(arrivals, None)
+        clock[0] += HOLD_S if item is None else 0.0
+        return item
+
+    told = merged(take, since_s=1, now=lambda: clock[0])
+    assert [next(told) for _ in range(3)] == [
+        Notice(name="train-2", text="lost"),
+        line(1, "earlier"),
+        line(2, "later", slot=1),
+    ]
+
+
+OpenLog = Callable[[Path, str, int], LogFile]
+
+
+@pytest.fixture
+def open_log() -> Iterator[OpenLog]:
+    """Opens a log at a place, with so many last lines; closed with the test."""
+    with contextlib.ExitStack() as opened:
+
+        def open_one(path: Path, place: str, tail: int) -> LogFile:
+            return opened.enter_context(contextlib.closing(LogFile(str(path), place, tail)))
+
+        yield open_one
+
+
+def texts(file: LogFile, *, is_last: bool = False) -> list[str]:
+    return [text for _, _, text in file.lines(is_last)]
+
+
+def test_a_file_is_followed_through_rotation_and_truncation(tmp_path: Path, open_log: OpenLog) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("1\n2\nhalf")
+    file = open_log(path, "", 0)
+    assert texts(file) == ["1", "2"]
+    with path.open("a") as more:
+        more.write(" done\n3\n")
+    path.rename(tmp_path / "a.log.1")
+    path.write_text("4\n")
+    assert texts(file) == ["half done", "3", "4"]
+    path.write_text("")
+    assert texts(file) == []
+    path.write_text("5\n")
+    assert texts(file) == ["5"]
+
+
+def test_a_file_is_read_on_from_a_place_even_after_a_rotation(tmp_path: Path, open_log: OpenLog) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("1\n2\n3\n")
+    (_, (place, _, _), _) = list(open_log(path, "", 0).lines(False))
+    assert texts(open_log(path, place, 10)) == ["3"]
+    path.rename(tmp_path / "a.log.1")
+    path.write_text("4\n")
+    assert texts(open_log(path, place, 10)) == ["3", "4"]
+
+
+def test_a_file_that_is_not_the_one_of_the_place_is_read_from_its_beginning(tmp_path: Path, open_log: OpenLog) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("new 1\nnew 2\n")
+    assert texts(open_log(path, "1:4", 1)) == ["new 1", "new 2"]
+
+
+def test_following_begins_with_the_last_lines(tmp_path: Path, open_log: OpenLog) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"{n}\n" for n in range(100)))
+    assert texts(open_log(path, "", 3)) == ["97", "98", "99"]
+
+
+def test_of_a_long_file_the_end_is_read_and_its_last_unfinished_line(tmp_path: Path, open_log: OpenLog) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"{n:0>99}\n" for n in range(20000)) + "end")
+    file = open_log(path, "", 0)
+    read = texts(file, is_last=True)
+    assert file.is_cut
+    assert 10000 < len(read) < 10600
+    assert read[-2:] == ["19999".zfill(99), "end"]
+
+
+def test_a_file_may_come_later(tmp_path: Path, open_log: OpenLog) -> None:
+    file = open_log(tmp_path / "late.log", "", 10)
+    assert texts(file) == []
+    (tmp_path / "late.log").write_text("here\n")
+    assert texts(file) == ["here"]
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        ((), {"bootstrap": Source(files=("/var/log/clusterctl.log",))}),
+        (("/a/b.log",), {"/a/b.log": Source(files=("/a/b.log",))}),
+        (("unit:ssh.service",), {"unit:ssh.service": Source(journal=("-u", "ssh.service"))}),
+    ],
+)
+def test_sources(words: tuple[str, ...], chosen: dict[str, Source]) -> None:
+    assert chosen_sources(words) == chosen
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [("kernal", "did you mean kernel"), ("sshd", "unit:NAME"), ("unit:-x", "unit:NAME"), ("a.log", "/a/file")],
+)
+def test_a_word_that_is_no_source_is_refused(word: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        chosen_sources((word,))
+
+
+def test_lines_as_people_and_programs_read_them() -> None:
+    one = line(NOON_S, "NVRM: Xid (PCI:0000:9b:00): 79", slot=3)
+    assert log_text(one, has_sources=False, is_coloured=False) == "[Node 3] [12:00:00] NVRM: Xid (PCI:0000:9b:00): 79"
+    assert log_text(one, has_sources=True, is_coloured=True).startswith("[Node 3] [12:00:00] [k] \x1b[1;31mNVRM")
+    assert log_json(one)["time"] == "2026-11-21T12:00:00+00:00"
