@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from pathlib import Path
 
 import click
-from clusterctl_infra.errors import NotReached, UsageError
+from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
 from clusterctl.logs.request import LogRequest
@@ -25,8 +24,7 @@ from clusterctl.options import (
 )
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.login_keys import load_login_keys
+from clusterctl.ssh.remote_command import usable_keys
 
 
 @click.command("logs")
@@ -69,10 +67,6 @@ def command(
         raise UsageError(f"--grep {grep!r}: {e}", hint="clusterctl logs --help") from e
     inventory = chosen_cluster(cluster)
     nodes = chosen_rows(inventory, node)
-    try:
-        keys = load_login_keys(inventory, home_directory(os.environ), ssh_dir=Path.home() / ".ssh")
-    except NodeFailure as e:
-        raise NotReached(e.message) from e
     request = LogRequest(
         inventory=inventory,
         nodes=nodes,
@@ -80,7 +74,7 @@ def command(
         since_s=None if since is None else time.time() - since,
         grep=grep,
         is_followed=follow,
-        keys=keys,
+        keys=usable_keys(inventory, home_directory(os.environ)),
         deadlines=Deadlines.within(connect_timeout),
     )
     return (show_on if follow else show_history)(request, output, as_json=as_json)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import click
-from clusterctl_infra.errors import NotReached
 
 from clusterctl.home import home_directory
 from clusterctl.options import (
@@ -21,8 +19,7 @@ from clusterctl.options import (
 from clusterctl.output import Output
 from clusterctl.probes.sweep import Sweep, sweep_on, sweep_once
 from clusterctl.probes.table import PROBES, chosen_probes
-from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.login_keys import load_login_keys
+from clusterctl.ssh.remote_command import usable_keys
 
 
 @click.command("sweep")
@@ -61,16 +58,12 @@ def command(
     inventory = chosen_cluster(cluster)
     nodes = chosen_rows(inventory, node)
     chosen = chosen_probes(probes)
-    try:
-        keys = load_login_keys(inventory, home_directory(os.environ), ssh_dir=Path.home() / ".ssh")
-    except NodeFailure as e:
-        raise NotReached(e.message) from e
     sweep = Sweep(
         inventory=inventory,
         nodes=nodes,
         probes=chosen,
         is_chosen=bool(probes),
-        keys=keys,
+        keys=usable_keys(inventory, home_directory(os.environ)),
         connect_timeout_s=connect_timeout,
         timeout_s=timeout,
     )

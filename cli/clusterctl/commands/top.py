@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from pathlib import Path
 
 import click
-from clusterctl_infra.errors import NotReached
 
 from clusterctl.home import home_directory
 from clusterctl.options import (
@@ -20,8 +18,7 @@ from clusterctl.options import (
     time_option,
 )
 from clusterctl.output import Output
-from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.login_keys import load_login_keys
+from clusterctl.ssh.remote_command import usable_keys
 from clusterctl.status.account import read_account
 from clusterctl.top.board import Board
 from clusterctl.top.feed import start_feeds
@@ -54,12 +51,15 @@ def command(
     inventory = chosen_cluster(cluster)
     nodes = chosen_rows(inventory, node)
     home = home_directory(os.environ)
-    try:
-        keys = load_login_keys(inventory, home, ssh_dir=Path.home() / ".ssh")
-    except NodeFailure as e:
-        raise NotReached(e.message) from e
     board = Board(nodes)
-    start_feeds(inventory, nodes, board, keys=keys, interval_s=interval, connect_timeout_s=connect_timeout)
+    start_feeds(
+        inventory,
+        nodes,
+        board,
+        keys=usable_keys(inventory, home),
+        interval_s=interval,
+        connect_timeout_s=connect_timeout,
+    )
     account = read_account(home.ledger_file(inventory.cluster_id))
     if as_json or not output.stdout_is_terminal:
         within_s = connect_timeout + SAMPLES_FOR_A_FRAME * interval

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import queue
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,11 +12,10 @@ from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.logs.request import LogRequest, reader_command
 from clusterctl.logs.stream import LogLine, NodeStream
-from clusterctl.ssh.fan_out import NodeSinks, run_on_nodes
+from clusterctl.ssh.kept_running import KeptCommand, keep_running
 
 HOLD_S = 0.5
 """How long a line waits for older ones of other nodes: twice what a reader takes to look again."""
-AGAIN_S = (1.0, 2.0, 5.0, 10.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +29,22 @@ class Notice:
 def followed(request: LogRequest) -> Iterator[LogLine | Notice]:
     """Lines and notices for ever; the threads behind it end with the process."""
     arrived: queue.SimpleQueue[LogLine | Notice] = queue.SimpleQueue()
-    for node in request.nodes:
-        arguments = (request, node, arrived)
-        threading.Thread(target=_follow, args=arguments, daemon=True, name=f"logs of {node.name}").start()
+
+    def tell_of(node: InventoryNode) -> Callable[[str], None]:
+        return lambda text: arrived.put(Notice(name=node.name, text=text))
+
+    def lost(node: InventoryNode, why: str, tries: int) -> None:
+        if tries <= 1:
+            tell_of(node)(f"{why}; trying again")
+
+    streams = {node.slot: NodeStream(node, on_line=arrived.put, on_trouble=tell_of(node)) for node in request.nodes}
+    kept = KeptCommand(
+        command=lambda node: reader_command(request, streams[node.slot].places),
+        on_begin=lambda node: streams[node.slot].begin(),
+        on_output=lambda node, chunk: streams[node.slot].feed(chunk),
+        on_lost=lost,
+    )
+    keep_running(kept, request.inventory, request.nodes, keys=request.keys, deadlines=request.deadlines)
     return merged(lambda timeout_s: _next(arrived, timeout_s), since_s=request.since_s)
 
 
@@ -62,35 +73,3 @@ def _next(arrived: queue.SimpleQueue[LogLine | Notice], timeout_s: float) -> Log
         return arrived.get(timeout=timeout_s)
     except queue.Empty:
         return None
-
-
-def _follow(request: LogRequest, node: InventoryNode, arrived: queue.SimpleQueue[LogLine | Notice]) -> None:
-    def tell(text: str) -> None:
-        arrived.put(Notice(name=node.name, text=text))
-
-    stream = NodeStream(node, on_line=arrived.put, on_trouble=tell)
-    tries = 0
-    while True:
-        why = _read(request, node, stream)
-        tries = 0 if stream.rows else tries + 1
-        if tries <= 1:
-            tell(f"{why}; trying again")
-        time.sleep(AGAIN_S[min(tries, len(AGAIN_S) - 1)])
-
-
-def _read(request: LogRequest, node: InventoryNode, stream: NodeStream) -> str:
-    """Reads over one connection to its end; gives the reason of the end."""
-    stream.begin()
-    complaint: list[bytes] = []
-    result = run_on_nodes(
-        request.inventory,
-        (node,),
-        reader_command(request, stream.places),
-        keys=request.keys,
-        deadlines=request.deadlines,
-        sinks=NodeSinks(stdout=lambda _, chunk: stream.feed(chunk), stderr=lambda _, chunk: complaint.append(chunk)),
-    )[node.slot]
-    if result.failure is not None:
-        return result.failure.message
-    said = b"".join(complaint).decode(errors="replace").strip().splitlines()
-    return said[-1] if said else f"the reader ended: exit {result.exit_code}"

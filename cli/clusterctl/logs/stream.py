@@ -11,8 +11,6 @@ from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.logs.line_time import SourceClock
 
-LONGEST_ROW_BYTES = 1024 * 1024
-
 
 @dataclass(frozen=True, kw_only=True)
 class LogLine:
@@ -47,12 +45,10 @@ class NodeStream:
         self._told: set[str] = set()
         self.places: dict[str, str] = {}
         """Source → where its last line that arrived whole ended."""
-        self.rows = 0
 
     def begin(self) -> None:
         """A new connection: half a row of the old one is forgotten, and will be read again."""
         self._rest = b""
-        self.rows = 0
 
     def feed(self, chunk: bytes) -> None:
         """Passes on the lines that `chunk` completes."""
@@ -64,7 +60,6 @@ class NodeStream:
                 continue  # a login's greeting
 
     def _take(self, row: object) -> None:
-        self.rows += 1
         if isinstance(row, dict):
             if "now" in row:
                 self._ahead_s = float(row["now"]) - self._now()

@@ -12,10 +12,8 @@ from typing import Any  # rows of JSON
 import pytest
 from clusterctl.on_node import sampler
 from clusterctl.output import Output
-from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.results import NodeResult
 from clusterctl.top.board import STALE_S, Board, NodeState, silence
-from clusterctl.top.feed import SampleLines, reason, sampler_command
+from clusterctl.top.feed import SampleLines, sampler_command
 from clusterctl.top.frame import gpu_lines, header, node_line, per_second, sorted_states, text_of
 from clusterctl.top.one_frame import print_frame
 from clusterctl.top.sample import Sample, parse_sample, rates_between
@@ -115,20 +113,6 @@ def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeI
 def test_silence(changed: Mapping[str, Any], now_s: float, said: str | None) -> None:
     facts: dict[str, Any] = {"name": "train-0", "slot": 0, "sample": sample(), **changed}
     assert silence(NodeState(**facts), now_s) == said
-
-
-@pytest.mark.parametrize(
-    ("result", "complaint", "said"),
-    [
-        ({"failure": NodeFailure("lost", "the connection broke")}, "", "the connection broke"),
-        ({"exit_code": 127}, "sh: python3: not found\n", "the sampler ended: sh: python3: not found"),
-        ({"exit_code": 1}, "", "the sampler ended: exit 1"),
-    ],
-)
-def test_why_a_feed_ended(result: Mapping[str, Any], complaint: str, said: str) -> None:
-    facts: dict[str, Any] = {"exit_code": None, "failure": None, **result}
-    whole = NodeResult(slot=0, name="train-0", signal=None, stdout=b"", stderr=b"", duration_s=1, **facts)
-    assert reason(whole, complaint) == said
 
 
 def test_a_frames_line_is_under_its_header() -> None:
