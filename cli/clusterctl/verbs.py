@@ -16,6 +16,7 @@ VERBS = {
     "top": "What every GPU does now, live.",
     "logs": "Logs of many nodes, merged by time.",
     "ssh": "Run a command on nodes, or log in to one.",
+    "cp": "Files to nodes and back.",
     "ssh-config": "A block for ~/.ssh/config.",
     "env": "What /etc/clusterctl/env has on a node.",
     "schema": "JSON Schema of cluster.yaml, for editors.",

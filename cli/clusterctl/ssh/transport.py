@@ -135,6 +135,23 @@ class NodeConnection:
             except EOFError as e:
                 raise self._lost() from e
 
+    @contextlib.contextmanager
+    def sftp(self) -> Iterator[paramiko.SFTPClient]:
+        """The node's files. Raises NodeFailure when its sshd serves none, and OSError or EOFError while in use."""
+        guard = threading.Timer(SESSION_S, self._transport.close)  # the subsystem's answer is waited for without an end
+        guard.daemon = True
+        guard.start()
+        try:
+            client = paramiko.SFTPClient.from_transport(self._transport)
+        except (paramiko.SSHException, EOFError, OSError) as e:
+            raise NodeFailure("session", f"{self.target.name} serves no files over SFTP ({e})", phase="session") from e
+        finally:
+            guard.cancel()
+        if client is None:
+            raise NodeFailure("session", f"{self.target.name} serves no files over SFTP", phase="session")
+        with contextlib.closing(client):
+            yield client
+
     def interrupt(self) -> None:
         """Ends the commands that run on this connection, from any thread, then the connection."""
         if self._is_busy:

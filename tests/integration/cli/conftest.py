@@ -40,6 +40,7 @@ class LoopbackCluster:
             f"ListenAddress {address(slot)}\nPort {self.port}\nHostKey {node / 'host_key'}\n"
             f"AuthorizedKeysFile {self.folder / 'login.pub'}\nPidFile none\nStrictModes no\nUsePAM no\n"
             "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
+            "Subsystem sftp internal-sftp\n"
             f"MaxStartups 100\nAcceptEnv NOTHING\nSetEnv PATH={node / 'bin'}:/usr/bin:/bin\n"
         )
         assert SSHD is not None

@@ -1,0 +1,44 @@
+"""`clusterctl cp`: files to nodes and back."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from clusterctl.copying.copies import copy_all
+from clusterctl.copying.place import transfers
+from clusterctl.home import home_directory
+from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option
+from clusterctl.output import Output
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.remote_command import usable_keys
+
+
+@click.command("cp")
+@cluster_option
+@connect_timeout_option(default="15s")
+@click.argument("words", metavar="SOURCE... TARGET", nargs=-1, required=True)
+@click.pass_obj
+def command(output: Output, cluster: str | None, connect_timeout: float, words: tuple[str, ...]) -> int:
+    """Files to nodes and back, over SFTP; a place on nodes is written 2:/path, 0,2-5:/path or all:/path.
+
+    A path that does not begin with a slash is below the login user's home. A file is gathered beside its
+    target, checked by SHA-256, and put in place at once; the same command goes on where a broken one
+    stopped, and copies nothing that is there already. From several nodes each file comes into a folder
+    named after its node. The exit code is 4 when some of several copies failed.
+
+    \b
+    Examples:
+      clusterctl cp train.py all:
+      clusterctl cp weights.safetensors 0-3:/scratch/
+      clusterctl cp all:/var/log/clusterctl.log logs/
+    """
+    inventory = chosen_cluster(cluster)
+    return copy_all(
+        transfers(words, inventory),
+        inventory,
+        keys=usable_keys(inventory, home_directory(os.environ)),
+        deadlines=Deadlines.within(connect_timeout),
+        output=output,
+    )

@@ -1,0 +1,90 @@
+"""What the words of `clusterctl cp` mean: files here, and files on nodes. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.node_set import parse_node_set
+
+HINT = "clusterctl cp --help"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemotePlace:
+    """A path on nodes: absolute, or from the login user's home."""
+
+    nodes: tuple[InventoryNode, ...]
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """One file, one node, one direction. A target that is a folder takes the file under its own name."""
+
+    direction: Literal["up", "down"]
+    node: InventoryNode
+    local: Path
+    remote: str
+    is_into_folder: bool
+    """The target must be a folder: it was written with a slash, or takes several files."""
+
+
+def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...]:
+    """What `SOURCE… TARGET` asks for. Raises UsageError, and NothingMatched for nodes that do not exist."""
+    if len(words) < 2:
+        raise UsageError("a source and a target are needed", hint=HINT)
+    *sources, target = words
+    to = remote_place(target, inventory)
+    froms = [remote_place(source, inventory) for source in sources]
+    is_several = len(sources) > 1
+    if to is not None and any(froms):
+        raise UsageError("from a node to a node goes by way of this computer: copy here first", hint=HINT)
+    if to is not None:
+        is_folder = is_several or to.path.endswith("/") or to.path == ""
+        return tuple(
+            Transfer(direction="up", node=node, local=Path(source), remote=to.path or ".", is_into_folder=is_folder)
+            for source in sources
+            for node in to.nodes
+        )
+    if not all(froms):
+        raise UsageError("neither side is a node: write one as 2:/path, train-2:/path or all:/path", hint=HINT)
+    return tuple(
+        _download(
+            node, place.path, Path(target), is_folder=is_several or target.endswith("/"), alone=len(place.nodes) == 1
+        )
+        for place in froms
+        if place is not None
+        for node in place.nodes
+    )
+
+
+def remote_place(word: str, inventory: Inventory) -> RemotePlace | None:
+    """The place on nodes that `2:/path` names; None for a file here. `./a:b` is always here."""
+    before, colon, path = word.partition(":")
+    if not colon or "/" in before or not before:
+        return None
+    slots = set(parse_node_set(before, cluster=inventory.name, slots=[node.slot for node in inventory.nodes]))
+    nodes = tuple(node for node in inventory.nodes if node.slot in slots)
+    return RemotePlace(nodes=nodes, path=path.removeprefix("~/") if path != "~" else "")
+
+
+def partial_name(path: str, digest: str) -> str:
+    """Where the content is gathered, beside its target; named by the content, so that a later try can go on with it."""
+    folder, name = posixpath.split(path)
+    return posixpath.join(folder, f".{name}.clusterctl-{digest[:16]}")
+
+
+def _download(node: InventoryNode, path: str, target: Path, *, is_folder: bool, alone: bool) -> Transfer:
+    name = PurePosixPath(path).name
+    if not name or path.endswith("/"):
+        raise UsageError(f"{node.name}:{path} names no file", hint=HINT)
+    # Files of one name from several nodes would be one file: each gets its node's folder.
+    local = target if alone else target / node.name
+    return Transfer(direction="down", node=node, local=local, remote=path, is_into_folder=is_folder or not alone)
