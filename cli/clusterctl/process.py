@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from clusterctl_infra.errors import ClusterctlError
 
-PACKAGES = {"ssh": "openssh-client"}
+PACKAGES = {"ssh": "openssh-client", "rsync": "rsync"}
 
 
 def become(argv: list[str]) -> NoReturn:

@@ -17,6 +17,7 @@ VERBS = {
     "logs": "Logs of many nodes, merged by time.",
     "ssh": "Run a command on nodes, or log in to one.",
     "cp": "Files to nodes and back.",
+    "sync": "Folders to nodes and back.",
     "ssh-config": "A block for ~/.ssh/config.",
     "env": "What /etc/clusterctl/env has on a node.",
     "schema": "JSON Schema of cluster.yaml, for editors.",

@@ -1,0 +1,53 @@
+"""`clusterctl sync`: folders to nodes and back."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from clusterctl.copying.trees import sync_all, tree_syncs
+from clusterctl.home import home_directory
+from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option
+from clusterctl.output import Output
+
+
+@click.command("sync")
+@cluster_option
+@click.option("--delete", "is_deleting", is_flag=True, help="Remove there what is not in the source.")
+@click.option("--exclude", "excluded", metavar="PATTERN", multiple=True, help="Leave these out, as rsync reads it.")
+@connect_timeout_option(default="15s")
+@click.argument("source")
+@click.argument("target")
+@click.pass_obj
+def command(
+    output: Output,
+    cluster: str | None,
+    is_deleting: bool,
+    excluded: tuple[str, ...],
+    connect_timeout: float,
+    source: str,
+    target: str,
+) -> int:
+    """Folders to nodes and back, by rsync: only what differs travels, and a broken run goes on.
+
+    A place on nodes is written as for cp. As with rsync, a source with a slash at its end means what is in it.
+    From several nodes, each folder comes into one named after its node. rsync must be installed here and there.
+
+    \b
+    Examples:
+      clusterctl sync src/ all:train/src/
+      clusterctl sync --exclude '*.tmp' all:/scratch/run/ runs/
+    """
+    inventory = chosen_cluster(cluster)
+    is_up, syncs = tree_syncs(source, target, inventory)
+    return sync_all(
+        syncs,
+        inventory,
+        home=home_directory(os.environ),
+        output=output,
+        is_up=is_up,
+        is_deleting=is_deleting,
+        excluded=excluded,
+        connect_timeout_s=connect_timeout,
+    )

@@ -1,0 +1,46 @@
+"""What `clusterctl sync` asks of rsync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from clusterctl.copying.trees import rsync_argv, summary, tree_syncs
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import Inventory
+
+MakeInventory = Callable[..., Inventory]
+SSH = ["ssh", "-o", "ProxyCommand=python -m x 'a b'", "-p", "22", "ubuntu@10.0.8.1"]
+
+
+def test_a_folder_goes_up_by_our_own_ssh(make_inventory: MakeInventory) -> None:
+    is_up, (sync,) = tree_syncs("src/", "1:train/src/", make_inventory())
+    argv = rsync_argv(sync, SSH, is_up=is_up, is_deleting=True, excluded=("*.tmp",))
+    assert argv[-2:] == ["src/", "ubuntu@10.0.8.1:train/src/"]
+    assert "--delete-delay" in argv
+    assert "--exclude=*.tmp" in argv
+    shell = argv[argv.index("-e") + 1]
+    assert shell == """ssh -o 'ProxyCommand=python -m x '"'"'a b'"'"'' -p 22"""
+
+
+def test_folders_of_several_nodes_come_apart(make_inventory: MakeInventory) -> None:
+    is_up, syncs = tree_syncs("0-1:/scratch/run/", "runs", make_inventory())
+    assert not is_up
+    assert [(sync.source, sync.target) for sync in syncs] == [
+        ("/scratch/run/", "runs/train-0/"),
+        ("/scratch/run/", "runs/train-1/"),
+    ]
+    argv = rsync_argv(syncs[0], SSH, is_up=False, is_deleting=False, excluded=())
+    assert argv[-2:] == ["ubuntu@10.0.8.1:/scratch/run/", "runs/train-0/"]
+    assert "--delete-delay" not in argv
+
+
+@pytest.mark.parametrize("words", [("a", "b"), ("1:a", "2:b")])
+def test_one_side_is_a_node(words: tuple[str, str], make_inventory: MakeInventory) -> None:
+    with pytest.raises(UsageError, match="one side must be a node"):
+        tree_syncs(*words, make_inventory())
+
+
+def test_what_was_done_is_told() -> None:
+    stats = "Number of files: 3 (reg: 2, dir: 1)\nNumber of regular files transferred: 2\n"
+    assert summary(stats + "Total transferred file size: 3.45M bytes\n") == "2 files, 3.45M bytes changed"
