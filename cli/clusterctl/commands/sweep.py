@@ -29,7 +29,7 @@ from clusterctl.ssh.remote_command import usable_keys
     "--probe", "probes", metavar="NAME", multiple=True, help=f"Only these, separated by commas: {', '.join(PROBES)}."
 )
 @time_option("--watch", default=None, help="Again and again, this far apart, until Ctrl-C: 10s.")
-@time_option("--timeout", default=None, help="How long a node may take for all probes; each has its own limit too.")
+@time_option("--timeout", default="60s", help="How long a node may take for all probes; each has its own limit too.")
 @connect_timeout_option(default="10s")
 @json_option
 @click.pass_obj
@@ -39,7 +39,7 @@ def command(
     node: str,
     probes: tuple[str, ...],
     watch: float | None,
-    timeout: float | None,
+    timeout: float,
     connect_timeout: float,
     as_json: bool,
 ) -> int:

@@ -10,7 +10,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.probes.probe import Probe
 from clusterctl.probes.readings import NodeAnswer, Readings, readings_of
-from clusterctl.probes.script import longest_s, probe_script, read_script
+from clusterctl.probes.script import probe_script, read_script
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.fan_out import run_on_nodes
 from clusterctl.ssh.login_keys import LoginKeys
@@ -24,7 +24,7 @@ def ask_nodes(
     *,
     keys: LoginKeys,
     connect_timeout_s: float,
-    timeout_s: float | None = None,
+    timeout_s: float,
 ) -> tuple[NodeAnswer, ...]:
     """One answer per node, in the nodes' order; a node that is silent is a failure in it."""
     ended_at_s: dict[int, float] = {}
@@ -38,7 +38,7 @@ def ask_nodes(
         probe_script(probes),
         keys=keys,
         deadlines=Deadlines.within(connect_timeout_s),
-        timeout_s=longest_s(probes) if timeout_s is None else timeout_s,
+        timeout_s=timeout_s,
         on_result=note_end,
     )
     return tuple(_answer(node, results[node.slot], ended_at_s[node.slot], probes) for node in nodes)

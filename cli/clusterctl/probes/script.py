@@ -28,11 +28,6 @@ def probe_script(probes: Sequence[Probe[Any]]) -> str:
     return "exec sh -c " + shlex.quote(_FUNCTION + "\n".join(calls) + "\n")
 
 
-def longest_s(probes: Sequence[Probe[Any]]) -> float:
-    """How long the script takes at most."""
-    return float(sum(probe.limit_s + KILL_AFTER_S for probe in probes))
-
-
 def read_script(stdout: str, probes: Sequence[Probe[Any]]) -> Mapping[str, Any]:
     """Each probe's reading by its name; ProbeTrouble where it gave none or none that can be read."""
     sections = {match[1]: (match[2], match[3]) for match in _SECTION.finditer(stdout)}

@@ -30,7 +30,7 @@ class Sweep:
     """The person named the probes."""
     keys: LoginKeys
     connect_timeout_s: float
-    timeout_s: float | None
+    timeout_s: float
 
 
 def sweep_once(sweep: Sweep, output: Output, *, as_json: bool) -> int:
