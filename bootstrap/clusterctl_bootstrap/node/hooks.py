@@ -15,7 +15,7 @@ RUN = 'mkdir -p "${0%/*}"; exec >>"$0" 2>&1; set -a; HOME=/root; . /etc/clusterc
 # An index that is not reached matters only for a package that is not there.
 INSTALL = (
     "export DEBIAN_FRONTEND=noninteractive; a='apt-get -qyo DPkg::Lock::Timeout=300'; command -v apt-get || a=; "
-    'for pause in 5 20 0; do ${a:-dnf -qy} ${a:+update}; ${a:-dnf -qy} install "$@" && exit; sleep $pause; done; exit 1'
+    'for pause in 3 12 0; do ${a:-dnf -qy} ${a:+update}; ${a:-dnf -qy} install "$@" && exit; sleep $pause; done; exit 1'
 )
 
 

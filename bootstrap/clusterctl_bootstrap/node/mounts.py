@@ -12,7 +12,7 @@ from clusterctl_bootstrap.node.phase import PhaseFailed, wait
 
 START_TIMEOUT_S = 100
 MOUNTED_TIMEOUT_S = 240
-PEER_TIMEOUT_S = 300
+PEER_TIMEOUT_S = 900
 # Kind: what mount(8) calls it, what the kernel calls it, options.
 # From FSx for Lustre's User Guide, "Mounting from an EC2 instance"; EFS's, "Recommended NFS mount options";
 # mountpoint-s3's doc/CONFIGURATION.md (without nosuid,nodev mount(8) passes on what it refuses); all 2026-11.
@@ -68,14 +68,19 @@ def network(mount: Dict[str, Any]) -> Tuple[str, str, str, str, str]:
     source = what.split("@")[-1].rstrip("/")
     if mount["kind"] == "s3":
         what, source = "s3://" + what, "mountpoint-s3"
+        options += ",dir-mode=0777" if mount["writable"] else ""  # all that a plain user needs for a new file
     words = [options, mount["options"], "" if mount["writable"] else "ro", "_netdev"]
     return what, kind, ",".join(word for word in words if word), seen_as, source
 
 
 def unit_text(path: str, what: str, kind: str, options: str) -> str:
-    """The systemd unit of a mount. A FUSE client lives in it, and may not take the memory that training needs."""
-    return "[Mount]\nWhere=%s\nWhat=%s\nType=%s\nOptions=%s\nMemoryHigh=25%%\n" % tuple(
-        text.replace("%", "%%") for text in (path, what, kind, options)
+    """The systemd unit of a mount. A FUSE client lives in it, and may not take the memory that training needs.
+
+    A person's unit may ask for it at boot, before the image has mounted the disks that are bound.
+    """
+    return (
+        "[Unit]\nAfter=dlami-nvme.service\n[Mount]\nWhere=%s\nWhat=%s\nType=%s\nOptions=%s\nMemoryHigh=25%%\n"
+        % tuple(text.replace("%", "%%") for text in (path, what, kind, options))
     )
 
 

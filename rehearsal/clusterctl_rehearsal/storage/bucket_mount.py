@@ -30,7 +30,7 @@ def main(source: str, folder: str, options: str) -> int:
         return MOUNT_FAILED
     chosen = [
         *("fsname=mountpoint-s3", "subtype=simulated-mount-s3", f"url={ENDPOINT}", "use_path_request_style"),
-        *("umask=0022", "connect_timeout=5", "retries=1"),
+        *("umask=0000" if "dir-mode=0777" in words else "umask=0022", "connect_timeout=5", "retries=1"),
         *(["ro"] if "ro" in words else []),
         *(["allow_other"] if "allow-other" in words else []),
     ]

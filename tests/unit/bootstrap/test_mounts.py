@@ -71,6 +71,8 @@ def test_each_file_system_has_a_unit_that_says_what_where_and_how(tmp_path: Path
     units = {path.name: path.read_text() for path in (tmp_path / "etc/systemd/system").iterdir()}
     assert sorted(units) == ["data.mount", "home-all.mount", "shared.mount"]
     assert units["shared.mount"].splitlines() == [
+        "[Unit]",
+        "After=dlami-nvme.service",
         "[Mount]",
         "Where=/shared",
         "What=fs-0a.fsx.us-west-2.amazonaws.com@tcp:/abcdefgh",
@@ -81,6 +83,11 @@ def test_each_file_system_has_a_unit_that_says_what_where_and_how(tmp_path: Path
     assert "What=s3://sets/imagenet/\nType=mount-s3\n" in units["data.mount"]
     assert "Options=nosuid,nodev,allow-other,region=us-west-2,ro,_netdev\n" in units["data.mount"]
     assert "Type=nfs4\nOptions=nfsvers=4.1," in units["home-all.mount"]
+
+
+def test_a_plain_user_writes_to_a_bucket_that_is_writable() -> None:
+    bucket = {"kind": "s3", "source": "results/", "options": "region=us-west-2", "writable": True}
+    assert network(bucket)[2] == "nosuid,nodev,allow-other,dir-mode=0777,region=us-west-2,_netdev"
 
 
 def test_a_percent_sign_is_no_specifier_of_systemds() -> None:
