@@ -17,6 +17,7 @@ from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_u
 
 PRIVATE = {"access": {"mode": "private"}}
 INSTANCE = "aws:ec2/instance:Instance"
+INVENTORY = "clusterctl:index:Inventory"
 
 
 @pytest.fixture
@@ -104,6 +105,23 @@ def test_a_second_down_says_that_there_is_nothing(recorded: Rehearsed) -> None:
 def test_a_cluster_is_ended_although_its_file_is_broken_now(recorded: Rehearsed) -> None:
     recorded.up()
     (recorded.folder / "cluster.yaml").write_text("nodes: [\n")
+    recorded.down()
+    assert_gone(recorded)
+
+
+def test_files_that_no_state_knows_go_with_the_cluster(recorded: Rehearsed) -> None:
+    """As an engine leaves them that is killed while it makes the inventory."""
+    recorded.up()
+    state = json.loads(recorded.pulumi("stack", "export").stdout)
+    resources = state["deployment"]["resources"]
+    (lost,) = [row["urn"] for row in resources if row["type"] == INVENTORY]
+    for row in resources:
+        row["dependencies"] = [urn for urn in row.get("dependencies", ()) if urn != lost]
+        row.pop("propertyDependencies", None)
+    state["deployment"]["resources"] = [row for row in resources if row["urn"] != lost]
+    edited = recorded.folder / "edited.json"
+    edited.write_text(json.dumps(state))
+    assert recorded.pulumi("stack", "import", "--file", str(edited)).exit_code == 0
     recorded.down()
     assert_gone(recorded)
 
