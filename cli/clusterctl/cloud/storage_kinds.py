@@ -81,3 +81,4 @@ STORAGE_KINDS = (
     ),
 )
 """In the order in which they are ended."""
+DATA_KINDS = tuple(kind for kind in STORAGE_KINDS if kind.is_data)

@@ -10,8 +10,9 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE
 
-from clusterctl.cloud.found import Found
+from clusterctl.cloud.found import Found, orphans
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.storage_kinds import DATA_KINDS
 from clusterctl.cloud.sweep import look
 from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.data import bill_lines, data_in, holds_data, refuse_harm
@@ -71,7 +72,10 @@ class _Down:
         if found is None or (found.is_empty and not found.pending):
             self._nothing()
             return
-        keeps_data = holds_data(found) and not self._request.is_all
+        strays = () if self._request.is_all else self._stray_data(found)
+        for one in strays:
+            self._change.tell(f"{one.kind} {one.id} is in no state and holds data: it is left, and bills {bills(one)}")
+        keeps_data = not self._request.is_all and (holds_data(found) or bool(strays))
         if keeps_data:
             source = str(self._change.stack.cluster_file)
             refuse_harm(found, self._written().config, load_catalog(), source=source)
@@ -83,6 +87,12 @@ class _Down:
             self._to_zero(state)
         else:
             self._to_nothing(state)
+
+    def _stray_data(self, state: StackState) -> tuple[Found, ...]:
+        """File systems of a killed run: only `--all` ends them, by the id that the state keeps."""
+        if state.cluster_id is None:
+            return ()
+        return orphans(look(self._change.clients, state.cluster_id, DATA_KINDS), state.physical_ids, DATA_KINDS)
 
     def _forget_expired(self, state: StackState) -> None:
         """A reservation past its end date is gone by itself, and AWS takes no cancelling of it: it leaves the state."""

@@ -88,6 +88,9 @@ def remarks(seen: Overview) -> list[str]:
     if seen.strays:
         ids = ", ".join(row.instance_id for row in seen.strays)
         told.append(f"runs without a place in the cluster: {ids}; next: clusterctl up, or clusterctl down")
+    if seen.is_down:
+        kept = f"storage and network are kept ({usd(inventory.usd_per_hour)}/h, and what bills by use)"
+        told.append(f"{kept}; next: clusterctl up, or clusterctl down --all ends the data too")
     gone = sum(node.state in GONE for node in seen.nodes)
     is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
     if is_over and any(row.is_alive for row in facts.instances or ()):

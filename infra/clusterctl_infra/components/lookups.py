@@ -12,6 +12,7 @@ from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.plan.storage_model import BucketPlan, StoragePlan
 
+BUCKET_LOOKUP = "aws:s3/getBucket:getBucket"
 AMI_PREFIX = "ami-"
 
 
@@ -38,7 +39,9 @@ def bucket_regions(
 ) -> Mapping[str, pulumi.Output[str]]:
     """Where each bucket is; asking fails for one that is not there, or that the caller may not see."""
     names = dict.fromkeys(row.bucket for row in storage if isinstance(row, BucketPlan))
-    return {name: aws.s3.get_bucket_output(bucket=name, opts=opts).bucket_region for name in names}
+    # By its token: touching `aws.s3` imports 60 modules, and each of its old ones warns that it is old.
+    found = {name: pulumi.runtime.invoke_output(BUCKET_LOOKUP, {"bucket": name}, opts) for name in names}
+    return {name: answer.apply(lambda row: str(row["bucketRegion"])) for name, answer in found.items()}
 
 
 def zone_candidate(

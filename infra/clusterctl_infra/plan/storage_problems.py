@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterctl_infra.plan.case import Case, error, warning
+from clusterctl_infra.plan.case import Case, warning
 from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan
-
-
-def nodes_mount_it(case: Case) -> Iterator[Problem]:
-    if case.config.storage:
-        yield error("storage", "not built yet: nodes mount nothing; leave it out")
 
 
 def storage_price_is_known(case: Case) -> Iterator[Problem]:
@@ -52,7 +47,7 @@ def unknown_price(case: Case) -> str:
     return f"the price of {where} is not in the snapshot of {case.catalog.storage.dated}"
 
 
-STORAGE_RULES = (nodes_mount_it, storage_price_is_known, use_is_not_in_the_price, adopted_file_systems_are_reached)
+STORAGE_RULES = (storage_price_is_known, use_is_not_in_the_price, adopted_file_systems_are_reached)
 
 
 def _efs_bill(case: Case) -> str:

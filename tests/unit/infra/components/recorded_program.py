@@ -152,6 +152,7 @@ def _row(registered: Registered) -> dict[str, Any]:
     request = registered.request
     options = {
         "delete_before_replace": request.deleteBeforeReplace,
+        "protect": request.protect,
         "ignore_changes": list(request.ignoreChanges),
         "secret_outputs": list(request.additionalSecretOutputs),
         "version": request.version if request.type.startswith("clusterctl:") else "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from collections.abc import Callable
 from typing import Any  # configurations as YAML gives them
@@ -15,7 +17,18 @@ from clusterctl_infra.config.storage_rules import MOUNTS_LIMIT
 from clusterctl_infra.plan.storage import storage_plans
 from clusterctl_infra.plan.storage_model import BucketPlan
 
-from tests.unit.infra.components.recorded_program import EFS, LUSTRE, Recording, record, short
+from tests.unit.infra.components.recorded_program import (
+    BUCKET_LOOKUP,
+    EFS,
+    INSTANCE,
+    LUSTRE,
+    Recording,
+    as_text,
+    graph,
+    record,
+    short,
+)
+from tests.unit.infra.components.write_golden import GOLDEN_STORAGE, with_storage
 from tests.unit.infra.plan.plan_cases import CATALOG, a_config
 
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
@@ -199,3 +212,44 @@ def test_a_whole_bucket_needs_no_condition() -> None:
 
 def test_without_buckets_the_role_has_no_policy() -> None:
     assert record(storage_program(WORK)).of_type(ROLE_POLICY) == []
+
+
+@pytest.fixture(scope="module")
+def stored() -> Recording:
+    """One node with storage, as a whole cluster."""
+    return with_storage()
+
+
+def test_names_and_protection_of_storage_are_those_of_the_golden_graph(stored: Recording) -> None:
+    message = "if it is meant: python -m tests.unit.infra.components.write_golden"
+    assert as_text(graph(stored)) == GOLDEN_STORAGE.read_text(encoding="utf-8"), message
+
+
+def test_no_room_and_no_node_is_paid_before_storage_is_there(stored: Recording) -> None:
+    """An empty reservation costs as much as a full one, and FSx takes ten minutes."""
+    things = {"LustreFileSystem train-shared", "MountTarget train-work", "RolePolicy train-buckets"}
+    assert waits_for(stored, "aws:ec2/capacityReservation:CapacityReservation", "train-reservation") >= things
+    assert waits_for(stored, INSTANCE, "train-0") >= things
+
+
+def test_nothing_is_made_before_the_buckets_were_looked_up(stored: Recording) -> None:
+    """One that is not there is said while nothing exists that would have to be undone."""
+    assert BUCKET_LOOKUP in stored.invokes
+    identity = stored.one("clusterctl:index:Identity")
+    assert identity.inputs["zone_candidate"] == "us-west-2b"
+
+
+def test_a_node_s_user_data_names_what_aws_made(stored: Recording) -> None:
+    sent = stored.one(INSTANCE, "train-0").request.object.fields["userDataBase64"].struct_value.fields
+    text = gzip.decompress(base64.b64decode(sent["value"].string_value)).decode()
+    assert "train-shared.fsx@tcp:/abcdefgh" in text
+    assert "train-work.efs:/" in text
+
+
+def test_without_nodes_what_holds_data_stays_with_its_network_and_nothing_else() -> None:
+    down = with_storage(down=True)
+    assert [row.name for row in down.of_type(LUSTRE)] == ["train-shared"]
+    assert down.of_type(EFS) == down.of_type(ROLE_POLICY) == down.of_type(INSTANCE) == []
+    assert BUCKET_LOOKUP not in down.invokes
+    assert down.one(LUSTRE).request.protect
+    assert down.of_type("aws:ec2/capacityReservation:CapacityReservation") == []

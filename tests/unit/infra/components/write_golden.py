@@ -1,4 +1,4 @@
-"""Writes tests/golden/graph-4-nodes.json anew: `python -m tests.unit.infra.components.write_golden`.
+"""Writes tests/golden/graph-*.json anew: `python -m tests.unit.infra.components.write_golden`.
 
 A change in it is a promise broken: a renamed resource is made anew, a changed trigger replaces every node that runs.
 """
@@ -6,11 +6,26 @@ A change in it is a promise broken: a renamed resource is made anew, a changed t
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any  # configurations as YAML gives them
 
-from tests.unit.infra.components.recorded_program import as_text, cluster_program, graph, record
+from tests.unit.infra.components.recorded_program import Recording, as_text, cluster_program, graph, record
 
-GOLDEN = Path(__file__).parents[3] / "golden" / "graph-4-nodes.json"
+FOLDER = Path(__file__).parents[3] / "golden"
+GOLDEN = FOLDER / "graph-4-nodes.json"
+GOLDEN_STORAGE = FOLDER / "graph-storage.json"
+STORAGE: list[dict[str, Any]] = [
+    {"mount": "/shared", "fsx-lustre": {"size": "4800GiB", "throughput": 250}},
+    {"mount": "/work", "efs": {"on_delete": "delete"}},
+    {"mount": "/data", "s3": {"bucket": "ml-datasets", "prefix": "imagenet/"}},
+]
+
+
+def with_storage(**changes: Any) -> Recording:
+    """The program of one node with storage of every kind that AWS makes."""
+    return record(cluster_program(nodes=1, storage=STORAGE, **changes))
+
 
 if __name__ == "__main__":
     GOLDEN.parent.mkdir(exist_ok=True)
     GOLDEN.write_text(as_text(graph(record(cluster_program()))), encoding="utf-8")
+    GOLDEN_STORAGE.write_text(as_text(graph(with_storage())), encoding="utf-8")

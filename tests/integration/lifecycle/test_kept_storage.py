@@ -1,0 +1,109 @@
+"""File systems outlive nodes: made before them, kept at down with their price, mounted by the next run, then ended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+from tests.integration.rehearsed import Done, Rehearsed
+
+SHARED: dict[str, Any] = {"mount": "/shared", "fsx-lustre": {"size": "2400GiB"}}
+WORK: dict[str, Any] = {"mount": "/work", "efs": {}}
+SCRATCH: dict[str, Any] = {
+    "mount": "/scratch",
+    "fsx-lustre": {"size": "1200GiB", "type": "scratch", "on_delete": "delete"},
+}
+DATA: dict[str, Any] = {"mount": "/data", "s3": {"bucket": "ml-datasets", "prefix": "imagenet/"}}
+DATA_TYPES = ("LustreFileSystem", "FileSystem")
+
+
+def in_region(cluster: Rehearsed) -> dict[str, list[str]]:
+    """Resource type → ids, of what the rehearsed region has now."""
+    rows = json.loads(cluster.ok("rehearse", "list", "--json"))["resources"]
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["type"].rpartition(":")[2], []).append(row["id"])
+    return found
+
+
+def shares(cluster: Rehearsed) -> Path:
+    """Where the contents of file systems are in this rehearsal."""
+    return Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal" / "shares"
+
+
+def failed(done: Done, *, exit_code: int, told: str) -> None:
+    assert done.exit_code == exit_code, done.text
+    assert told in done.text
+
+
+def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
+    everything = [SHARED, WORK, SCRATCH, DATA]
+    booted.write(machines="nspawn", settings={"buckets": ["another"]}, storage=everything)
+    refused = booted.run("up", str(booted.folder))
+    failed(refused, exit_code=1, told="reading S3 Bucket (ml-datasets)")
+    assert in_region(booted) == {}, "a bucket that is not there is said before anything is made"
+
+    booted.write(machines="nspawn", storage=everything)
+    booted.up()
+    before = in_region(booted)
+    assert len(before["Instance"]) == 2
+    assert (len(before["LustreFileSystem"]), len(before["FileSystem"]), len(before["MountTarget"])) == (2, 1, 1)
+    booted.ok("ssh", "--node", "0", "echo step 7 | sudo tee /shared/checkpoint /work/log")
+    assert booted.ok("ssh", "--node", "1", "cat", "/shared/checkpoint", "/work/log") == "step 7\nstep 7\n"
+
+    booted.write(machines="nspawn", storage=[WORK])
+    for verb in ("up", "down"):
+        refused = booted.run(verb, str(booted.folder))
+        failed(refused, exit_code=2, told="/shared (FSx for Lustre, 2400 GiB, ")
+    booted.write(machines="nspawn", storage=everything)
+
+    down = booted.run("down", str(booted.folder))
+    failed(down, exit_code=0, told="no node runs; network and storage are kept")
+    assert "$0.48/h" in down.text
+    assert "/work (EFS, " in down.text
+    kept = in_region(booted)
+    assert "Instance" not in kept
+    assert "CapacityReservation" not in kept
+    assert kept["FileSystem"] == before["FileSystem"]
+    assert len(kept["LustreFileSystem"]) == 1  # the scratch one ended with the nodes
+    protected = booted.pulumi("destroy", "--yes", "--skip-preview")
+    assert protected.exit_code != 0, "plain pulumi ended what holds data"
+    assert in_region(booted)["FileSystem"] == before["FileSystem"]
+
+    booted.up()
+    again = in_region(booted)
+    assert len(again["Instance"]) == 2
+    assert (again["FileSystem"], len(again["LustreFileSystem"])) == (before["FileSystem"], 2)
+    assert booted.ok("ssh", "--node", "1", "cat", "/shared/checkpoint", "/work/log") == "step 7\nstep 7\n"
+    assert booted.run("ssh", "--node", "1", "ls", "/scratch/").stdout == ""
+    preview = booted.pulumi("preview", "--expect-no-changes")
+    assert preview.exit_code == 0, preview.text
+
+    ended = booted.run("down", str(booted.folder), "--all")
+    failed(ended, exit_code=0, told="and what is in /shared (FSx for Lustre, 2400 GiB, ")
+    assert in_region(booted) == {}
+    assert list(shares(booted).iterdir()) == []
+
+
+def test_storage_is_kept_without_room_for_nodes_and_may_be_mounted_twice(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}}, storage=[WORK])
+    refused = recorded.run("up", str(recorded.folder))
+    failed(refused, exit_code=1, told="InsufficientInstanceCapacity")
+    assert "No node runs; storage and network are kept: /work (EFS, " in refused.text
+    assert len(in_region(recorded)["FileSystem"]) == 1
+
+    recorded.write(machines="none", storage=[WORK, SHARED])
+    recorded.down()
+    assert "LustreFileSystem" not in in_region(recorded)
+
+    recorded.up()
+    (own,) = in_region(recorded)["LustreFileSystem"]
+    before = recorded.instance_ids()
+    adopted = {"mount": "/again", "fsx-lustre": {"file_system_id": own, "writable": False}}
+    recorded.write(machines="none", storage=[WORK, SHARED, adopted])
+    recorded.up()
+    assert in_region(recorded)["LustreFileSystem"] == [own]
+    assert not set(recorded.instance_ids().values()) & set(before.values()), "what a node mounts is decided at birth"
+    recorded.ok("down", str(recorded.folder), "--all")
+    assert in_region(recorded) == {}
