@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clusterctl_infra.plan.case import Case, warning
 from clusterctl_infra.plan.model import Problem
-from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan
+from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan, is_retained
 
 
 def storage_price_is_known(case: Case) -> Iterator[Problem]:
@@ -21,6 +21,18 @@ def use_is_not_in_the_price(case: Case) -> Iterator[Problem]:
     for row in case.plan.storage:
         if isinstance(row, EfsPlan) and row.adopted_id is None:
             yield warning("storage", f"{row.mount}: {_efs_bill(case)}; none of it is in the price{nor_budget}")
+
+
+def storage_outlives_the_deadline(case: Case) -> Iterator[Problem]:
+    """Nodes end themselves; file systems cannot."""
+    own = [row for row in case.plan.storage if isinstance(row, LustrePlan | EfsPlan) and row.adopted_id is None]
+    if not own:
+        return
+    mounts = ", ".join(row.mount for row in own)
+    price = case.plan.price.storage_usd_per_hour
+    hourly = "" if not price else f" at ${price:.2f} an hour"
+    ended_by = "clusterctl down --all" if any(is_retained(row) for row in own) else "clusterctl down"
+    yield warning("storage", f"{mounts}: no deadline ends what holds data; it bills on{hourly} until {ended_by}")
 
 
 def adopted_file_systems_are_reached(case: Case) -> Iterator[Problem]:
@@ -47,7 +59,12 @@ def unknown_price(case: Case) -> str:
     return f"the price of {where} is not in the snapshot of {case.catalog.storage.dated}"
 
 
-STORAGE_RULES = (storage_price_is_known, use_is_not_in_the_price, adopted_file_systems_are_reached)
+STORAGE_RULES = (
+    storage_price_is_known,
+    use_is_not_in_the_price,
+    storage_outlives_the_deadline,
+    adopted_file_systems_are_reached,
+)
 
 
 def _efs_bill(case: Case) -> str:

@@ -62,7 +62,7 @@ def test_a_storage_price_that_is_not_known_makes_the_sum_unknown_and_is_said() -
     assert made.price.total_usd_per_hour is None
     dated = CATALOG.storage.dated
     sentence = f"the price of FSx for Lustre in eu-west-1 is not in the snapshot of {dated}"
-    assert sentence in problems_of(made, "warning")["storage"]
+    assert any(sentence in row.message for row in made.problems)
     refused = a_plan(storage=[LUSTRE], region="eu-west-1", instance_type="p4d.24xlarge", caps={"budget_usd": 100})
     assert sentence in problems_of(refused)["caps.budget_usd"]
 
@@ -73,11 +73,31 @@ def test_a_budget_ends_earlier_when_storage_costs_too() -> None:
 
 
 def test_what_bills_by_use_is_said_not_to_be_in_the_price() -> None:
-    told = problems_of(a_plan(storage=[EFS], caps={"budget_usd": 1000}), "warning")["storage"]
-    assert told == (
+    told = [row.message for row in a_plan(storage=[EFS], caps={"budget_usd": 1000}).problems]
+    assert told[0] == (
         "/work: EFS bills $0.30 for each GiB stored a month, $0.03 for each read, $0.06 for each written; "
         "none of it is in the price, and no budget ends it"
     )
+
+
+@pytest.mark.parametrize(
+    ("storage", "told"),
+    [
+        (
+            [LUSTRE],
+            "/shared: no deadline ends what holds data; it bills on at $1.38 an hour until clusterctl down --all",
+        ),
+        ([EFS], "/work: no deadline ends what holds data; it bills on until clusterctl down --all"),
+        ([SCRATCH], "/scratch: no deadline ends what holds data; it bills on at $0.23 an hour until clusterctl down"),
+    ],
+)
+def test_what_outlives_the_deadline_is_said(storage: list[Any], told: str) -> None:
+    assert told in [row.message for row in a_plan(storage=storage).problems]
+
+
+@pytest.mark.parametrize("storage", [[], [BUCKET, DISKS], [ADOPTED_LUSTRE]])
+def test_what_is_not_the_cluster_s_own_is_not_its_bill(storage: list[Any]) -> None:
+    assert not [row for row in a_plan(storage=storage).problems if "no deadline" in row.message]
 
 
 def test_without_nodes_only_what_holds_data_and_was_made_is_kept() -> None:
