@@ -26,6 +26,12 @@ def written_at_s(line: str, *, around_s: float) -> float | None:
     return None
 
 
+def without_time(line: str) -> str:
+    """The line without the time at its beginning, for a view that has it already."""
+    match = _ISO.match(line) or _SYSLOG.match(line)
+    return line if match is None else line[match.end() :].lstrip(" ]-:\t") or line
+
+
 def _syslog_s(month: str, day: str, time: str, *, around: datetime) -> float:
     at = datetime.strptime(f"{around.year} {month} {day} {time} +0000", "%Y %b %d %H:%M:%S %z")
     if at > around + timedelta(days=1):

@@ -96,8 +96,14 @@ def _one_by_one(text: str) -> tuple[tuple[Gpu, ...], tuple[LostGpu, ...]]:
         if blocks:
             gpus.append(read_gpu(blocks[0], index))
         elif any(words in said for words in LOST):
-            lost.append(LostGpu(index=index, bus_id=bus_key(said) or bus_key(name), message=first_words(said)))
+            lost.append(LostGpu(index=index, bus_id=bus_key(said) or bus_key(name), message=_why_lost(said)))
     return tuple(gpus), tuple(lost)
+
+
+def _why_lost(said: str) -> str:
+    """`Unknown Error`: what nvidia-smi says behind the GPU's address."""
+    match = re.search(r"[0-9a-f]{2}\.[0-9a-f]: *([^.(\n]+)", said, re.IGNORECASE)
+    return first_words(said) if match is None else match[1].strip()
 
 
 GPU = Probe(

@@ -94,7 +94,7 @@ def _load(readings: Readings) -> Iterator[Finding]:
     if load is None:
         return
     if load.load > LOAD_PER_CPU * load.cpus:
-        yield Finding(level="remark", kind="load", detail=f"{load.load:.0f} on {load.cpus} processors")
+        yield Finding(level="remark", kind="high load", detail=f"{load.load:.0f} on {load.cpus} processors")
     if load.memory_available_gib < LITTLE_MEMORY_SHARE * load.memory_total_gib:
         detail = f"{load.memory_available_gib:g} of {load.memory_total_gib:g} GiB left"
         yield Finding(level="remark", kind="little memory left", detail=detail)

@@ -1,4 +1,4 @@
-"""The simulated GPUs of a machine: a program called nvidia-smi and the data it shows."""
+"""The simulated GPUs of a machine: a program called nvidia-smi, the data it shows, and a program that changes it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_rehearsal.machines.driver import MachineFile
 
 PROGRAM = "/usr/bin/nvidia-smi"
+SIMULATOR = "/usr/bin/simulate-gpus"
 DATA = "/etc/clusterctl-rehearsal/gpus.json"
 DRIVER_VERSION, CUDA_VERSION = "550.127.05", "12.4"
 
@@ -45,15 +46,16 @@ def machine_files(kind: InstanceType, seed: str) -> dict[str, MachineFile]:
     """What a machine of that type gets; nothing without GPUs. `seed`: an instance id, for unlike serial numbers."""
     if kind.gpu_count == 0:
         return {}
-    program = files("clusterctl_rehearsal.gpu").joinpath("nvidia_smi.py").read_bytes()
+    sources = files("clusterctl_rehearsal.gpu")
     return {
-        PROGRAM: MachineFile(content=program, mode=0o755),
+        PROGRAM: MachineFile(content=sources.joinpath("nvidia_smi.py").read_bytes(), mode=0o755),
+        SIMULATOR: MachineFile(content=sources.joinpath("simulate_gpus.py").read_bytes(), mode=0o755),
         DATA: MachineFile(content=json.dumps(gpu_data(kind, seed), indent=1).encode()),
     }
 
 
 def gpu_data(kind: InstanceType, seed: str) -> dict[str, object]:
-    """What the program shows: an idle machine; whoever writes the file anew changes what is seen."""
+    """What the program shows: an idle machine; `simulate-gpus` changes it."""
     name, memory_mib, limit_w, sm_mhz, memory_mhz = _product(kind)
     nvlinks, link_gb_per_s = _NVLINKS.get(kind.gpu_api_name or "", (0, "0"))
     if kind.gpu_count < _FEWEST_LINKED_GPUS:

@@ -65,9 +65,9 @@ def test_files_of_several_nodes_are_merged_by_time(loopback_cluster: LoopbackClu
     done = loopback_cluster.run("logs", "--node", "0,2", str(log), str(other), "/nowhere")
     lines = [line for line in done.stdout.decode().splitlines() if "[Node 0]" in line]
     assert [line.rsplit("] ", 1)[1] for line in lines] == [
-        "2026-11-21T10:30:15Z one",
-        "2026-11-21 10:30:16,500 two",
-        "2026-11-21T10:30:17Z three",
+        "one",
+        "two",
+        "three",
         "  its second line",
     ]
     assert len(done.stdout.decode().splitlines()) == 8

@@ -41,11 +41,20 @@ def test_up_again_touches_no_node(living: Rehearsed) -> None:
 
 
 def test_screens_of_a_rehearsal_say_so(living: Rehearsed) -> None:
-    for arguments in (("plan", str(living.folder)), ("up", str(living.folder)), ("status",)):
+    for arguments in (("plan", str(living.folder)), ("up", str(living.folder)), ("status",), ("sweep",), ("top",)):
         shown = living.run(*arguments)
         assert shown.exit_code == 0, shown.text
         assert "rehearsed" in shown.text, shown.text
         assert "simulated" in shown.text, shown.text
+
+
+def test_a_sweep_finds_a_gpu_that_is_simulated_as_sick(living: Rehearsed) -> None:
+    living.ok("ssh", "--node", "1", "--", "sudo", "simulate-gpus", "hot", "5")
+    sick = living.run("sweep", "--probe", "gpu")
+    assert sick.exit_code == 4, sick.text
+    assert "gpu 5: thermal slowdown" in sick.stdout
+    living.ok("ssh", "--node", "1", "--", "sudo", "simulate-gpus", "well")
+    living.ok("sweep", "--probe", "gpu")
 
 
 def test_a_killed_machine_is_seen_and_its_slot_alone_remade(living: Rehearsed) -> None:

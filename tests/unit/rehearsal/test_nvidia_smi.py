@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_rehearsal.gpu import nvidia_smi
-from clusterctl_rehearsal.gpu.files import DATA, PROGRAM, gpu_data, machine_files
+from clusterctl_rehearsal.gpu import nvidia_smi, simulate_gpus
+from clusterctl_rehearsal.gpu.files import DATA, PROGRAM, SIMULATOR, gpu_data, machine_files
 
 
 class Machine:
@@ -22,6 +22,10 @@ class Machine:
 
     def run(self, *argv: str) -> tuple[int, str]:
         code = nvidia_smi.main(list(argv), str(self._path))
+        return code, self._capsys.readouterr().out
+
+    def simulate(self, *argv: str) -> tuple[int, str]:
+        code = simulate_gpus.main(list(argv), str(self._path))
         return code, self._capsys.readouterr().out
 
 
@@ -87,6 +91,32 @@ def test_remapped_rows_processes_and_xml(machine: Machine) -> None:
     assert "simulated" in machine.run("--version")[1]
 
 
+def test_gpus_can_be_told_what_to_be_and_get_well_again(machine: Machine) -> None:
+    query = ("--query-gpu=index,utilization.gpu,temperature.gpu,memory.used", "--format=csv,noheader,nounits")
+    before = machine.run(*query)
+    assert machine.simulate("busy")[0] == 0
+    assert machine.simulate("hot", "5,6") == (0, "gpu 5, 6: simulated as hot\n")
+    rows = machine.run(*query)[1].splitlines()
+    assert (rows[0], rows[5]) == ("0, 97, 61, 72587", "5, 41, 93, 1")
+    assert ">Active</clocks_event_reason_hw_thermal_slowdown>" in machine.run("-q", "-x", "-i", "5")[1]
+    machine.simulate("link-down", "1")
+    assert machine.run("nvlink", "-s")[1].count("<inactive>") == 1
+    machine.simulate("lost", "3")
+    assert machine.run("-L")[0] == 255
+    machine.simulate("well")
+    assert machine.run(*query) == before
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [(("sad",), "busy, hot, ecc, link-down, lost"), ((), "STATE is one of"), (("hot", "9"), "no GPU 9")],
+)
+def test_what_cannot_be_simulated_is_refused(machine: Machine, argv: tuple[str, ...], said: str) -> None:
+    code, told = machine.simulate(*argv)
+    assert code == 2
+    assert said in told
+
+
 def test_without_its_data_it_fails_as_without_a_driver(capsys: pytest.CaptureFixture[str]) -> None:
     assert nvidia_smi.main([], "/nowhere") == 9
     assert "couldn't communicate with the NVIDIA driver" in capsys.readouterr().out
@@ -99,7 +129,7 @@ def test_a_machine_without_gpus_gets_none_and_one_with_them_both_files() -> None
     assert large is not None
     assert machine_files(plain, "i-1") == {}
     files = machine_files(large, "i-1")
-    assert set(files) == {PROGRAM, DATA}
+    assert set(files) == {PROGRAM, SIMULATOR, DATA}
     assert files[PROGRAM].content.startswith(b"#!/usr/bin/env python3")
     assert machine_files(large, "i-2") != files
 

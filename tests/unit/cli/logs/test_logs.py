@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.logs.following import HOLD_S, Notice, merged
-from clusterctl.logs.line_time import SourceClock, written_at_s
+from clusterctl.logs.line_time import SourceClock, without_time, written_at_s
 from clusterctl.logs.source import Source, chosen_sources
 from clusterctl.logs.stream import LogLine, NodeStream
 from clusterctl.on_node.log_reader import LogFile
@@ -41,6 +41,22 @@ NOON_S = NOON.timestamp()
 def test_a_lines_own_time(line: str, seconds: float | None) -> None:
     at_s = written_at_s(line, around_s=NOON_S)
     assert at_s == (None if seconds is None else pytest.approx(NOON_S + seconds))
+
+
+@pytest.mark.parametrize(
+    ("line", "rest"),
+    [
+        ("2026-11-21T12:00:05Z network: waits", "network: waits"),
+        ("2026-11-21 12:00:05,250 - util.py[DEBUG]: x", "util.py[DEBUG]: x"),
+        ("[2026-11-21 12:00:05] x", "x"),
+        ("Nov 21 12:00:05 ip-10-0-8-1 sshd[1]: x", "ip-10-0-8-1 sshd[1]: x"),
+        ("step 12", "step 12"),
+        ("2026-11-21T12:00:05Z", "2026-11-21T12:00:05Z"),
+        ("  - indented", "  - indented"),
+    ],
+)
+def test_a_view_with_times_leaves_the_lines_own_out(line: str, rest: str) -> None:
+    assert without_time(line) == rest
 
 
 def test_a_syslog_line_of_december_read_in_january_is_of_last_year() -> None:
