@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
-from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
-
 from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.env_advice import copied_variables
 from clusterctl_infra.plan.model import Problem
@@ -178,11 +176,7 @@ def time_is_left(case: Case) -> Iterator[Problem]:
 
 def user_data_fits(case: Case) -> Iterator[Problem]:
     if case.user_data_refusal is not None:
-        yield error("", f"{case.user_data_refusal}: shorten env")
-    elif case.plan.user_data_bytes > USER_DATA_LIMIT_BYTES:
-        yield error(
-            "", f"user-data takes {case.plan.user_data_bytes:,} of {USER_DATA_LIMIT_BYTES:,} bytes: shorten env"
-        )
+        yield error("", case.user_data_refusal)
 
 
 RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (

@@ -14,7 +14,7 @@ import yaml
 from clusterctl_bootstrap.agent_source import agent_sources
 from clusterctl_bootstrap.boothook import boothook
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER, BIRTH
-from clusterctl_bootstrap.node_plan import MountPlan
+from clusterctl_bootstrap.node_plan import MountPlan, ScriptPlan
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES, UserDataTooLarge, render_user_data
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,9 +91,27 @@ def test_the_budgets_hold_with_long_names_and_several_keys() -> None:
 
 def test_too_much_is_refused_with_the_size() -> None:
     noise = "".join(str(number**7 % 9973) for number in range(9000))
-    with pytest.raises(UserDataTooLarge, match=r"the user-data of train-2 is \d+ bytes, EC2 takes 16384") as caught:
+    with pytest.raises(
+        UserDataTooLarge, match=r"the user-data of train-2 is \d\d,\d+ bytes, EC2 takes 16,384: shorten env"
+    ) as caught:
         render_user_data(plan(env={"NOISE": noise}), access())
     assert caught.value.size_bytes > USER_DATA_LIMIT_BYTES
+
+
+def test_too_long_a_script_is_named_with_its_part() -> None:
+    noise = "".join(str(number**7 % 9973) for number in range(9000))
+    script = ScriptPlan(name="setup.sh", content=noise, when="once", at="before-ready")
+    with pytest.raises(UserDataTooLarge, match=r"bytes, \d\d,\d+ of them scripts, EC2 takes 16,384: shorten scripts: "):
+        render_user_data(plan(scripts=(script,)), access())
+
+
+def test_scripts_and_their_names_travel_to_root_alone() -> None:
+    script = ScriptPlan(name="setup.sh", content="echo \x7f ü\n", when="once", at="before-ready")
+    config = config_of(render_user_data(plan(scripts=(script,), packages=("htop",)), access()))
+    (entry,) = (row for row in config["write_files"] if row["path"].endswith("/scripts/setup.sh"))
+    assert (entry["permissions"], entry["content"]) == ("0700", script.content)
+    born = json.loads(written(config)[BIRTH])
+    assert (born["scripts"], born["packages"]) == ([["setup.sh", "once", "before-ready"]], ["htop"])
 
 
 def test_the_boothook_comes_first_and_begins_with_its_interpreter() -> None:
