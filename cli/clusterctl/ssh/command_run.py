@@ -168,7 +168,7 @@ class CommandRun:
                 if chunk:
                     has_read = True
                     self._pass_on(stream, chunk)
-            if not has_read and not self._channel.has_unread(STDOUT):
+            if not has_read and not self._channel.has_unread():
                 return False
         return True
 

@@ -172,9 +172,13 @@ class Channel:
         length = self._call("read_ex", stream, buffer, len(buffer))
         return b"" if length == AGAIN else ctypes.string_at(buffer, length)
 
-    def has_unread(self, stream: int) -> bool:
+    def has_unread(self) -> bool:
         """Something lies here that was received while another stream was read: the socket will not tell of it."""
-        return bool(self._library.libssh2_poll_channel_read(self._handle, stream))
+        # Not libssh2_poll_channel_read: it gives up at the first packet shorter than five bytes, and the answer to a
+        # keepalive is one that stays in the queue (libssh2 1.11, channel.c; seen 2026-11-21).
+        waiting = ctypes.c_ulong()
+        self._library.libssh2_channel_window_read_ex(self._handle, ctypes.byref(waiting), None)
+        return waiting.value > 0
 
     def write(self, chunk: bytes) -> int:
         """How many bytes were taken, or AGAIN. Raises Libssh2Error."""
@@ -257,7 +261,7 @@ def load() -> Any:
         ("channel_open_ex", pointer, (pointer, text, unsigned, unsigned, unsigned, text, unsigned)),
         ("channel_process_startup", number, (pointer, text, unsigned, text, unsigned)),
         ("channel_read_ex", ctypes.c_ssize_t, (pointer, number, pointer, size)),
-        ("poll_channel_read", number, (pointer, number)),
+        ("channel_window_read_ex", ctypes.c_ulong, (pointer, out, out)),
         ("channel_write_ex", ctypes.c_ssize_t, (pointer, number, text, size)),
         ("channel_send_eof", number, (pointer,)),
         ("channel_eof", number, (pointer,)),
