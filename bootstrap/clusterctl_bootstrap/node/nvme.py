@@ -9,8 +9,8 @@ from clusterctl_bootstrap.node.phase import PhaseFailed
 MODEL = "Amazon EC2 NVMe Instance Storage"
 FORMAT_TIMEOUT_S = 300
 FORMAT = (
-    "a=/dev/md/clusterctl; [ $# = 1 ] || { mdadm --create $a --run --level=0 --raid-devices=$# $*; set $a; }; "
-    "mkfs.ext4 -q $1; udevadm settle"
+    'a=/dev/md/clusterctl; [ $# = 1 ] || { mdadm --create $a --run --level=0 --raid-devices=$# "$@"; set $a; }; '
+    'mkfs.ext4 -q "$1"; udevadm settle'
 )
 Volume = Tuple[str, str, str]
 

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from clusterctl_bootstrap.node import hooks, mounts, nvme
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = (
@@ -47,3 +48,13 @@ def test_shellcheck_has_nothing_to_say(script: Path) -> None:
 def test_the_boothook_and_the_scripts_are_among_them() -> None:
     names = {path.name for path in SCRIPTS}
     assert names >= {"boothook.sh", "guard.sh", "last_stage.sh", "setup", "check", "pulumi-resource-aws"}
+
+
+TEXTS = {"packages": hooks.INSTALL, "a script": hooks.RUN, "disks": nvme.FORMAT, "the shared note": mounts.WRITE}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_shellcheck_has_nothing_to_say_of_what_the_agent_hands_to_a_shell(text: str) -> None:
+    argv = ["shellcheck", "--shell=sh", "--format=gcc", "--exclude=SC1091", "-"]
+    said = subprocess.run(argv, input=f"{text}\n", capture_output=True, text=True, timeout=60, check=False)
+    assert said.returncode == 0, said.stdout + said.stderr
