@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal  # Any: a script before it is checked
+from typing import Annotated, Any, Literal  # Any: a script before it is checked, a JSON Schema
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
@@ -70,6 +70,11 @@ class ScriptConfig(BaseModel):
         copied = self.model_copy()
         copied._content = text
         return copied
+
+
+def or_texts(schema: dict[str, Any]) -> None:
+    """Says in a list's JSON Schema that an entry may be a text, too."""
+    schema["items"] = {"anyOf": [schema["items"], {"type": "string"}]}
 
 
 Package = Annotated[Text, BeforeValidator(check_package)]

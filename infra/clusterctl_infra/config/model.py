@@ -22,7 +22,7 @@ from clusterctl_infra.config.fields import (
     Text,
     check_text,
 )
-from clusterctl_infra.config.hooks import Package, ScriptConfig
+from clusterctl_infra.config.hooks import Package, ScriptConfig, or_texts
 from clusterctl_infra.config.storage import STRICT, StorageConfig
 from clusterctl_infra.errors import ConfigError
 
@@ -170,6 +170,7 @@ class ClusterConfig(BaseModel):
     scripts: tuple[ScriptConfig, ...] = Field(
         default=(),
         description="Files that nodes run as root, in this order; `setup.sh` is short for `{run: setup.sh}`.",
+        json_schema_extra=or_texts,
     )
     imds: Literal["root", "users"] = Field(
         default="root",

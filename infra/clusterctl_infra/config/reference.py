@@ -79,7 +79,8 @@ def _value(field: dict[str, Any]) -> str:
     if "const" in field:
         return f"`{field['const']}`"
     if _reference_in(field) is not None:
-        return "list of mappings, below" if field.get("type") == "array" else "mapping, below"
+        texts = "texts or " if "anyOf" in field.get("items", {}) else ""
+        return f"list of {texts}mappings, below" if field.get("type") == "array" else "mapping, below"
     if field.get("examples"):
         return ", ".join(f"`{_shown(each)}`" for each in field["examples"])
     for inner in field.get("anyOf", ()):
@@ -103,7 +104,8 @@ def _shown(value: object) -> str:
 
 def _reference_in(field: dict[str, Any]) -> str | None:
     """The name of the definition that the field's value follows."""
-    places = [field, *field.get("anyOf", ()), field.get("items", {})]
+    items = field.get("items", {})
+    places = [field, *field.get("anyOf", ()), items, *items.get("anyOf", ())]
     found = next((place["$ref"] for place in places if "$ref" in place), None)
     return None if found is None else str(found).rpartition("/")[2]
 
