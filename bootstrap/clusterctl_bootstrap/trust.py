@@ -17,14 +17,17 @@ HOST_CERTIFICATE = "/etc/ssh/clusterctl/host-certificate"
 SSHD_LINES = (
     f"HostCertificate {HOST_CERTIFICATE}\nAuthorizedKeysFile .ssh/authorized_keys /etc/ssh/clusterctl/keys-%u\n"
 )
+IDENTITIES = "".join(f"IdentityFile {file}\n" for file in (NODE_KEY, "~/.ssh/id_ed25519", "~/.ssh/id_rsa"))
+"""Where one is named, ssh looks for none by itself: people's own keys are for the neighbours at such addresses."""
 
 
 def trust_files(node: NodePlan, access: NodeAccess) -> list[dict[str, str]]:
     """Entries of write_files; the two secrets are root's until the agent gives them to the login user."""
     trust = access.trust
     names, addresses = f"{node.cluster}-*", address_pattern(node.slot_cidr)
-    # A name of ours with another key is refused and not asked about; an address may be a neighbour's, whom we know not.
-    client = f"Host {names} {addresses}\nIdentityFile {NODE_KEY}\nHost {names}\nStrictHostKeyChecking yes\n"
+    # A node's name with another key is refused and not asked about; other names and addresses may be somebody else's.
+    ours = " ".join(f"{node.cluster}-{digits}" for digits in ("?", "??", "???"))
+    client = f"Host {names} {addresses}\n{IDENTITIES}Host {ours}\nStrictHostKeyChecking yes\n"
     authority = f"@cert-authority {names},{addresses} {trust.host_authority}\n"
     return [
         _file(NODE_KEY, trust.node_private_key, "0600"),
