@@ -25,9 +25,11 @@ from clusterctl_bootstrap.node.trust import BARRIER_SECRET
 FIRST_PORT = 20000
 PORTS = 8000
 """Below what Linux gives to outgoing connections; a port for each name, so that several may stand at a time."""
-BEAT_MS = 2000.0
-SILENT_S = 6.0
-"""A side that says nothing for so long is gone though its connection stands: frozen, or without power."""
+BEAT_S = 2.0
+NODES_A_SECOND = 100
+"""What a busy slot 0 can surely tell who is missing: beyond 200 nodes it does so less often."""
+BEATS = 3
+"""A side that says nothing for so many is gone though its connection stands: frozen, or without power."""
 POLL_S = 0.1
 RETRY_S = 0.3
 SAY_S = 10.0
@@ -63,6 +65,7 @@ class Wait:
         self.place = (facts["master_addr"], FIRST_PORT + zlib.crc32(name.encode()) % PORTS)
         self.missing = list(range(1, facts["nodes"])) if facts["slot"] == 0 else []
         self.trouble = ""
+        self.beat_s = max(BEAT_S, facts["nodes"] / NODES_A_SECOND)
         self.said = time.monotonic()
         self.until = self.said + timeout_s
         self.lock = threading.Lock()
@@ -115,7 +118,7 @@ class Wait:
 
     def _receive(self, connection: socket.socket) -> None:
         """One guest, from its knock until it leaves."""
-        connection.settimeout(SILENT_S)
+        connection.settimeout(BEATS * self.beat_s)
         try:
             with connection, connection.makefile("rw") as file:
                 challenge = secrets.token_hex()
@@ -126,11 +129,11 @@ class Wait:
                 if reason or not self._admit(slot):
                     return tell(file, {"refused": reason or "slot %s waits already" % slot})
                 try:
-                    pause_ms = 500.0  # who comes with the last needs no list of the others
-                    while not self._is_open(connection, pause_ms):
+                    pause_s = 0.5  # who comes with the last needs no list of the others
+                    while not self._is_open(connection, pause_s):
                         tell(file, {"missing": self.missing})
                         hear(file)
-                        pause_ms = BEAT_MS
+                        pause_s = self.beat_s
                     tell(file, {"go": self._proof("go", words)})
                     file.read()
                 finally:
@@ -138,12 +141,12 @@ class Wait:
         except TROUBLES:
             pass  # it is missing again
 
-    def _is_open(self, connection: socket.socket, pause_ms: float) -> bool:
+    def _is_open(self, connection: socket.socket, pause_s: float) -> bool:
         """Whether all may go; waits for it a while. Raises EOFError when this guest leaves before."""
         poll = select.poll()
         poll.register(connection, select.POLLIN)
         poll.register(self.gate)
-        seen = dict(poll.poll(pause_ms))
+        seen = dict(poll.poll(pause_s * 1000))
         if seen and self.gate not in seen:
             raise EOFError
         return bool(seen)
@@ -159,7 +162,7 @@ class Wait:
         return False
 
     def _visit(self) -> None:
-        with socket.create_connection(self.place, SILENT_S) as connection, connection.makefile("rw") as file:
+        with socket.create_connection(self.place, BEATS * self.beat_s) as connection, connection.makefile("rw") as file:
             words = {word: self.facts[word] for word in ("name", "nodes", "generation", "slot")}
             words["nonce"] = secrets.token_hex()
             # In a list, so that no host can choose a challenge whose proof would be its own `go`.
