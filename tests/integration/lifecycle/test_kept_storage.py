@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any  # parsed JSON
 
-from tests.integration.rehearsed import Done, Rehearsed
+from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, wait_until
 
 SHARED: dict[str, Any] = {"mount": "/shared", "fsx-lustre": {"size": "2400GiB"}}
 WORK: dict[str, Any] = {"mount": "/work", "efs": {}}
@@ -32,7 +33,7 @@ def shares(cluster: Rehearsed) -> Path:
     return Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal" / "shares"
 
 
-def failed(done: Done, *, exit_code: int, told: str) -> None:
+def ended(done: Done, *, exit_code: int, told: str) -> None:
     assert done.exit_code == exit_code, done.text
     assert told in done.text
 
@@ -41,7 +42,7 @@ def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
     everything = [SHARED, WORK, SCRATCH, DATA]
     booted.write(machines="nspawn", settings={"buckets": ["another"]}, storage=everything)
     refused = booted.run("up", str(booted.folder))
-    failed(refused, exit_code=1, told="reading S3 Bucket (ml-datasets)")
+    ended(refused, exit_code=1, told="reading S3 Bucket (ml-datasets)")
     assert in_region(booted) == {}, "a bucket that is not there is said before anything is made"
 
     booted.write(machines="nspawn", storage=everything)
@@ -55,11 +56,11 @@ def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
     booted.write(machines="nspawn", storage=[WORK])
     for verb in ("up", "down"):
         refused = booted.run(verb, str(booted.folder))
-        failed(refused, exit_code=2, told="/shared (FSx for Lustre, 2400 GiB, ")
+        ended(refused, exit_code=2, told="/shared (FSx for Lustre, 2400 GiB, ")
     booted.write(machines="nspawn", storage=everything)
 
     down = booted.run("down", str(booted.folder))
-    failed(down, exit_code=0, told="no node runs; network and storage are kept")
+    ended(down, exit_code=0, told="no node runs; network and storage are kept")
     assert "$0.48/h" in down.text
     assert "/work (EFS, " in down.text
     kept = in_region(booted)
@@ -80,8 +81,8 @@ def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
     preview = booted.pulumi("preview", "--expect-no-changes")
     assert preview.exit_code == 0, preview.text
 
-    ended = booted.run("down", str(booted.folder), "--all")
-    failed(ended, exit_code=0, told="and what is in /shared (FSx for Lustre, 2400 GiB, ")
+    gone = booted.run("down", str(booted.folder), "--all")
+    ended(gone, exit_code=0, told="and what is in /shared (FSx for Lustre, 2400 GiB, ")
     assert in_region(booted) == {}
     assert list(shares(booted).iterdir()) == []
 
@@ -89,7 +90,7 @@ def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
 def test_storage_is_kept_without_room_for_nodes_and_may_be_mounted_twice(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}}, storage=[WORK])
     refused = recorded.run("up", str(recorded.folder))
-    failed(refused, exit_code=1, told="InsufficientInstanceCapacity")
+    ended(refused, exit_code=1, told="InsufficientInstanceCapacity")
     assert "No node runs; storage and network are kept: /work (EFS, " in refused.text
     assert len(in_region(recorded)["FileSystem"]) == 1
 
@@ -105,5 +106,30 @@ def test_storage_is_kept_without_room_for_nodes_and_may_be_mounted_twice(recorde
     recorded.up()
     assert in_region(recorded)["LustreFileSystem"] == [own]
     assert not set(recorded.instance_ids().values()) & set(before.values()), "what a node mounts is decided at birth"
+    recorded.ok("down", str(recorded.folder), "--all")
+    assert in_region(recorded) == {}
+
+
+def test_a_file_system_that_a_killed_up_asked_for_is_ended_and_made_anew(recorded: Rehearsed) -> None:
+    """Of what holds data, a repair ends only what the broken run itself made: nobody has written to that."""
+    recorded.write(machines="none", settings={"storage_s": 600}, storage=[SHARED])
+    argv = [CLUSTERCTL, "up", str(recorded.folder)]
+    with (
+        (recorded.folder.parent / "killed.txt").open("w") as told,
+        subprocess.Popen(
+            argv, env=recorded.env, cwd=recorded.folder, stdin=subprocess.DEVNULL, stdout=told, stderr=told
+        ) as up,
+    ):
+        try:
+            wait_until(lambda: "LustreFileSystem" in in_region(recorded), what="FSx was asked for", timeout_s=90)
+        finally:
+            up.kill()
+    (lost,) = in_region(recorded)["LustreFileSystem"]
+
+    recorded.write(machines="none", storage=[SHARED])
+    again = recorded.run("up", str(recorded.folder))
+    ended(again, exit_code=0, told=f"ending FSx file system {lost}: no state knows it")
+    (made,) = in_region(recorded)["LustreFileSystem"]
+    assert made != lost
     recorded.ok("down", str(recorded.folder), "--all")
     assert in_region(recorded) == {}
