@@ -84,6 +84,7 @@ class EventLoop:
         finally:
             self._epoll.close()
             self._wake_reader.close()
+            self._wake_writer.close()
 
     def _fill(self) -> None:
         while len(self._entries) < self._width and not self._is_stopping:

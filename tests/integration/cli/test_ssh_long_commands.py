@@ -11,8 +11,8 @@ from clusterctl.ssh.remote_command import usable_keys
 
 from tests.integration.cli.conftest import LoopbackCluster
 
-SECONDS = 4
-KEEPALIVE_S = 0.5
+SECONDS = 6
+KEEPALIVE_S = 1.5
 
 
 def test_answers_to_keepalives_do_not_keep_the_loop_busy(loopback_cluster: LoopbackCluster) -> None:
@@ -27,7 +27,7 @@ def test_answers_to_keepalives_do_not_keep_the_loop_busy(loopback_cluster: Loopb
         deadlines=Deadlines(silence_s=3 * KEEPALIVE_S),
         sinks=NodeSinks(stdout=lambda node, chunk: heard[node.slot].append(chunk), stderr=lambda node, chunk: None),
     )
-    assert all(result.is_ok for result in results.values())
+    assert [result.failure for result in results.values()] == [None] * len(results)
     expected = [f"{n}\n".encode() for n in range(SECONDS)]
     assert {slot: b"".join(chunks) for slot, chunks in heard.items()} == dict.fromkeys(heard, b"".join(expected))
     assert time.process_time() - used_s < SECONDS / 4
