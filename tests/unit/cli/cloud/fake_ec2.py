@@ -52,3 +52,6 @@ class NoClients(Clients):
 
     def __init__(self) -> None:
         super().__init__(region="us-west-2", endpoint_url="http://127.0.0.1:1")
+
+    def warm_up(self) -> None:
+        """Makes none: boto3 takes seconds for it on a busy machine."""
