@@ -31,9 +31,14 @@ def is_waiting(wait: Wait) -> bool:
     return len(wait.missing) == 1 if wait.facts["slot"] == 0 else bool(wait.trouble or wait.missing)
 
 
-def main(address: str, nodes: int, first: int, count: int) -> None:
+def allow_many_connections() -> None:
+    """A connection for each node: more than the usual 1024 files."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # a connection for each: more than the usual 1024
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
+def main(address: str, nodes: int, first: int, count: int) -> None:
+    allow_many_connections()
     threading.stack_size(256 * 1024)
     waits = waits_of(address, nodes=nodes, slots=range(first, first + count))
     with ThreadPoolExecutor(count) as pool:
