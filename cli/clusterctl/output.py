@@ -27,9 +27,11 @@ class Output:
         encoding: str = "utf-8",
         stdout_is_terminal: bool = False,
         stderr_is_terminal: bool = False,
+        stdin: TextIO | None = None,
     ) -> None:
         self._stdout = stdout
         self._stderr = stderr
+        self._stdin = sys.stdin if stdin is None else stdin
         self._encoding = encoding
         self._lock = threading.RLock()
         self._live_width = 0
@@ -96,19 +98,29 @@ class Output:
             self._write_stderr(self._encoded(ERASE_LINE + text))
             self._live_width = display_width(text)
 
+    @property
+    def can_ask(self) -> bool:
+        """Somebody is at the terminal."""
+        return self.stderr_is_terminal and self._stdin.isatty()
+
     def confirm(self, question: str) -> bool:
         """True when the person at the terminal answers yes; False on anything else, and when nobody is there."""
-        if not (self.stderr_is_terminal and sys.stdin.isatty()):
-            return False
-        with self._lock:
-            self._erase_live()
-            self._write_stderr(self._encoded(f"{question} [y/N] "))
-        return sys.stdin.readline().strip().lower() in {"y", "yes"}
+        return self.can_ask and self._answer(f"{question} [y/N] ").lower() in {"y", "yes"}
+
+    def confirm_word(self, question: str, word: str) -> bool:
+        """True when the person at the terminal types exactly this word; False when nobody is there."""
+        return self.can_ask and self._answer(f"{question} ") == word
 
     def close(self) -> None:
         """Erases what `live` left; all else is written already."""
         with self._lock:
             self._erase_live()
+
+    def _answer(self, question: str) -> str:
+        with self._lock:
+            self._erase_live()
+            self._write_stderr(self._encoded(question))
+        return self._stdin.readline().strip()
 
     def _erase_live(self) -> None:
         if self._live_width:

@@ -70,8 +70,17 @@ class Clients:
     def account(self) -> str:
         """The number of the account that the credentials are of. Raises CloudError."""
         with aws_errors("asking whose credentials these are"):
-            client = self._session.client("sts", endpoint_url=self.endpoint_url, config=self._config)
-            return str(client.get_caller_identity()["Account"])
+            return str(self.caller_identity()["Account"])
+
+    def caller_identity(self) -> dict[str, Any]:
+        """The whole answer of sts:GetCallerIdentity, which needs no permission. Raises botocore's errors."""
+        answer: dict[str, Any] = self.sts.get_caller_identity()
+        return answer
+
+    @functools.cached_property
+    def sts(self) -> Any:
+        """AWS Security Token Service."""
+        return self._session.client("sts", endpoint_url=self.endpoint_url, config=self._config)
 
     @functools.cached_property
     def _session(self) -> boto3.Session:

@@ -9,7 +9,7 @@ import click
 
 from clusterctl.engine.bring_up import UpRequest, bring_up
 from clusterctl.engine.stack import DEFAULT_STACK_NAME
-from clusterctl.options import time_option
+from clusterctl.options import json_option, time_option
 from clusterctl.output import Output
 
 
@@ -21,6 +21,7 @@ from clusterctl.output import Output
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
 @click.option("--reorder-ranks", is_flag=True, help="With ranks: topology: order the ranks anew.")
 @time_option("--ready-timeout", default=None, help="How long nodes may take: 10m, in a rehearsal 2m.")
+@json_option
 @click.pass_obj
 def command(
     output: Output,
@@ -31,11 +32,14 @@ def command(
     yes: bool,
     reorder_ranks: bool,
     ready_timeout: float | None,
+    as_json: bool,
 ) -> None:
     """Makes the stack in the folder STACK true: what is missing is made, what is broken is repaired first.
 
     Ends when every node is ready; exit code 4 when one is not. All or nothing: a new cluster that AWS has no room for
-    leaves nothing behind. On AWS the price is agreed to first.
+    leaves nothing behind. On AWS the price is agreed to first: above $20 an hour, or $500 until the deadline, by typing
+    the cluster's name. With --json or without a terminal nobody is asked, and only --yes agrees. --json prints the
+    nodes at the end. A rehearsal never asks.
 
     \b
     Examples:
@@ -50,5 +54,6 @@ def command(
         is_agreed=yes,
         ready_timeout_s=ready_timeout,
         reorders_ranks=reorder_ranks,
+        as_json=as_json,
     )
     bring_up(request, output, os.environ)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
 from clusterctl_infra.plan.inventory import proxy_command
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.addresses import address_room, addresses_wanted, refuse_without_room
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clock import clock_skew
 from clusterctl.cloud.instances import other_ids_alive
 from clusterctl.engine.change import Change
 from clusterctl.engine.state import StackState
 from clusterctl.ssh.way_in import missing_programs
+from clusterctl.views.quantities import duration
+
+CLOCK_TOLERANCE = timedelta(seconds=60)
 
 
 def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
@@ -35,6 +42,22 @@ def refuse_namesake(change: Change, state: StackState) -> None:
             f"{', '.join(others)}): two of one name would not be told apart; choose another name in cluster.yaml",
             code="NameTaken",
         )
+
+
+def refuse_wrong_clock(clients: Clients) -> None:
+    """Deadlines are counted here and kept by AWS and the nodes: both have to mean the same time. Raises CloudError."""
+    skew = clock_skew(clients, now=lambda: datetime.now(UTC))
+    if skew is not None and abs(skew) > CLOCK_TOLERANCE:
+        raise CloudError(wrong_clock(skew), code="ClockSkew", hint="timedatectl set-ntp true")
+
+
+def wrong_clock(skew: timedelta) -> str:
+    """The sentence about a clock that is wrong by so much."""
+    way = "ahead of" if skew > timedelta(0) else "behind"
+    return (
+        f"this computer's clock is {duration(skew)} {way} AWS's (at most {duration(CLOCK_TOLERANCE)} is taken): every "
+        "deadline would be wrong by as much, so nothing was created; set the clock"
+    )
 
 
 def refuse_unreachable(change: Change, config: ClusterConfig, cluster_plan: ClusterPlan) -> None:

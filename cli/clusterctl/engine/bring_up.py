@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.engine.before_up import (
@@ -16,6 +16,7 @@ from clusterctl.engine.before_up import (
     refuse_other_name,
     refuse_unreachable,
     refuse_without_addresses,
+    refuse_wrong_clock,
 )
 from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.data import refuse_harm
@@ -28,6 +29,7 @@ from clusterctl.engine.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.rollback import roll_back
 from clusterctl.engine.run import RunResult
+from clusterctl.engine.spend_gate import agree
 from clusterctl.engine.stack import read_stack
 from clusterctl.engine.stack_config import own_config, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
@@ -36,6 +38,7 @@ from clusterctl.engine.truth import missing_instances
 from clusterctl.home import home_directory
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
+from clusterctl.views.nodes import nodes_json
 from clusterctl.views.up import headline, price_question
 
 
@@ -52,6 +55,8 @@ class UpRequest:
     ready_timeout_s: float | None
     reorders_ranks: bool = False
     """`--reorder-ranks`: the order that was made once is made anew."""
+    as_json: bool = False
+    """A program reads stdout: nobody is asked, and the nodes come as JSON at the end."""
 
 
 def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
@@ -96,6 +101,7 @@ class _Up:
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse(intent, cluster_plan, change.stack, shown=str(self._request.stack_dir), now=self._now)
+        refuse_wrong_clock(change.clients)
         refuse_namesake(change, state)
         refuse_unreachable(change, config, cluster_plan)
         self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
@@ -128,7 +134,15 @@ class _Up:
             if is_wanted(intent, is_asked=self._request.reorders_ranks):
                 order_ranks(change, cluster_plan, shown=str(self._request.stack_dir))
             change.finish()
-            stage.finish(timeout_s=self._request.ready_timeout_s)
+            try:
+                stage.finish(timeout_s=self._request.ready_timeout_s)
+            finally:
+                self._tell_program()
+
+    def _tell_program(self) -> None:
+        if self._request.as_json:
+            inventory = self._change.home.inventory_file(self._change.cluster)
+            self._output.json(nodes_json(read_inventory(inventory)))
 
     def _failed(self, result: RunResult, before: str, intent: Intent, state: StackState) -> None:
         change, shown = self._change, str(self._request.stack_dir)
@@ -161,8 +175,8 @@ class _Up:
         if self._change.is_rehearsal or self._request.is_agreed:
             return
         question = price_question(cluster_plan, running=len(state.instances), anew=anew, now=self._now)
-        if not self._output.confirm(question):
-            raise UsageError("not agreed, nothing was changed", hint=f"clusterctl up {self._request.stack_dir} --yes")
+        shown = str(self._request.stack_dir)
+        agree(self._output, cluster_plan, question=question, now=self._now, shown=shown, asks=not self._request.as_json)
 
     def _warn(self, cluster_plan: ClusterPlan) -> None:
         for problem in cluster_plan.problems:

@@ -21,7 +21,7 @@ from clusterctl.engine.data import data_in
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import OWN_KEYS, config_values, with_values
 from clusterctl.engine.state import StackState, identity_in, ledger_in
-from clusterctl.views.quantities import clock, count
+from clusterctl.views.quantities import clock, count, usd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,10 +111,17 @@ def identity_for(intent: Intent, state: StackState, *, now: datetime) -> Identit
 def refuse(intent: Intent, cluster_plan: ClusterPlan, stack: Stack, *, shown: str, now: datetime) -> None:
     """Raises CapExceeded after the deadline, ConfigError with all problems of the plan; warnings pass."""
     deadline = cluster_plan.deadline
-    if deadline.at <= now:
-        why = "its budget was spent" if deadline.reason == "budget" else "its run time was over"
+    if deadline.at <= now and deadline.reason == "budget" and deadline.budget_usd is not None:
+        file = f"{shown}/{stack.cluster_file.name}"
         raise CapExceeded(
-            f"{intent.config.name} ended at {clock(deadline.at, now)}: {why}; another run begins after a down",
+            f"{intent.config.name} ended at {clock(deadline.at, now)}: its budget of {usd(deadline.budget_usd)} is "
+            f"spent. It counts over all runs: a higher caps.budget_usd in {file} goes on",
+            hint=f"clusterctl down {shown}",
+        )
+    if deadline.at <= now:
+        raise CapExceeded(
+            f"{intent.config.name} ended at {clock(deadline.at, now)}: its run time was over; another run begins after "
+            "a down",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
     errors = [problem for problem in cluster_plan.problems if problem.level == "error"]

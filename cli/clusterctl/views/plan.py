@@ -97,9 +97,10 @@ def price_line(plan: ClusterPlan) -> str:
         parts.append(f"addresses {usd(price.addresses_usd_per_hour)}")
     if price.storage_usd_per_hour is None or price.storage_usd_per_hour:
         parts.append(f"storage {usd(price.storage_usd_per_hour)}")
-    cap = price.cap_node_usd_per_hour
+    caps = [] if price.cap_node_usd_per_hour is None else [f"{nodes} × {usd(price.cap_node_usd_per_hour)}"]
+    caps += [] if price.cap_total_usd_per_hour is None else [f"{usd(price.cap_total_usd_per_hour)} in all"]
     told = f"{' + '.join(parts)} = {usd(price.total_usd_per_hour)}"
-    return told + ("" if cap is None else f"   cap {nodes} × {usd(cap)}") + f"   (prices of {price.prices_dated})"
+    return told + (f"   cap {', '.join(caps)}" if caps else "") + f"   (prices of {price.prices_dated})"
 
 
 def tail_line(plan: ClusterPlan) -> str:
@@ -151,6 +152,7 @@ def _price_json(price: PricePlan) -> dict[str, object]:
         "storage_usd_per_hour": price.storage_usd_per_hour,
         "total_usd_per_hour": price.total_usd_per_hour,
         "cap_node_usd_per_hour": price.cap_node_usd_per_hour,
+        "cap_total_usd_per_hour": price.cap_total_usd_per_hour,
         "reservation_tail_usd": price.reservation_tail_usd,
         "prices_dated": price.prices_dated,
     }

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from clusterctl_infra.plan.model import ClusterPlan
 
+from clusterctl.spending import spending
 from clusterctl.views.headline import machines_and_gpus, rehearsed
 from clusterctl.views.quantities import clock, duration, usd
 
@@ -21,13 +22,14 @@ def headline(cluster_plan: ClusterPlan, *, is_rehearsal: bool) -> str:
 
 
 def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime, anew: int = 0) -> str:
-    """`This will run at $221.54/h until 17:22 UTC (4 h 31 m, $1000.00). Create 4 × p5.48xlarge?`."""
+    """`This will run at $221.54/h until 17:22 UTC (4 h 31 m: $1000.00 in all). Create 4 × p5.48xlarge?`."""
     deadline, wanted = cluster_plan.deadline, len(cluster_plan.slots)
-    budget = "" if deadline.budget_usd is None else f", {usd(deadline.budget_usd)}"
+    total = spending(cluster_plan, now=now).until_deadline_usd
+    budget = "" if deadline.budget_usd is None else f" of a budget of {usd(deadline.budget_usd)}"
     replaced = f", {anew} of them made anew" if anew else ""
     change = f"Change {running} → {wanted} nodes{replaced}?"
     what = change if running else f"Create {wanted} × {cluster_plan.instance_type}?"
-    until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}{budget})"
+    until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}: {usd(total)} in all{budget})"
     tail = cluster_plan.price.reservation_tail_usd
     after = "" if tail is None else f", at worst {usd(tail)} more for a reservation that AWS ends up to 1 h late"
     return f"This will run at {usd(cluster_plan.price.total_usd_per_hour)}/h until {until}{after}. {what}"

@@ -73,6 +73,16 @@ def check_dollars(value: object) -> float:
     return quantities.parse_dollars(check_text(value))
 
 
+def check_node_price(value: object) -> float:
+    """Dollars per hour of one machine. Raises ValueError."""
+    return quantities.check_hourly_dollars(check_dollars(value), quantities.DEAREST_NODE_USD_PER_HOUR)
+
+
+def check_cluster_price(value: object) -> float:
+    """Dollars per hour of a whole cluster. Raises ValueError."""
+    return quantities.check_hourly_dollars(check_dollars(value), quantities.DEAREST_CLUSTER_USD_PER_HOUR)
+
+
 def check_size(value: object) -> int:
     """GiB. Raises ValueError."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
@@ -209,6 +219,16 @@ Duration = Annotated[
     _text_or_number(r"(?=\d)(\d+d)?(\d+h)?(\d+m)?(\d+s)?", "12h", "90m", "2d"),
 ]
 Dollars = Annotated[float, _read(check_dollars), _schema("number", 60, 2.5, exclusiveMinimum=0)]
+NodePrice = Annotated[
+    float,
+    _read(check_node_price),
+    _schema("number", 60, 2.5, exclusiveMinimum=0, maximum=quantities.DEAREST_NODE_USD_PER_HOUR),
+]
+ClusterPrice = Annotated[
+    float,
+    _read(check_cluster_price),
+    _schema("number", 250, 2.5, exclusiveMinimum=0, maximum=quantities.DEAREST_CLUSTER_USD_PER_HOUR),
+]
 SizeGib = Annotated[
     int,
     _read(check_size),

@@ -12,11 +12,13 @@ from clusterctl_infra.config.choice import InstanceChoice, choose_instance
 from clusterctl_infra.config.fields import (
     Bastion,
     Cidr,
+    ClusterPrice,
     Dollars,
     Duration,
     Env,
     Name,
     NodeCount,
+    NodePrice,
     PublicKey,
     Tags,
     Text,
@@ -106,7 +108,11 @@ class CapsConfig(BaseModel):
     """Limits that end in a refusal before, or in a deadline."""
 
     model_config = STRICT
-    price_usd_per_hour: Dollars | None = Field(default=None, description="Per node. A dearer node is refused.")
+    price_usd_per_hour: NodePrice | None = Field(default=None, description="Per node. A dearer node is refused.")
+    total_usd_per_hour: ClusterPrice | None = Field(
+        default=None,
+        description="The whole cluster: nodes, public addresses, storage. A dearer cluster is refused.",
+    )
     budget_usd: Dollars | None = Field(
         default=None, description="The whole cluster, ever. Spent: the cluster ends, whatever `runtime` says."
     )

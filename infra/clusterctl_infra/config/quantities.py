@@ -10,6 +10,11 @@ DURATION_EXAMPLES = "90m, 12h, 2d or 1h30m"
 DURATION_PATTERN = r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?"
 SIZE_EXAMPLES = "1200GiB or 4.8TiB"
 SIZE_PATTERN = r"(\d+(?:\.\d+)?)(GiB|TiB)"
+DEAREST_NODE_USD_PER_HOUR = 1000.0
+"""Seven times the dearest machine of the catalog (p6-b300.48xlarge, $142.42; prices.csv of 2026-01): a higher cap is a
+typing error, such as 5504 for 55.04, and would never refuse anything."""
+DEAREST_CLUSTER_USD_PER_HOUR = 1_000_000.0
+"""A thousand nodes, the most there can be, of the dearest."""
 LONGEST_RUNTIME = timedelta(days=30)
 """Once a month somebody says again that the cluster is wanted; also keeps every sum of money finite."""
 _UNITS_S = (86400, 3600, 60, 1)
@@ -96,6 +101,13 @@ def check_dollars(value: float) -> float:
         raise ValueError("an amount of US dollars is a number above 0; leave the key out for no cap")
     if value > 1e9:
         raise ValueError("more US dollars than anybody has; the most that is taken is 1000000000")
+    return value
+
+
+def check_hourly_dollars(value: float, most: float) -> float:
+    """`value` when it is a price per hour that somebody could be asked for. Raises ValueError."""
+    if check_dollars(value) > most:
+        raise ValueError(f"a cap above ${most:.0f} an hour refuses nothing; the most that is taken is {most:.0f}")
     return value
 
 

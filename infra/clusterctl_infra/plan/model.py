@@ -78,6 +78,7 @@ class PricePlan:
     storage_usd_per_hour: float | None
     total_usd_per_hour: float | None
     cap_node_usd_per_hour: float | None
+    cap_total_usd_per_hour: float | None
     prices_dated: str
     """ISO date of the price snapshot."""
 

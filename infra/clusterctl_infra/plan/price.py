@@ -32,6 +32,7 @@ def price_plan(
         storage_usd_per_hour=storage_price,
         total_usd_per_hour=_sum(nodes_usd_per_hour, addresses, storage_price),
         cap_node_usd_per_hour=config.caps.price_usd_per_hour,
+        cap_total_usd_per_hour=config.caps.total_usd_per_hour,
         prices_dated=catalog.prices_dated,
     )
 

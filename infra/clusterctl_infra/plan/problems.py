@@ -134,8 +134,25 @@ def price_is_within_cap(case: Case) -> Iterator[Problem]:
         )
 
 
+def total_is_within_cap(case: Case) -> Iterator[Problem]:
+    price, path = case.plan.price, "caps.total_usd_per_hour"
+    cap = price.cap_total_usd_per_hour
+    if cap is None:
+        return
+    if price.total_usd_per_hour is None:
+        yield error(path, f"${cap:.2f} cannot be kept: {_unknown_price(case)}; leave the cap out to go on")
+    elif price.total_usd_per_hour > cap:
+        nodes = f"{len(case.plan.slots)} × {case.plan.instance_type}"
+        yield error(
+            path,
+            f"{nodes} with addresses and storage cost ${price.total_usd_per_hour:.2f} an hour, the cap is ${cap:.2f}: "
+            "fewer nodes, or a higher cap",
+        )
+
+
 def price_is_known(case: Case) -> Iterator[Problem]:
-    if case.plan.price.node_usd_per_hour is None and case.plan.price.cap_node_usd_per_hour is None:
+    price = case.plan.price
+    if price.node_usd_per_hour is None and price.cap_node_usd_per_hour is None:
         yield warning("caps", f"{_unknown_price(case)}: what this costs per hour is not known")
 
 
@@ -163,12 +180,15 @@ def time_is_left(case: Case) -> Iterator[Problem]:
         return
     left = deadline.at - case.now
     if left <= timedelta(0):
-        path = "caps.runtime" if deadline.reason == "runtime" else "caps.budget_usd"
-        yield error(
-            path,
-            f"the cluster's deadline has passed ({deadline.at:%Y-%m-%d %H:%M} UTC, {deadline.reason}): "
-            "clusterctl down ends what is left of it",
-        )
+        passed = f"the cluster's deadline has passed ({deadline.at:%Y-%m-%d %H:%M} UTC, {deadline.reason})"
+        if deadline.reason == "budget":
+            yield error(
+                "caps.budget_usd",
+                f"${deadline.budget_usd or 0:.2f} is spent, and {passed}: clusterctl down ends what is left of it; a "
+                "higher budget goes on",
+            )
+        else:
+            yield error("caps.runtime", f"{passed}: clusterctl down ends what is left of it")
     elif deadline.reason == "budget" and left < SHORT_BUDGET and deadline.budget_usd is not None:
         minutes = int(left.total_seconds() // 60)
         yield warning("caps.budget_usd", f"${deadline.budget_usd:.2f} pays for {minutes} more minutes")
@@ -190,6 +210,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     zone_stays,
     region_stays,
     price_is_within_cap,
+    total_is_within_cap,
     price_is_known,
     price_is_complete,
     budget_can_be_kept,

@@ -153,6 +153,15 @@ def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> Non
     assert refused.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"
 
 
+def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused_again(stack: Stack) -> None:
+    stack.cluster_file.write_text(CLUSTER.replace("{runtime: 2h}", "{budget_usd: 100}"))
+    now = BORN + timedelta(hours=1)
+    intent = for_up(intent_of(stack), state_of())
+    with pytest.raises(CapExceeded, match=r"its budget of \$100\.00 is spent.*a higher caps\.budget_usd") as refused:
+        refuse(intent, plan_of(intent, state_of(), now=now), stack, shown="stacks/train", now=now)
+    assert refused.value.hint == "clusterctl down stacks/train"
+
+
 def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
     too_many = CLUSTER.replace("{mode: private}", "{mode: public}").replace("nodes: 4", "nodes: 900")
     stack.cluster_file.write_text(f"{too_many}network: {{node_subnet_cidr: 10.0.0.0/24}}\n")
@@ -197,7 +206,7 @@ def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
     asked = price_question(cluster_plan, running=0, now=BORN)
     assert asked.startswith("This will run at $")
     tail = "at worst $220.16 more for a reservation that AWS ends up to 1 h late"
-    assert asked.endswith(f"/h until 12:00 UTC (2 h), {tail}. Create 4 × p5.48xlarge?")
+    assert asked.endswith(f"/h until 12:00 UTC (2 h: $440.33 in all), {tail}. Create 4 × p5.48xlarge?")
     assert price_question(cluster_plan, running=2, now=BORN).endswith("Change 2 → 4 nodes?")
     anew = price_question(cluster_plan, running=4, anew=2, now=BORN)
     assert anew.endswith("Change 4 → 4 nodes, 2 of them made anew?")

@@ -25,6 +25,11 @@ ERRORS: list[tuple[dict[str, Any], str, tuple[str, ...]]] = [
     ),
     ({"access": {"mode": "public"}}, "access.ssh_from", ("nobody reaches the nodes", "203.0.113.7/32", "private")),
     ({"caps": {"price_usd_per_hour": 50}}, "caps.price_usd_per_hour", ("$55.04", "$50.00")),
+    (
+        {"caps": {"total_usd_per_hour": 200}},
+        "caps.total_usd_per_hour",
+        ("4 × p5.48xlarge with addresses and storage cost $220.18 an hour", "the cap is $200.00", "fewer nodes"),
+    ),
 ]
 
 
@@ -84,6 +89,16 @@ def test_after_the_deadline_a_plan_is_refused(hours: int) -> None:
     assert "clusterctl down" in problems_of(made)["caps.runtime"]
 
 
+def test_a_spent_budget_is_refused_with_its_sum_and_what_helps() -> None:
+    message = problems_of(a_plan(caps={"budget_usd": 100}, now=BORN + timedelta(hours=2)))["caps.budget_usd"]
+    assert "$100.00 is spent" in message
+    assert "a higher budget goes on" in message
+
+
+def test_a_total_within_its_cap_is_no_problem() -> None:
+    assert a_plan(caps={"total_usd_per_hour": 221}).problems == ()
+
+
 def test_after_the_deadline_a_cluster_can_still_be_taken_down() -> None:
     assert problems_of(a_plan(now=BORN + timedelta(hours=30), down=True)) == {}
 
@@ -96,7 +111,12 @@ def test_user_data_over_the_limit_is_named_with_both_sizes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("caps", "path"), [({"price_usd_per_hour": 60}, "caps.price_usd_per_hour"), ({"budget_usd": 60}, "caps.budget_usd")]
+    ("caps", "path"),
+    [
+        ({"price_usd_per_hour": 60}, "caps.price_usd_per_hour"),
+        ({"total_usd_per_hour": 60}, "caps.total_usd_per_hour"),
+        ({"budget_usd": 60}, "caps.budget_usd"),
+    ],
 )
 def test_a_cap_on_an_unknown_price_is_an_error(caps: dict[str, float], path: str) -> None:
     no_prices = dataclasses.replace(CATALOG, prices={})
