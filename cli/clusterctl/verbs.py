@@ -11,6 +11,7 @@ VERBS = {
     "down": "End a cluster's nodes, or all of it.",
     "replace": "Remake one node: same name, same address.",
     "status": "What every node does, the cost, the deadline.",
+    "cost": "What it has cost, costs now, and will have cost.",
     "nodes": "The nodes of a cluster, asking nobody.",
     "sweep": "Every node's health: GPUs, fabric, disks, versions.",
     "top": "What every GPU does now, live.",

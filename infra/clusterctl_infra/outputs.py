@@ -79,6 +79,11 @@ class Inventory:
     stack_name: str = "dev"
     birth: str | None = None
     """What a machine made by the last `up` takes on at birth; others may lack some of it."""
+    addresses_usd_per_hour: float | None = None
+    storage_usd_per_hour: float | None = None
+    """Parts of `usd_per_hour`; None is unknown."""
+    prices_dated: str | None = None
+    """Of which date all these prices are; None: written by a clusterctl that kept the sum alone."""
     run_nodes_down: bool = False
     """True after `down` with retained storage: zero nodes on purpose."""
 

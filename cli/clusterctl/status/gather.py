@@ -77,6 +77,13 @@ def usual_wait_s(inventory: Inventory) -> float:
     return 20.0 if uses_session_manager(inventory.ssh.proxy_command) else 5.0
 
 
+def asked_instances(
+    inventory: Inventory, *, home: Home, environ: Mapping[str, str]
+) -> tuple[Instances | None, str | None]:
+    """The cluster's instances, or None and why; waits no longer than `API_S`."""
+    return _Asked(lambda: ask_api(inventory, home, environ)).answer()
+
+
 def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:
     """The cluster's instances. Raises ClusterctlError."""
     endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None

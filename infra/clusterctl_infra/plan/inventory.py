@@ -30,7 +30,10 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
         started_at=plan.started_at.isoformat(),
         deadline=plan.deadline.at.isoformat(),
         deadline_reason=plan.deadline.reason,
-        usd_per_hour=None if plan.price.total_usd_per_hour is None else round(plan.price.total_usd_per_hour, 4),
+        usd_per_hour=_rounded(plan.price.total_usd_per_hour),
+        addresses_usd_per_hour=_rounded(plan.price.addresses_usd_per_hour),
+        storage_usd_per_hour=_rounded(plan.price.storage_usd_per_hour),
+        prices_dated=plan.price.prices_dated,
         budget_usd=plan.deadline.budget_usd,
         generation=0,
         ssh=_ssh(config, plan, cluster=cluster, is_rehearsal=is_rehearsal),
@@ -70,6 +73,11 @@ def proxy_command(config: ClusterConfig, plan: ClusterPlan) -> tuple[str, ...] |
         return ("ssh", *way, config.access.bastion)
     session = ("--target", "{instance_id}", "--document-name", "AWS-StartSSHSession")
     return ("aws", "ssm", "start-session", "--region", plan.region, *session, "--parameters", "portNumber={port}")
+
+
+def _rounded(price: float | None) -> float | None:
+    """Finer than a cent in a month."""
+    return None if price is None else round(price, 6)
 
 
 def _node(slot: SlotPlan) -> InventoryNode:

@@ -1,0 +1,58 @@
+"""`clusterctl cost`: what a cluster has cost, costs now, and will have cost."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime
+
+import click
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.home import home_directory
+from clusterctl.options import chosen_cluster, cluster_option, json_option
+from clusterctl.output import Output
+from clusterctl.status.account import read_account
+from clusterctl.status.gather import asked_instances
+from clusterctl.views.cost import CostView, cost_json, cost_text
+
+WATCH_S = 10.0
+
+
+@click.command("cost")
+@cluster_option
+@click.option("--watch", is_flag=True, help=f"Again every {WATCH_S:.0f} s, until Ctrl-C; with --json a line each time.")
+@json_option
+@click.pass_obj
+def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> None:
+    """What the cluster has cost so far, costs now, and will have cost when it ends: per node and kind.
+
+    An estimate: times from this computer's account of the cluster, list prices with their date. A slot that is
+    reserved and empty bills like a full one, and is named. In a rehearsal all money is simulated.
+
+    \b
+    Examples:
+      clusterctl cost
+      clusterctl cost --json | jq .estimated_cost.spent_usd
+    """
+    while True:
+        seen = _look(chosen_cluster(cluster))
+        if as_json:
+            output.json(cost_json(seen), is_line=watch)
+        else:
+            output.data(cost_text(seen) + ("\n" if watch else ""))
+        if not watch:
+            return
+        time.sleep(WATCH_S)
+
+
+def _look(inventory: Inventory) -> CostView:
+    home = home_directory(os.environ)
+    instances, trouble = asked_instances(inventory, home=home, environ=os.environ)
+    return CostView(
+        inventory=inventory,
+        account=read_account(home.ledger_file(inventory.cluster_id)),
+        alive=None if instances is None else frozenset(row.instance_id for row in instances if row.is_alive),
+        cloud_trouble=trouble,
+        now=datetime.now(UTC).replace(microsecond=0),
+    )

@@ -1,0 +1,1 @@
+"""What a cluster costs, from its account and dated prices. Pure."""

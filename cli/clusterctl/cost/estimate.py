@@ -1,0 +1,203 @@
+"""What a cluster has cost, costs now, and will have cost at its deadline: rows of an estimated bill. Pure.
+
+The account (`ledger`) says which machine ran in which slot from when to when, at what list price; the inventory says
+what addresses and storage cost beside. A machine whose end was not seen counts to the deadline, for its slot is
+reserved until then: AWS bills a reservation whether or not something runs in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from clusterctl_infra.ledger import Ledger, Span
+from clusterctl_infra.outputs import Inventory
+
+Kind = Literal["node", "addresses", "storage"]
+HOUR = timedelta(hours=1)
+NOT_COUNTED = (
+    *("root disks", "traffic", "the NAT gateway", "what EFS and S3 bill by use"),
+    *("prepaid capacity", "discounts", "tax"),
+)
+"""What AWS bills besides, or differently; no list price by the hour tells it."""
+EMPTY = "empty: its reservation bills all the same"
+LATE = "runs on after the deadline"
+TAIL = "AWS may bill its reservation up to 1 h longer"
+NO_ACCOUNT = "no account on this computer: counted from the start of the run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostRow:
+    """One thing that bills; sums are US dollars, None is unknown and never 0."""
+
+    kind: Kind
+    name: str
+    slot: int | None
+    instance_id: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    """None while it bills."""
+    usd_per_hour: float | None
+    spent_usd: float | None
+    at_deadline_usd: float | None
+    note: str | None = None
+
+    @property
+    def usd_per_hour_now(self) -> float | None:
+        """Its rate, as long as it bills."""
+        return self.usd_per_hour if self.ended_at is None else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """Three sums over rows; None as soon as one of them is unknown."""
+
+    spent_usd: float | None
+    usd_per_hour: float | None
+    at_deadline_usd: float | None
+
+
+def cost_rows(
+    inventory: Inventory, account: Ledger | None, *, alive: frozenset[str] | None, now: datetime
+) -> tuple[CostRow, ...]:
+    """Machines by slot and time, then what bills beside them.
+
+    `alive`: the instances that AWS says run; None: it did not answer, and the account alone counts.
+    """
+    deadline = datetime.fromisoformat(inventory.deadline)
+    spans = _assumed_spans(inventory) if account is None else account.spans
+    unseen = NO_ACCOUNT if account is None else None
+    nodes = [_node_row(inventory, span, alive, deadline=deadline, now=now, unseen=unseen) for span in spans]
+    nodes.sort(key=lambda row: (row.slot or 0, row.started_at))
+    return (*nodes, *_beside(inventory, deadline=deadline, now=now))
+
+
+def sums(rows: Iterable[CostRow]) -> Sums:
+    """The sums over these rows."""
+    listed = tuple(rows)
+    return Sums(
+        spent_usd=_total(row.spent_usd for row in listed),
+        usd_per_hour=_total(row.usd_per_hour_now for row in listed),
+        at_deadline_usd=_total(row.at_deadline_usd for row in listed),
+    )
+
+
+def by_kind(rows: Iterable[CostRow]) -> dict[Kind, Sums]:
+    """The sums of each kind that there is."""
+    listed = tuple(rows)
+    kinds = dict.fromkeys(row.kind for row in listed)
+    return {kind: sums(row for row in listed if row.kind == kind) for kind in kinds}
+
+
+def uncounted(account: Ledger | None, alive: frozenset[str] | None) -> tuple[str, ...]:
+    """Instances that run and are in no account."""
+    if account is None or alive is None:
+        return ()
+    return tuple(sorted(alive - {span.instance_id for span in account.spans}))
+
+
+def _node_row(
+    inventory: Inventory,
+    span: Span,
+    alive: frozenset[str] | None,
+    *,
+    deadline: datetime,
+    now: datetime,
+    unseen: str | None,
+) -> CostRow:
+    ended_at, note = span.ended_at, unseen
+    if ended_at is None:
+        is_gone = alive is not None and bool(span.instance_id) and span.instance_id not in alive
+        if now < deadline:
+            note = EMPTY if is_gone else note
+        elif alive is not None and span.instance_id in alive:
+            note = LATE
+        else:
+            ended_at = max(deadline, span.started_at)
+            note = TAIL if now < deadline + HOUR else note
+    return _row(
+        kind="node",
+        name=f"{inventory.name}-{span.slot}",
+        slot=span.slot,
+        instance_id=span.instance_id or None,
+        started_at=span.started_at,
+        ended_at=ended_at,
+        usd_per_hour=span.price_usd_per_hour,
+        deadline=deadline,
+        now=now,
+        note=note,
+    )
+
+
+def _beside(inventory: Inventory, *, deadline: datetime, now: datetime) -> tuple[CostRow, ...]:
+    """Addresses and storage, which bill until somebody ends them: from the start of the run, since it errs early."""
+    began = datetime.fromisoformat(inventory.started_at)
+    parts: dict[Kind, float | None] = {
+        "addresses": inventory.addresses_usd_per_hour,
+        "storage": inventory.storage_usd_per_hour,
+    }
+    if inventory.prices_dated is None:  # written by a clusterctl that knew only the sum
+        return ()
+    return tuple(
+        _row(kind=kind, name=kind, started_at=began, usd_per_hour=rate, deadline=deadline, now=now)
+        for kind, rate in parts.items()
+        if rate != 0
+    )
+
+
+def _assumed_spans(inventory: Inventory) -> tuple[Span, ...]:
+    """Without an account: every node since the start of the run, at its share of the hourly sum."""
+    if inventory.run_nodes_down or not inventory.nodes:
+        return ()
+    beside = (inventory.addresses_usd_per_hour or 0.0) + (inventory.storage_usd_per_hour or 0.0)
+    rate = inventory.usd_per_hour
+    return tuple(
+        Span(
+            slot=node.slot,
+            instance_id=node.instance_id or "",
+            started_at=datetime.fromisoformat(inventory.started_at),
+            ended_at=None,
+            price_usd_per_hour=None if rate is None else max(0.0, rate - beside) / len(inventory.nodes),
+        )
+        for node in inventory.nodes
+    )
+
+
+def _row(
+    *,
+    kind: Kind,
+    name: str,
+    started_at: datetime,
+    usd_per_hour: float | None,
+    deadline: datetime,
+    now: datetime,
+    slot: int | None = None,
+    instance_id: str | None = None,
+    ended_at: datetime | None = None,
+    note: str | None = None,
+) -> CostRow:
+    return CostRow(
+        kind=kind,
+        name=name,
+        slot=slot,
+        instance_id=instance_id,
+        started_at=started_at,
+        ended_at=ended_at,
+        usd_per_hour=usd_per_hour,
+        spent_usd=_paid(usd_per_hour, started_at, min(now, ended_at or now)),
+        at_deadline_usd=_paid(usd_per_hour, started_at, ended_at or max(deadline, now)),
+        note=note,
+    )
+
+
+def _paid(usd_per_hour: float | None, began: datetime, until: datetime) -> float | None:
+    return None if usd_per_hour is None else usd_per_hour * (max(timedelta(0), until - began) / HOUR)
+
+
+def _total(parts: Iterable[float | None]) -> float | None:
+    listed = tuple(parts)
+    known = [part for part in listed if part is not None]
+    return math.fsum(known) if len(known) == len(listed) else None

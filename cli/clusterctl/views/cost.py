@@ -1,0 +1,143 @@
+"""The screen of `clusterctl cost`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.cost.estimate import NOT_COUNTED, CostRow, Sums, by_kind, cost_rows, sums, uncounted
+from clusterctl.views.headline import rehearsed
+from clusterctl.views.quantities import clock, usd
+from clusterctl.views.status import ends
+from clusterctl.views.table import render_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostView:
+    """What one look at a cluster's cost found."""
+
+    inventory: Inventory
+    account: Ledger | None
+    alive: frozenset[str] | None
+    cloud_trouble: str | None
+    """Why `alive` is not known."""
+    now: datetime
+
+    @property
+    def rows(self) -> tuple[CostRow, ...]:
+        """The estimated bill."""
+        return cost_rows(self.inventory, self.account, alive=self.alive, now=self.now)
+
+
+def cost_text(seen: CostView) -> str:
+    """The whole screen: the sums, a row for each thing that bills, what is an estimate and why."""
+    inventory, now, rows = seen.inventory, seen.now, seen.rows
+    total = sums(rows)
+    budget = "" if inventory.budget_usd is None else f" of {usd(inventory.budget_usd)}"
+    at_end = f"{_about(total.at_deadline_usd)} when it ends"
+    parts = [inventory.name, f"{_about(total.spent_usd)} so far{budget}", f"{usd(total.usd_per_hour)}/h now"]
+    parts += [] if inventory.run_nodes_down else [at_end, ends(inventory, now)]
+    title = " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)
+    header = ["what", "machine", "from", "until", "$/h", "so far", "at the end", "note"]
+    table = [
+        *([*_cells(row, now), row.note or ""] for row in rows),
+        *(
+            [f"all {kind}s" if kind == "node" else f"all {kind}", "", "", "", *_sum_cells(kind_sums), ""]
+            for kind, kind_sums in by_kind(rows).items()
+            if sum(row.kind == kind for row in rows) > 1
+        ),
+    ]
+    told = render_table(header, table, right={"$/h", "so far", "at the end"})
+    return "\n".join([title, told, *(f"  {remark}" for remark in remarks(seen))])
+
+
+def cost_json(seen: CostView) -> dict[str, object]:
+    """What `clusterctl cost --json` prints; what is not known is null."""
+    inventory, rows = seen.inventory, seen.rows
+    return {
+        "cluster": inventory.cluster,
+        "cluster_id": inventory.cluster_id,
+        "rehearsal": inventory.rehearsal,
+        "simulated": inventory.rehearsal,
+        "at": seen.now.isoformat(),
+        "deadline": inventory.deadline,
+        "deadline_reason": inventory.deadline_reason,
+        "budget_usd": inventory.budget_usd,
+        "estimated_cost": {
+            **_sums_json(sums(rows)),
+            "prices_dated": inventory.prices_dated,
+            "not_counted": list(NOT_COUNTED),
+        },
+        "kinds": {kind: _sums_json(kind_sums) for kind, kind_sums in by_kind(rows).items()},
+        "rows": [_row_json(row) for row in rows],
+        "uncounted": list(uncounted(seen.account, seen.alive)),
+        "cloud": {"answered": seen.alive is not None, "trouble": seen.cloud_trouble},
+    }
+
+
+def remarks(seen: CostView) -> list[str]:
+    """What makes the sums an estimate."""
+    inventory = seen.inventory
+    money = "simulated money, at AWS's list prices" if inventory.rehearsal else "an estimate from AWS's list prices"
+    dated = "" if inventory.prices_dated is None else f" of {inventory.prices_dated}"
+    told = [f"{money}{dated}; not in it: {', '.join(NOT_COUNTED)}"]
+    if inventory.prices_dated is None:
+        told.append("addresses and storage are not counted: the last up was an older clusterctl's; next: clusterctl up")
+    if seen.account is None:
+        told.append("this computer has no account of the cluster: earlier sizes, replacements and runs are not counted")
+    if inventory.run > 1:
+        told.append(f"this is run {inventory.run}: addresses and storage count from its start, machines from the first")
+    if seen.cloud_trouble is not None:
+        where = "the rehearsed region" if inventory.rehearsal else "AWS"
+        told.append(f"{where} did not answer ({seen.cloud_trouble}): what runs now is taken from the account")
+    if more := uncounted(seen.account, seen.alive):
+        told.append(f"runs and is in no account, so it is not counted: {', '.join(more)}; next: clusterctl up")
+    return told
+
+
+def _cells(row: CostRow, now: datetime) -> list[str]:
+    until = "" if row.ended_at is None else clock(row.ended_at, now)
+    machine = row.instance_id or ""
+    return [row.name, machine, clock(row.started_at, now), until, *_row_sums(row)]
+
+
+def _row_sums(row: CostRow) -> list[str]:
+    return [usd(row.usd_per_hour_now), usd(row.spent_usd), usd(row.at_deadline_usd)]
+
+
+def _sum_cells(total: Sums) -> list[str]:
+    return [usd(total.usd_per_hour), usd(total.spent_usd), usd(total.at_deadline_usd)]
+
+
+def _about(amount: float | None) -> str:
+    return "cost unknown" if amount is None else f"about {usd(amount)}"
+
+
+def _sums_json(total: Sums) -> dict[str, float | None]:
+    return {
+        "spent_usd": _rounded(total.spent_usd),
+        "usd_per_hour": _rounded(total.usd_per_hour),
+        "at_deadline_usd": _rounded(total.at_deadline_usd),
+    }
+
+
+def _row_json(row: CostRow) -> dict[str, object]:
+    return {
+        "kind": row.kind,
+        "name": row.name,
+        "slot": row.slot,
+        "instance_id": row.instance_id,
+        "started_at": row.started_at.isoformat(),
+        "ended_at": None if row.ended_at is None else row.ended_at.isoformat(),
+        "usd_per_hour": _rounded(row.usd_per_hour_now),
+        "spent_usd": _rounded(row.spent_usd),
+        "at_deadline_usd": _rounded(row.at_deadline_usd),
+        "note": row.note,
+    }
+
+
+def _rounded(amount: float | None) -> float | None:
+    return None if amount is None else round(amount, 4)

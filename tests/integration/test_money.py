@@ -1,0 +1,63 @@
+"""Caps, the price of `up`, and `cost`, on the real engine; machines are only written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.integration.rehearsed import Rehearsed, rehearsed
+
+NODE_USD_PER_HOUR = 55.04
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Iterator[Rehearsed]:
+    """A stack of two nodes whose machines are only written down."""
+    with rehearsed(tmp_path, machines="none", nodes=2, access={"mode": "private"}) as cluster:
+        yield cluster
+
+
+def test_a_cap_refuses_with_both_numbers_before_anything_exists(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", caps={"total_usd_per_hour": 100})
+    refused = recorded.run("up", str(recorded.folder))
+    assert refused.exit_code == 2, refused.text
+    assert "caps.total_usd_per_hour" in refused.stderr
+    assert "cost $110.0" in refused.stderr
+    assert "the cap is $100.00" in refused.stderr
+    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+
+
+def test_cost_is_what_the_account_and_the_prices_say_also_after_a_resize(recorded: Rehearsed) -> None:
+    made = json.loads(recorded.up("--json"))
+    assert [node["slot"] for node in made["nodes"]] == [0, 1]
+    first = json.loads(recorded.ok("cost", "--json"))
+    assert first["simulated"] is True
+    assert first["cloud"] == {"answered": True, "trouble": None}
+    assert first["kinds"]["node"]["usd_per_hour"] == pytest.approx(2 * NODE_USD_PER_HOUR)
+    assert_bill(first, nodes=2)
+    recorded.up("--nodes", "3")
+    second = json.loads(recorded.ok("cost", "--json"))
+    assert second["kinds"]["node"]["usd_per_hour"] == pytest.approx(3 * NODE_USD_PER_HOUR)
+    assert second["estimated_cost"]["spent_usd"] > first["estimated_cost"]["spent_usd"]
+    assert_bill(second, nodes=3)
+    told = recorded.ok("cost")
+    assert "simulated money" in told
+    assert f"{recorded.name}-2" in told
+
+
+def assert_bill(cost: dict[str, object], *, nodes: int) -> None:
+    """Every row is its price times its time, and the sums are theirs, to the cent."""
+    rows, total = cost["rows"], cost["estimated_cost"]
+    assert isinstance(rows, list)
+    assert isinstance(total, dict)
+    at = datetime.fromisoformat(str(cost["at"])).astimezone(UTC)
+    assert sum(row["kind"] == "node" for row in rows) == nodes
+    for row in rows:
+        hours = (at - datetime.fromisoformat(row["started_at"])).total_seconds() / 3600
+        assert row["spent_usd"] == pytest.approx(row["usd_per_hour"] * hours, abs=0.005)
+    assert total["spent_usd"] == pytest.approx(sum(row["spent_usd"] for row in rows), abs=0.005)
+    assert total["usd_per_hour"] == pytest.approx(sum(row["usd_per_hour"] for row in rows), abs=0.005)

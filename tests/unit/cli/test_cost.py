@@ -1,0 +1,279 @@
+"""The estimated bill: its arithmetic against a bill counted second by second, and what it says."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import pytest
+from clusterctl.cost.estimate import EMPTY, LATE, NO_ACCOUNT, TAIL, by_kind, cost_rows, sums, uncounted
+from clusterctl.views.cost import CostView, cost_json, cost_text
+from clusterctl_infra.identity import Identity
+from clusterctl_infra.ledger import Ledger, Span
+from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+from clusterctl_infra.plan.deadline import expenses, spent_usd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.infra.plan.plan_cases import IDENTITY, a_plan
+
+BORN = IDENTITY.started_at
+DEADLINE = BORN + timedelta(hours=12)
+CENT = 0.01
+
+
+def an_inventory(**changes: object) -> Inventory:
+    """Two p5 nodes with public addresses and a file system, ending after twelve hours."""
+    facts: dict[str, object] = {
+        "name": "train",
+        "cluster": "train",
+        "cluster_id": "0123456789ab",
+        "run": 1,
+        "rehearsal": False,
+        "region": "us-west-2",
+        "zone": "us-west-2b",
+        "owner": "ada",
+        "image_id": "ami-0",
+        "instance_type": "p5.48xlarge",
+        "gpus_per_node": 8,
+        "gpu_name": "H100 80GB",
+        "started_at": BORN.isoformat(),
+        "deadline": DEADLINE.isoformat(),
+        "deadline_reason": "runtime",
+        "usd_per_hour": 2 * 55.04 + 0.01 + 1.38,
+        "budget_usd": 1000.0,
+        "generation": 1,
+        "ssh": InventorySsh(user="ubuntu", key_file=None, proxy_command=None),
+        "nodes": tuple(
+            InventoryNode(slot=slot, rank=slot, name=f"train-{slot}", private_ip=f"10.0.8.{slot}", host_public_key="k")
+            for slot in range(2)
+        ),
+        "addresses_usd_per_hour": 0.01,
+        "storage_usd_per_hour": 1.38,
+        "prices_dated": "2026-01",
+    }
+    return Inventory(**{**facts, **changes})  # type: ignore[arg-type]  # a table of facts
+
+
+def a_span(slot: int, id: str, start_h: float = 0, end_h: float | None = None, price: float | None = 55.04) -> Span:
+    return Span(
+        slot=slot,
+        instance_id=id,
+        started_at=BORN + timedelta(hours=start_h),
+        ended_at=None if end_h is None else BORN + timedelta(hours=end_h),
+        price_usd_per_hour=price,
+    )
+
+
+REPLACED = Ledger(spans=(a_span(0, "i-a"), a_span(1, "i-b", 0, 1), a_span(1, "i-c", 1)))
+ALL = frozenset({"i-a", "i-c"})
+
+
+def at(hours: float) -> datetime:
+    return BORN + timedelta(hours=hours)
+
+
+def spent(hours: float, *, account: Ledger | None = REPLACED, alive: frozenset[str] | None = ALL) -> float | None:
+    return sums(cost_rows(an_inventory(), account, alive=alive, now=at(hours))).spent_usd
+
+
+def test_a_replacement_costs_what_the_machine_before_would_have() -> None:
+    assert spent(3) == pytest.approx(3 * (2 * 55.04 + 0.01 + 1.38))
+
+
+def test_every_kind_has_its_sum_and_they_make_the_whole() -> None:
+    rows = cost_rows(an_inventory(), REPLACED, alive=ALL, now=at(3))
+    kinds = by_kind(rows)
+    assert {kind: round(each.spent_usd or 0, 2) for kind, each in kinds.items()} == {
+        "node": 330.24,
+        "addresses": 0.03,
+        "storage": 4.14,
+    }
+    assert sums(rows).usd_per_hour == pytest.approx(an_inventory().usd_per_hour)
+
+
+def test_at_the_deadline_all_that_runs_ran_until_then() -> None:
+    rows = cost_rows(an_inventory(), REPLACED, alive=ALL, now=at(3))
+    assert sums(rows).at_deadline_usd == pytest.approx(12 * (2 * 55.04 + 0.01 + 1.38))
+
+
+def test_an_empty_reserved_slot_bills_on_and_is_named() -> None:
+    rows = cost_rows(an_inventory(), REPLACED, alive=frozenset({"i-a"}), now=at(3))
+    assert [(row.instance_id, row.note) for row in rows if row.note] == [("i-c", EMPTY)]
+    assert sums(rows).spent_usd == spent(3)
+
+
+def test_without_an_answer_nothing_is_called_empty() -> None:
+    assert all(row.note is None for row in cost_rows(an_inventory(), REPLACED, alive=None, now=at(3)))
+
+
+def test_an_end_not_seen_counts_to_the_deadline_while_storage_bills_on() -> None:
+    rows = cost_rows(an_inventory(), REPLACED, alive=frozenset(), now=at(14))
+    machines = [row for row in rows if row.kind == "node"]
+    assert {row.ended_at for row in machines} == {at(1), DEADLINE}
+    assert sums(machines).spent_usd == pytest.approx(12 * 2 * 55.04)
+    assert sums(rows).usd_per_hour == pytest.approx(1.39)
+
+
+def test_within_the_hour_after_the_deadline_the_reservation_may_still_bill() -> None:
+    rows = cost_rows(an_inventory(), REPLACED, alive=frozenset(), now=at(12.5))
+    assert [row.note for row in rows if row.slot is not None] == [TAIL, None, TAIL]
+
+
+def test_a_machine_that_runs_on_after_the_deadline_bills_on() -> None:
+    rows = cost_rows(an_inventory(), REPLACED, alive=frozenset({"i-a"}), now=at(14))
+    first = rows[0]
+    assert (first.note, first.ended_at) == (LATE, None)
+    assert first.spent_usd == pytest.approx(14 * 55.04)
+
+
+def test_an_unknown_price_makes_every_sum_with_it_unknown_and_never_0() -> None:
+    account = Ledger(spans=(a_span(0, "i-a"), a_span(1, "i-b", price=None)))
+    rows = cost_rows(an_inventory(), account, alive=None, now=at(1))
+    assert sums(rows) == type(sums(rows))(spent_usd=None, usd_per_hour=None, at_deadline_usd=None)
+    assert by_kind(rows)["storage"].spent_usd == pytest.approx(1.38)
+
+
+def test_without_an_account_the_run_counts_from_its_start_and_says_so() -> None:
+    rows = cost_rows(an_inventory(), None, alive=None, now=at(3))
+    assert {row.note for row in rows if row.kind == "node"} == {NO_ACCOUNT}
+    assert sums(rows).spent_usd == pytest.approx(3 * (2 * 55.04 + 0.01 + 1.38))
+
+
+def test_a_cluster_that_is_down_costs_its_storage_alone() -> None:
+    down = an_inventory(nodes=(), run_nodes_down=True, usd_per_hour=1.38, addresses_usd_per_hour=0.0)
+    ended = Ledger(spans=(a_span(0, "i-a", 0, 2),))
+    rows = cost_rows(down, ended, alive=frozenset(), now=at(5))
+    assert sums(rows).usd_per_hour == pytest.approx(1.38)
+    assert sums(rows).spent_usd == pytest.approx(2 * 55.04 + 5 * 1.38)
+
+
+def test_what_runs_without_being_in_the_account_is_named() -> None:
+    assert uncounted(REPLACED, frozenset({"i-a", "i-z"})) == ("i-z",)
+    assert uncounted(REPLACED, None) == uncounted(None, frozenset({"i-z"})) == ()
+
+
+PRICES = st.sampled_from([0.0116, 1.006, 21.957642, 55.04, 113.933])
+SECONDS = st.integers(min_value=0, max_value=12 * 3600)
+STARTS = st.integers(min_value=0, max_value=12 * 3600 - 60)
+"""No machine of the account ends after the deadline."""
+
+
+@st.composite
+def accounts(draw: st.DrawFn) -> Ledger:
+    """Machines that follow each other in three slots; the last of each may still run."""
+    spans = []
+    for slot in range(3):
+        marks = sorted(draw(st.lists(STARTS, min_size=1, max_size=5, unique=True)))
+        for number, begin in enumerate(marks):
+            last = number == len(marks) - 1
+            end = None if last and draw(st.booleans()) else (marks[number + 1] if not last else begin + 60)
+            spans.append(
+                Span(
+                    slot=slot,
+                    instance_id=f"i-{slot}-{number}",
+                    started_at=BORN + timedelta(seconds=begin),
+                    ended_at=None if end is None else BORN + timedelta(seconds=end),
+                    price_usd_per_hour=draw(PRICES),
+                )
+            )
+    return Ledger(spans=tuple(spans))
+
+
+def bill(account: Ledger, until: datetime, *, beside: Fraction) -> Fraction:
+    """What is owed at `until`, exactly: whole seconds times an hourly price."""
+    total = beside * Fraction(int((until - BORN).total_seconds()), 3600)
+    for span in account.spans:
+        seconds = int((min(span.ended_at or until, until) - span.started_at).total_seconds())
+        total += Fraction(str(span.price_usd_per_hour)) * Fraction(max(0, seconds), 3600)
+    return total
+
+
+@settings(max_examples=150)
+@given(account=accounts(), seconds=SECONDS)
+def test_the_estimate_is_the_bill_to_the_cent(account: Ledger, seconds: int) -> None:
+    now = BORN + timedelta(seconds=seconds)
+    total = sums(cost_rows(an_inventory(), account, alive=None, now=now))
+    beside = Fraction("1.39")
+    assert total.spent_usd is not None
+    assert total.at_deadline_usd is not None
+    assert abs(total.spent_usd - bill(account, now, beside=beside)) < CENT / 100
+    assert abs(total.at_deadline_usd - bill(account, DEADLINE, beside=beside)) < CENT / 100
+
+
+@settings(max_examples=50)
+@given(account=accounts(), seconds=SECONDS, more=SECONDS)
+def test_time_never_makes_it_cheaper(account: Ledger, seconds: int, more: int) -> None:
+    earlier, later = BORN + timedelta(seconds=seconds), BORN + timedelta(seconds=seconds + more)
+    before, after = (sums(cost_rows(an_inventory(), account, alive=None, now=now)) for now in (earlier, later))
+    assert (before.spent_usd or 0) <= (after.spent_usd or 0) + 1e-9
+    assert (before.spent_usd or 0) <= (before.at_deadline_usd or 0) + 1e-9
+
+
+@settings(max_examples=25)
+@given(account=accounts(), seconds=SECONDS)
+def test_the_plan_s_budget_and_the_bill_count_the_same_money(account: Ledger, seconds: int) -> None:
+    """What `cost` shows is what the deadline was computed from: two codes, one sum."""
+    plan = a_plan(nodes=3)
+    running = {span.slot for span in account.spans if span.ended_at is None}
+    if len(running) < 3:  # a plan counts slots without a machine too; `cost` only what ran
+        return
+    identity: Identity = IDENTITY
+    now = BORN + timedelta(seconds=seconds)
+    flow = expenses(plan.price, identity, account, now=DEADLINE, nodes=3)
+    inventory = an_inventory(addresses_usd_per_hour=plan.price.addresses_usd_per_hour, storage_usd_per_hour=0.0)
+    assert flow is not None
+    shown = sums(cost_rows(inventory, account, alive=None, now=now)).spent_usd
+    assert shown == pytest.approx(spent_usd(flow, now), abs=CENT / 100)
+
+
+def a_view(**changes: object) -> CostView:
+    facts: dict[str, object] = {
+        "inventory": an_inventory(),
+        "account": REPLACED,
+        "alive": ALL,
+        "cloud_trouble": None,
+        "now": at(3),
+    }
+    return CostView(**{**facts, **changes})  # type: ignore[arg-type]  # a table of facts
+
+
+def test_the_screen_has_sums_rows_kinds_and_what_is_an_estimate() -> None:
+    told = cost_text(a_view())
+    first, *rest = told.splitlines()
+    assert first.startswith("train · about $334.41 so far of $1000.00 · $111.47/h now · about $1337.64 when it ends")
+    assert "2026-03-02 00:00 UTC" in first
+    assert sum("train-1" in line for line in rest) == 2
+    assert any("all nodes" in line and "$330.24" in line for line in rest)
+    assert "an estimate from AWS's list prices of 2026-01; not in it: root disks" in rest[-1]
+
+
+def test_a_rehearsal_says_that_its_money_is_simulated() -> None:
+    told = cost_text(a_view(inventory=an_inventory(rehearsal=True, cluster="train@rehearsal")))
+    assert "simulated money)" in told.splitlines()[0]
+    assert "simulated money, at AWS's list prices" in told
+    assert cost_json(a_view(inventory=an_inventory(rehearsal=True)))["simulated"] is True
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"account": None}, "this computer has no account of the cluster"),
+        ({"alive": None, "cloud_trouble": "no answer in 8 s"}, "AWS did not answer (no answer in 8 s)"),
+        ({"alive": ALL | {"i-z"}}, "runs and is in no account, so it is not counted: i-z; next: clusterctl up"),
+        ({"inventory": an_inventory(run=2)}, "this is run 2: addresses and storage count from its start"),
+        ({"inventory": an_inventory(prices_dated=None)}, "addresses and storage are not counted"),
+    ],
+)
+def test_whatever_makes_it_less_than_the_bill_is_said(changes: dict[str, object], words: str) -> None:
+    assert words in cost_text(a_view(**changes))
+
+
+def test_programs_read_the_same_sums() -> None:
+    read = json.loads(json.dumps(cost_json(a_view())))
+    assert read["estimated_cost"]["spent_usd"] == 334.41
+    assert read["estimated_cost"]["at_deadline_usd"] == 1337.64
+    assert read["kinds"]["node"]["usd_per_hour"] == 110.08
+    assert [row["name"] for row in read["rows"]] == ["train-0", "train-1", "train-1", "addresses", "storage"]
+    assert datetime.fromisoformat(read["at"]) == at(3).astimezone(UTC)
