@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterctl_infra.names import HOME_VARIABLE
+from clusterctl_infra.names import HOME_VARIABLE, PRICES_FILE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,11 @@ class Home:
     def ledger_dir(self) -> Path:
         """One append-only `<cluster_id>.jsonl` per cluster."""
         return self.path / "ledger"
+
+    @property
+    def prices_file(self) -> Path:
+        """Prices that `clusterctl prices refresh` asked for; newer than the shipped ones."""
+        return self.path / PRICES_FILE
 
     @property
     def runs_dir(self) -> Path:

@@ -67,6 +67,13 @@ class Clients:
         """Amazon FSx."""
         return self._session.client("fsx", endpoint_url=self.endpoint_url, config=self._config)
 
+    @functools.cached_property
+    def pricing(self) -> Any:
+        """The AWS Price List, of every region; it answers in a few regions only (General Reference; 2026-11-21)."""
+        return self._session.client(
+            "pricing", region_name="us-east-1", endpoint_url=self.endpoint_url, config=self._config
+        )
+
     def account(self) -> str:
         """The number of the account that the credentials are of. Raises CloudError."""
         with aws_errors("asking whose credentials these are"):

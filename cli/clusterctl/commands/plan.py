@@ -36,7 +36,8 @@ def command(output: Output, stack_dir: Path, stack_name: str, rehearse: bool, as
     """
     stack = read_stack(stack_dir, name=stack_name)
     now = datetime.now(UTC).replace(microsecond=0)
-    stack_plan = plan_stack(stack, load_catalog(), home=home_directory(os.environ), now=now, rehearse=rehearse)
+    home = home_directory(os.environ)
+    stack_plan = plan_stack(stack, load_catalog(home.prices_file), home=home, now=now, rehearse=rehearse)
     errors = error_lines(stack_plan.plan)
     if as_json:
         output.json(plan_json(stack_plan))

@@ -65,7 +65,7 @@ def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> 
     stack = read_stack(request.stack_dir, name=request.stack_name)
     folder = config_folder(stack, home=home, rehearse=request.rehearse)
     config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
-    intent = read_intent(stack, config_text, nodes=request.nodes)
+    intent = read_intent(stack, config_text, nodes=request.nodes, fresh_prices=home.prices_file)
     with open_change(
         "up",
         stack,

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
-from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import StackSettings, stack_settings
@@ -34,15 +35,20 @@ class Intent:
     """`clusterctl:` values as they have to be; None: not there."""
     config_text: str
     """The stack's config with the changes, as it was read."""
+    catalog: Catalog
 
 
-def read_intent(stack: Stack, config_text: str, *, nodes: int | None) -> Intent:
-    """The stack as it is written, with another number of nodes if one is given. Raises ConfigError."""
+def read_intent(stack: Stack, config_text: str, *, nodes: int | None, fresh_prices: Path | None = None) -> Intent:
+    """The stack as it is written, with another number of nodes if one is given. Raises ConfigError.
+
+    `fresh_prices`: the file with this computer's newer prices; the program that the engine runs reads the same one.
+    """
     changes: dict[str, str | None] = {} if nodes is None else {"nodes": str(nodes)}
     text = with_values(config_text, changes)
     settings = stack_settings(config_values(text))
     config = load_cluster(stack.cluster_file, overrides=settings.overrides)
-    return Intent(config=config, settings=settings, changes=changes, config_text=text)
+    catalog = load_catalog(fresh_prices)
+    return Intent(config=config, settings=settings, changes=changes, config_text=text, catalog=catalog)
 
 
 def for_up(intent: Intent, state: StackState) -> Intent:
@@ -86,7 +92,7 @@ def plan_of(intent: Intent, state: StackState, *, now: datetime) -> ClusterPlan:
     config, settings = intent.config, intent.settings
     return plan(
         config,
-        load_catalog(),
+        intent.catalog,
         identity=identity_for(intent, state, now=now),
         ledger=settings.ledger,
         now=now,

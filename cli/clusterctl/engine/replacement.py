@@ -66,7 +66,10 @@ class _Replacement:
         change, request = self._change, self._request
         now = datetime.now(UTC).replace(microsecond=0)
         nodes = len(found.instances)
-        intent = for_up(read_intent(change.stack, read_config(self._config_file), nodes=nodes or None), found)
+        written = read_intent(
+            change.stack, read_config(self._config_file), nodes=nodes or None, fresh_prices=change.home.prices_file
+        )
+        intent = for_up(written, found)
         cluster_plan = plan_of(intent, found, now=now)
         shown = str(change.stack.directory)
         refuse(intent, cluster_plan, change.stack, shown=shown, now=now)

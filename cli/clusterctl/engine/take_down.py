@@ -175,7 +175,7 @@ class _Down:
     def _written(self) -> Intent:
         """What is asked for now. Raises ConfigError."""
         text = read_config(self._change.engine.environment.config_file)
-        return read_intent(self._change.stack, text, nodes=None)
+        return read_intent(self._change.stack, text, nodes=None, fresh_prices=self._change.home.prices_file)
 
     def _ask(self) -> None:
         if self._change.is_rehearsal or self._request.is_agreed:

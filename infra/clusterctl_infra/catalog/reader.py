@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any  # JSON before it is checked
 
+from clusterctl_infra.catalog.fresh_prices import FreshPrice, read_fresh_prices
 from clusterctl_infra.catalog.gpus import fits_gpu, parse_gpus
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.storage_prices import StoragePrices, storage_prices
@@ -20,6 +22,8 @@ class Price:
 
     on_demand_usd_per_hour: float | None
     spot_usd_per_hour: float | None
+    dated: str | None = None
+    """ISO date; None: as old as the snapshot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +81,11 @@ class Catalog:
         price = self.prices.get((instance_type, region))
         return None if price is None else price.spot_usd_per_hour
 
+    def price_dated(self, instance_type: str, region: str) -> str:
+        """Of which date the price is; where there is none, of which date the snapshot is that has none."""
+        price = self.prices.get((instance_type, region))
+        return self.prices_dated if price is None or price.dated is None else price.dated
+
     def regions_with_price(self, instance_type: str) -> tuple[str, ...]:
         """Where the snapshot has a price for the type, sorted."""
         return tuple(sorted(region for name, region in self.prices if name == instance_type))
@@ -101,14 +110,17 @@ class Catalog:
         return min(known, default=float("inf"))
 
 
-def load_catalog() -> Catalog:
-    """The catalog in this package; a few milliseconds."""
+def load_catalog(fresh: Path | None = None) -> Catalog:
+    """The catalog in this package, a few milliseconds; prices in the file `fresh`, if it is there, are newer ones.
+
+    Raises ConfigError when that file is no price list.
+    """
     regions = _json("regions.json")
     charges = _json("charges.json")
     lines = _text("prices.csv").splitlines()
     return Catalog(
         types={row["name"]: _instance_type(row) for row in _json("instance_types.json")["types"]},
-        prices=_prices(lines),
+        prices={**_prices(lines), **_fresh(() if fresh is None else read_fresh_prices(fresh))},
         images={name: Image(name=name, **row) for name, row in _json("images.json")["images"].items()},
         region_names=tuple(regions["regions"]),
         prices_dated=_remark(lines, "dated"),
@@ -130,6 +142,17 @@ def _prices(lines: list[str]) -> dict[tuple[str, str], Price]:
             spot_usd_per_hour=_number(row["spot_usd_per_hour_min"]),
         )
         for row in csv.DictReader(_without_comments(lines))
+    }
+
+
+def _fresh(rows: Iterable[FreshPrice]) -> dict[tuple[str, str], Price]:
+    return {
+        (row.instance_type, row.region): Price(
+            on_demand_usd_per_hour=row.on_demand_usd_per_hour,
+            spot_usd_per_hour=row.spot_usd_per_hour,
+            dated=row.dated,
+        )
+        for row in rows
     }
 
 

@@ -33,7 +33,7 @@ def price_plan(
         total_usd_per_hour=_sum(nodes_usd_per_hour, addresses, storage_price),
         cap_node_usd_per_hour=config.caps.price_usd_per_hour,
         cap_total_usd_per_hour=config.caps.total_usd_per_hour,
-        prices_dated=catalog.prices_dated,
+        prices_dated=catalog.price_dated(instance_type, config.region),
     )
 
 

@@ -225,5 +225,6 @@ def _unknown_price(case: Case) -> str:
     price = case.plan.price
     if price.node_usd_per_hour is None:
         where = f"{case.plan.instance_type} in {case.plan.region}"
-        return f"the price of {where} is not in the snapshot of {price.prices_dated}"
+        ask = f"clusterctl prices refresh --region {case.plan.region} {case.plan.instance_type}"
+        return f"the price of {where} is not in the snapshot of {price.prices_dated} ({ask} asks AWS)"
     return unknown_price(case)

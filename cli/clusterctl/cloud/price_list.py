@@ -1,0 +1,75 @@
+"""Today's prices of instance types in one region, asked of AWS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any  # the price list's JSON
+
+from clusterctl_infra.catalog.fresh_prices import FreshPrice
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.refusal import aws_errors
+
+PARALLEL = 8
+LINUX_SPOT = "Linux/UNIX"
+FILTERS = {"operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA", "capacitystatus": "Used"}
+"""One product of the many that an instance type is: plain Linux, no reservation, shared hardware."""
+
+
+def ask_prices(clients: Clients, instance_types: Sequence[str], *, now: datetime) -> tuple[FreshPrice, ...]:
+    """The types that AWS names an on-demand price for, at the day of `now`. Raises CloudError."""
+    with aws_errors(f"asking for spot prices in {clients.region}"):
+        spot = spot_prices(clients, instance_types, now=now)
+    clients.pricing.meta  # noqa: B018  made here: boto3 makes clients in one thread only
+    with aws_errors("asking the AWS Price List"), ThreadPoolExecutor(max_workers=PARALLEL) as pool:
+        found = list(pool.map(lambda name: on_demand_price(_products(clients, name)), instance_types))
+    return tuple(
+        FreshPrice(
+            instance_type=name,
+            region=clients.region,
+            on_demand_usd_per_hour=price,
+            spot_usd_per_hour=spot.get(name),
+            dated=now.date().isoformat(),
+        )
+        for name, price in zip(instance_types, found, strict=True)
+        if price is not None
+    )
+
+
+def on_demand_price(products: Iterable[str]) -> float | None:
+    """US dollars per hour in the price list's documents; None when they name none, or more than one."""
+    prices = {
+        float(dimension["pricePerUnit"]["USD"])
+        for document in map(json.loads, products)
+        for term in document.get("terms", {}).get("OnDemand", {}).values()
+        for dimension in term["priceDimensions"].values()
+        if dimension.get("unit") == "Hrs" and "USD" in dimension["pricePerUnit"]
+    }
+    prices.discard(0.0)
+    return prices.pop() if len(prices) == 1 else None
+
+
+def spot_prices(clients: Clients, instance_types: Sequence[str], *, now: datetime) -> Mapping[str, float]:
+    """The lowest of the region's zones for each type that has a spot price now. Raises botocore's errors."""
+    pages = clients.ec2.get_paginator("describe_spot_price_history").paginate(
+        InstanceTypes=list(instance_types),  # type: ignore[arg-type]  # the stubs know only the types of their day
+        ProductDescriptions=[LINUX_SPOT],
+        StartTime=now,
+    )
+    lowest: dict[str, float] = {}
+    for row in (row for page in pages for row in page["SpotPriceHistory"]):
+        name, price = str(row["InstanceType"]), float(row["SpotPrice"])
+        lowest[name] = min(price, lowest.get(name, price))
+    return lowest
+
+
+def _products(clients: Clients, instance_type: str) -> list[str]:
+    asked = {**FILTERS, "instanceType": instance_type, "regionCode": clients.region}
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in asked.items()]
+    pages: Iterable[Mapping[str, Any]] = clients.pricing.get_paginator("get_products").paginate(
+        ServiceCode="AmazonEC2", Filters=filters, FormatVersion="aws_v1"
+    )
+    return [document for page in pages for document in page["PriceList"]]

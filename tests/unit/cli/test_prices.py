@@ -1,0 +1,97 @@
+"""Which prices are shown, how old they are, and how the price list is read."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+from clusterctl.cloud.price_list import on_demand_price
+from clusterctl.price_refresh import told
+from clusterctl.price_rows import age_days, price_rows
+from clusterctl.views.prices import prices_json, prices_text
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import NothingMatched, UsageError
+
+CATALOG = load_catalog()
+TODAY = date(2026, 11, 21)
+
+
+def product(*usd: str, unit: str = "Hrs") -> str:
+    """One document of the price list, with a term for each price."""
+    terms = {
+        f"SKU.{number}": {
+            "priceDimensions": {f"SKU.{number}.0": {"unit": unit, "pricePerUnit": {"USD": price}}},
+            "termAttributes": {},
+        }
+        for number, price in enumerate(usd)
+    }
+    return json.dumps({"product": {"productFamily": "Compute Instance"}, "terms": {"OnDemand": terms}})
+
+
+@pytest.mark.parametrize(
+    ("products", "price"),
+    [
+        ([product("55.0400000000")], 55.04),
+        ([product("0.0000000000"), product("55.04")], 55.04),
+        ([product("55.04"), product("55.04")], 55.04),
+        ([], None),
+        ([product("0.0000000000")], None),
+        ([product("55.04", "60.00")], None),
+        ([product("55.04", unit="Quantity")], None),
+        ([json.dumps({"terms": {"Reserved": {}}})], None),
+    ],
+)
+def test_one_price_by_the_hour_is_a_price_and_anything_else_is_unknown(
+    products: list[str], price: float | None
+) -> None:
+    assert on_demand_price(products) == price
+
+
+def test_a_family_stands_for_its_types() -> None:
+    rows = price_rows(CATALOG, ["p5"], region="us-west-2", today=TODAY)
+    assert [(row.instance_type, row.on_demand_usd_per_hour) for row in rows] == [
+        ("p5.48xlarge", 55.04),
+        ("p5.4xlarge", 6.88),
+    ]
+
+
+def test_without_a_region_every_region_with_a_price_is_shown() -> None:
+    rows = price_rows(CATALOG, ["p5.48xlarge"], region=None, today=TODAY)
+    assert {row.region for row in rows} == set(CATALOG.regions_with_price("p5.48xlarge"))
+
+
+def test_an_unknown_price_is_unknown_and_never_0() -> None:
+    elsewhere = next(region for region in CATALOG.regions() if region not in CATALOG.regions_with_price("p5.48xlarge"))
+    rows = price_rows(CATALOG, ["p5.48xlarge"], region=elsewhere, today=TODAY)
+    assert prices_json(rows)[0]["on_demand_usd_per_hour"] is None
+    line = prices_text(rows, with_spot=True).splitlines()[1]
+    assert line.split()[3:5] == ["unknown", "unknown"]
+    assert "$0" not in line
+
+
+def test_a_word_that_is_no_type_or_region_has_a_near_one() -> None:
+    with pytest.raises(NothingMatched, match=r"p5\.48xlarg\b.*did you mean p5\.48xlarge"):
+        price_rows(CATALOG, ["p5.48xlarg"], region=None, today=TODAY)
+    with pytest.raises(UsageError, match=r"us-west2: no AWS region.*did you mean us-west-2"):
+        price_rows(CATALOG, [], region="us-west2", today=TODAY)
+
+
+@pytest.mark.parametrize(("dated", "days"), [("2026-11-21", 0), ("2026-11-20", 1), ("2026-01", 324)])
+def test_the_age_errs_on_the_old_side(dated: str, days: int) -> None:
+    assert age_days(dated, TODAY) == days
+
+
+def test_the_table_says_how_old_its_oldest_price_is() -> None:
+    rows = price_rows(CATALOG, ["p5"], region="us-west-2", today=TODAY)
+    assert prices_text(rows, with_spot=False).endswith("on demand; the oldest are of 2026-01, 10 months old")
+    assert "spot $/h" in prices_text(rows, with_spot=True).splitlines()[0]
+
+
+def test_what_aws_named_no_price_for_is_said() -> None:
+    said = told(["a", "b"], ["a"], region="us-west-2", file=Path("/home/prices.json"))
+    assert said == (
+        "1 of 2 prices of us-west-2 are today's, kept in /home/prices.json; "
+        "AWS names none for b: what was known of them stays"
+    )
