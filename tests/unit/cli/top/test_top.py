@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 from collections.abc import Callable, Mapping
@@ -195,4 +196,6 @@ def test_keys_sort_open_and_close(make_inventory: MakeInventory) -> None:
             assert shown.scroll_offset.y > 0
             await pilot.press("q")
 
-    asyncio.run(drive())
+    # Not asyncio.run: it leaves the thread without a loop, and Pulumi's mocks in later tests take the thread's.
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        loop.run_until_complete(drive())
