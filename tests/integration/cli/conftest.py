@@ -36,12 +36,13 @@ class LoopbackCluster:
         """An sshd for the slot, with the host key that lies in the slot's folder."""
         node = self.folder / f"node-{slot}"
         config = node / "sshd.conf"
+        # A home without the .bashrc of whoever runs the tests: bash reads it over SSH, and some take a second.
         config.write_text(
             f"ListenAddress {address(slot)}\nPort {self.port}\nHostKey {node / 'host_key'}\n"
             f"AuthorizedKeysFile {self.folder / 'login.pub'}\nPidFile none\nStrictModes no\nUsePAM no\n"
             "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
             "Subsystem sftp internal-sftp\n"
-            f"MaxStartups 100\nAcceptEnv NOTHING\nSetEnv PATH={node / 'bin'}:/usr/bin:/bin\n"
+            f"MaxStartups 100\nAcceptEnv NOTHING\nSetEnv PATH={node / 'bin'}:/usr/bin:/bin HOME={node}\n"
         )
         assert SSHD is not None
         log = (node / "sshd.log").open("ab")

@@ -1,0 +1,234 @@
+"""The watcher around a command, in the shells that nodes have; and across a network that is cut."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from clusterctl.ssh.guard import BEAT, group_in, guarded, watcher, with_input
+
+SHELLS = [shell for shell in ("bash", "dash", "zsh", "ksh") if shutil.which(shell)]
+SILENCE_S = 1
+
+
+@contextlib.contextmanager
+def as_sshd_would(shell: str, text: bytes, **environ: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The text run by a login shell that leads its session."""
+    process = subprocess.Popen(
+        [shell, "-c", text],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "SHELL": f"/bin/{shell}", **environ},
+    )
+    try:
+        with process:
+            yield process
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def guarded_text(line: str, *, silence_s: float = 60, is_sudo: bool = False) -> bytes:
+    return guarded(line, environment={}, is_sudo=is_sudo, silence_s=silence_s)
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def test_the_end_of_input_ends_the_command_and_its_children(shell: str) -> None:
+    with as_sshd_would(shell, guarded_text("sleep 300 & echo $!; sleep 301")) as process:
+        child = first_number(process)
+        close_input(process)
+        assert process.wait(timeout=30) == -signal.SIGTERM
+        assert comes_true(lambda: not is_alive(child))
+
+
+def test_a_command_that_ignores_sigterm_is_killed(shell: str) -> None:
+    with as_sshd_would(shell, guarded_text("trap '' TERM; echo $$; sleep 300; sleep 301")) as process:
+        first_number(process)
+        close_input(process)
+        assert process.wait(timeout=30) == -signal.SIGKILL
+
+
+def test_silence_ends_the_command_and_beats_keep_it(shell: str) -> None:
+    with as_sshd_would(shell, guarded_text("echo $$; exec sleep 300", silence_s=SILENCE_S)) as process:
+        first_number(process)
+        assert process.stdin is not None
+        ends_at = time.monotonic() + 2.5 * SILENCE_S
+        while time.monotonic() < ends_at:
+            process.stdin.write(BEAT)
+            process.stdin.flush()
+            time.sleep(SILENCE_S / 4)  # the beats' own interval, not a wait
+        assert process.poll() is None
+        assert process.wait(timeout=30) == -signal.SIGTERM
+
+
+def test_the_commands_own_end_is_everything_and_leaves_what_it_left(shell: str) -> None:
+    with as_sshd_would(shell, guarded_text("sleep 300 >/dev/null 2>&1 & echo $!; exit 7")) as process:
+        left = first_number(process)
+        assert process.wait(timeout=30) == 7
+        close_input(process)
+        assert not comes_true(lambda: not is_alive(left), within_s=2.5)
+        os.kill(left, signal.SIGKILL)
+
+
+def test_a_command_with_input_is_ended_by_a_watcher_beside_it(shell: str) -> None:
+    text = with_input("echo $$; cat >/dev/null; exec sleep 300", environment={}, is_sudo=False)
+    with as_sshd_would(shell, text) as process:
+        first_number(process)
+        assert process.stderr is not None
+        told = group_in(process.stderr.readline())
+        assert told == (process.pid, b"")
+        with as_sshd_would(shell, watcher(process.pid, is_sudo=False, silence_s=60)) as beside:
+            close_input(beside)
+            assert process.wait(timeout=30) == -signal.SIGTERM
+
+
+def test_under_sudo_the_group_is_the_login_shells(shell: str, tmp_path: Path) -> None:
+    stand_in = tmp_path / "sudo"
+    stand_in.write_text('#!/bin/sh\n[ "$1 $2" = "-n --" ] && shift 2 && exec env AS_ROOT=yes "$@"\n')
+    stand_in.chmod(0o755)
+    text = guarded_text('trap "" TERM; echo $clusterctl_group; echo $AS_ROOT; sleep 300; sleep 301', is_sudo=True)
+    with as_sshd_would(shell, text, PATH=f"{tmp_path}:{os.environ['PATH']}") as process:
+        assert first_number(process) == process.pid
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"yes\n"
+        close_input(process)
+        assert process.wait(timeout=30) == -signal.SIGKILL
+
+
+CUT = """
+import sys, json, pathlib, threading
+from clusterctl.ssh.any_inventory import read_any_inventory
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.fan_out import NodeSinks, run_on_nodes
+from clusterctl.ssh.login_keys import LoginKeys, key_in_file
+inventory = read_any_inventory(pathlib.Path(sys.argv[1]), ssh_config=pathlib.Path("/nonexistent"))
+keys = LoginKeys(keys=(key_in_file(pathlib.Path(sys.argv[2])),), described="the test's key")
+show = lambda node, chunk: (sys.stdout.write(chunk.decode()), sys.stdout.flush())
+stdin = None if sys.argv[3] == "none" else sys.stdin.buffer
+results = run_on_nodes(
+    inventory, inventory.nodes, "trap '' TERM; echo $$; sleep 300; sleep 301", keys=keys, stdin=stdin,
+    deadlines=Deadlines(silence_s=3), sinks=NodeSinks(stdout=show, stderr=show),
+)
+print(results[0].failure.kind, results[0].failure.phase, flush=True)
+"""
+
+
+@pytest.fixture
+def cable(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """Two network namespaces with a cable between them: 10.97.0.1 in the first, 10.97.0.2 in the second."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("needs root and iproute2 for network namespaces")
+    here, there = f"ccl-cut-a-{os.getpid()}", f"ccl-cut-b-{os.getpid()}"
+    try:
+        for name in (here, there):
+            ip("netns", "add", name)
+        ip("-n", here, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", there)
+        for name, address in ((here, "10.97.0.1/24"), (there, "10.97.0.2/24")):
+            ip("-n", name, "addr", "add", address, "dev", "cable")
+            ip("-n", name, "link", "set", "cable", "up")
+        yield here, there
+    finally:
+        for name in (here, there):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=10)
+
+
+@pytest.mark.parametrize("stdin", ["none", "pipe"])
+def test_a_cut_network_ends_the_command_on_both_sides(cable: tuple[str, str], tmp_path: Path, stdin: str) -> None:
+    here, there = cable
+    with sshd_in(there, tmp_path) as inventory:
+        argv = [sys.executable, "-c", textwrap.dedent(CUT), str(inventory), str(tmp_path / "login"), stdin]
+        with subprocess.Popen(
+            ["ip", "netns", "exec", here, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as client:
+            pid = first_number(client)
+            if stdin == "pipe":
+                assert comes_true(lambda: watchers_of(pid) > 0), "the watcher has a channel of its own"
+            ip("-n", here, "link", "set", "cable", "down")
+            assert client.stdout is not None
+            assert client.stdout.readline() == b"lost command\n"
+            assert comes_true(lambda: not is_alive(pid))
+            close_input(client)
+
+
+@contextlib.contextmanager
+def sshd_in(namespace: str, folder: Path) -> Iterator[Path]:
+    """A real sshd there; yields an inventory of it."""
+    for name in ("login", "host"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True, timeout=10)
+    Path("/run/sshd").mkdir(exist_ok=True)
+    (folder / "sshd.conf").write_text(
+        f"ListenAddress 10.97.0.2\nPort 22\nHostKey {folder / 'host'}\nAuthorizedKeysFile {folder / 'login.pub'}\n"
+        "PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\n"
+        f"SetEnv HOME={folder}\n"
+    )
+    key = (folder / "host.pub").read_text().strip()
+    inventory = folder / "cut.json"
+    inventory.write_text(
+        f'{{"ssh": {{"user": "root"}}, "nodes": [{{"name": "cut-0", "address": "10.97.0.2", "host_key": "{key}"}}]}}'
+    )
+    argv = ["ip", "netns", "exec", namespace, "/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd.conf")]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE) as server:
+        try:
+            assert server.stderr is not None
+            assert b"listening" in server.stderr.readline()
+            yield inventory
+        finally:
+            server.terminate()
+
+
+def watchers_of(leader: int) -> int:
+    """How many shells have this group in their text, the leader's own aside."""
+    found = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found += f"clusterctl_group={leader}\n".encode() in (folder / "cmdline").read_bytes()
+    return found
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, timeout=10)
+
+
+def first_number(process: subprocess.Popen[bytes]) -> int:
+    assert process.stdout is not None
+    return int(process.stdout.readline())
+
+
+def close_input(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def comes_true(condition: Callable[[], bool], *, within_s: float = 20) -> bool:
+    ends_at = time.monotonic() + within_s
+    while time.monotonic() < ends_at:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def is_alive(pid: int) -> bool:
+    """Running, and not just unburied."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
