@@ -1,11 +1,11 @@
-"""Print the tables asked for: `scripts/bench [startup] [barrier] [rehearsed] [top] [engine]`; all without arguments."""
+"""Print the tables asked for by name, as `scripts/bench fanout`; all of them without arguments."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import barrier, engine, rehearsed, startup, top
+from bench import barrier, engine, fanout, rehearsed, startup, top
 from bench.machine import describe_machine
 
 Table = Callable[[], list[tuple[str, ...]]]
@@ -15,6 +15,7 @@ TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "barrier": (barrier.table, ("comes last", "wait", "all go on after", "aim")),
     "rehearsed": (rehearsed.table, ("machines", "nodes", "up → all ready", "aim", "down", "aim")),
     "top": (top.table, ("nodes × GPUs", "every", "CPU", "memory", "aim")),
+    "fanout": (fanout.table, ("servers", "tool", "median", "× clusterctl", "peak MiB", "aim")),
     "engine": (
         engine.table,
         ("nodes", "resources", "preview", "up", "bare preview", "bare up", "up / bare up", "peak memory"),

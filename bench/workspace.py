@@ -58,6 +58,7 @@ def workspace() -> Iterator[Workspace]:
         **{key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "AWS_", "CLUSTERCTL_"))},
         "PATH": f"{BIN}:{os.environ['PATH']}",
         "CLUSTERCTL_HOME": str(folder / "home"),
+        "CLUSTERCTL_WARM": "no",
         "PULUMI_HOME": str(folder / "pulumi-home"),
         "PULUMI_BACKEND_URL": f"file://{state}",
         "PULUMI_CONFIG_PASSPHRASE": "measuring",
