@@ -18,8 +18,11 @@ settings.load_profile("tests")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# No test leaves a process with connections behind, but for those that are about it.
+os.environ["CLUSTERCTL_WARM"] = "no"
+
 REAL_ACCOUNT_SETTINGS = ("AWS_", "PULUMI_", "CLUSTERCTL_")
-KEPT = ("CLUSTERCTL_CACHE", "CLUSTERCTL_TEST_RUN")
+KEPT = ("CLUSTERCTL_CACHE", "CLUSTERCTL_TEST_RUN", "CLUSTERCTL_WARM")
 
 
 @pytest.fixture(autouse=True)

@@ -46,6 +46,11 @@ class Home:
         return self.path / "rehearsal"
 
     @property
+    def warm_dir(self) -> Path:
+        """The socket of the process that keeps connections."""
+        return self.path / "warm"
+
+    @property
     def log_dir(self) -> Path:
         """Tracebacks of failures that nobody expected."""
         return self.path / "log"

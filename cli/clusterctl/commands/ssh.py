@@ -28,7 +28,7 @@ from clusterctl.ssh.command_run import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.login import log_in
 from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
-from clusterctl.ssh.remote_command import RemoteCommand, input_for, usable_keys
+from clusterctl.ssh.remote_command import RemoteCommand, input_for, usable_keys, warm_folder
 
 
 @click.command("ssh", context_settings={"allow_interspersed_args": False})
@@ -44,6 +44,7 @@ from clusterctl.ssh.remote_command import RemoteCommand, input_for, usable_keys
 @click.option("--fail-fast", is_flag=True, help="The first failure ends it on all nodes.")
 @environment_option
 @click.option("--sudo", is_flag=True, help="As root, where sudo asks for no password.")
+@click.option("--cold", is_flag=True, help="New connections, none kept for the next command. [$CLUSTERCTL_WARM=no]")
 @click.option("-t", "--tty", is_flag=True, help="A terminal for the command, on one node: for htop and the like.")
 @click.argument("argv", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
@@ -61,6 +62,7 @@ def command(
     fail_fast: bool,
     env: dict[str, str],
     sudo: bool,
+    cold: bool,
     tty: bool,
     argv: tuple[str, ...],
 ) -> int:
@@ -87,7 +89,11 @@ def command(
         raise UsageError("--gather and --json are two ways to show the same", hint="clusterctl ssh --help")
     if cluster is not None and file is not None:
         raise UsageError("--cluster and --inventory name two sets of machines", hint="clusterctl ssh --help")
-    inventory = chosen_cluster(cluster) if file is None else read_any_inventory(file)
+    inventory = (
+        chosen_cluster(cluster)
+        if file is None
+        else read_any_inventory(file, ssh_config=Path.home() / ".ssh" / "config")
+    )
     wanted = command_line(argv, line)
     home = home_directory(os.environ)
     if wanted is None or tty:
@@ -106,6 +112,7 @@ def command(
         stdin=input_for(None if sys.stdin is None else sys.stdin.buffer, nodes=len(nodes)),
         fan_out=fanout,
         is_failing_fast=fail_fast,
+        warm_dir=warm_folder(home, os.environ, is_cold=cold),
     )
     shown = Shown.JSON if as_json else Shown.GATHERED if gather else Shown.LIVE
     is_one_named = len(nodes) == 1 and node is not None and node.strip() != ALL and not gather

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import getpass
+import importlib
 import json
 from pathlib import Path
 from typing import Any  # JSON before it is checked
 
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import Inventory, inventory_from_json
+
+from clusterctl.ssh.persons_node import PersonsNode
 
 _NOT_MADE = {
     "version": 1,
@@ -31,11 +35,11 @@ _NOT_MADE = {
 }
 
 
-def read_any_inventory(path: Path) -> Inventory:
+def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
     """The machines in the file `path`. Raises ConfigError with every problem in it.
 
-    The least of it: `{"ssh": {"user": "me"}, "nodes": [{"name": "a", "address": "10.0.0.1", "host_key":
-    "ssh-ed25519 AAAA…"}]}`; a whole inventory as clusterctl writes it is one too.
+    The least of it: `{"nodes": [{"name": "gpu1", "host_key": "ssh-ed25519 AAAA…"}]}`; a whole inventory as clusterctl
+    writes it is one too. What the file leaves open (address, user, port, the way, keys) `ssh_config` may say.
     """
     try:
         data = json.loads(path.read_bytes())
@@ -48,7 +52,28 @@ def read_any_inventory(path: Path) -> Inventory:
     problems = [problem for number, row in enumerate(data["nodes"]) for problem in _problems(number, row)]
     if problems:
         raise ConfigError(f"--inventory {path}: {len(problems)} problems", problems=problems)
-    return inventory_from_json(_completed(data, path.stem), source=str(path))
+    inventory = inventory_from_json(_completed(data, path.stem), source=str(path))
+    return _as_ssh_would(inventory, data, ssh_config) if ssh_config.is_file() else inventory
+
+
+def _as_ssh_would(inventory: Inventory, data: dict[str, Any], path: Path) -> Inventory:
+    """The nodes with what the person's configuration says of them by name, where the file says nothing."""
+    persons_config = importlib.import_module("clusterctl.ssh.persons_config")  # loaded on use: it needs paramiko
+    config, said = persons_config.read_ssh_config(path), data.get("ssh", {})
+    nodes = []
+    for node, row in zip(inventory.nodes, data["nodes"], strict=True):
+        settings = persons_config.settings_of(node.name, config)
+        has_address = any(row.get(name) for name in ("address", "private_ip", "public_ip"))
+        facts: dict[str, Any] = {
+            **dataclasses.asdict(node),
+            "private_ip": node.private_ip if has_address else settings.host,
+            "user": None if "user" in said else settings.user,
+            "port": None if "port" in said else settings.port,
+            "proxy_argv": None if said.get("proxy_command") else settings.proxy_argv,
+            "identity_files": () if said.get("key_file") else settings.identity_files,
+        }
+        nodes.append(PersonsNode(**facts))
+    return dataclasses.replace(inventory, nodes=tuple(nodes))
 
 
 def _problems(number: int, row: Any) -> list[str]:
@@ -56,7 +81,6 @@ def _problems(number: int, row: Any) -> list[str]:
         return [f"  nodes[{number}]: {row!r} is no node"]
     wanted = {
         "name": ("name",),
-        "address": ("address", "private_ip", "public_ip"),
         "host_key": ("host_key", "host_public_key"),
     }
     return [
@@ -75,7 +99,7 @@ def _completed(data: dict[str, Any], name: str) -> dict[str, Any]:
         facts = {
             "slot": slot,
             "rank": slot,
-            "private_ip": row.get("address", row.get("private_ip", "")),
+            "private_ip": row.get("address", row.get("private_ip", row["name"])),
             "host_public_key": row.get("host_key", ""),
             **row,
         }

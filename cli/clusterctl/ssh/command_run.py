@@ -116,13 +116,29 @@ class CommandRun:
             yield from self._end(MOST_S)
             raise
 
-    def give_up_channel(self) -> Generator[Waiting, bool, None]:
-        """Makes the link as new, for another command. Raises Libssh2Error, Late."""
+    def give_up_channel(self) -> Generator[Waiting, bool, bool]:
+        """True when the link is as new, for another command."""
         ends_at = time.monotonic() + LAST_WORDS_S
-        for channel in {self._channel, self._beats_to}:
-            if channel is not None:
-                yield from self._link.until_done(channel.close, ends_at)
-                channel.free()
+        try:
+            if self._beats_to is not None and self._beats_to is not self._channel:
+                yield from self._end_watcher(self._beats_to, ends_at)
+            yield from self._link.until_done(self._channel.close, ends_at)
+            self._channel.free()
+        except (Libssh2Error, Late):
+            return False
+        return True
+
+    def _end_watcher(self, channel: Channel, ends_at: float) -> Generator[Waiting, bool, None]:
+        """Lets the watcher beside see that the command has ended, and waits for its own end."""
+        yield from self._link.until_done(channel.send_eof, ends_at)
+        while not channel.is_at_end():
+            for stream in (STDOUT, STDERR):
+                channel.read(stream, self._link.buffer)
+            if not channel.is_at_end():
+                yield from self._link.until_ready(ends_at)
+        yield from self._link.until_done(channel.wait_closed, ends_at)
+        yield from self._link.until_done(channel.close, ends_at)
+        channel.free()
 
     def _opened(self, ends_at: float) -> Generator[Waiting, bool, Channel]:
         while (channel := self._link.session.open_channel(self._window)) is None:

@@ -19,9 +19,11 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.event_loop import EventLoop, Task
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.libssh2 import load
+from clusterctl.ssh.link_pool import LinkPool
 from clusterctl.ssh.login_keys import LoginKeys
 from clusterctl.ssh.node_task import Job, node_task
 from clusterctl.ssh.outbox import Chunk, Event, Outbox
+from clusterctl.ssh.persons_node import PersonsNode
 from clusterctl.ssh.results import NodeResult
 
 FAN_OUT = 256
@@ -46,6 +48,31 @@ class NodeSinks:
     stderr: NodeSink
 
 
+class Canceller:
+    """Ends a run from another thread: every node that has no result yet gets one that says so."""
+
+    def __init__(self) -> None:
+        self._changing = threading.Lock()
+        self._stop: Callable[[], None] | None = None
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """Ends the run, or one that begins later."""
+        with self._changing:
+            self._is_cancelled = True
+            stop = self._stop
+        if stop is not None:
+            stop()
+
+    def on_cancel(self, stop: Callable[[], None]) -> None:
+        """What to call."""
+        with self._changing:
+            self._stop = stop
+            is_cancelled = self._is_cancelled
+        if is_cancelled:
+            stop()
+
+
 def run_on_nodes(
     inventory: Inventory,
     nodes: Sequence[InventoryNode],
@@ -59,17 +86,22 @@ def run_on_nodes(
     on_result: Callable[[NodeResult], None] | None = None,
     fan_out: int | None = None,
     is_failing_fast: bool = False,
+    pool: LinkPool | None = None,
+    canceller: Canceller | None = None,
 ) -> dict[int, NodeResult]:
     """The result of every node by its slot; `on_result` hears each one, on this thread, as soon as it is there.
 
     `timeout_s` bounds the command on each node; without it a command may run for ever, its connection may not.
     KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say is passed on too.
+    `pool` has connections that are open already, and gets them back; `canceller` ends the run from another thread.
     """
     load()  # before there are threads
     if isinstance(command, str):
         command = Command(line=command, timeout_s=timeout_s)
-    fan_out = fan_out or (FAN_OUT if inventory.ssh.proxy_command is None else FAN_OUT_BY_PROXY)
-    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, fan_out)
+    fan_out = fan_out or (FAN_OUT_BY_PROXY if _is_by_proxy(inventory, nodes) else FAN_OUT)
+    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, fan_out, pool)
+    if canceller is not None:
+        canceller.on_cancel(run.stop)
     results: dict[int, NodeResult] = {}
     run.start()
     try:
@@ -87,6 +119,11 @@ def run_on_nodes(
     return {node.slot: results[node.slot] for node in nodes}
 
 
+def _is_by_proxy(inventory: Inventory, nodes: Sequence[InventoryNode]) -> bool:
+    own = any(isinstance(node, PersonsNode) and node.proxy_argv is not None for node in nodes)
+    return own or inventory.ssh.proxy_command is not None
+
+
 class _Run:
     """One fan-out under way: its threads, and the way their news come here."""
 
@@ -100,6 +137,7 @@ class _Run:
         stdin: IO[bytes] | None,
         sinks: NodeSinks | None,
         fan_out: int,
+        pool: LinkPool | None,
     ) -> None:
         self._sinks = sinks
         self._by_slot = {node.slot: node for node in nodes}
@@ -117,6 +155,7 @@ class _Run:
             outbox=self._outbox,
             captures_bytes=CAPTURED_BYTES if sinks is None else None,
             nodes=len(nodes),
+            pool=pool,
         )
         count = max(1, min(MOST_LOOPS, os.cpu_count() or 1, fan_out, len(nodes) // NODES_A_LOOP))
         widths = [fan_out // count + (number < fan_out % count) for number in range(count)]

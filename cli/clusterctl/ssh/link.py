@@ -92,6 +92,10 @@ class Link:
         poll.register(self.socket, select.POLLIN)
         return not poll.poll(0)
 
+    def descriptors(self) -> set[int]:
+        """The numbers that must stay open for this connection to live."""
+        return {self.socket.fileno()} | (set() if self._proxy is None else self._proxy.descriptors())
+
     def complaint(self) -> str | None:
         """What the proxy said when it ended; None without one, and while it runs."""
         return None if self._proxy is None else self._proxy.complaint()

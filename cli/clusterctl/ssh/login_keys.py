@@ -15,6 +15,7 @@ from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.key_agent import agent_keys
 from clusterctl.ssh.openssh_files import login_key_file
+from clusterctl.ssh.persons_node import PersonsNode
 
 OWN_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 MOST_KEYS = 5
@@ -54,8 +55,8 @@ def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> Login
         LoginKey(public=key, agent_socket=agent_socket) for key in (agent_keys(agent_socket) if agent_socket else [])
     ]
     known = {key.public for key in agent}
-    files = [ssh_dir / name for name in OWN_KEYS if (ssh_dir / name).is_file()]
-    found = [*agent, *(key_in_file(file) for file in files if _public_half(file) not in known)]
+    files = [path for path in [*_identity_files(inventory), *(ssh_dir / name for name in OWN_KEYS)] if path.is_file()]
+    found = [*agent, *(key_in_file(file) for file in dict.fromkeys(files) if _public_half(file) not in known)]
     if not found:
         raise NodeFailure("key", f"no SSH key: the agent has none, and {ssh_dir} has none of {', '.join(OWN_KEYS)}")
     keys = keys_to_try(found, inventory.ssh.public_keys)
@@ -63,6 +64,12 @@ def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> Login
         f"your {len(keys)} SSH keys" if len(keys) == len(found) else f"{len(keys)} of your {len(found)} SSH keys"
     )
     return LoginKeys(keys=tuple(keys), described=described)
+
+
+def _identity_files(inventory: Inventory) -> list[Path]:
+    """What the person's ssh configuration names for these machines, each once."""
+    named = (file for node in inventory.nodes if isinstance(node, PersonsNode) for file in node.identity_files)
+    return [Path(file) for file in dict.fromkeys(named)]
 
 
 def keys_to_try(keys: Sequence[LoginKey], declared: Sequence[str]) -> list[LoginKey]:

@@ -15,11 +15,15 @@ from clusterctl.ssh.event_loop import Stopped, Task, Waiting
 from clusterctl.ssh.failures import NodeFailure, Phase
 from clusterctl.ssh.libssh2 import STDERR
 from clusterctl.ssh.link import Link
+from clusterctl.ssh.link_pool import LinkKey, LinkPool, link_key
 from clusterctl.ssh.login_keys import LoginKeys
 from clusterctl.ssh.outbox import Chunk, Outbox
 from clusterctl.ssh.reaching import reach
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import target_of
+
+WARM_ANSWER_S = 3.0
+"""A kept connection that does not start a command in this time is given up for a new one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,8 @@ class Job:
     captures_bytes: int | None
     """Output is kept in the result, at most so much of each stream; None: it is handed on as it comes."""
     nodes: int
+    pool: LinkPool | None = None
+    """Where connections come from and go to; None: each is made and ended."""
 
 
 @dataclass
@@ -94,20 +100,48 @@ def node_task(job: Job, node: InventoryNode) -> Task:
 
 
 def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waiting, bool, ExitCode]:
+    target = target_of(job.inventory, node)
+    key = link_key(job.inventory, node, target)
     link: Link | None = None
     try:
-        link = yield from reach(target_of(job.inventory, node), job.keys, job.deadlines)
-        run = CommandRun(
-            link,
-            job.command,
-            outlet,
-            job.stdin,
-            silence_s=job.deadlines.silence_s,
-            window=window_bytes(job.nodes),
-        )
-        yield from run.start(time.monotonic() + job.deadlines.session_s)
+        link, run = yield from _started_warm(job, key, outlet)
+        if link is None or run is None:
+            link = yield from reach(target, job.keys, job.deadlines)
+            run = _command_run(job, link, outlet)
+            yield from run.start(time.monotonic() + job.deadlines.session_s)
         outlet.is_running = True
-        return (yield from run.to_its_end())
+        ended = yield from run.to_its_end()
+        if job.pool is not None and (yield from run.give_up_channel()):
+            job.pool.put(key, link)
+            link = None
+        return ended
     finally:
         if link is not None:
             link.close()
+
+
+def _started_warm(
+    job: Job, key: LinkKey, outlet: _NodeOutlet
+) -> Generator[Waiting, bool, tuple[Link | None, CommandRun | None]]:
+    """The command started on a connection that was kept; nothing when there is none, or it turns out to be dead."""
+    link = None if job.pool is None else job.pool.take(key)
+    if link is None:
+        return None, None
+    link.watch()
+    run = _command_run(job, link, outlet)
+    try:
+        yield from run.start(time.monotonic() + min(WARM_ANSWER_S, job.deadlines.session_s))
+    except NodeFailure:
+        yield Waiting(until=0.0)  # the loop forgets the descriptor before its number comes again
+        link.close()
+        return None, None
+    except BaseException:
+        link.close()
+        raise
+    return link, run
+
+
+def _command_run(job: Job, link: Link, outlet: _NodeOutlet) -> CommandRun:
+    return CommandRun(
+        link, job.command, outlet, job.stdin, silence_s=job.deadlines.silence_s, window=window_bytes(job.nodes)
+    )

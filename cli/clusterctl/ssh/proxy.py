@@ -38,6 +38,10 @@ class Proxy:
         finally:
             theirs.close()
 
+    def descriptors(self) -> set[int]:
+        """The numbers that must stay open for it to live."""
+        return {self.socket.fileno(), self._complaints.fileno()}
+
     def complaint(self) -> str | None:
         """How the command ended and the last thing it said; None while it runs."""
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -17,8 +17,15 @@ from clusterctl.ssh.command_run import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fan_out import NodeSinks, run_on_nodes
+from clusterctl.ssh.link_pool import LinkPool
 from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
+from clusterctl.ssh.persons_node import PersonsNode
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.warm_client import hand_over
+from clusterctl.ssh.warm_frames import WarmJob
+from clusterctl.ssh.warm_process import keep_warm
+
+VARIABLE = "CLUSTERCTL_WARM"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +40,28 @@ class RemoteCommand:
     stdin: IO[bytes] | None = None
     fan_out: int | None = None
     is_failing_fast: bool = False
+    warm_dir: Path | None = None
+    """Where connections are kept between commands; None: they are not."""
 
     def run(
         self, *, sinks: NodeSinks | None = None, on_result: Callable[[NodeResult], None] | None = None
     ) -> dict[int, NodeResult]:
         """Every node's result by its slot."""
+        # What a person's configuration says of a machine is not in the inventory that a job carries.
+        is_own = any(isinstance(node, PersonsNode) for node in self.nodes)
+        if self.warm_dir is None or sinks is None or is_own:
+            return self._run_here(sinks, on_result, None)
+        under_way = hand_over(self._job(), self.stdin, self.warm_dir)
+        if under_way is not None:
+            return under_way.results(sinks, on_result)
+        pool = LinkPool()
+        results = self._run_here(sinks, on_result, pool)
+        keep_warm(pool, self.warm_dir)
+        return results
+
+    def _run_here(
+        self, sinks: NodeSinks | None, on_result: Callable[[NodeResult], None] | None, pool: LinkPool | None
+    ) -> dict[int, NodeResult]:
         return run_on_nodes(
             self.inventory,
             self.nodes,
@@ -49,7 +73,26 @@ class RemoteCommand:
             on_result=on_result,
             fan_out=self.fan_out,
             is_failing_fast=self.is_failing_fast,
+            pool=pool,
         )
+
+    def _job(self) -> WarmJob:
+        return WarmJob(
+            inventory=self.inventory,
+            slots=tuple(node.slot for node in self.nodes),
+            command=self.command,
+            keys=self.keys,
+            deadlines=self.deadlines,
+            fan_out=self.fan_out,
+            is_failing_fast=self.is_failing_fast,
+            has_input=self.stdin is not None,
+        )
+
+
+def warm_folder(home: Home, environ: Mapping[str, str], *, is_cold: bool) -> Path | None:
+    """Where connections are kept between commands; None when the person wants none kept."""
+    is_off = is_cold or environ.get(VARIABLE, "").lower() in {"no", "off", "0", "false"}
+    return None if is_off else home.warm_dir
 
 
 def usable_keys(inventory: Inventory, home: Home) -> LoginKeys:

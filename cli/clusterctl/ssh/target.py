@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.persons_node import PersonsNode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +38,17 @@ def target_of(inventory: Inventory, node: InventoryNode) -> Target:
     words = node.host_public_key.split()
     if len(words) < 2:
         raise NodeFailure("host-key", f"{node.name} has no declared host key in the inventory")
-    port = inventory.ssh.port
+    own = node if isinstance(node, PersonsNode) else None
+    port = inventory.ssh.port if own is None or own.port is None else own.port
+    way = proxy_argv(inventory.ssh.proxy_command, node, host=host, port=port)
     return Target(
         name=node.name,
         host=host,
         port=port,
-        user=inventory.ssh.user,
+        user=inventory.ssh.user if own is None or own.user is None else own.user,
         host_key_type=words[0],
         host_key=words[1],
-        proxy_argv=proxy_argv(inventory.ssh.proxy_command, node, host=host, port=port),
+        proxy_argv=way if own is None or own.proxy_argv is None else own.proxy_argv,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from clusterctl.ssh.any_inventory import read_any_inventory
 from clusterctl.ssh.target import target_of
 from clusterctl_infra.errors import ConfigError
-from clusterctl_infra.outputs import inventory_to_json
+from clusterctl_infra.outputs import Inventory, inventory_to_json
 
 from tests.unit.cli.conftest import MakeInventory
 
@@ -22,8 +22,12 @@ def written(folder: Path, data: object) -> Path:
     return path
 
 
+def read(path: Path) -> Inventory:
+    return read_any_inventory(path, ssh_config=path.with_name("ssh_config"))
+
+
 def test_a_name_an_address_and_a_host_key_are_enough(tmp_path: Path) -> None:
-    inventory = read_any_inventory(written(tmp_path, {"ssh": {"user": "me", "port": 2222}, "nodes": [NODE, NODE]}))
+    inventory = read(written(tmp_path, {"ssh": {"user": "me", "port": 2222}, "nodes": [NODE, NODE]}))
     assert (inventory.cluster, [node.slot for node in inventory.nodes]) == ("lab", [0, 1])
     target = target_of(inventory, inventory.nodes[0])
     assert (target.user, target.place, target.host_key) == ("me", "10.0.0.1:2222", "AAAA")
@@ -31,20 +35,20 @@ def test_a_name_an_address_and_a_host_key_are_enough(tmp_path: Path) -> None:
 
 def test_a_whole_inventory_is_read_as_it_is(tmp_path: Path, make_inventory: MakeInventory) -> None:
     inventory = make_inventory()
-    assert read_any_inventory(written(tmp_path, inventory_to_json(inventory))) == inventory
+    assert read(written(tmp_path, inventory_to_json(inventory))) == inventory
 
 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"nodes": [{**NODE, "address": ""}]}, "  nodes[0].address: missing"),
+        ({"nodes": [{**NODE, "name": ""}]}, "  nodes[0].name: missing"),
         ({"nodes": [NODE, {"name": "b", "address": "x"}]}, "  nodes[1].host_key: missing"),
         ({"nodes": ["lab-a"]}, "  nodes[0]: 'lab-a' is no node"),
     ],
 )
 def test_what_is_missing_is_named_with_its_place(tmp_path: Path, data: object, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        read_any_inventory(written(tmp_path, data))
+        read(written(tmp_path, data))
     assert caught.value.problems == (said,)
 
 
@@ -52,4 +56,38 @@ def test_what_is_missing_is_named_with_its_place(tmp_path: Path, data: object, s
 def test_a_file_that_is_no_inventory_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "lab.json").write_text(text)
     with pytest.raises(ConfigError, match=r"--inventory .*lab\.json"):
-        read_any_inventory(tmp_path / "lab.json")
+        read(tmp_path / "lab.json")
+
+
+CONFIG = """
+Host lab-a
+  HostName 10.9.9.9
+  User ada
+  Port 2201
+  IdentityFile /keys/a
+  ProxyJump one,two
+Host *
+  User everybody
+  ProxyCommand nc -x proxy %h %p
+"""
+
+
+def test_what_the_file_leaves_open_the_ssh_configuration_says(tmp_path: Path) -> None:
+    (tmp_path / "ssh_config").write_text(CONFIG)
+    rows = [{"name": name, "host_key": "ssh-ed25519 AAAA"} for name in ("lab-a", "lab-b")]
+    inventory = read(written(tmp_path, {"nodes": rows}))
+    first, second = (target_of(inventory, node) for node in inventory.nodes)
+    assert (first.host, first.user, first.port) == ("10.9.9.9", "ada", 2201)
+    assert first.proxy_argv == ("ssh", "-J", "one", "-o", "BatchMode=yes", "-W", "[10.9.9.9]:2201", "two")
+    assert (second.host, second.user, second.port) == ("lab-b", "everybody", 22)
+    assert second.proxy_argv == ("sh", "-c", "exec nc -x proxy lab-b 22")
+    assert [getattr(node, "identity_files", None) for node in inventory.nodes] == [("/keys/a",), ()]
+
+
+def test_what_the_file_says_itself_wins(tmp_path: Path) -> None:
+    (tmp_path / "ssh_config").write_text(CONFIG)
+    ssh = {"user": "me", "port": 22, "proxy_command": ["nc", "{host}", "{port}"], "key_file": "/keys/mine"}
+    inventory = read(written(tmp_path, {"ssh": ssh, "nodes": [NODE]}))
+    target = target_of(inventory, inventory.nodes[0])
+    assert (target.host, target.user, target.port) == ("10.0.0.1", "me", 22)
+    assert target.proxy_argv == ("nc", "10.0.0.1", "22")

@@ -1,0 +1,64 @@
+"""`~/.ssh/config` for machines that clusterctl did not make: what it says of a host, as ssh would take it.
+
+paramiko reads it, and takes 0.1 s to load: this module is loaded when there is such a file and machines to look up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+from clusterctl_infra.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostSettings:
+    """What the configuration says of one host; None: nothing."""
+
+    host: str
+    user: str | None
+    port: int | None
+    proxy_argv: tuple[str, ...] | None
+    identity_files: tuple[str, ...]
+
+
+def read_ssh_config(path: Path) -> paramiko.SSHConfig:
+    """The person's configuration. Raises ConfigError when it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            config = paramiko.SSHConfig()
+            config.parse(file)
+            return config
+    except (OSError, paramiko.ConfigParseError) as e:
+        raise ConfigError(f"{path}: {e}") from e
+
+
+def settings_of(name: str, config: paramiko.SSHConfig) -> HostSettings:
+    """The settings for the host called `name`. Raises ConfigError for a block that cannot be understood."""
+    try:
+        found: Mapping[str, object] = dict(config.lookup(name))
+    except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ImportError) as e:
+        raise ConfigError(f"~/.ssh/config, host {name}: {e}") from e
+    host, port, user = str(found.get("hostname", name)), found.get("port"), found.get("user")
+    files = found.get("identityfile", ())
+    return HostSettings(
+        host=host,
+        user=None if user is None else str(user),
+        port=None if port is None else int(str(port)),
+        proxy_argv=_proxy_argv(found, host, str(port or 22)),
+        identity_files=tuple(str(Path(file).expanduser()) for file in files) if isinstance(files, list) else (),
+    )
+
+
+def _proxy_argv(found: Mapping[str, object], host: str, port: str) -> tuple[str, ...] | None:
+    """ProxyJump as ssh does it: ssh itself to the last jump, which reads the person's configuration for its own way."""
+    jump, command = found.get("proxyjump"), found.get("proxycommand")
+    if isinstance(jump, str) and jump.lower() != "none":
+        *before, last = jump.split(",")
+        way = ("-J", ",".join(before)) if before else ()
+        return ("ssh", *way, "-o", "BatchMode=yes", "-W", f"[{host}]:{port}", last)
+    if isinstance(command, str) and command.lower() != "none":
+        return ("sh", "-c", f"exec {command}")
+    return None
