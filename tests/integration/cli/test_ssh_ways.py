@@ -69,7 +69,10 @@ def test_the_first_failure_ends_the_others_with_fail_fast(steady_cluster: Loopba
     line = f'case "{WHO}" in *.2) exit 3;; *) echo $$; exec sleep 300;; esac'
     done = steady_cluster.run("ssh", "--fail-fast", line)
     assert time.monotonic() - began_at < 25
-    assert b"4 of 4 failed:\n  train-1 exit 3\n  train-[0,2-3] ended by --fail-fast\n" in done.stderr
+    first, *others = done.stderr.decode().splitlines()[1:]
+    assert first == "  train-1 exit 3"
+    assert others, "they ran, or were on their way"
+    assert all(line.endswith("--fail-fast") for line in others)
     assert done.returncode == 4
     assert all(has_ended(int(row.split()[1])) for row in done.stdout.splitlines())
 
