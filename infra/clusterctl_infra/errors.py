@@ -7,6 +7,7 @@ ClusterctlError                exit 1   something expected went wrong
 ├── SomeNodesFailed            exit 4   the command ran; some nodes did not succeed
 ├── EngineError                exit 1   the Pulumi engine is missing, locked, or ended with an error
 ├── CloudError                 exit 1   AWS (or the rehearsed region) refused; carries its error code
+├── StillBills                 exit 4   the cluster was ended; something that costs money is left (carries the list)
 ├── CapExceeded                exit 1   a cap says no
 ├── NotReached                 exit 255 the one node asked for could not be reached over SSH
 ├── RehearsalError             exit 1   the stand-in for AWS cannot do its work on this machine
@@ -69,6 +70,16 @@ class CloudError(ClusterctlError):
     def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.code = code
+
+
+class StillBills(ClusterctlError):
+    """What should be gone is there and costs money; `problems` are lines for a person, one for each."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, problems: Sequence[str], hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
 
 
 class CapExceeded(ClusterctlError):

@@ -49,6 +49,27 @@ def test_cost_is_what_the_account_and_the_prices_say_also_after_a_resize(recorde
     assert f"{recorded.name}-2" in told
 
 
+def test_down_names_what_stays_and_ends_what_no_state_knows(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", storage=[{"mount": "/work", "efs": {}}])
+    recorded.up()
+    rows = json.loads(recorded.pulumi("stack", "export").stdout)["deployment"]["resources"]
+    lost = next(row for row in rows if row["type"] == "aws:ec2/instance:Instance")
+    forgotten = recorded.pulumi("state", "delete", lost["urn"], "--yes", "--target-dependents")
+    assert forgotten.exit_code == 0, forgotten.text
+    down = recorded.run("down", str(recorded.folder))
+    assert down.exit_code == 0, down.text
+    asked, _, done = down.stderr.partition("no node runs; network and storage are kept")
+    for told in (asked, done):
+        assert "/work (EFS, " in told
+        assert "NAT gateway nat-" in told
+        assert "about $0.045 an hour" in told
+    assert f"ending instance {lost['id']}: no state knows it" in done
+    assert "AWS was asked again: nothing else bills" in done
+    types = {row["type"] for row in json.loads(recorded.ok("rehearse", "list", "--json"))["resources"]}
+    assert "aws:ec2/instance:Instance" not in types
+    assert recorded.run("down", str(recorded.folder), "--all").exit_code == 0
+
+
 def assert_bill(cost: dict[str, object], *, nodes: int) -> None:
     """Every row is its price times its time, and the sums are theirs, to the cent."""
     rows, total = cost["rows"], cost["estimated_cost"]

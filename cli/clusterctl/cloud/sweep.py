@@ -19,6 +19,8 @@ from clusterctl.cloud.refusal import aws_errors, code_of
 
 LOOKS = 2
 """So many looks in a row have to find nothing: what a killed engine asked for may still be on its way."""
+NOT_ENDED = "NotEnded"
+"""The code of the error about things that AWS did not let go in time."""
 FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
 PARALLEL_LOOKS = 8
 
@@ -68,7 +70,7 @@ def sweep(
                 f"{one.kind} {one.id}" + (f" ({refused[_key(one)]})" if _key(one) in refused else "") for one in rest
             )
             told = f"not ended in {timeout_s:.0f} s: {named}; the same command again goes on with it"
-            raise CloudError(told, code="NotEnded", hint=_look_by_hand(clients, cluster_id))
+            raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
         for one in rest:
             if _key(one) not in ended:
                 tell(f"{one.kind} {one.id}")

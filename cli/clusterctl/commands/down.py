@@ -34,6 +34,9 @@ def command(
 ) -> None:
     """Ends the cluster of the folder STACK, or of --cluster: its nodes, and all else unless storage holds data.
 
+    Shows what goes, what stays and what that costs. Afterwards AWS is asked again: the exit code is 4, with a list,
+    when something that bills is left.
+
     Works on a half-made cluster too, after its deadline, and when its machines are gone already.
 
     \b

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import CloudError, UsageError
+from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE
 
 from clusterctl.cloud.found import Found, orphans
-from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.storage_kinds import DATA_KINDS
 from clusterctl.cloud.sweep import look
 from clusterctl.engine.change import Change, failure, open_change
@@ -19,8 +18,8 @@ from clusterctl.engine.data import bill_lines, data_in, holds_data, refuse_harm
 from clusterctl.engine.display import Display
 from clusterctl.engine.files_here import forget_cluster
 from clusterctl.engine.intent import Intent, for_zero_nodes, read_intent, without_own_values
+from clusterctl.engine.last_look import bill_of, last_look, network_bill_lines
 from clusterctl.engine.progress import summary
-from clusterctl.engine.repair import end_orphans
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import RESERVATION_TYPE, StackState
@@ -74,12 +73,17 @@ class _Down:
             return
         strays = () if self._request.is_all else self._stray_data(found)
         for one in strays:
-            self._change.tell(f"{one.kind} {one.id} is in no state and holds data: it is left, and bills {bills(one)}")
+            self._change.tell(
+                f"{one.kind} {one.id} is in no state and holds data: it is left, and bills {bill_of(one)}"
+            )
         keeps_data = not self._request.is_all and (holds_data(found) or bool(strays))
         if keeps_data:
             source = str(self._change.stack.cluster_file)
             refuse_harm(found, self._written().config, load_catalog(), source=source)
         self._output.note(self._what_goes(found, keeps_data=keeps_data))
+        if keeps_data:
+            for line in self._staying(found, region=self._request.where.region):
+                self._output.note(f"  stays    {line}")
         self._ask()
         state = change.mend(found, was_cut_off=self._was_cut_off)
         self._forget_expired(state)
@@ -130,11 +134,18 @@ class _Down:
             self._failed(result)
         change.finish()
         self._output.note(f"{change.cluster}: no node runs; network and storage are kept")
-        kept = [one for one in data_in(state) if one.is_retained]
-        for line in bill_lines(kept, load_catalog(), region=intent.config.region):
-            self._output.note(f"  {line}")
+        self._tell_staying(intent.config.region)
         shown = self._request.where.shown
         self._output.note(f"  next: clusterctl up begins a new run; clusterctl down {shown} --all ends the data too")
+
+    def _tell_staying(self, region: str) -> None:
+        """What the state and AWS say is left; what should not be is ended. Raises StillBills, CloudError."""
+        after = self._change.engine.export() or StackState()
+        for line in self._staying(after, region=region):
+            self._output.note(f"  {line}")
+        if after.cluster_id is not None:
+            self._look(after.cluster_id, after, data_since=None)
+            self._output.note("  AWS was asked again: nothing else bills")
 
     def _failed(self, result: RunResult) -> None:
         shown = self._request.where.shown
@@ -144,15 +155,23 @@ class _Down:
         raise failure(result, doing=f"ending {shown}", more="What is left may bill.", hint=self._again())
 
     def _last_look(self, state: StackState) -> None:
-        """Nothing may carry the id any more. Raises CloudError naming what bills."""
+        """Nothing that bills may carry the id any more. Raises StillBills, CloudError."""
         if state.cluster_id is None:
             return
         since = BEFORE_ALL if self._request.is_all else None
-        end_orphans(self._change.clients, _forgotten(state), tell=self._change.tell, data_since=since)
-        left = [one for one in look(self._change.clients, state.cluster_id) if bills(one) is not None]
-        if left:
-            named = "; ".join(f"{one.kind} {one.id} bills {bills(one)}" for one in left)
-            raise CloudError(f"still there: {named}", code="StillThere", hint=self._again())
+        self._look(state.cluster_id, _forgotten(state), data_since=since)
+
+    def _look(self, cluster_id: str, state: StackState, *, data_since: datetime | None) -> tuple[Found, ...]:
+        change = self._change
+        return last_look(
+            change.clients, cluster_id, state, data_since=data_since, tell=change.tell, again=self._again()
+        )
+
+    def _staying(self, state: StackState, *, region: str) -> list[str]:
+        """What stays and what it costs, by the state."""
+        kept = [one for one in data_in(state) if one.is_retained]
+        prices = load_catalog(self._change.home.prices_file)
+        return [*bill_lines(kept, prices, region=region), *network_bill_lines(state)]
 
     def _clean_config(self) -> None:
         config_file = self._change.engine.environment.config_file
@@ -191,11 +210,6 @@ def expired_reservations(state: StackState, *, now: datetime) -> tuple[str, ...]
     """URNs of the capacity reservations whose end date has passed."""
     ends = ((one.urn, one.inputs.get("endDate")) for one in state.of_type(RESERVATION_TYPE))
     return tuple(urn for urn, end in ends if isinstance(end, str) and datetime.fromisoformat(end) <= now)
-
-
-def bills(one: Found) -> str | None:
-    """What a thing costs for as long as it exists."""
-    return next((kind.bills for kind in KINDS if kind.name == one.kind), None)
 
 
 def _forgotten(state: StackState) -> StackState:

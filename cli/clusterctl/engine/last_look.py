@@ -1,0 +1,62 @@
+"""The last look of a `down`: AWS is asked again what is there, and what of it costs money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from clusterctl_infra.errors import CloudError, StillBills
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.network_kinds import NETWORK_KINDS
+from clusterctl.cloud.sweep import NOT_ENDED, look
+from clusterctl.engine.repair import Tell, end_orphans
+from clusterctl.engine.state import StackState
+
+
+def last_look(
+    clients: Clients, cluster_id: str, state: StackState, *, data_since: datetime | None, tell: Tell, again: str
+) -> tuple[Found, ...]:
+    """What bills and stays: what the state keeps, and data that is in none. All else is ended before.
+
+    Raises StillBills with a list of what could not be, CloudError when AWS does not answer.
+    """
+    try:
+        end_orphans(clients, state, tell=tell, data_since=data_since)
+    except CloudError as refused:
+        if refused.code != NOT_ENDED:
+            raise
+        refuse_leftovers(leftovers(look(clients, cluster_id), state.physical_ids), again=again)
+        raise
+    found = look(clients, cluster_id)
+    left = leftovers(found, state.physical_ids)
+    refuse_leftovers(left, again=again)
+    return tuple(one for one in found if bill_of(one) is not None)
+
+
+def leftovers(found: Iterable[Found], known: Known, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
+    """What bills and nobody means to keep: it is in no state, and holds no data."""
+    lost = orphans(found, known, kinds)
+    return tuple(one for one in lost if bill_of(one, kinds) is not None and not kind_of(one, kinds).is_data)
+
+
+def refuse_leftovers(left: Sequence[Found], *, again: str) -> None:
+    """Raises StillBills when there are any."""
+    if left:
+        lines = [f"  {one.kind} {one.id}: bills {bill_of(one)}" for one in left]
+        told = "1 thing that bills is left" if len(left) == 1 else f"{len(left)} things that bill are left"
+        raise StillBills(f"not all is gone: {told}", problems=lines, hint=again)
+
+
+def bill_of(one: Found, kinds: Sequence[Kind] = KINDS) -> str | None:
+    """What a thing costs for as long as it exists; None when nothing."""
+    return kind_of(one, kinds).bills
+
+
+def network_bill_lines(state: StackState) -> list[str]:
+    """What of the network costs money for as long as it is kept: `NAT gateway nat-0a1…: about $0.045 an hour`."""
+    billing = [kind for kind in NETWORK_KINDS if kind.bills is not None]
+    rows = [(kind, one.id) for kind in billing for type in kind.types for one in state.of_type(type)]
+    return [f"{kind.name} {id}: {kind.bills}" for kind, id in rows]
