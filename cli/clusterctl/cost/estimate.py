@@ -67,7 +67,8 @@ def cost_rows(
 
     `alive`: the instances that AWS says run; None: it did not answer, and the account alone counts.
     """
-    deadline = datetime.fromisoformat(inventory.deadline)
+    # A cluster that is down has no end to look forward to: what it keeps bills until somebody ends it.
+    deadline = now if inventory.run_nodes_down else datetime.fromisoformat(inventory.deadline)
     spans = _assumed_spans(inventory) if account is None else account.spans
     unseen = NO_ACCOUNT if account is None else None
     nodes = [_node_row(inventory, span, alive, deadline=deadline, now=now, unseen=unseen) for span in spans]

@@ -13,7 +13,9 @@ from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.network_kinds import NETWORK_KINDS
 from clusterctl.cloud.sweep import NOT_ENDED, look
 from clusterctl.engine.repair import Tell, end_orphans
-from clusterctl.engine.state import StackState
+from clusterctl.engine.state import StackState, StateResource
+
+ENDPOINT_TYPE = "aws:ec2/vpcEndpoint:VpcEndpoint"
 
 
 def last_look(
@@ -58,5 +60,11 @@ def bill_of(one: Found, kinds: Sequence[Kind] = KINDS) -> str | None:
 def network_bill_lines(state: StackState) -> list[str]:
     """What of the network costs money for as long as it is kept: `NAT gateway nat-0a1…: about $0.045 an hour`."""
     billing = [kind for kind in NETWORK_KINDS if kind.bills is not None]
-    rows = [(kind, one.id) for kind in billing for type in kind.types for one in state.of_type(type)]
+    found = [(kind, one) for kind in billing for type in kind.types for one in state.of_type(type)]
+    rows = [(kind, one.id) for kind, one in found if not _is_gateway_endpoint(one)]
     return [f"{kind.name} {id}: {kind.bills}" for kind, id in rows]
+
+
+def _is_gateway_endpoint(one: StateResource) -> bool:
+    """A gateway endpoint, the default type, costs nothing (Amazon VPC pricing; 2026-11-21)."""
+    return one.type == ENDPOINT_TYPE and one.inputs.get("vpcEndpointType", "Gateway") == "Gateway"

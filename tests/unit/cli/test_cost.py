@@ -146,7 +146,7 @@ def test_a_cluster_that_is_down_costs_its_storage_alone() -> None:
     ended = Ledger(spans=(a_span(0, "i-a", 0, 2),))
     rows = cost_rows(down, ended, alive=frozenset(), now=at(5))
     assert sums(rows).usd_per_hour == pytest.approx(1.38)
-    assert sums(rows).spent_usd == pytest.approx(2 * 55.04 + 5 * 1.38)
+    assert sums(rows).spent_usd == sums(rows).at_deadline_usd == pytest.approx(2 * 55.04 + 5 * 1.38)
 
 
 def test_what_runs_without_being_in_the_account_is_named() -> None:

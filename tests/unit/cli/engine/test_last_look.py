@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from clusterctl.cloud.found import Found
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.engine.last_look import bill_of, leftovers, network_bill_lines, refuse_leftovers
+from clusterctl.engine.last_look import ENDPOINT_TYPE, bill_of, leftovers, network_bill_lines, refuse_leftovers
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl_infra.errors import StillBills
 
@@ -48,8 +48,15 @@ def test_what_is_left_is_listed_with_its_bill_and_the_exit_code_says_so() -> Non
 
 
 def test_the_network_that_is_kept_is_named_with_its_bill() -> None:
-    state = StackState(resources=(StateResource(urn="u::nat", type=NAT, id="nat-1"),))
-    assert network_bill_lines(state) == ["NAT gateway nat-1: about $0.045 an hour"]
+    rows = (
+        StateResource(urn="u::nat", type=NAT, id="nat-1"),
+        StateResource(urn="u::s3", type=ENDPOINT_TYPE, id="vpce-1", inputs={"vpcEndpointType": "Gateway"}),
+        StateResource(urn="u::ssm", type=ENDPOINT_TYPE, id="vpce-2", inputs={"vpcEndpointType": "Interface"}),
+    )
+    assert network_bill_lines(StackState(resources=rows)) == [
+        "NAT gateway nat-1: about $0.045 an hour",
+        "VPC endpoint vpce-2: interface endpoints about $0.01 an hour",
+    ]
 
 
 def test_every_thing_that_is_found_has_a_row_of_the_table() -> None:
