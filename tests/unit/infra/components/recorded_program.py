@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any  # resource properties
 
 import pulumi
@@ -120,13 +122,20 @@ def record(program: Callable[[], Any]) -> Recording:
     """Runs the program to its end; raises what it raises."""
     recording = Recording()
     region = Region(recording)
-    pulumi.runtime.set_mocks(region, project="project", stack="dev", monitor=Monitor(region, recording))
 
     def run() -> pulumi.Output[None]:
         return pulumi.Output.from_input(program()).apply(lambda value: setattr(recording, "exported", value))
 
+    asyncio.set_event_loop(event_loop())
+    pulumi.runtime.set_mocks(region, project="project", stack="dev", monitor=Monitor(region, recording))
     mocks.test(run)()  # type: ignore[no-untyped-call]  # Pulumi's has no types
     return recording
+
+
+@cache
+def event_loop() -> asyncio.AbstractEventLoop:
+    """The loop that programs run in. Pulumi takes the thread's own as given; who ran asyncio before has left none."""
+    return asyncio.new_event_loop()
 
 
 def cluster_program(
