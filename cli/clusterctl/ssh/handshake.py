@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import logging
 import socket
 
@@ -13,6 +10,7 @@ from paramiko.ssh_exception import IncompatiblePeer
 
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.host_key import refuse_other_host_key
 from clusterctl.ssh.login_keys import LoginKeys
 from clusterctl.ssh.paramiko_keys import paramiko_keys
 from clusterctl.ssh.proxy import Proxy
@@ -47,7 +45,7 @@ def handshake(
     transport = WatchfulTransport(connection)
     try:
         _exchange_keys(transport, target, deadlines, clock)
-        _check_host_key(transport, target)
+        refuse_other_host_key(target, transport.get_remote_server_key().asbytes())
         _log_in(transport, target, keys, clock.left_s(deadlines.login_s))
     except BaseException:
         transport.close()
@@ -103,21 +101,6 @@ def _incompatible(target: Target, error: Exception) -> NodeFailure:
     return NodeFailure("protocol", f"{target.place}: no common SSH algorithms ({error})", phase="key exchange")
 
 
-def _check_host_key(transport: paramiko.Transport, target: Target) -> None:
-    seen = transport.get_remote_server_key().asbytes()
-    try:
-        declared = base64.b64decode(target.host_key, validate=True)
-    except binascii.Error as e:
-        raise NodeFailure("host-key", f"{target.name}: the declared host key is not one", phase="key exchange") from e
-    if seen != declared:
-        raise NodeFailure(
-            "host-key",
-            f"{target.name} ({target.place}) shows the host key {_fingerprint(seen)}, declared is "
-            f"{_fingerprint(declared)}: not the machine that was made, or its key was changed. Nothing was sent to it",
-            phase="key exchange",
-        )
-
-
 def _log_in(transport: paramiko.Transport, target: Target, keys: LoginKeys, timeout_s: float) -> None:
     transport.auth_timeout = timeout_s
     for key in paramiko_keys(keys):
@@ -133,11 +116,6 @@ def _log_in(transport: paramiko.Transport, target: Target, keys: LoginKeys, time
         except (paramiko.SSHException, EOFError, OSError) as e:
             raise NodeFailure("lost", f"{target.place} broke off the login ({e})", phase="login") from e
     raise NodeFailure("auth", f"{target.name} does not let {target.user} in with {keys.described}", phase="login")
-
-
-def _fingerprint(blob: bytes) -> str:
-    """`SHA256:…` as ssh-keygen -l prints it."""
-    return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
 def _seconds(timeout_s: float) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import errno
-import hashlib
 import os
 import socket
 import time
@@ -14,6 +11,7 @@ from collections.abc import Generator
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.event_loop import Waiting
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.host_key import refuse_other_host_key
 from clusterctl.ssh.libssh2 import Libssh2Error
 from clusterctl.ssh.link import Late, Link
 from clusterctl.ssh.login_keys import LoginKey, LoginKeys
@@ -39,7 +37,7 @@ def reach(target: Target, keys: LoginKeys, deadlines: Deadlines) -> Generator[Wa
         raise
     try:
         yield from _exchange_keys(link, deadlines, clock)
-        _check_host_key(link)
+        refuse_other_host_key(target, link.session.host_key())
         yield from _log_in(link, keys, clock.ends_at(deadlines.login_s))
         link.watch()
         return link
@@ -165,21 +163,6 @@ def _no_handshake(link: Link, first_words: bytes, error: Libssh2Error) -> NodeFa
     return NodeFailure("lost", f"{target.place} broke off the key exchange ({error})", phase="key exchange")
 
 
-def _check_host_key(link: Link) -> None:
-    target, seen = link.target, link.session.host_key()
-    try:
-        declared = base64.b64decode(target.host_key, validate=True)
-    except binascii.Error as e:
-        raise NodeFailure("host-key", f"{target.name}: the declared host key is not one", phase="key exchange") from e
-    if seen != declared:
-        raise NodeFailure(
-            "host-key",
-            f"{target.name} ({target.place}) shows the host key {_fingerprint(seen)}, declared is "
-            f"{_fingerprint(declared)}: not the machine that was made, or its key was changed. Nothing was sent to it",
-            phase="key exchange",
-        )
-
-
 def _log_in(link: Link, keys: LoginKeys, ends_at: float) -> Generator[Waiting, bool, None]:
     target = link.target
     for key in keys.keys:
@@ -200,11 +183,6 @@ def _try_key(link: Link, key: LoginKey) -> int:
     if key.private is not None:
         return link.session.log_in_with_key(user, key.private)
     return link.session.log_in_with_agent(user, key.public, key.agent_socket)
-
-
-def _fingerprint(blob: bytes) -> str:
-    """`SHA256:…` as ssh-keygen -l prints it."""
-    return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
 def _seconds(timeout_s: float) -> str:
