@@ -10,8 +10,7 @@ ClusterctlError                exit 1   something expected went wrong
 ├── StillBills                 exit 4   the cluster was ended; something that costs money is left (carries the list)
 ├── CapExceeded                exit 1   a cap says no
 ├── NotReached                 exit 255 the one node asked for could not be reached over SSH
-├── RehearsalError             exit 1   the stand-in for AWS cannot do its work on this machine
-└── NotBuiltYet                exit 2   modelled, refused until it is built
+└── RehearsalError             exit 1   the stand-in for AWS cannot do its work on this machine
 
 Each carries one sentence with the value seen and, where there is one, the command that helps.
 """
@@ -94,9 +93,3 @@ class NotReached(ClusterctlError):
 
 class RehearsalError(ClusterctlError):
     """The stand-in for AWS cannot do its work on this machine."""
-
-
-class NotBuiltYet(ClusterctlError):
-    """Modelled in the configuration, but refused until it is built."""
-
-    exit_code = 2

@@ -47,7 +47,6 @@ class NodeConnection:
         self.target = target
         self._transport = transport
         self._proxy = proxy
-        self._is_busy = False
 
     @classmethod
     def open(
@@ -152,12 +151,6 @@ class NodeConnection:
         with contextlib.closing(client):
             yield client
 
-    def interrupt(self) -> None:
-        """Ends the commands that run on this connection, from any thread, then the connection."""
-        if self._is_busy:
-            end_commands(self._transport)
-        self.close()
-
     def close(self) -> None:
         """Ends the connection and the proxy; safe to call twice."""
         self._transport.close()
@@ -187,7 +180,6 @@ class NodeConnection:
         except (paramiko.SSHException, EOFError, OSError) as e:
             kind: FailureKind = "timeout" if "timeout" in str(e).lower() else "lost"
             raise NodeFailure(kind, f"{self.target.name} opened no session ({e})", phase="session") from e
-        self._is_busy = True
         # exec_command waits without an end; closing the channel under it is what ends the wait.
         guard = threading.Timer(SESSION_S, self._transport.close)
         guard.daemon = True
@@ -200,6 +192,5 @@ class NodeConnection:
             raise NodeFailure("lost", f"{self.target.name} did not start the command ({e})", phase="session") from e
         finally:
             guard.cancel()
-            self._is_busy = False
             with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
                 channel.close()

@@ -12,22 +12,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent import futures
-from typing import Any, Literal, NoReturn  # `Any`: property values
+from typing import Literal, NoReturn  # `Any`: property values
 
 import grpc
-from google.protobuf import any_pb2, empty_pb2
+from google.protobuf import empty_pb2
 from pulumi.runtime.proto import (
     engine_pb2,
     engine_pb2_grpc,
     plugin_pb2,
     provider_pb2,
     provider_pb2_grpc,
-    status_pb2,
 )
-
-from clusterctl_infra.provider.property_values import to_struct
 
 MESSAGE_LIMIT_BYTES = 400 * 1024 * 1024
 """As the engine's own limit: a whole state can be one message."""
@@ -136,26 +133,6 @@ def main(make_plugin: Callable[[EngineLog], Plugin]) -> NoReturn:
 def refuse(context: grpc.ServicerContext, message: str) -> NoReturn:
     """Ends the call with an error whose text the person sees as it is."""
     context.abort(grpc.StatusCode.UNKNOWN, message)
-
-
-def created_but_failed(
-    context: grpc.ServicerContext,
-    *,
-    id: str,
-    properties: Mapping[str, Any],
-    inputs: Mapping[str, Any],
-    reasons: Sequence[str],
-) -> NoReturn:
-    """Ends Create or Update with an error that keeps the resource in the state, with `initErrors`."""
-    detail = any_pb2.Any()
-    detail.Pack(
-        provider_pb2.ErrorResourceInitFailed(
-            id=id, properties=to_struct(properties), inputs=to_struct(inputs), reasons=reasons
-        )
-    )
-    status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=reasons[0], details=[detail])
-    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-    context.abort(grpc.StatusCode.UNKNOWN, reasons[0])
 
 
 def _end_with_parent(parent: int) -> None:

@@ -10,8 +10,6 @@ from clusterctl_infra.provider.property_values import has_unknown
 
 from clusterctl_rehearsal.region.types.row import ResourceType
 
-LATEST, DEFAULT = "$Latest", "$Default"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:

@@ -9,14 +9,14 @@ from typing import Any, NoReturn, cast  # property values
 import grpc
 import pytest
 from clusterctl_infra.names import IDENTITY_TYPE
-from clusterctl_infra.provider.grpc_skeleton import EngineLog, created_but_failed
+from clusterctl_infra.provider.grpc_skeleton import EngineLog
 from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import Secret, from_struct, to_struct
 from clusterctl_infra.provider.server import ClusterctlPlugin
 from clusterctl_infra.version import VERSION
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import provider_pb2, status_pb2
+from pulumi.runtime.proto import provider_pb2
 
 URN = "urn:pulumi:dev::project::clusterctl:infra:Cluster$clusterctl:index:Identity::train-identity"
 INPUTS: dict[str, Any] = {
@@ -34,16 +34,10 @@ class Aborted(Exception):
 
 
 class CallContext:
-    """Stands for gRPC's: keeps what the call ended with."""
-
-    def __init__(self) -> None:
-        self.trailing: tuple[tuple[str, bytes], ...] = ()
+    """Stands for gRPC's: raises what the call ended with."""
 
     def abort(self, code: grpc.StatusCode, message: str) -> NoReturn:
         raise Aborted(message)
-
-    def set_trailing_metadata(self, pairs: tuple[tuple[str, bytes], ...]) -> None:
-        self.trailing = pairs
 
 
 def a_context() -> grpc.ServicerContext:
@@ -106,15 +100,3 @@ def test_the_plugin_takes_secrets_and_says_its_version(plugin: ClusterctlPlugin)
     assert plugin.GetPluginInfo(empty_pb2.Empty(), a_context()).version == VERSION
     plugin.Cancel(empty_pb2.Empty(), a_context())
     assert plugin.cancelled.is_set()
-
-
-def test_a_resource_made_but_not_healthy_is_kept_with_its_reason() -> None:
-    context = CallContext()
-    with pytest.raises(Aborted, match="no answer"):
-        created_but_failed(
-            cast(grpc.ServicerContext, context), id="i-1", properties={"a": 1}, inputs={}, reasons=["no answer"]
-        )
-    status = status_pb2.Status.FromString(context.trailing[0][1])
-    detail = provider_pb2.ErrorResourceInitFailed()
-    assert status.details[0].Unpack(detail)
-    assert (detail.id, list(detail.reasons)) == ("i-1", ["no answer"])
