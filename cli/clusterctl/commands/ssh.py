@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import click
-from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
 from clusterctl.node_set import ALL
@@ -26,6 +25,7 @@ from clusterctl.ssh.any_inventory import read_any_inventory
 from clusterctl.ssh.command_line import command_line
 from clusterctl.ssh.command_run import Command
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.flags import WITHOUT_TERMINAL, refuse_beside_terminal, refuse_contradiction
 from clusterctl.ssh.login import log_in
 from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
 from clusterctl.ssh.remote_command import RemoteCommand, input_for, usable_keys, warm_folder
@@ -85,21 +85,15 @@ def command(
       clusterctl ssh --sudo - < setup.sh
       clusterctl ssh
     """
-    if gather and as_json:
-        raise UsageError("--gather and --json are two ways to show the same", hint="clusterctl ssh --help")
-    if cluster is not None and file is not None:
-        raise UsageError("--cluster and --inventory name two sets of machines", hint="clusterctl ssh --help")
+    refuse_contradiction(cluster=cluster, file=file, gather=gather, as_json=as_json)
     inventory = (
-        chosen_cluster(cluster)
-        if file is None
-        else read_any_inventory(file, ssh_config=Path.home() / ".ssh" / "config")
+        chosen_cluster(cluster) if file is None else read_any_inventory(file, ssh_config=Path.home() / ".ssh/config")
     )
     wanted = command_line(argv, line)
     home = home_directory(os.environ)
     if wanted is None or tty:
-        if gather or as_json or env or sudo or fail_fast or timeout is not None:
-            told = "--gather, --json, --env, --sudo, --timeout and --fail-fast are for a command without a terminal"
-            raise UsageError(told, hint="clusterctl ssh --help")
+        given = (gather, as_json, env, sudo, timeout, fail_fast)
+        refuse_beside_terminal(dict(zip(WITHOUT_TERMINAL, given, strict=True)))
         nodes = chosen_rows(inventory, "0" if node is None else node)
         log_in(inventory, nodes, wanted, home=home, is_terminal_wanted=tty, connect_timeout_s=connect_timeout)
     nodes = chosen_rows(inventory, ALL if node is None else node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from clusterctl_infra.config.model import ClusterConfig
@@ -15,7 +15,7 @@ from clusterctl.engine.change import Change
 from clusterctl.engine.display import Display
 from clusterctl.engine.events import Event
 from clusterctl.engine.membership import membership_file
-from clusterctl.engine.ready import ReadyWatch, why_not_ready
+from clusterctl.engine.ready import NodeWatch, ReadyWatch, why_not_ready
 from clusterctl.views.quantities import clock, count
 
 REHEARSAL_READY_S = 120.0
@@ -64,17 +64,26 @@ class NodeStage:
         self._watch.stop()
 
     def finish(self, *, timeout_s: float | None) -> None:
-        """Waits for all nodes, None: as long as they usually take at most.
+        """Returns when all nodes are ready; `timeout_s` None: as long as they usually take at most.
 
         Raises SomeNodesFailed after saying what is wrong with each.
         """
-        usual_s = REHEARSAL_READY_S if self._change.is_rehearsal else AWS_READY_S
-        timeout_s = usual_s if timeout_s is None else timeout_s
         inventory = read_inventory(self._change.home.inventory_file(self._change.cluster))
         if not self._waits:
             self._change.output.note(" no machines are booted (machines: none), so no node is waited for")
             self._end_line(inventory, len(inventory.nodes), "made")
             return
+        usual_s = REHEARSAL_READY_S if self._change.is_rehearsal else AWS_READY_S
+        timeout_s = usual_s if timeout_s is None else timeout_s
+        watches = self._waited(inventory, timeout_s)
+        bad = [watch for watch in watches if not watch.is_ready]
+        self._tell(bad)
+        self._end_line(inventory, len(watches) - len(bad), "ready")
+        if bad:
+            raise self._error(bad, of=len(watches), timeout_s=timeout_s)
+
+    def _waited(self, inventory: Inventory, timeout_s: float) -> Sequence[NodeWatch]:
+        """What was seen of each node once all are ready or failed, or the time is over; each gets the membership."""
         for node in inventory.nodes:
             self._watch.start(node.slot, node.name)
         self._watch.settle(
@@ -86,7 +95,7 @@ class NodeStage:
             )
         )
         try:
-            watches = self._watch.wait(timeout_s=timeout_s, on_tick=self._display.live)
+            return self._watch.wait(timeout_s=timeout_s, on_tick=self._display.live)
         except KeyboardInterrupt:
             self._change.output.note(
                 f"stopped waiting; all {len(inventory.nodes)} nodes exist, run on and bill.\n"
@@ -94,20 +103,18 @@ class NodeStage:
                 f"        clusterctl down --cluster {inventory.cluster}  ends them"
             )
             raise
-        bad = [watch for watch in watches if not watch.is_ready]
+
+    def _tell(self, bad: Sequence[NodeWatch]) -> None:
         now = datetime.now(UTC)
         for watch in bad:
             for line in why_not_ready(watch, now=now):
                 self._change.output.note(f" {line}")
-        self._end_line(inventory, len(watches) - len(bad), "ready")
-        if bad:
-            named = ", ".join(watch.name for watch in bad)
-            raise SomeNodesFailed(
-                f"{count(len(bad), 'node')} of {len(watches)} not ready after {timeout_s:.0f} s or failed: {named}"
-                if any(not watch.is_final for watch in bad)
-                else f"{count(len(bad), 'node')} of {len(watches)} failed: {named}",
-                hint=f"clusterctl status --cluster {self._change.cluster}",
-            )
+
+    def _error(self, bad: Sequence[NodeWatch], *, of: int, timeout_s: float) -> SomeNodesFailed:
+        nodes, named = f"{count(len(bad), 'node')} of {of}", ", ".join(watch.name for watch in bad)
+        is_late = any(not watch.is_final for watch in bad)
+        what = f"not ready after {timeout_s:.0f} s or failed" if is_late else "failed"
+        return SomeNodesFailed(f"{nodes} {what}: {named}", hint=f"clusterctl status --cluster {self._change.cluster}")
 
     def _end_line(self, inventory: Inventory, good: int, word: str) -> None:
         deadline = datetime.fromisoformat(inventory.deadline)

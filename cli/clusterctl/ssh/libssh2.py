@@ -29,6 +29,48 @@ _HOST_KEY_METHOD = 1
 _BY_APPLICATION = 11
 _SHARED_LIBRARY = "channel.*.so"
 
+_POINTER, _TEXT, _SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
+_INT, _UNSIGNED = ctypes.c_int, ctypes.c_uint
+_OUT = _POINTER
+_PROTOTYPES = (
+    ("init", _INT, (_INT,)),
+    ("session_init_ex", _POINTER, (_POINTER, _POINTER, _POINTER, _POINTER)),
+    ("session_set_blocking", None, (_POINTER, _INT)),
+    ("session_method_pref", _INT, (_POINTER, _INT, _TEXT)),
+    ("session_handshake", _INT, (_POINTER, _INT)),
+    ("session_banner_get", _POINTER, (_POINTER,)),
+    ("session_hostkey", _POINTER, (_POINTER, _OUT, _OUT)),
+    ("session_last_errno", _INT, (_POINTER,)),
+    ("session_last_error", _INT, (_POINTER, _OUT, _OUT, _INT)),
+    ("session_block_directions", _INT, (_POINTER,)),
+    ("session_disconnect_ex", _INT, (_POINTER, _INT, _TEXT, _TEXT)),
+    ("session_free", _INT, (_POINTER,)),
+    ("userauth_publickey_frommemory", _INT, (_POINTER, _TEXT, _SIZE, _TEXT, _SIZE, _TEXT, _SIZE, _TEXT)),
+    ("agent_init", _POINTER, (_POINTER,)),
+    ("agent_set_identity_path", None, (_POINTER, _TEXT)),
+    ("agent_connect", _INT, (_POINTER,)),
+    ("agent_list_identities", _INT, (_POINTER,)),
+    ("agent_get_identity", _INT, (_POINTER, _OUT, _POINTER)),
+    ("agent_userauth", _INT, (_POINTER, _TEXT, _POINTER)),
+    ("agent_disconnect", _INT, (_POINTER,)),
+    ("agent_free", None, (_POINTER,)),
+    ("keepalive_config", None, (_POINTER, _INT, _UNSIGNED)),
+    ("keepalive_send", _INT, (_POINTER, _OUT)),
+    ("channel_open_ex", _POINTER, (_POINTER, _TEXT, _UNSIGNED, _UNSIGNED, _UNSIGNED, _TEXT, _UNSIGNED)),
+    ("channel_process_startup", _INT, (_POINTER, _TEXT, _UNSIGNED, _TEXT, _UNSIGNED)),
+    ("channel_read_ex", ctypes.c_ssize_t, (_POINTER, _INT, _POINTER, _SIZE)),
+    ("channel_window_read_ex", ctypes.c_ulong, (_POINTER, _OUT, _OUT)),
+    ("channel_write_ex", ctypes.c_ssize_t, (_POINTER, _INT, _TEXT, _SIZE)),
+    ("channel_send_eof", _INT, (_POINTER,)),
+    ("channel_eof", _INT, (_POINTER,)),
+    ("channel_wait_closed", _INT, (_POINTER,)),
+    ("channel_close", _INT, (_POINTER,)),
+    ("channel_free", _INT, (_POINTER,)),
+    ("channel_get_exit_status", _INT, (_POINTER,)),
+    ("channel_get_exit_signal", _INT, (_POINTER, _OUT, _OUT, _OUT, _OUT, _OUT, _OUT)),
+)
+"""Name behind `libssh2_`, result, arguments."""
+
 
 class Libssh2Error(Exception):
     """What libssh2 refuses or has lost; `code` is its number."""
@@ -231,46 +273,7 @@ def load() -> Any:
         raise ClusterctlError("the Python package ssh2-python is not installed", hint="pip install ssh2-python")
     # Looked up through the extension module, the names are found in the libssh2 that it is linked with.
     library: Any = ctypes.CDLL(str(files[0]))
-    pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
-    number, unsigned = ctypes.c_int, ctypes.c_uint
-    out = pointer
-    for name, result, arguments in (
-        ("init", number, (number,)),
-        ("session_init_ex", pointer, (pointer, pointer, pointer, pointer)),
-        ("session_set_blocking", None, (pointer, number)),
-        ("session_method_pref", number, (pointer, number, text)),
-        ("session_handshake", number, (pointer, number)),
-        ("session_banner_get", pointer, (pointer,)),
-        ("session_hostkey", pointer, (pointer, out, out)),
-        ("session_last_errno", number, (pointer,)),
-        ("session_last_error", number, (pointer, out, out, number)),
-        ("session_block_directions", number, (pointer,)),
-        ("session_disconnect_ex", number, (pointer, number, text, text)),
-        ("session_free", number, (pointer,)),
-        ("userauth_publickey_frommemory", number, (pointer, text, size, text, size, text, size, text)),
-        ("agent_init", pointer, (pointer,)),
-        ("agent_set_identity_path", None, (pointer, text)),
-        ("agent_connect", number, (pointer,)),
-        ("agent_list_identities", number, (pointer,)),
-        ("agent_get_identity", number, (pointer, out, pointer)),
-        ("agent_userauth", number, (pointer, text, pointer)),
-        ("agent_disconnect", number, (pointer,)),
-        ("agent_free", None, (pointer,)),
-        ("keepalive_config", None, (pointer, number, unsigned)),
-        ("keepalive_send", number, (pointer, out)),
-        ("channel_open_ex", pointer, (pointer, text, unsigned, unsigned, unsigned, text, unsigned)),
-        ("channel_process_startup", number, (pointer, text, unsigned, text, unsigned)),
-        ("channel_read_ex", ctypes.c_ssize_t, (pointer, number, pointer, size)),
-        ("channel_window_read_ex", ctypes.c_ulong, (pointer, out, out)),
-        ("channel_write_ex", ctypes.c_ssize_t, (pointer, number, text, size)),
-        ("channel_send_eof", number, (pointer,)),
-        ("channel_eof", number, (pointer,)),
-        ("channel_wait_closed", number, (pointer,)),
-        ("channel_close", number, (pointer,)),
-        ("channel_free", number, (pointer,)),
-        ("channel_get_exit_status", number, (pointer,)),
-        ("channel_get_exit_signal", number, (pointer, out, out, out, out, out, out)),
-    ):
+    for name, result, arguments in _PROTOTYPES:
         function = getattr(library, f"libssh2_{name}")
         function.restype, function.argtypes = result, arguments
     library.libssh2_init(0)

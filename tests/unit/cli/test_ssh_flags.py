@@ -1,0 +1,25 @@
+"""Flags of `clusterctl ssh` that do not go together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clusterctl.ssh.flags import WITHOUT_TERMINAL, refuse_beside_terminal, refuse_contradiction
+from clusterctl_infra.errors import UsageError
+
+
+def test_one_way_to_show_and_one_set_of_machines() -> None:
+    refuse_contradiction(cluster="train", file=None, gather=True, as_json=False)
+    with pytest.raises(UsageError, match="--gather and --json"):
+        refuse_contradiction(cluster=None, file=None, gather=True, as_json=True)
+    with pytest.raises(UsageError, match="--cluster and --inventory"):
+        refuse_contradiction(cluster="train", file=Path("lab.json"), gather=False, as_json=False)
+
+
+@pytest.mark.parametrize("flag", WITHOUT_TERMINAL)
+def test_what_needs_no_terminal_is_named_beside_one(flag: str) -> None:
+    nothing: dict[str, object] = dict.fromkeys(WITHOUT_TERMINAL)
+    refuse_beside_terminal(nothing)
+    with pytest.raises(UsageError, match=f"^{flag} with a terminal: "):
+        refuse_beside_terminal({**nothing, flag: True})
