@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterctl_bootstrap.kept_texts import cache_folder
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("clustershell", "parallel-ssh", "ansible-core", "asyncssh", "fabric", "paramiko")
 INSTALL_S = 600
@@ -38,7 +40,7 @@ class Tool:
 
 def tools() -> list[Tool]:
     """What is installed here, clusterctl and the Go client first; says on stderr what is not."""
-    folder = cache_folder()
+    folder = bench_cache()
     go = _built_go(folder)
     python = _python_with_peers(folder)
     found = [Tool(name="clusterctl", argv=_clusterctl), Tool(name="clusterctl, warm", argv=_warm)]
@@ -58,15 +60,14 @@ def tools() -> list[Tool]:
     return found
 
 
-def cache_folder() -> Path:
+def bench_cache() -> Path:
     """Where what the measurements need is kept."""
-    cache = os.environ.get("CLUSTERCTL_CACHE") or Path.home() / ".cache" / "clusterctl"
-    return Path(cache) / "bench"
+    return cache_folder(os.environ) / "bench"
 
 
 def light_server() -> Path | None:
     """The program that plays many servers; None without Go."""
-    go = _built_go(cache_folder())
+    go = _built_go(bench_cache())
     return None if go is None else go / "light-server"
 
 

@@ -12,14 +12,14 @@ from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, json_option
 from clusterctl.output import Output
-from clusterctl.status.gather import gather, usual_wait_s
+from clusterctl.status.gather import USUAL_WAITS, gather, usual_wait_s
 from clusterctl.status.overview import overview
 from clusterctl.views.status import status_json, status_text
 
 
 @click.command("status")
 @cluster_option
-@connect_timeout_option(default=None, shown="5s, by Session Manager 20s")
+@connect_timeout_option(default=None, shown=USUAL_WAITS)
 @json_option
 @click.pass_obj
 def command(output: Output, cluster: str | None, connect_timeout: float | None, as_json: bool) -> int:
@@ -40,7 +40,7 @@ def command(output: Output, cluster: str | None, connect_timeout: float | None, 
         home=home_directory(os.environ),
         environ=os.environ,
         now=now,
-        connect_timeout_s=connect_timeout or usual_wait_s(inventory),
+        connect_timeout_s=usual_wait_s(inventory) if connect_timeout is None else connect_timeout,
         ssh_dir=Path.home() / ".ssh",
     )
     seen = overview(inventory, facts)

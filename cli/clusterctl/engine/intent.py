@@ -11,7 +11,7 @@ from pathlib import Path
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
-from clusterctl_infra.config.stack import StackSettings, stack_settings
+from clusterctl_infra.config.stack import OWN_KEYS, StackSettings, stack_settings
 from clusterctl_infra.errors import CapExceeded, ConfigError
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import ledger_to_json
@@ -20,7 +20,7 @@ from clusterctl_infra.plan.planner import plan
 
 from clusterctl.engine.data import data_in
 from clusterctl.engine.stack import Stack
-from clusterctl.engine.stack_config import OWN_KEYS, config_values, with_values
+from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, identity_in, ledger_in
 from clusterctl.views.quantities import clock, count, usd
 

@@ -17,8 +17,6 @@ import yaml
 from clusterctl_infra.config.stack import NAMESPACE, OWN_KEYS
 from clusterctl_infra.errors import ConfigError
 
-__all__ = ["OWN_KEYS", "config_values", "own_config", "read_config", "with_values", "write_config"]
-
 
 def config_values(text: str) -> dict[str, str]:
     """The `clusterctl:` values, without the prefix, as strings. Raises ValueError when the text is no such file."""

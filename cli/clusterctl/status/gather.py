@@ -34,6 +34,9 @@ ASK_S = 5.0
 API_CALL_S = 3.0
 API_S = 8.0
 """All tries of the API together."""
+DIRECTLY_S, BY_SESSION_MANAGER_S = 5.0, 20.0
+"""Until a healthy node is logged in to, at most: a session alone takes Session Manager some seconds."""
+USUAL_WAITS = f"{DIRECTLY_S:.0f}s, by Session Manager {BY_SESSION_MANAGER_S:.0f}s"
 
 Instances = tuple[InstanceState, ...]
 
@@ -73,8 +76,8 @@ def gather(
 
 
 def usual_wait_s(inventory: Inventory) -> float:
-    """How long a healthy node takes at most until it is logged in to; Session Manager alone needs some seconds."""
-    return 20.0 if uses_session_manager(inventory.ssh.proxy_command) else 5.0
+    """How long a healthy node takes at most until it is logged in to."""
+    return BY_SESSION_MANAGER_S if uses_session_manager(inventory.ssh.proxy_command) else DIRECTLY_S
 
 
 def asked_instances(

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.choice import InstanceChoice, choose_instance
 from clusterctl_infra.config.fields import (
@@ -198,6 +199,13 @@ class ClusterConfig(BaseModel):
             )
         except ValueError as e:
             raise ConfigError(f"cluster {self.name}: {e}") from e
+
+    def instance_row(self, catalog: Catalog) -> InstanceType | None:
+        """What the catalog knows of the one instance type that nodes have; None where none can be chosen."""
+        try:
+            return catalog.instance_type(self.instance_type_name(catalog))
+        except ConfigError:
+            return None
 
     def instance_type_name(self, catalog: Catalog) -> str:
         """The one instance type that nodes have. Raises ConfigError."""

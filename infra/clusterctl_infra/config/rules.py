@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from clusterctl_infra.catalog.reader import Catalog
-from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus, choose_instance
+from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.config.hooks import repeated_names
 from clusterctl_infra.config.model import ClusterConfig, NetworkConfig
@@ -135,13 +135,7 @@ def image_exists(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path
 def image_fits_architecture(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     if config.image not in catalog.images:
         return
-    try:
-        chosen = choose_instance(
-            catalog, region=config.region, gpus=config.gpus, instance_type=config.instance_type, fabric=config.fabric
-        )
-    except ValueError:
-        return
-    row = catalog.instance_type(chosen.name)
+    row = config.instance_row(catalog)
     if row is not None and catalog.image_parameter(config.image, row.architecture) is None:
         fitting = [name for name in catalog.images if catalog.image_parameter(name, row.architecture) is not None]
         yield (

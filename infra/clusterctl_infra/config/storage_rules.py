@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterctl_infra.catalog.reader import Catalog
-from clusterctl_infra.config.choice import choose_instance
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.problems import shown
@@ -47,15 +46,9 @@ def local_disks_are_there(config: ClusterConfig, catalog: Catalog) -> Iterator[t
         yield ("storage", index, "nvme"), "a node's disks are one volume: mount them once"
     if not asking:
         return
-    try:
-        chosen = choose_instance(
-            catalog, region=config.region, gpus=config.gpus, instance_type=config.instance_type, fabric=config.fabric
-        )
-    except ValueError:
-        return
-    row = catalog.instance_type(chosen.name)
+    row = config.instance_row(catalog)
     if row is not None and not row.nvme_gb:
-        yield ("storage", asking[0], "nvme"), f"{chosen.name} has no disks of its own; leave it out"
+        yield ("storage", asking[0], "nvme"), f"{row.name} has no disks of its own; leave it out"
 
 
 def _adopted(storage: StorageConfig) -> str | None:

@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any  # configurations as YAML gives them
 
 import pytest
-from clusterctl.engine.spend_gate import agree, why_loud
+from clusterctl.commands.up import command as up_command
+from clusterctl.engine.spend_gate import LOUD_TOTAL_USD, LOUD_USD_PER_HOUR, agree, why_loud
 from clusterctl.output import Output
 from clusterctl.spending import Spending, spending
 from clusterctl.views.up import price_question
@@ -96,3 +97,8 @@ def test_an_unknown_price_is_no_sum() -> None:
     unknown = dataclasses.replace(made, price=dataclasses.replace(made.price, total_usd_per_hour=None))
     assert spending(unknown, now=BORN).until_deadline_usd is None
     assert "unknown in all" in price_question(unknown, running=0, now=BORN)
+
+
+def test_the_help_of_up_names_the_sums_that_are_kept() -> None:
+    told = " ".join((up_command.help or "").split())
+    assert f"above ${LOUD_USD_PER_HOUR:.0f} an hour, or ${LOUD_TOTAL_USD:.0f} until the deadline" in told
