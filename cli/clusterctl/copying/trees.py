@@ -20,6 +20,7 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.system_ssh import login_argv
 from clusterctl.ssh.target import target_of
+from clusterctl.views.quantities import count
 
 AT_A_TIME = 8
 SILENT_S = 60
@@ -91,15 +92,16 @@ def sync_all(
             return sync, failure.message, ""
         return sync, *_run(rsync_argv(sync, ssh, is_up=is_up, is_deleting=is_deleting, excluded=excluded), sync, is_up)
 
-    failed = 0
+    ended = failed = 0
     with ThreadPoolExecutor(max_workers=AT_A_TIME) as pool:
         for done in as_completed([pool.submit(run, sync) for sync in syncs]):
             sync, trouble, told = done.result()
+            ended += 1
             if trouble is not None and len(syncs) == 1:
                 raise ClusterctlError(f"{sync.node.name}: {trouble}")
             failed += trouble is not None
             output.note(f"[{sync.node.name}] {trouble or told}")
-            output.live(f"{len(syncs) - failed} of {len(syncs)} nodes")
+            output.live(f"{ended} of {count(len(syncs), 'node')}")
     return SomeNodesFailed.exit_code if failed else 0
 
 
@@ -126,7 +128,7 @@ def _run(argv: Sequence[str], sync: TreeSync, is_up: bool) -> tuple[str | None, 
 
 
 def summary(stats: str) -> str:
-    """`12 files, 3.45M sent`, from what `rsync --stats` tells."""
+    """`12 files, 3.45M bytes changed`, from what `rsync --stats` tells."""
     told = {}
     for line in stats.splitlines():
         name, colon, value = line.partition(":")

@@ -85,8 +85,9 @@ def _disk(readings: Readings) -> Iterator[Finding]:
     for disk in readings.disk or ():
         if disk.used_percent >= ALMOST_FULL_PERCENT:
             detail = f"{disk.used_percent:.0f} %, {disk.free_gib:.0f} GiB left"
-            level: Level = "fault" if disk.used_percent >= FULL_PERCENT else "remark"
-            yield Finding(level=level, kind=f"{disk.mount} is full", detail=detail)
+            is_full = disk.used_percent >= FULL_PERCENT
+            kind = f"{disk.mount} is full" if is_full else f"{disk.mount} is almost full"
+            yield Finding(level="fault" if is_full else "remark", kind=kind, detail=detail)
 
 
 def _load(readings: Readings) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import Inventory, inventory_from_json
 
 from clusterctl.ssh.persons_node import PersonsNode
+from clusterctl.views.quantities import count
 
 _NOT_MADE = {
     "version": 1,
@@ -51,7 +52,7 @@ def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
         raise ConfigError(f"--inventory {path}: no list `nodes` in it")
     problems = [problem for number, row in enumerate(data["nodes"]) for problem in _problems(number, row)]
     if problems:
-        raise ConfigError(f"--inventory {path}: {len(problems)} problems", problems=problems)
+        raise ConfigError(f"--inventory {path}: {count(len(problems), 'problem')}", problems=problems)
     inventory = inventory_from_json(_completed(data, path.stem), source=str(path))
     return _as_ssh_would(inventory, data, ssh_config) if ssh_config.is_file() else inventory
 

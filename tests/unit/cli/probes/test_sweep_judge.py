@@ -78,6 +78,7 @@ XID_48 = XidEvent(code=48, bus_id="0000:55:00", count=2, message="")
 XID_31 = XidEvent(code=31, bus_id="0000:55:00", count=1, message="pid=1")
 OTHER_DRIVER = GpuReading(driver_version="535.1", gpus=EIGHT)
 DISK = FileSystem(mount="/shared", size_gib=100, free_gib=2, used_percent=98)
+ALMOST_FULL_DISK = FileSystem(mount="/scratch", size_gib=1000, free_gib=90, used_percent=91)
 OFF_BY_4_S = ClockReading(shown_s=1004.5, service_offset_s=None, is_synchronised=None)
 NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=None, efa_installer=None)
 
@@ -137,6 +138,7 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         (replace(WELL, gpu=OTHER_DRIVER), "another driver (535.1; most nodes have 550.127)", True),
         (replace(WELL, versions=NEWER_MODULE), "the driver was upgraded but not loaded (loaded 570.1", True),
         (replace(WELL, disk=(DISK,)), "/shared is full (98 %, 2 GiB left)", True),
+        (replace(WELL, disk=(ALMOST_FULL_DISK,)), "/scratch is almost full (91 %, 90 GiB left)", False),
         (replace(WELL, clock=OFF_BY_4_S), "the clock is off (by +3.5 s at least)", True),
         (replace(WELL, troubles={"disk": "no answer in 8 s"}), "no reading of disk (no answer in 8 s)", False),
         (Readings(troubles={"gpu": "no answer in 25 s"}), "no reading of gpu (no answer in 25 s)", True),
