@@ -51,7 +51,7 @@ class Lab:
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if SSHD is None:
-        pytest.skip("needs sshd: apt-get install openssh-server")
+        pytest.fail("needs sshd: apt-get install openssh-server")
     folder = tmp_path_factory.mktemp("lab")
     Path("/run/sshd").mkdir(exist_ok=True)
     for name in ("login", "host", "other"):

@@ -135,7 +135,7 @@ print(results[0].failure.kind, results[0].failure.phase, flush=True)
 def cable(tmp_path: Path) -> Iterator[tuple[str, str]]:
     """Two network namespaces with a cable between them: 10.97.0.1 in the first, 10.97.0.2 in the second."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("needs root and iproute2 for network namespaces")
+        pytest.fail("needs root and iproute2 for network namespaces")
     here, there = f"ccl-cut-a-{os.getpid()}", f"ccl-cut-b-{os.getpid()}"
     try:
         for name in (here, there):

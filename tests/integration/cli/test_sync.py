@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import pytest
-
 from tests.integration.cli.conftest import LoopbackCluster
-
-pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="needs rsync: apt-get install rsync")
 
 
 def test_a_folder_goes_there_and_back_and_what_is_gone_goes(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
