@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.rehearsal.api_client import Client
 from tests.unit.rehearsal.small_region import SmallRegion
 
 
@@ -13,3 +14,9 @@ from tests.unit.rehearsal.small_region import SmallRegion
 def world(tmp_path: Path) -> SmallRegion:
     """An empty region with AWS's usual limits."""
     return SmallRegion(tmp_path / "rehearsal")
+
+
+@pytest.fixture
+def client(world: SmallRegion) -> Client:
+    """What a person's boto3 would be."""
+    return Client(world)

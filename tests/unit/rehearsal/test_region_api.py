@@ -1,16 +1,11 @@
-"""What boto3 gets from the region: requests by botocore's serialisers, answers by its parsers, no socket between."""
+"""What boto3 gets from the region."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, cast
-from urllib.parse import urlencode
+from typing import Any
 
-import botocore.session
 import pytest
-from botocore import parsers, serialize
-from botocore.model import Shape
-from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.lookups import parameter_value
 from clusterctl_rehearsal.region.types import network
@@ -19,44 +14,10 @@ from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY_ATTACHMENT
 from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 
-from tests.unit.rehearsal.small_region import EVERYTHING, REGION, TAGS, TRUST, SmallRegion
+from tests.unit.rehearsal.api_client import Client
+from tests.unit.rehearsal.small_region import EVERYTHING, TAGS, TRUST, SmallRegion
 
-SESSION = botocore.session.Session()
-SIGNED_AS = {"resourcegroupstaggingapi": "tagging", "efs": "elasticfilesystem"}
 BY_ID = [{"Name": "tag:clusterctl:id", "Values": [TAGS["clusterctl:id"]]}]
-
-
-class Client:
-    """Calls an operation; an error is its code."""
-
-    def __init__(self, world: SmallRegion) -> None:
-        self._api = Api(region=world.region, before=lambda: None)
-
-    def call(self, service: str, operation: str, region: str = REGION, **parameters: Any) -> Any:
-        model = SESSION.get_service_model(service)
-        shape = model.operation_model(operation)
-        request = serialize.create_serializer(model.resolved_protocol).serialize_to_request(parameters, shape)
-        body = request["body"] if isinstance(request["body"], (bytes, str)) else urlencode(request["body"])
-        scope = f"Credential=x/20260101/{region}/{SIGNED_AS.get(service, service)}/aws4_request"
-        headers = {**request["headers"], "Authorization": f"AWS4-HMAC-SHA256 {scope}"}
-        query = urlencode(request["query_string"] or {})
-        reply = self._api.answer(
-            headers,
-            body if isinstance(body, bytes) else body.encode(),
-            method=request["method"],
-            path=f"{request['url_path']}?{query}",
-        )
-        answer = {"status_code": reply.status, "headers": {}, "body": reply.body}
-        parsed = parsers.create_parser(model.resolved_protocol).parse(answer, cast(Shape, shape.output_shape))
-        return parsed["Error"]["Code"] if reply.status >= 300 else parsed
-
-    def ec2(self, operation: str, **parameters: Any) -> Any:
-        return self.call("ec2", operation, **parameters)
-
-
-@pytest.fixture
-def client(world: SmallRegion) -> Client:
-    return Client(world)
 
 
 def test_an_instance_is_described_as_aws_does(world: SmallRegion, client: Client) -> None:
@@ -277,40 +238,3 @@ def test_an_operation_that_is_not_known_is_never_a_silent_ok(
         "GetParameters": {"Names": ["x"]},
     }
     assert client.call(service, operation, **parameters[operation]) == code
-
-
-def test_machines_stand_in_racks_by_turns(world: SmallRegion, client: Client) -> None:
-    _, subnet, group = world.network()
-    ids = [world.launch(world.template(subnet, group, slot)).id for slot in range(4)]
-    rows = client.ec2("DescribeInstanceTopology", InstanceIds=ids)["Instances"]
-    assert {row["InstanceId"] for row in rows} == set(ids)
-    paths = {row["InstanceId"]: tuple(row["NetworkNodes"]) for row in rows}
-    assert [len(path) for path in paths.values()] == [3] * 4
-    assert paths[ids[0]] == paths[ids[2]] != paths[ids[1]] == paths[ids[3]]
-
-
-@pytest.mark.parametrize(("type", "levels"), [("p6-b200.48xlarge", 4), ("g6e.48xlarge", 3), ("g6.12xlarge", 0)])
-def test_not_every_type_has_a_topology(world: SmallRegion, client: Client, type: str, levels: int) -> None:
-    node = world.node(instanceType=type)
-    (row,) = client.ec2("DescribeInstanceTopology", InstanceIds=[node.id])["Instances"]
-    assert len(row.get("NetworkNodes") or []) == levels
-
-
-def test_a_topology_without_ids_comes_in_pages(world: SmallRegion, client: Client) -> None:
-    _, subnet, group = world.network()
-    made = {world.launch(world.template(subnet, group, slot)).id for slot in range(3)}
-    first = client.ec2("DescribeInstanceTopology", MaxResults=2)
-    second = client.ec2("DescribeInstanceTopology", MaxResults=2, NextToken=first["NextToken"])
-    assert {row["InstanceId"] for row in [*first["Instances"], *second["Instances"]]} == made
-
-
-TOPOLOGY_REFUSED = [
-    ({"InstanceIds": [f"i-{number:017x}" for number in range(101)]}, "InvalidParameterValue"),
-    ({"InstanceIds": ["i-0123456789abcdef0"]}, "InvalidInstanceID.NotFound"),
-    ({"InstanceIds": ["i-0123456789abcdef0"], "MaxResults": 5}, "InvalidParameterCombination"),
-]
-
-
-@pytest.mark.parametrize(("parameters", "code"), TOPOLOGY_REFUSED)
-def test_what_no_topology_is_told_for(client: Client, parameters: dict[str, Any], code: str) -> None:
-    assert client.ec2("DescribeInstanceTopology", **parameters) == code

@@ -13,8 +13,8 @@ from clusterctl_rehearsal.region.settings import settings_from_rows
 from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, MOUNT_TARGET, SECURITY_GROUP, SUBNET, VPC
 from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 
+from tests.unit.rehearsal.api_client import Client
 from tests.unit.rehearsal.small_region import REGION, TAGS, SmallRegion
-from tests.unit.rehearsal.test_region_api import Client
 
 TWO: dict[str, Any] = {"deploymentType": "PERSISTENT_2", "storageCapacity": 2400, "perUnitStorageThroughput": 125}
 
