@@ -10,6 +10,7 @@ from clusterctl.probes.finding import Finding
 from clusterctl.probes.gpu import GpuReading
 from clusterctl.probes.gpu_xml import Gpu
 from clusterctl.probes.readings import Readings
+from clusterctl.views.quantities import count
 
 FEWEST_FOR_A_MEDIAN = 3
 HOT_C = 85.0
@@ -74,8 +75,9 @@ def _missing(reading: GpuReading, readings: Readings, *, slot: int, expected: in
     there = len(reading.gpus) + len(reading.lost)
     if there < expected:
         detail = f"the type has {expected}"
-        kind = f"only {there} GPUs" if there != 1 else "only 1 GPU"
-        yield Finding(level="fault", kind=kind, detail=detail, next=f"clusterctl replace --node {slot}")
+        yield Finding(
+            level="fault", kind=f"only {count(there, 'GPU')}", detail=detail, next=f"clusterctl replace --node {slot}"
+        )
 
 
 def _broken(gpu: Gpu, slot: int) -> Iterator[Finding]:

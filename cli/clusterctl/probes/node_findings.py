@@ -9,6 +9,7 @@ from clusterctl.probes.finding import Finding, Level
 from clusterctl.probes.kernel_log import XidEvent
 from clusterctl.probes.readings import Readings
 from clusterctl.probes.xid import xid_kind
+from clusterctl.views.quantities import count
 
 FULL_PERCENT, ALMOST_FULL_PERCENT = 97.0, 90.0
 LOAD_PER_CPU = 2.0
@@ -71,12 +72,13 @@ def _fabric(efa: EfaReading | None, devices: int) -> Iterator[Finding]:
     if efa is None:
         return
     if efa.devices < devices:
-        yield Finding(level="fault", kind=f"only {efa.devices} EFA devices", detail=f"other nodes have {devices}")
+        there = count(efa.devices, "EFA device")
+        yield Finding(level="fault", kind=f"only {there}", detail=f"other nodes have {devices}")
     if efa.active < efa.devices:
         detail = f"{efa.devices - efa.active} of {efa.devices}"
         yield Finding(level="fault", kind="EFA devices not active", detail=detail)
     errors = {name: efa.counters.get(name, 0) for name in ERROR_COUNTERS}
-    counted = ", ".join(f"{name} {count}" for name, count in errors.items() if count)
+    counted = ", ".join(f"{name} {errors[name]}" for name in errors if errors[name])
     if counted:
         yield Finding(level="remark", kind="EFA errors", detail=counted)
 
