@@ -243,6 +243,7 @@ class Reader:
 
 
 def main(asked: dict[str, Any]) -> None:
+    """Prints what was asked for, and ends the process."""
     printer = Printer(asked.get("grep") or "")
     printer.put({"now": time.time()})
     printer.flush()

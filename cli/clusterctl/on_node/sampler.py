@@ -65,6 +65,7 @@ class Gpus:
 
 
 def main(interval_s: float) -> None:
+    """Prints samples until nobody reads them, and ends the process."""
     gpus = Gpus(interval_s)
     try:
         while True:
@@ -98,6 +99,7 @@ def network_bytes() -> tuple[int, int]:
 
 
 def count_in(path: str) -> int:
+    """The number in a file; 0 where there is none."""
     try:
         with open(path) as file:
             return int(file.read())

@@ -65,7 +65,7 @@ class Canceller:
             stop()
 
     def on_cancel(self, stop: Callable[[], None]) -> None:
-        """What to call."""
+        """`stop` is called when the run is cancelled; now, if it has been already."""
         with self._changing:
             self._stop = stop
             is_cancelled = self._is_cancelled

@@ -50,7 +50,7 @@ def code_stamp() -> str:
 
 
 def job_to_json(job: WarmJob) -> bytes:
-    """One line."""
+    """The job as one line of JSON."""
     data = {
         "stamp": code_stamp(),
         "inventory": inventory_to_json(job.inventory),
@@ -107,7 +107,7 @@ def result_to_json(result: NodeResult) -> bytes:
 
 
 def result_from_json(data: bytes) -> NodeResult:
-    """The result again."""
+    """What `result_to_json` was given, without output."""
     row = json.loads(data)
     failed = row.pop("failure")
     failure = None if failed is None else NodeFailure(failed[0], failed[1], phase=failed[2])

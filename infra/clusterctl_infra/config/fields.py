@@ -60,14 +60,14 @@ def check_text(value: object) -> str:
 
 
 def check_duration(value: object) -> timedelta:
-    """Raises ValueError."""
+    """A duration, such as 90m or 12h. Raises ValueError."""
     if isinstance(value, timedelta):
         return quantities.check_duration(value)
     return quantities.parse_duration(check_text(value))
 
 
 def check_dollars(value: object) -> float:
-    """Raises ValueError."""
+    """US dollars. Raises ValueError."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return quantities.check_dollars(float(value))
     return quantities.parse_dollars(check_text(value))
@@ -99,7 +99,7 @@ def check_positive(value: object) -> int:
 
 
 def check_switch(value: object) -> bool:
-    """Raises ValueError."""
+    """true or false. Raises ValueError."""
     if isinstance(value, bool):
         return value
     words = {"true": True, "false": False}
