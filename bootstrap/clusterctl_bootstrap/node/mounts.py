@@ -21,8 +21,12 @@ NETWORK = {
     "efs": ("nfs4", "nfs4", "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport"),
     "s3": ("mount-s3", "fuse", "nosuid,nodev,allow-other"),
 }
-# An empty file system is opened to every user, as /tmp is: AWS makes it root's. mountpoint-s3 overwrites nothing.
-WRITE = 'cd "${0%/*}" && { [ "$(ls -A)" ] || chmod 1777 .; }; [ "$2" = s3 ] && [ -e "$0" ] || echo "$1" >"$0"'
+# An empty file system is opened to every user, as /tmp is: AWS makes it root's. mountpoint-s3 overwrites nothing, and a
+# bucket may take hours to list.
+WRITE = (
+    '[ "$2" = s3 ] && [ -e "$0" ] && exit; cd "${0%/*}" && '
+    '{ [ "$2" = s3 ] || [ "$(find . -mindepth 1 -print -quit)" ] || chmod 1777 . || :; } && echo "$1" >"$0"'
+)
 
 
 def mount_all(root: Path, outside: Outside) -> None:
@@ -54,10 +58,12 @@ def meet(root: Path, outside: Outside) -> None:
     for mount in _mounts(root):
         if mount["writable"] and mount["kind"] in NETWORK:
             note = "%s/.clusterctl-%s" % (mount["path"], nonce)
-            if known["slot"] == 0:
-                text = "%s %s %s" % (nonce, known["generation"], (root / "run/clusterctl/boot-id").read_text())
-                outside.run(["sh", "-c", WRITE, note, text, mount["kind"]])
-            wait(outside, PEER_TIMEOUT_S, lambda: _unread(outside, note, nonce, known["cluster"]), 0.2, 1.3)  # noqa: B023
+            text = "%s %s %s" % (nonce, known["generation"], (root / "run/clusterctl/boot-id").read_text())
+            write = ["sh", "-c", WRITE, note, text, mount["kind"]]
+            # A right to write may come some seconds after the role, too.
+            timeout_s, argv = (PEER_TIMEOUT_S, []) if known["slot"] else (MOUNTED_TIMEOUT_S, write)
+            name = known["cluster"] + "-0"
+            wait(outside, timeout_s, lambda: _unread(outside, note, nonce, name, argv), 0.2, 1.3)  # noqa: B023
 
 
 def network(mount: Dict[str, Any]) -> Tuple[str, str, str, str, str]:
@@ -122,6 +128,9 @@ def _start(root: Path, outside: Outside, unit: str) -> str:
     return said if code else ""
 
 
-def _unread(outside: Outside, note: str, nonce: str, cluster: str) -> str:
-    seen = outside.run(["cat", note])[1]
-    return "" if seen.startswith(nonce + " ") else "%s-0 has not written %s: %s" % (cluster, note, seen[-200:])
+def _unread(outside: Outside, note: str, nonce: str, writer: str, write: List[str]) -> str:
+    """Why the note is not there; `write`, if any, is tried before."""
+    code, said = outside.run(write) if write else (0, "")
+    if not code:
+        said = outside.run(["cat", note])[1]
+    return "" if said.startswith(nonce + " ") else "%s has not written %s: %s" % (writer, note, said[-200:])

@@ -8,9 +8,12 @@ from clusterctl_bootstrap.node.phase import PhaseFailed
 
 MODEL = "Amazon EC2 NVMe Instance Storage"
 FORMAT_TIMEOUT_S = 300
+# lsblk repeats what udev has told, which may be nothing yet, and neither mdadm nor mkfs asks before it overwrites: the
+# disks themselves are read first. AWS has trimmed them (EC2 User Guide, "Instance store volume TRIM support"; 2026-11).
 FORMAT = (
+    'udevadm settle; for a; do b=0; blkid -p "$a" || b=$?; [ $b = 2 ] || { echo "$a is not empty"; exit 9; }; done; '
     'a=/dev/md/clusterctl; [ $# = 1 ] || { mdadm --create $a --run --level=0 --raid-devices=$# "$@"; set $a; }; '
-    'mkfs.ext4 -q "$1"; udevadm settle'
+    'mkfs.ext4 -qE nodiscard "$1"; udevadm trigger -w "$1"'
 )
 Volume = Tuple[str, str, str]
 

@@ -179,6 +179,21 @@ def test_slot_0_writes_a_note_that_names_cluster_run_generation_and_boot(tmp_pat
     assert read == ["cat", f"/shared/.clusterctl-{NONCE}"]
 
 
+def test_slot_0_says_in_bounds_why_it_cannot_write(tmp_path: Path) -> None:
+    outside = FakeOutside()
+    outside.answer = lambda argv: (1, "/shared: Read-only file system") if argv[0] == "sh" else None
+    with pytest.raises(PhaseFailed, match=r"train-0 has not written /shared/.*: /shared: Read-only file system$"):
+        meet_peers(machine(tmp_path, LUSTRE, slot=0), outside)
+    assert MOUNTED_TIMEOUT_S < outside.slept_s < MOUNTED_TIMEOUT_S + 30
+
+
+def test_slot_0_tries_again_until_it_may_write(tmp_path: Path) -> None:
+    outside, codes = FakeOutside(), [1, 1, 0]
+    outside.answer = lambda argv: (codes.pop(0), "denied") if argv[0] == "sh" else (0, f"{NONCE} 0 first-boot")
+    meet_peers(machine(tmp_path, LUSTRE, slot=0), outside)
+    assert codes == []
+
+
 @pytest.mark.parametrize("found", ["cat: No such file or directory", "3f9c0a51b7de-10 0 another run"])
 def test_another_slot_waits_in_bounds_and_names_whom_and_what_for(tmp_path: Path, found: str) -> None:
     outside = FakeOutside()
