@@ -24,6 +24,7 @@ from clusterctl.engine.display import Display
 from clusterctl.engine.foreseen import Foreseen, late, late_lines, made_anew, made_anew_lines
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.engine.node_stage import NodeStage
+from clusterctl.engine.place import refuse_other_network
 from clusterctl.engine.progress import summary
 from clusterctl.engine.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.engine.region import machine_kind
@@ -95,7 +96,9 @@ class _Up:
         change, config = self._change, self._written.config
         state = found or StackState()
         refuse_other_name(state, config.name, shown=str(self._request.stack_dir))
-        refuse_harm(state, config, load_catalog(), source=f"{self._request.stack_dir}/{change.stack.cluster_file.name}")
+        source = f"{self._request.stack_dir}/{change.stack.cluster_file.name}"
+        refuse_harm(state, config, load_catalog(), source=source)
+        refuse_other_network(state, config, source=source)
         if self._request.reorders_ranks:
             refuse_reorder(self._written)
         intent = for_up(self._written, state)

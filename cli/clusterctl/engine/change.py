@@ -19,6 +19,7 @@ from clusterctl.engine.display import Display
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
 from clusterctl.engine.lock import locks_named
+from clusterctl.engine.place import refuse_other_region
 from clusterctl.engine.region import region_endpoint
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
@@ -74,12 +75,14 @@ class Change:
         self.output.note(f"  repair   {text}")
 
     def inspect(self) -> tuple[StackState | None, bool]:
-        """The state, and whether a run was cut off; what still runs of it is ended. Raises EngineError, CloudError."""
+        """The state, and whether a run was cut off; what still runs of it is ended. Raises ClusterctlError."""
         was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
         self._record((self.engine.environment.run_token,))
         state = self.engine.export()
-        if state is not None and account_of(state) is not None:
-            refuse_other_account(state, self.clients.account())
+        if state is not None:
+            refuse_other_region(state, self.region)
+            if account_of(state) is not None:
+                refuse_other_account(state, self.clients.account())
         return state, was_cut_off
 
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:

@@ -14,11 +14,12 @@ from clusterctl.cloud.found import Found, orphans
 from clusterctl.cloud.storage_kinds import DATA_KINDS
 from clusterctl.cloud.sweep import look
 from clusterctl.engine.change import Change, failure, open_change
-from clusterctl.engine.data import bill_lines, data_in, holds_data, refuse_harm
+from clusterctl.engine.data import bill_lines, data_in, holds_data, others_in, refuse_harm
 from clusterctl.engine.display import Display
 from clusterctl.engine.files_here import forget_cluster
 from clusterctl.engine.intent import Intent, for_zero_nodes, read_intent, without_own_values
 from clusterctl.engine.last_look import bill_of, last_look, network_bill_lines
+from clusterctl.engine.place import refuse_other_network
 from clusterctl.engine.progress import summary
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
@@ -188,7 +189,8 @@ class _Down:
         if keeps_data:
             ended = "".join(f" and {one.named}" for one in data if not one.is_retained)
             return f"{self._change.cluster}{label}: ends {nodes}{ended}; network and storage are kept"
-        lost = f", and what is in {', '.join(one.named for one in data)}" if data else ""
+        holders = [*(one.named for one in data), *others_in(state)]
+        lost = f", and what is in {', '.join(holders)}" if holders else ""
         return f"{self._change.cluster}{label}: ends {nodes} and all else of it, {count(parts, 'resource')}{lost}"
 
     def _written(self) -> Intent:
