@@ -51,8 +51,17 @@ def data_in(state: StackState) -> tuple[StoredData, ...]:
 
 def holds_data(state: StackState) -> bool:
     """Something in the state is to outlive the nodes."""
-    others = (one for one in state.resources if one.is_custom and one.type.startswith(OTHERS))
-    return any(one.is_retained for one in data_in(state)) or any(True for _ in others)
+    return any(one.is_retained for one in data_in(state)) or bool(others_in(state))
+
+
+def others_in(state: StackState) -> tuple[str, ...]:
+    """What else a person's own program keeps there, as `Table users`: what may hold data, and what is protected."""
+    others = (one for one in state.resources if one.is_custom and one.type not in KINDS)
+    return tuple(
+        f"{one.type.rpartition(':')[2]} {one.urn.rpartition('::')[2]}"
+        for one in others
+        if one.is_protected or one.type.startswith(OTHERS)
+    )
 
 
 def bill_lines(data: Sequence[StoredData], catalog: Catalog, *, region: str) -> list[str]:

@@ -80,7 +80,9 @@ class _Down:
         keeps_data = not self._request.is_all and (holds_data(found) or bool(strays))
         if keeps_data:
             source = str(self._change.stack.cluster_file)
-            refuse_harm(found, self._written().config, load_catalog(), source=source)
+            config = self._written().config
+            refuse_harm(found, config, load_catalog(), source=source)
+            refuse_other_network(found, config, source=source)
         self._output.note(self._what_goes(found, keeps_data=keeps_data))
         if keeps_data:
             for line in self._staying(found, region=self._request.where.region):

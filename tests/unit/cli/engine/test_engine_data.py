@@ -6,7 +6,7 @@ import json
 from typing import Any  # configurations and states as JSON has them
 
 import pytest
-from clusterctl.engine.data import bill_lines, data_in, holds_data, refuse_harm
+from clusterctl.engine.data import bill_lines, data_in, holds_data, others_in, refuse_harm
 from clusterctl.engine.state import StackState, parse_state
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.model import ClusterConfig
@@ -53,10 +53,20 @@ AS_IT_IS: dict[str, Any] = {"mount": "/shared", "fsx-lustre": {"size": "4800GiB"
         ([row("aws:efs/mountTarget:MountTarget", "fsmt-1")], False),
         ([row("aws:ec2/vpc:Vpc", "vpc-1")], False),
         ([row("aws:s3/bucket:Bucket", "a-bucket-of-the-persons-own-program")], True),
+        ([row("aws:dynamodb/table:Table", "users", protect=True)], True),
+        ([row("aws:dynamodb/table:Table", "users")], False),
     ],
 )
 def test_data_is_what_is_to_outlive_the_nodes(rows: list[dict[str, Any]], holds: bool) -> None:
     assert holds_data(state_of(*rows)) is holds
+
+
+def test_what_a_persons_own_program_protects_is_named() -> None:
+    bucket = row("aws:s3/bucket:Bucket", "sets")
+    assert others_in(state_of(SHARED, bucket, row("aws:dynamodb/table:Table", "users", protect=True))) == (
+        "Bucket sets",
+        "Table users",
+    )
 
 
 def test_a_person_is_told_what_each_file_system_costs() -> None:
