@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterctl_infra.names import HOME_VARIABLE, PRICES_FILE
+from clusterctl_infra.home_path import home_path
+from clusterctl_infra.names import PRICES_FILE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +70,5 @@ class Home:
 
 
 def home_directory(environ: Mapping[str, str]) -> Home:
-    """The home that `environ` names; an empty variable counts as none."""
-    named = environ.get(HOME_VARIABLE)
-    if named:
-        return Home(path=Path(named).expanduser().absolute())
-    person = environ.get("HOME")
-    return Home(path=(Path(person) if person else Path.home()) / ".local" / "state" / "clusterctl")
+    """The home that `environ` names."""
+    return Home(path=home_path(environ))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterctl_infra.names import HOME_VARIABLE
+from clusterctl_infra.home_path import home_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +66,7 @@ class RehearsalHome:
 
 def rehearsal_home(environment: Mapping[str, str]) -> RehearsalHome:
     """The home that `CLUSTERCTL_HOME` names, or a person's usual one."""
-    home = environment.get(HOME_VARIABLE) or str(Path.home() / ".local/state/clusterctl")
-    return RehearsalHome(root=Path(home).absolute() / "rehearsal")
+    return RehearsalHome(root=home_path(environment) / "rehearsal")
 
 
 def current_home() -> RehearsalHome:

@@ -26,11 +26,11 @@ from clusterctl_infra.components.stack import current_settings
 from clusterctl_infra.components.storage.storage import Mounts, Storage, StorageArgs
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import StackSettings
+from clusterctl_infra.home_path import home_path
 from clusterctl_infra.names import DEADLINE_TAG, PRICES_FILE
 from clusterctl_infra.plan.inventory import cluster_name
 from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
 from clusterctl_infra.provider.inventory_file import with_membership
-from clusterctl_infra.provider.local_home import home_from
 
 Tags = pulumi.Output[Mapping[str, str]]
 AWS_ATTEMPTS = 8
@@ -66,7 +66,7 @@ class Cluster(pulumi.ComponentResource):
         self._prefix = name
         self._birth = Birth(
             config=args.config,
-            catalog=args.catalog if args.catalog is not None else load_catalog(home_from(os.environ) / PRICES_FILE),
+            catalog=args.catalog if args.catalog is not None else load_catalog(home_path(os.environ) / PRICES_FILE),
             settings=args.settings if args.settings is not None else current_settings(),
             now=args.clock(),
         )

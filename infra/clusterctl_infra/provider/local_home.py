@@ -12,14 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # JSON before it is checked
 
-from clusterctl_infra.names import HOME_VARIABLE
-
-
-def home_from(environ: Mapping[str, str]) -> Path:
-    """`$CLUSTERCTL_HOME`, else `~/.local/state/clusterctl`."""
-    named = environ.get(HOME_VARIABLE)
-    return Path(named) if named else Path(environ.get("HOME", "~")).expanduser() / ".local/state/clusterctl"
-
 
 @dataclass(frozen=True, kw_only=True)
 class LocalHome:

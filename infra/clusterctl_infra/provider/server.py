@@ -13,11 +13,12 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
+from clusterctl_infra.home_path import home_path
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
 from clusterctl_infra.provider.grpc_skeleton import EngineLog, Plugin, refuse, serve
 from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.inventory_resource import InventoryResource
-from clusterctl_infra.provider.local_home import LocalHome, home_from
+from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.membership_resource import MembershipResource
 from clusterctl_infra.provider.property_values import from_struct, reveal, to_struct
 from clusterctl_infra.provider.resource import OwnResource, Place, ResourceRefused
@@ -102,7 +103,7 @@ class ClusterctlPlugin(Plugin):
 
 
 def _make_plugin(log: EngineLog) -> Plugin:
-    home = LocalHome(root=home_from(os.environ).absolute())
+    home = LocalHome(root=home_path(os.environ))
     kinds: dict[str, OwnResource] = {
         IDENTITY_TYPE: IdentityResource(home=home, environ=os.environ, now=_now),
         MEMBERSHIP_TYPE: MembershipResource(home=home, now=_now),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.clusters import find_cluster, matching_cluster
-from clusterctl.home import Home, home_directory
+from clusterctl.home import Home
 from clusterctl_infra.errors import NothingMatched
 from clusterctl_infra.outputs import InventoryUnreadable, inventory_to_json
 
@@ -82,15 +82,3 @@ def test_a_broken_inventory_of_another_cluster_is_no_obstacle(tmp_path: Path, ma
     keep(home, make_inventory, "train")
     home.inventory_file("broken").write_text("{")
     assert find_cluster(home, name="train", environ={}).cluster == "train"
-
-
-@pytest.mark.parametrize(
-    ("environ", "path"),
-    [
-        ({"CLUSTERCTL_HOME": "/x/y", "HOME": "/h"}, "/x/y"),
-        ({"HOME": "/h"}, "/h/.local/state/clusterctl"),
-        ({"CLUSTERCTL_HOME": "", "HOME": "/h"}, "/h/.local/state/clusterctl"),
-    ],
-)
-def test_the_home_is_the_variable_or_below_the_persons(environ: dict[str, str], path: str) -> None:
-    assert home_directory(environ).path == Path(path)
