@@ -16,13 +16,16 @@ from clusterctl_rehearsal.api.file_systems import FSX, efs_route
 from clusterctl_rehearsal.api.iam import IAM
 from clusterctl_rehearsal.api.json_services import SSM, STS, TAGGING
 from clusterctl_rehearsal.api.model import ServiceModel, form
+from clusterctl_rehearsal.api.scheduler import scheduler_route
+from clusterctl_rehearsal.api.step_functions import step_functions
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.region import Region
+from clusterctl_rehearsal.states.executions import Executions
 
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request")
 _QUERY_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ec2": EC2, "iam": IAM, "sts": STS}
 _JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ssm": SSM, "tagging": TAGGING, "fsx": FSX}
-EFS_SCOPE = "elasticfilesystem"
+_REST_SERVICES = {"elasticfilesystem": efs_route, "scheduler": scheduler_route}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +40,10 @@ class Reply:
 class Api:
     """Signatures are not checked: nobody else can reach the region."""
 
-    def __init__(self, *, region: Region, before: Callable[[], None]) -> None:
+    def __init__(self, *, region: Region, before: Callable[[], None], executions: Executions) -> None:
         self._region = region
         self._before = before
+        self._json_services = {**_JSON_SERVICES, "states": step_functions(executions)}
         self._models = {service: ServiceModel(service) for service in _QUERY_SERVICES}
 
     def warm_up(self) -> None:
@@ -50,9 +54,9 @@ class Api:
         """The answer to a request, or AWS's refusal of it."""
         scope = _SCOPE.search(headers.get("Authorization", ""))
         region_name, service = scope.groups() if scope else ("us-east-1", "sts")
-        if service == EFS_SCOPE:
-            return self._rest(method, path, region_name)
-        if service in _JSON_SERVICES:
+        if service in _REST_SERVICES:
+            return self._rest(service, method, path, region_name)
+        if service in self._json_services:
             return self._json(service, region_name, headers, body)
         return self._query(service if service in self._models else "ec2", service, region_name, form(body))
 
@@ -73,7 +77,7 @@ class Api:
         operation = headers.get("X-Amz-Target", "").rpartition(".")[2]
         content_type = "application/x-amz-json-1.1"
         try:
-            handler = _JSON_SERVICES[service].get(operation)
+            handler = self._json_services[service].get(operation)
             if handler is None:
                 raise AwsError("UnknownOperationException", f"The stand-in does not know {service}:{operation} yet.")
             result = self._call(handler, operation, json.loads(body or b"{}"), region_name)
@@ -82,14 +86,14 @@ class Api:
             said = json.dumps({"__type": e.code, "message": e.message}).encode()
             return Reply(status=e.status, body=said, content_type=content_type)
 
-    def _rest(self, method: str, target: str, region_name: str) -> Reply:
-        """EFS, by method and path; what it is asked is in the path and behind it."""
+    def _rest(self, service: str, method: str, target: str, region_name: str) -> Reply:
+        """Answered by method and path; what is asked is in the path and behind it."""
         path, _, query = target.partition("?")
         content_type = "application/json"
         try:
-            route = efs_route(method, path)
+            route = _REST_SERVICES[service](method, path)
             if route is None:
-                raise AwsError("BadRequest", f"The stand-in does not know {EFS_SCOPE}:{method} {path} yet.")
+                raise AwsError("BadRequest", f"The stand-in does not know {service}:{method} {path} yet.")
             handler, named = route
             result = self._call(handler, f"{method} {path}", {**dict(parse_qsl(query)), **named}, region_name)
             body = json.dumps(result).encode() if result else b""

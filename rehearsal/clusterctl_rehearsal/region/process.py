@@ -30,11 +30,14 @@ from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.region import Region
+from clusterctl_rehearsal.region.schedules import Schedules
 from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.throttle import Throttle
 from clusterctl_rehearsal.region.torch_share import torch_share
 from clusterctl_rehearsal.region.types.network import INSTANCE
+from clusterctl_rehearsal.states.ec2_calls import region_calls
+from clusterctl_rehearsal.states.executions import Executions
 from clusterctl_rehearsal.storage.bucket_service import BucketService
 from clusterctl_rehearsal.storage.files import storage_binds, storage_files
 
@@ -91,7 +94,9 @@ class _Process:
         )
         faults = Faults(instances=self._instances, behaviour=self._behaviour, stop=self._stopped.set)
         self._desk = Desk(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
-        self._server = self._listen(Api(region=region, before=self._desk.as_aws))
+        executions = Executions(calls=lambda name: region_calls(self._endpoint(), name))
+        self._schedules = Schedules(region=region, executions=executions)
+        self._server = self._listen(Api(region=region, before=self._desk.as_aws, executions=executions))
 
     def run(self) -> None:
         """Takes over what a predecessor left, says where it listens, serves."""
@@ -103,6 +108,7 @@ class _Process:
             try:
                 self._instances.watch()
                 self._region.expire()
+                self._schedules.fire_due()
             except Exception:  # noqa: BLE001 — one bad look must not end the region
                 traceback.print_exc()
             if self._idle() or not self._is_ours():
@@ -131,11 +137,14 @@ class _Process:
             return RegionServer(0, desk=self._desk, api=api, token=token)
 
     def _announce(self) -> None:
-        host, port = self._server.server_address[:2]
-        row = {"endpoint": f"http://{host!s}:{port}", "pid": os.getpid(), "started_at": time.time()}
+        row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": time.time()}
         temporary = self._home.endpoint_file.with_suffix(".new")
         temporary.write_text(json.dumps(row))
         os.replace(temporary, self._home.endpoint_file)
+
+    def _endpoint(self) -> str:
+        host, port = self._server.server_address[:2]
+        return f"http://{host!s}:{port}"
 
     def _asker(self, network: str, address: str) -> Record | None:
         for row in self.store.live(INSTANCE):

@@ -62,7 +62,7 @@ class Region:
         with self.lock:
             made = next((old for old in self.store.live(token) if request and old.request == request), None)
             if made is None:
-                asked = self._request(row, row.new_id(inputs), inputs, region)
+                asked = self._request(row, row.new_id({**row.defaults, **inputs}, region), inputs, region)
                 self._check(row, asked)
                 made = self.store.put(self._new(row, asked, request=request, machines=machines))
         if token == INSTANCE:

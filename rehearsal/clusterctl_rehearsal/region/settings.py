@@ -32,6 +32,8 @@ class Settings:
     """Until a file system is available; on AWS five to ten minutes."""
     buckets: tuple[str, ...] = ()
     """The buckets that there are; empty: every one that is spoken of."""
+    schedule_late_s: int = 60
+    """So long after its time a schedule fires; AWS promises the minute (EventBridge Scheduler user guide, 2026-11)."""
     latency_ms: int = 0
     """Added to every answer."""
     requests_per_s: int = 0
@@ -79,7 +81,7 @@ def _problem(key: str, value: Any) -> str | None:
         return None if fits else f"{key}: {value!r} is not a mapping of names to counts"
     if key == "racks":
         return None if _is_count(value) and value > 0 else f"racks: {value!r} is not a count from 1"
-    if key in ("latency_ms", "requests_per_s", "storage_s"):
+    if key in ("latency_ms", "requests_per_s", "storage_s", "schedule_late_s"):
         return None if _is_count(value) else f"{key}: {value!r} is not a count"
     if key == "shares":
         fits = isinstance(value, Mapping) and all(isinstance(path, str) for pair in value.items() for path in pair)

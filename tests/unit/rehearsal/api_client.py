@@ -13,14 +13,14 @@ from clusterctl_rehearsal.api.front import Api
 from tests.unit.rehearsal.small_region import REGION, SmallRegion
 
 SESSION = botocore.session.Session()
-SIGNED_AS = {"resourcegroupstaggingapi": "tagging", "efs": "elasticfilesystem"}
+SIGNED_AS = {"resourcegroupstaggingapi": "tagging", "efs": "elasticfilesystem", "stepfunctions": "states"}
 
 
 class Client:
     """Calls an operation; an error is its code."""
 
     def __init__(self, world: SmallRegion) -> None:
-        self._api = Api(region=world.region, before=lambda: None)
+        self._api = Api(region=world.region, before=lambda: None, executions=world.executions)
 
     def call(self, service: str, operation: str, region: str = REGION, **parameters: Any) -> Any:
         model = SESSION.get_service_model(service)

@@ -22,6 +22,8 @@ from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE
 from clusterctl_rehearsal.region.types.security import INGRESS_RULE
+from clusterctl_rehearsal.states.executions import Executions
+from clusterctl_rehearsal.states.interpreter import Call
 from clusterctl_rehearsal.storage.bucket_service import BucketService
 
 REGION = "us-west-2"
@@ -57,6 +59,12 @@ class SmallRegion:
             shares=Shares(folder / "shares"),
             clock=lambda: self.now,
             pause=self._let_time_pass,
+        )
+
+        self.ec2: Call = nobody
+        """What state machines ask; a test that runs one says."""
+        self.executions = Executions(
+            calls=lambda region: self.ec2, clock=lambda: self.now, pause=self._let_time_pass, begin=lambda run: run()
         )
 
     def _let_time_pass(self, seconds: float) -> None:
@@ -104,6 +112,11 @@ class SmallRegion:
         """An instance in a network of its own."""
         _, subnet, group = self.network()
         return self.launch(self.template(subnet, group, slot, **data))
+
+
+def nobody(action: str, parameters: Any) -> Any:
+    """Answers no state machine."""
+    raise AssertionError(f"{action} was not expected")
 
 
 def interface(subnet: Record, group: Record, **more: Any) -> dict[str, Any]:

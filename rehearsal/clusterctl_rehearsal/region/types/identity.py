@@ -68,7 +68,7 @@ IDENTITY_TYPES = (
         name="name",
         needs={"role": ROLE},
         taggable=False,
-        id=lambda inputs: f"{inputs['role']}:{inputs['name']}",
+        id=lambda inputs, region: f"{inputs['role']}:{inputs['name']}",
         **_policy_check("policy"),
     ),
     ResourceType(
@@ -82,7 +82,7 @@ IDENTITY_TYPES = (
         replace=("policyArn", "role"),
         needs={"role": ROLE},
         taggable=False,
-        id=lambda inputs: f"{inputs['role']}-{inputs['policyArn'].rpartition('/')[2]}",
+        id=lambda inputs, region: f"{inputs['role']}-{inputs['policyArn'].rpartition('/')[2]}",
     ),
     ResourceType(
         token=INSTANCE_PROFILE,

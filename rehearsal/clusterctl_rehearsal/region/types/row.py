@@ -87,7 +87,8 @@ class ResourceType:
     blocked: tuple[str, str] = ("DependencyViolation", "The {kind} '{id}' has dependencies and cannot be deleted.")
     check: Callable[[Request], None] = no_check
     outputs: Callable[[Request], Properties] = no_outputs
-    id: Callable[[Properties], str] | None = None
+    id: Callable[[Properties, str], str] | None = None
+    """The id that AWS makes of inputs and region."""
     is_file_system: bool = False
     """A folder stands for what is in it, and it takes a while to become available."""
     computed_on_change: tuple[str, ...] = ()
@@ -98,10 +99,10 @@ class ResourceType:
         """The last word of the token: `vpc`."""
         return self.token.rpartition("/")[2].partition(":")[0]
 
-    def new_id(self, inputs: Properties) -> str:
+    def new_id(self, inputs: Properties, region: str) -> str:
         """An id as AWS would give it."""
         if self.id is not None:
-            return self.id(inputs)
+            return self.id(inputs, region)
         if self.prefix:
             return f"{self.prefix}-{random_hex(17)}"
         return str(inputs[self.name or "name"])

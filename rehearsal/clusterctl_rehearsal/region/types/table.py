@@ -5,6 +5,7 @@ from __future__ import annotations
 from clusterctl_rehearsal.region.refusal import StandInRefusal
 from clusterctl_rehearsal.region.types.addresses import ADDRESS_TYPES
 from clusterctl_rehearsal.region.types.capacity import CAPACITY_TYPES
+from clusterctl_rehearsal.region.types.deadline import DEADLINE_TYPES
 from clusterctl_rehearsal.region.types.file_systems import FILE_SYSTEM_TYPES
 from clusterctl_rehearsal.region.types.identity import IDENTITY_TYPES
 from clusterctl_rehearsal.region.types.launch import LAUNCH_TYPES
@@ -22,6 +23,7 @@ TYPES = {
         LAUNCH_TYPES,
         IDENTITY_TYPES,
         FILE_SYSTEM_TYPES,
+        DEADLINE_TYPES,
     )
     for row in rows
 }

@@ -1,0 +1,173 @@
+"""The state machine that ends a cluster: what EventBridge Scheduler starts at the deadline, as Amazon States Language.
+
+It looks the machines up by the cluster's id when it runs, so that replaced and late ones are covered. The first wave
+asks for no more than ids; then passes follow until one finds nothing that lives. A step's answer may have 256 KiB and
+an execution 25,000 events (Step Functions developer guide, "Service quotas"; 2026-11-21): hence small pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any  # a definition is JSON-like
+
+from clusterctl_infra.names import ID_TAG
+
+DRY_RUN_INPUT = '{"DryRun": true}'
+"""Started with this, it asks for the end of every machine without ending any, and answers with what AWS said."""
+SCHEDULE_INPUT = "{}"
+ANSWER_LIMIT_BYTES = 262_144
+INSTANCES_PER_PAGE = 5
+"""EC2's smallest page: 33 interfaces make some 40 KB of JSON of one p5 node."""
+TAGS_PER_PAGE = 1000
+"""A row is about 150 bytes."""
+PARALLEL = 40
+"""As many steps of an inline Map run side by side at most (same page)."""
+PASS_PAUSE_S = 30
+TIMEOUT_S = 3600
+"""A machine that does not end, such as one protected from termination, fails the execution instead of hiding in it."""
+_LIVING = ["pending", "running", "stopping", "stopped"]
+_HELD = ["active", "pending", "scheduled", "assessing"]
+_RETRY = [
+    {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "BackoffRate": 2.0, "MaxAttempts": 5, "MaxDelaySeconds": 20}
+]
+State = dict[str, Any]
+
+
+def ending_definition(cluster_id: str, *, partition: str = "aws") -> State:
+    """The definition of one cluster's machine."""
+    ec2 = _Ec2(partition=partition)
+    tagged = {"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}
+    return {
+        "Comment": "clusterctl: ends every machine and reservation of one cluster",
+        "StartAt": "IsDryRun",
+        "TimeoutSeconds": TIMEOUT_S,
+        "States": {
+            "IsDryRun": _if("$.DryRun", {"BooleanEquals": True}, then="TryIds", otherwise="Ids"),
+            **_dry_run(ec2, cluster_id),
+            **_first_wave(ec2, cluster_id),
+            **_reservations(ec2, tagged),
+            **_instances(ec2, tagged),
+            "Wait": {"Type": "Wait", "Seconds": PASS_PAUSE_S, "Next": "Pass"},
+            "Ended": {"Type": "Succeed"},
+        },
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ec2:
+    """Tasks that call EC2, by the AWS SDK integration."""
+
+    partition: str
+
+    def task(self, action: str, parameters: State, *, retries: bool = True) -> State:
+        resource = f"arn:{self.partition}:states:::aws-sdk:ec2:{action}"
+        return {
+            "Type": "Task",
+            "Resource": resource,
+            "Parameters": parameters,
+            **({"Retry": _RETRY} if retries else {}),
+        }
+
+    def ids(self, cluster_id: str) -> State:
+        """The ids of the machines that carry the tag, also of some that are gone."""
+        filters = [
+            {"Name": "key", "Values": [ID_TAG]},
+            {"Name": "value", "Values": [cluster_id]},
+            {"Name": "resource-type", "Values": ["instance"]},
+        ]
+        return self.task("describeTags", {"Filters": filters, "MaxResults": TAGS_PER_PAGE})
+
+    def terminate(self, id_path: str, *, dry_run: bool = False) -> State:
+        """Of one machine alone: one id that is gone, and a call for several ends none (EC2, TerminateInstances)."""
+        parameters: State = {"InstanceIds.$": f"States.Array({id_path})"}
+        return self.task("terminateInstances", {**parameters, "DryRun": True} if dry_run else parameters, retries=False)
+
+
+def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
+    """Asks for the end of each machine and keeps the answer; nothing on this way leads to the ending states."""
+    each = _each("$.Wave.Tags[*].ResourceId", "Try", ec2.terminate("$.Id", dry_run=True), answer="$.Answer")
+    return {
+        "TryIds": {**ec2.ids(cluster_id), "ResultPath": "$.Wave", "Next": "AnyToTry"},
+        "AnyToTry": _if_any("$.Wave.Tags[0]", then="TryAll", otherwise="Ended"),
+        "TryAll": {
+            **each,
+            "ItemSelector": {"Id.$": "$$.Map.Item.Value"},
+            "ResultPath": "$.Tried",
+            "OutputPath": "$.Tried",
+            "Next": "Ended",
+        },
+    }
+
+
+def _first_wave(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
+    """Every id at once; what is gone already or refused is left to the passes."""
+    caught = {"ErrorEquals": ["States.ALL"], "ResultPath": None, "Next": "Pass"}
+    return {
+        "Ids": {**ec2.ids(cluster_id), "ResultPath": "$.Wave", "Catch": [caught], "Next": "AnyIds"},
+        "AnyIds": _if_any("$.Wave.Tags[0]", then="EndAll", otherwise="Pass"),
+        "EndAll": {**_each("$.Wave.Tags[*].ResourceId", "End", ec2.terminate("$")), "Next": "Pass"},
+        "Pass": {"Type": "Pass", "Result": {"Found": False}, "Next": "Reservations"},
+    }
+
+
+def _reservations(ec2: _Ec2, tagged: State) -> dict[str, State]:
+    """A cluster has one; an empty one costs as much as a full one."""
+    asked = {"Filters": [tagged, {"Name": "state", "Values": _HELD}], "MaxResults": 100}
+    cancel = ec2.task("cancelCapacityReservation", {"CapacityReservationId.$": "$"}, retries=False)
+    ids = "$.Held.CapacityReservations[*].CapacityReservationId"
+    return {
+        "Reservations": {
+            **ec2.task("describeCapacityReservations", asked),
+            "ResultPath": "$.Held",
+            "Next": "AnyReservations",
+        },
+        "AnyReservations": _if_any("$.Held.CapacityReservations[0]", then="Cancel", otherwise="Instances"),
+        "Cancel": {**_each(ids, "CancelOne", cancel), "Next": "FoundReservation"},
+        "FoundReservation": {"Type": "Pass", "Result": {"Found": True}, "Next": "Instances"},
+    }
+
+
+def _instances(ec2: _Ec2, tagged: State) -> dict[str, State]:
+    """Pages of what lives; of a page that was dealt with, only whether anything was found counts."""
+    living = {"Name": "instance-state-name", "Values": _LIVING}
+    asked: State = {"Filters": [tagged, living], "MaxResults": INSTANCES_PER_PAGE}
+    following: State = {**asked, "NextToken.$": "$.Page.NextToken"}
+    page = {"ResultPath": "$.Page", "Next": "AnyInstances"}
+    ids = "$.Page.Reservations[*].Instances[*].InstanceId"
+    return {
+        "Instances": {**ec2.task("describeInstances", asked), **page},
+        "NextPage": {**ec2.task("describeInstances", following), **page},
+        "AnyInstances": _if_any("$.Page.Reservations[0]", then="EndPage", otherwise="More"),
+        "EndPage": {**_each(ids, "EndOne", ec2.terminate("$")), "Next": "FoundInstance"},
+        "FoundInstance": {"Type": "Pass", "Result": True, "ResultPath": "$.Found", "Next": "More"},
+        "More": _if("$.Page.NextToken", {"StringGreaterThan": ""}, then="NextPage", otherwise="WasAny"),
+        "WasAny": _if("$.Found", {"BooleanEquals": True}, then="Wait", otherwise="Ended"),
+    }
+
+
+def _each(items: str, name: str, task: State, *, answer: str | None = None) -> State:
+    """One task for each item; a refusal stops none of the others, and is kept at `answer`."""
+    caught = {"ErrorEquals": ["States.ALL"], "ResultPath": answer, "Next": f"{name}Refused"}
+    one = {**task, "ResultPath": None, "Catch": [caught], "End": True}
+    return {
+        "Type": "Map",
+        "ItemsPath": items,
+        "MaxConcurrency": PARALLEL,
+        "ItemProcessor": {
+            "ProcessorConfig": {"Mode": "INLINE"},
+            "StartAt": name,
+            "States": {name: one, f"{name}Refused": {"Type": "Pass", "End": True}},
+        },
+        "ResultPath": None,
+    }
+
+
+def _if_any(path: str, *, then: str, otherwise: str) -> State:
+    """Whether a path is there: an empty list has no first item."""
+    return {"Type": "Choice", "Choices": [{"Variable": path, "IsPresent": True, "Next": then}], "Default": otherwise}
+
+
+def _if(path: str, test: State, *, then: str, otherwise: str) -> State:
+    """Whether a path is there, is something, and passes the test."""
+    tests = [{"Variable": path, **one} for one in ({"IsPresent": True}, {"IsNull": False}, test)]
+    return {"Type": "Choice", "Choices": [{"And": tests, "Next": then}], "Default": otherwise}

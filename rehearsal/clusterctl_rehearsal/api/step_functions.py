@@ -1,0 +1,77 @@
+"""Step Functions: what starting a cluster's state machine, and finding and ending it, needs."""
+
+from __future__ import annotations
+
+from typing import Any  # parameters and answers are JSON-like
+
+from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.types.deadline import STATE_MACHINE
+from clusterctl_rehearsal.states.executions import ExecutionRow, Executions
+
+
+def step_functions(executions: Executions) -> dict[str, Handler]:
+    """The handlers by operation."""
+
+    def start(call: Call) -> dict[str, Any]:
+        row = executions.start(_machine(call), call.parameters.get("input") or "{}")
+        return {"executionArn": row.arn, "startDate": row.started_at}
+
+    def describe(call: Call) -> dict[str, Any]:
+        arn = call.parameters["executionArn"]
+        row = executions.find(arn)
+        if row is None:
+            raise AwsError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'")
+        return _execution(row)
+
+    return {
+        "StartExecution": start,
+        "DescribeExecution": describe,
+        "ListStateMachines": _machines,
+        "DeleteStateMachine": _delete,
+    }
+
+
+def _machines(call: Call) -> dict[str, Any]:
+    rows = [
+        {
+            "stateMachineArn": row.id,
+            "name": row.inputs["name"],
+            "type": row.inputs["type"],
+            "creationDate": row.created_at,
+        }
+        for row in call.records(STATE_MACHINE)
+    ]
+    return {"stateMachines": rows}
+
+
+def _delete(call: Call) -> dict[str, Any]:
+    arn = call.parameters["stateMachineArn"]
+    if call.region.store.get(STATE_MACHINE, arn) is not None:
+        call.region.delete(STATE_MACHINE, arn)
+    return {}  # AWS says so for one that is not there, too
+
+
+def _machine(call: Call) -> Record:
+    arn = call.parameters["stateMachineArn"]
+    found = call.region.store.get(STATE_MACHINE, arn)
+    if found is None:
+        raise AwsError("StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'")
+    return found
+
+
+def _execution(row: ExecutionRow) -> dict[str, Any]:
+    shown = {
+        "executionArn": row.arn,
+        "stateMachineArn": row.machine_arn,
+        "name": row.arn.rpartition(":")[2],
+        "status": row.status,
+        "startDate": row.started_at,
+        "stopDate": row.ended_at,
+        "input": row.given,
+        "output": row.output,
+        "error": row.error,
+        "cause": row.cause,
+    }
+    return {key: value for key, value in shown.items() if value is not None}

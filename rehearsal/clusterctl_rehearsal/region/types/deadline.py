@@ -1,0 +1,118 @@
+"""Step Functions' state machines and EventBridge Scheduler's one-time schedules."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+
+from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
+from clusterctl_rehearsal.region.types.identity import ROLE
+from clusterctl_rehearsal.region.types.row import Request, ResourceType
+from clusterctl_rehearsal.states.definition import check_definition
+
+STATE_MACHINE = "aws:sfn/stateMachine:StateMachine"
+SCHEDULE = "aws:scheduler/schedule:Schedule"
+_AT = re.compile(r"at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)")
+_NAME = re.compile(r"[0-9a-zA-Z-_.]{1,64}")
+
+
+def due_at(expression: str) -> datetime:
+    """The instant of `at(2026-11-21T17:22:00)`, in UTC. Raises AwsError, StandInRefusal."""
+    found = _AT.fullmatch(expression)
+    if found is None:
+        if expression.startswith(("rate(", "cron(")):
+            raise StandInRefusal(f"the stand-in fires one-time schedules only yet, not {expression}")
+        raise AwsError("ValidationException", f"Invalid Schedule Expression {expression}.")
+    try:
+        return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+    except ValueError as e:
+        raise AwsError("ValidationException", f"Invalid Schedule Expression {expression}.") from e
+
+
+def _check_machine(request: Request) -> None:
+    _check_role(request, str(request.inputs.get("roleArn")), "states.amazonaws.com", "AccessDeniedException")
+    check_definition(str(request.inputs.get("definition")))
+
+
+def _check_schedule(request: Request) -> None:
+    inputs = request.inputs
+    due_at(str(inputs.get("scheduleExpression")))
+    if not _NAME.fullmatch(str(inputs["name"])):
+        raise AwsError("ValidationException", f"name '{inputs['name']}' has more than 64 or other characters.")
+    if (inputs.get("flexibleTimeWindow") or {}).get("mode") != "OFF":
+        raise StandInRefusal("the stand-in fires schedules only without a flexible time window yet")
+    if inputs.get("scheduleExpressionTimezone", "UTC") != "UTC":
+        raise StandInRefusal("the stand-in reads schedules only in UTC yet")
+    target = inputs.get("target") or {}
+    if ":stateMachine:" not in str(target.get("arn")):
+        raise StandInRefusal("the stand-in's schedules start only state machines yet")
+    _check_role(request, str(target.get("roleArn")), "scheduler.amazonaws.com", "ValidationException")
+
+
+def _check_role(request: Request, arn: str, service: str, code: str) -> None:
+    role = next((row for row in request.store.live(ROLE) if row.outputs["arn"] == arn), None)
+    services = [] if role is None else _trusted(str(role.inputs["assumeRolePolicy"]))
+    if service not in services:
+        raise AwsError(code, f"The execution role {arn} must allow {service} to assume the role.")
+
+
+def _trusted(policy: str) -> list[str]:
+    found = [row.get("Principal", {}).get("Service", []) for row in json.loads(policy)["Statement"]]
+    return [name for names in found for name in ([names] if isinstance(names, str) else names)]
+
+
+def _machine_arn(name: str, region: str) -> str:
+    return f"arn:aws:states:{region}:{ACCOUNT_ID}:stateMachine:{name}"
+
+
+def _machine(request: Request) -> Properties:
+    return {"arn": request.id, "creationDate": request.timestamp(), "status": "ACTIVE"}
+
+
+def _schedule(request: Request) -> Properties:
+    group, name = request.inputs["groupName"], request.inputs["name"]
+    return {"arn": f"arn:aws:scheduler:{request.region}:{ACCOUNT_ID}:schedule/{group}/{name}"}
+
+
+DEADLINE_TYPES = (
+    ResourceType(
+        token=STATE_MACHINE,
+        label="Step Functions State Machine",
+        service="SFN",
+        create="CreateStateMachine",
+        delete="DeleteStateMachine",
+        not_found="StateMachineDoesNotExist",
+        source="internal/service/sfn/state_machine.go",
+        replace=("name", "namePrefix", "type"),
+        name="name",
+        unique=(("name",), "StateMachineAlreadyExists", "State Machine Already Exists: '{id}'"),
+        defaults={"type": "STANDARD"},
+        id=lambda inputs, region: _machine_arn(inputs["name"], region),
+        check=_check_machine,
+        outputs=_machine,
+    ),
+    ResourceType(
+        token=SCHEDULE,
+        label="EventBridge Scheduler Schedule",
+        service="Scheduler",
+        create="CreateSchedule",
+        delete="DeleteSchedule",
+        not_found="ResourceNotFoundException",
+        source="internal/service/scheduler/schedule.go",
+        replace=("groupName", "name", "namePrefix"),
+        name="name",
+        unique=(("groupName", "name"), "ConflictException", "Schedule {name} already exists."),
+        taggable=False,
+        defaults={
+            "groupName": "default",
+            "scheduleExpressionTimezone": "UTC",
+            "state": "ENABLED",
+            "actionAfterCompletion": "NONE",
+        },
+        id=lambda inputs, region: f"{inputs['groupName']}/{inputs['name']}",
+        check=_check_schedule,
+        outputs=_schedule,
+    ),
+)

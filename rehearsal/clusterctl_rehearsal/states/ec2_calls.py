@@ -1,0 +1,50 @@
+"""A state machine's calls of EC2: boto3 on the region's own API, with its checks and its words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any  # EC2's answers
+
+import boto3
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from clusterctl_infra.names import REHEARSAL_CREDENTIAL
+
+from clusterctl_rehearsal.states.failure import RUNTIME, ExecutionFailed, TaskFailed
+from clusterctl_rehearsal.states.interpreter import Call
+
+TIMEOUT_S = 30.0
+
+
+def region_calls(endpoint_url: str, region: str) -> Call:
+    """Calls of the region that listens there."""
+    config = Config(
+        connect_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S, retries={"total_max_attempts": 1}, proxies={}
+    )  # retriers are the definition's
+    session = boto3.Session(
+        aws_access_key_id=REHEARSAL_CREDENTIAL, aws_secret_access_key=REHEARSAL_CREDENTIAL, region_name=region
+    )
+    client = session.client("ec2", endpoint_url=endpoint_url, config=config)
+    return lambda action, parameters: answer(lambda: getattr(client, xform_name(action))(**parameters))
+
+
+def answer(ask: Callable[[], Any]) -> Any:
+    """The answer as a state sees it, plain JSON. Raises TaskFailed, ExecutionFailed as Step Functions names them."""
+    try:
+        found = ask()
+    except ClientError as e:
+        row, meta = e.response.get("Error", {}), e.response.get("ResponseMetadata", {})
+        said = f"(Service: Ec2, Status Code: {meta.get('HTTPStatusCode')}, Request ID: {meta.get('RequestId')})"
+        # EC2's model has no exceptions of its own, so that every refusal has this name.
+        raise TaskFailed("Ec2.Ec2Exception", f"{row.get('Message')} {said}") from e
+    except BotoCoreError as e:  # a parameter that EC2 does not have
+        raise ExecutionFailed(RUNTIME, str(e)) from e
+    found.pop("ResponseMetadata", None)
+    return json.loads(json.dumps(found, default=_plain))
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

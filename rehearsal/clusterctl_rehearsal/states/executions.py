@@ -1,0 +1,96 @@
+"""Executions of state machines: begun by a schedule or by StartExecution, each in a thread of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.states.failure import TIMEOUT, ExecutionFailed
+from clusterctl_rehearsal.states.interpreter import Call, Execution
+
+KEPT = 100
+"""Ended ones that are still described; AWS keeps them for 90 days."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionRow:
+    """One execution as DescribeExecution shows it."""
+
+    arn: str
+    machine_arn: str
+    started_at: float
+    given: str
+    status: str = "RUNNING"
+    ended_at: float | None = None
+    output: str | None = None
+    error: str | None = None
+    cause: str | None = None
+
+
+class Executions:
+    """Kept in memory: a killed region forgets those under way, and its schedules start them again."""
+
+    def __init__(
+        self,
+        *,
+        calls: Callable[[str], Call],
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
+        begin: Callable[[Callable[[], None]], None] | None = None,
+    ) -> None:
+        """`calls`: what EC2 of a region answers; `begin`: runs an execution, by default in a thread."""
+        self._calls = calls
+        self._clock = clock
+        self._pause = pause
+        self._begin = _in_thread if begin is None else begin
+        self._rows: dict[str, ExecutionRow] = {}
+        self._by_region: dict[str, Call] = {}
+
+    def start(self, machine: Record, given: str, ended: Callable[[], None] = lambda: None) -> ExecutionRow:
+        """The new execution of a state machine; `ended` is called when it is over, however it went."""
+        arn = f"{machine.id.replace(':stateMachine:', ':execution:')}:{uuid.uuid4()}"
+        row = ExecutionRow(arn=arn, machine_arn=machine.id, started_at=self._clock(), given=given)
+        self._keep(row)
+        definition = json.loads(machine.inputs["definition"])
+
+        def run() -> None:
+            try:
+                self._keep(self._ended(row, definition, machine.region))
+            finally:
+                ended()
+
+        self._begin(run)
+        return self._rows[arn]
+
+    def find(self, arn: str) -> ExecutionRow | None:
+        """The execution, under way or over."""
+        return self._rows.get(arn)
+
+    def _ended(self, row: ExecutionRow, definition: dict[str, object], region: str) -> ExecutionRow:
+        try:
+            if region not in self._by_region:
+                self._by_region[region] = self._calls(region)
+            call = self._by_region[region]
+            execution = Execution(definition=definition, call=call, pause=self._pause, clock=self._clock)
+            output = json.dumps(execution.run(json.loads(row.given)))
+        except ExecutionFailed as e:
+            print(f"execution {row.arn} failed: {e}", file=sys.stderr)
+            status = "TIMED_OUT" if e.error == TIMEOUT else "FAILED"
+            return dataclasses.replace(row, status=status, ended_at=self._clock(), error=e.error, cause=e.cause)
+        return dataclasses.replace(row, status="SUCCEEDED", ended_at=self._clock(), output=output)
+
+    def _keep(self, row: ExecutionRow) -> None:
+        self._rows[row.arn] = row
+        while len(self._rows) > KEPT:
+            self._rows.pop(next(iter(self._rows)))
+
+
+def _in_thread(run: Callable[[], None]) -> None:
+    threading.Thread(target=run, daemon=True, name="execution").start()
