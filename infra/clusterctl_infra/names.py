@@ -33,3 +33,8 @@ MEMBERSHIP_TYPE = "clusterctl:index:Membership"
 INVENTORY_TYPE = "clusterctl:index:Inventory"
 PRICES_FILE = "prices.json"
 """Below the home: prices newer than the shipped ones. The command line writes it; it and the program read it."""
+
+
+def guard_name(cluster_id: str) -> str:
+    """Of the role, the state machine and the schedule that end a cluster at its deadline; schedules carry no tags."""
+    return f"clusterctl-{cluster_id}-deadline"

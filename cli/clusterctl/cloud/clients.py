@@ -44,7 +44,7 @@ class Clients:
 
     def warm_up(self) -> None:
         """Makes the clients now: boto3 makes them in one thread only, and they may then be used in many."""
-        for client in (self.ec2, self.iam, self.efs, self.fsx):
+        for client in (self.ec2, self.iam, self.efs, self.fsx, self.scheduler, self.sfn):
             client.meta  # noqa: B018  asked for so that it is there
 
     @functools.cached_property
@@ -73,6 +73,16 @@ class Clients:
         return self._session.client(
             "pricing", region_name="us-east-1", endpoint_url=self.endpoint_url, config=self._config
         )
+
+    @functools.cached_property
+    def scheduler(self) -> Any:
+        """Amazon EventBridge Scheduler."""
+        return self._session.client("scheduler", endpoint_url=self.endpoint_url, config=self._config)
+
+    @functools.cached_property
+    def sfn(self) -> Any:
+        """AWS Step Functions."""
+        return self._session.client("stepfunctions", endpoint_url=self.endpoint_url, config=self._config)
 
     def account(self) -> str:
         """The number of the account that the credentials are of. Raises CloudError."""

@@ -5,9 +5,10 @@ It serves the repair after a killed run and the last look of `down`. In the orde
 
 from __future__ import annotations
 
+from clusterctl.cloud.deadline_kinds import DEADLINE_KINDS
 from clusterctl.cloud.machine_kinds import MACHINE_KINDS
 from clusterctl.cloud.network_kinds import NETWORK_KINDS
 from clusterctl.cloud.permission_kinds import PERMISSION_KINDS
 from clusterctl.cloud.storage_kinds import STORAGE_KINDS
 
-KINDS = (*MACHINE_KINDS, *STORAGE_KINDS, *NETWORK_KINDS, *PERMISSION_KINDS)
+KINDS = (*MACHINE_KINDS, *STORAGE_KINDS, *NETWORK_KINDS, *DEADLINE_KINDS, *PERMISSION_KINDS)

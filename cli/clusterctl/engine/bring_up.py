@@ -20,6 +20,7 @@ from clusterctl.engine.before_up import (
 )
 from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.data import refuse_harm
+from clusterctl.engine.deadline_stage import try_deadline
 from clusterctl.engine.display import Display
 from clusterctl.engine.foreseen import Foreseen, late, late_lines, made_anew, made_anew_lines
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
@@ -137,10 +138,13 @@ class _Up:
             if is_wanted(intent, is_asked=self._request.reorders_ranks):
                 order_ranks(change, cluster_plan, shown=str(self._request.stack_dir))
             change.finish()
+            unproven = try_deadline(change)
             try:
                 stage.finish(timeout_s=self._request.ready_timeout_s)
             finally:
                 self._tell_program()
+        if unproven is not None:
+            raise unproven
 
     def _tell_program(self) -> None:
         if self._request.as_json:

@@ -18,6 +18,7 @@ from clusterctl_infra.components import lookups
 from clusterctl_infra.components.access import Access, AccessArgs
 from clusterctl_infra.components.birth import FACTS, Birth, Facts, login_private_key, login_public_key
 from clusterctl_infra.components.capacity import Capacity, CapacityArgs
+from clusterctl_infra.components.deadline_guard import DeadlineGuard, DeadlineGuardArgs
 from clusterctl_infra.components.firewall import Firewall, FirewallArgs
 from clusterctl_infra.components.network import Network, NetworkArgs
 from clusterctl_infra.components.nodes import Nodes, NodesArgs, SlotInputs
@@ -99,13 +100,14 @@ class Cluster(pulumi.ComponentResource):
         stored = [] if storage is None else storage.ready
         mounts: Mounts = pulumi.Output.from_input(()) if storage is None else storage.mounts
         # Storage first: it may take ten minutes, and a reservation is paid from its first second.
-        before_capacity = [*network.ready, written, *stored]
+        guard = self._make_guard()
+        before_capacity = [*network.ready, written, *stored, *guard]
         capacity = Capacity(self._prefix, self._capacity_args(), self._aws_child(), after=before_capacity)
         nodes = Nodes(
             self._prefix,
             self._nodes_args(network, firewall, access, capacity, mounts),
             self._aws_child(),
-            after=[*network.ready, *firewall.rules, *access.ready, written, *stored],
+            after=[*network.ready, *firewall.rules, *access.ready, written, *stored, *guard],
         )
         membership = self._make_membership(nodes, written)
         return pulumi.Output.all(planned, membership.members, membership.generation, membership.deadline).apply(
@@ -146,6 +148,19 @@ class Cluster(pulumi.ComponentResource):
             tags=self._tags,
         )
         return Storage(self._prefix, args, self._aws_child())
+
+    def _make_guard(self) -> list[pulumi.Resource]:
+        """What ends the machines at the deadline; made before one is paid, and not while there is none."""
+        if not self._draft.slots:
+            return []
+        args = DeadlineGuardArgs(
+            cluster_id=self._identity.cluster_id,
+            account_id=self._account_id,
+            region=self._draft.region,
+            deadline=self._tags.apply(lambda tags: tags[DEADLINE_TAG]),
+            tags=self._tags,
+        )
+        return DeadlineGuard(self._prefix, args, self._aws_child()).ready
 
     def _make_inventory(self, planned: pulumi.Output[Mapping[str, Any]]) -> InventoryResource:
         return InventoryResource(

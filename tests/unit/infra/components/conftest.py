@@ -13,5 +13,12 @@ def loaded_aws() -> None:
     """All parts of pulumi_aws that the components use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        used = ((aws.ec2, "Vpc"), (aws.vpc, "SecurityGroupEgressRule"), (aws.iam, "Role"), (aws.ssm, "Parameter"))
+        used = (
+            (aws.ec2, "Vpc"),
+            (aws.vpc, "SecurityGroupEgressRule"),
+            (aws.iam, "Role"),
+            (aws.ssm, "Parameter"),
+            (aws.sfn, "StateMachine"),
+            (aws.scheduler, "Schedule"),
+        )
         assert all(hasattr(part, name) for part, name in used)

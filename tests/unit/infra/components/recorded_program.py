@@ -95,6 +95,8 @@ class Region(mocks.Mocks):
             INSTANCE: {"publicIp": f"{args.name}-public", "primaryNetworkInterfaceId": f"{args.name}-eni"},
             ELASTIC_IP: {"publicIp": f"{args.name}-elastic"},
             "aws:ec2/placementGroup:PlacementGroup": {"arn": f"{args.name}-arn"},
+            "aws:iam/role:Role": {"arn": f"{args.name}-role-arn"},
+            "aws:sfn/stateMachine:StateMachine": {"arn": f"{args.name}-machine-arn"},
             LUSTRE: {"dnsName": f"{args.name}.fsx", "mountName": "abcdefgh"},
             EFS: {"dnsName": f"{args.name}.efs"},
         }

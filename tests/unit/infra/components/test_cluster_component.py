@@ -39,7 +39,9 @@ WITHOUT_TAGS = {
     "aws:ec2/route:Route",
     "aws:ec2/routeTableAssociation:RouteTableAssociation",
     "aws:ec2/subnetCidrReservation:SubnetCidrReservation",
+    "aws:iam/rolePolicy:RolePolicy",
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+    "aws:scheduler/schedule:Schedule",
 }
 
 

@@ -1,0 +1,69 @@
+"""Whether AWS itself would end every machine at the deadline: the cluster's state machine is started with DryRun."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any  # an execution's output
+
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import guard_name
+from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.deadline_kinds import state_machines
+from clusterctl.cloud.refusal import aws_errors
+
+WOULD_END = "DryRun flag is set"
+"""What EC2 says instead of ending a machine that it would end: DryRunOperation, whose name Step Functions drops."""
+NOT_FOUND = "it was not found by its tag"
+TIMEOUT_S = 60.0
+"""Tags of a machine that was just made may take a while to be found."""
+Pause = Callable[[], None]
+
+
+def not_ended(
+    clients: Clients, cluster_id: str, wanted: Iterable[str], *, pause: Pause, timeout_s: float = TIMEOUT_S
+) -> dict[str, str]:
+    """Instance id → why AWS would not end it; empty when it would end all. Raises CloudError when nobody can say."""
+    give_up = time.monotonic() + timeout_s
+    ids = tuple(wanted)
+    with aws_errors("trying what ends the cluster at its deadline"):
+        machine = next(iter(state_machines(clients, cluster_id)), None)
+        if machine is None:
+            raise CloudError(f"there is no state machine {guard_name(cluster_id)}", code="StateMachineDoesNotExist")
+        while True:
+            arn = clients.sfn.start_execution(stateMachineArn=machine.id, input=DRY_RUN_INPUT)["executionArn"]
+            said = answers(_output(clients, arn, pause, give_up=give_up))
+            left = refusals(said, ids)
+            if NOT_FOUND not in left.values() or time.monotonic() > give_up:
+                return left
+            pause()
+
+
+def answers(output: str) -> dict[str, str]:
+    """Instance id → what EC2 said, from the output of an execution."""
+    rows = json.loads(output)
+    found: Iterable[Mapping[str, Any]] = rows if isinstance(rows, list) else ()
+    return {str(row["Id"]): str((row.get("Answer") or {}).get("Cause", "it said nothing")) for row in found}
+
+
+def refusals(said: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
+    """What is left of the answers without those that say that the machine would end."""
+    left = {id: said.get(id, NOT_FOUND) for id in wanted}
+    return {id: why for id, why in left.items() if WOULD_END not in why}
+
+
+def _output(clients: Clients, arn: str, pause: Pause, *, give_up: float) -> str:
+    while True:
+        row = clients.sfn.describe_execution(executionArn=arn)
+        if row["status"] == "SUCCEEDED":
+            return str(row["output"])
+        if row["status"] != "RUNNING":
+            raise CloudError(
+                f"{arn} ended {row['status']}: {row.get('cause', '')}", code=str(row.get("error", "Failed"))
+            )
+        if time.monotonic() > give_up:
+            raise CloudError(f"{arn} is still under way", code="Timeout")
+        pause()

@@ -1,0 +1,118 @@
+"""What ends a cluster from outside: a schedule at the deadline, and the state machine that it starts.
+
+As many resources for one node as for 256. Made before capacity and nodes, so that nothing is paid that it would
+not end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from clusterctl_infra.components.network import named
+from clusterctl_infra.components.partition import partition
+from clusterctl_infra.names import ID_TAG, guard_name
+from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definition
+
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": ["scheduler.amazonaws.com", "states.amazonaws.com"]},
+            "Action": "sts:AssumeRole",
+        }
+    ],
+}
+_LOOKS = ("ec2:DescribeCapacityReservations", "ec2:DescribeInstances", "ec2:DescribeTags")
+"""EC2 knows no resources for these: they cannot be limited to one cluster (service authorization reference)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeadlineGuardArgs:
+    """What the guard is made from; `deadline` as the tag has it, `2026-11-21T17:22:00Z`."""
+
+    cluster_id: pulumi.Output[str]
+    account_id: pulumi.Input[str]
+    region: str
+    deadline: pulumi.Output[str]
+    tags: pulumi.Output[Mapping[str, str]]
+
+
+class DeadlineGuard(pulumi.ComponentResource):
+    """The role, the state machine and the schedule; a new deadline changes the schedule in place."""
+
+    ready: list[pulumi.Resource]
+    """What has to be there before anything is paid."""
+
+    def __init__(self, name: str, args: DeadlineGuardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("clusterctl:infra:DeadlineGuard", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        guard = args.cluster_id.apply(guard_name)
+        role = aws.iam.Role(
+            f"{name}-deadline",
+            name=guard,
+            description="clusterctl: ends one cluster at its deadline",
+            assume_role_policy=json.dumps(TRUST),
+            tags=named(args.tags, f"{name}-deadline"),
+            opts=child,
+        )
+        ids = pulumi.Output.all(args.cluster_id, args.account_id)
+        policy = aws.iam.RolePolicy(
+            f"{name}-deadline",
+            name=guard,
+            role=role.name,
+            policy=ids.apply(lambda known: json.dumps(policy_of(known[0], region=args.region, account_id=known[1]))),
+            opts=child,
+        )
+        machine = aws.sfn.StateMachine(
+            f"{name}-deadline",
+            name=guard,
+            role_arn=role.arn,
+            definition=args.cluster_id.apply(
+                lambda id: json.dumps(ending_definition(id, partition=partition(args.region)), sort_keys=True)
+            ),
+            tags=named(args.tags, f"{name}-deadline"),
+            opts=child,
+        )
+        schedule = aws.scheduler.Schedule(
+            f"{name}-deadline",
+            name=guard,
+            description="clusterctl: the deadline of one cluster",
+            schedule_expression=args.deadline.apply(lambda at: f"at({at.removesuffix('Z')})"),
+            schedule_expression_timezone="UTC",
+            flexible_time_window={"mode": "OFF"},
+            # Kept when it has fired: a later deadline changes it, and one that deleted itself could not be changed.
+            action_after_completion="NONE",
+            target={"arn": machine.arn, "role_arn": role.arn, "input": SCHEDULE_INPUT},
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[policy]),
+        )
+        self.ready = [schedule]
+        self.register_outputs({})
+
+
+def policy_of(cluster_id: str, *, region: str, account_id: str) -> dict[str, object]:
+    """What the role may do: look, end what carries this cluster's id, and start this one state machine."""
+    prefix = f"arn:{partition(region)}"
+    here = f"{region}:{account_id}"
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Effect": "Allow", "Action": list(_LOOKS), "Resource": "*"},
+            {
+                "Effect": "Allow",
+                "Action": ["ec2:TerminateInstances", "ec2:CancelCapacityReservation"],
+                "Resource": [f"{prefix}:ec2:{here}:instance/*", f"{prefix}:ec2:{here}:capacity-reservation/*"],
+                "Condition": {"StringEquals": {f"aws:ResourceTag/{ID_TAG}": cluster_id}},
+            },
+            {
+                "Effect": "Allow",
+                "Action": "states:StartExecution",
+                "Resource": f"{prefix}:states:{here}:stateMachine:{guard_name(cluster_id)}",
+            },
+        ],
+    }
