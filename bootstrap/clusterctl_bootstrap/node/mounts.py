@@ -36,7 +36,10 @@ def mount_all(root: Path, outside: Outside) -> None:
         if mount["kind"] in NETWORK:
             what, kind, options, seen_as, source = network(mount)
             if not (root / "sbin" / ("mount." + kind)).exists():
-                raise PhaseFailed("%s: the image has no /sbin/mount.%s; packages: may install it" % (path, kind))
+                raise PhaseFailed(
+                    "%s: the image has no /sbin/mount.%s: packages: or a script before-mounts may install it"
+                    % (path, kind)
+                )
         else:
             what, kind, options = nvme.volume(outside, mount["options"])
             # A disk that the image has mounted is bound: its own mount says what will be seen.

@@ -21,13 +21,13 @@ Volume = Tuple[str, str, str]
 def volume(outside: Outside, level: str) -> Volume:
     """What, type and options for mount(8). Raises PhaseFailed.
 
-    Told by their model, of which their by-id names are made: the kernel's numbers change from boot to boot. What is on
-    them stays: the deep learning images stripe and mount them by a service, which is waited for, and after a reboot
-    the volume is there already.
+    Told by their model, which some versions of udev write with underscores: the kernel's numbers change from boot to
+    boot. What is on them stays: the deep learning images stripe and mount them by a service, which is waited for, and
+    after a reboot the volume is there already.
     """
     outside.run(["systemctl", "start", "dlami-nvme.service"], FORMAT_TIMEOUT_S)
     rows = outside.run(["lsblk", "-dnpo", "NAME,MODEL"])[1].splitlines()
-    disks = sorted(row.split()[0] for row in rows if MODEL in row)
+    disks = sorted(row.split()[0] for row in rows if MODEL in row.replace("_", " "))
     if not disks:
         raise PhaseFailed("nvme: no disk of the model %s: lsblk -o NAME,MODEL" % MODEL)
     if level == "single":

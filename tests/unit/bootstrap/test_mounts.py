@@ -110,7 +110,9 @@ def test_a_mount_that_never_works_fails_in_bounds_with_what_the_helper_said(tmp_
 def test_an_image_without_the_client_fails_at_once_and_names_it(tmp_path: Path) -> None:
     root, outside = machine(tmp_path, LUSTRE), systemd(FakeOutside())
     (root / "sbin/mount.lustre").unlink()
-    with pytest.raises(PhaseFailed, match=r"^/shared: the image has no /sbin/mount.lustre; packages: may install it"):
+    with pytest.raises(
+        PhaseFailed, match=r"^/shared: the image has no /sbin/mount.lustre: packages: or a script before-mounts"
+    ):
         mount_all(root, outside)
     assert outside.commands == []
 

@@ -66,6 +66,12 @@ def test_the_root_disk_is_never_looked_at() -> None:
     assert not any("/dev/nvme0n1" in argv for argv in outside.commands)
 
 
+def test_a_model_with_underscores_for_blanks_is_the_same() -> None:
+    outside = Disks(rows=[*MEMBERS, ARRAY])
+    outside.listed += "\n/dev/nvme1n1 " + STORE.replace(" ", "_")
+    assert volume(outside, "stripe") == ("/dev/md127", "ext4", "noatime")
+
+
 def test_the_images_own_service_is_waited_for_first() -> None:
     outside = Disks(*PAIR, rows=[*MEMBERS, ARRAY])
     volume(outside, "stripe")
