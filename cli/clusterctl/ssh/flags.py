@@ -24,7 +24,5 @@ def refuse_beside_terminal(given: Mapping[str, object]) -> None:
     seen = [flag for flag in WITHOUT_TERMINAL if given[flag]]
     if seen:
         *most, last = WITHOUT_TERMINAL
-        raise UsageError(
-            f"{', '.join(seen)} with a terminal: {', '.join(most)} and {last} are for a command without a terminal",
-            hint=HINT,
-        )
+        told = f"{', '.join(most)} and {last} are for a command without a terminal"
+        raise UsageError(f"{', '.join(seen)} beside a login or --tty: {told}", hint=HINT)

@@ -21,5 +21,5 @@ def test_one_way_to_show_and_one_set_of_machines() -> None:
 def test_what_needs_no_terminal_is_named_beside_one(flag: str) -> None:
     nothing: dict[str, object] = dict.fromkeys(WITHOUT_TERMINAL)
     refuse_beside_terminal(nothing)
-    with pytest.raises(UsageError, match=f"^{flag} with a terminal: "):
+    with pytest.raises(UsageError, match=f"^{flag} beside a login or --tty: "):
         refuse_beside_terminal({**nothing, flag: True})
