@@ -14,6 +14,8 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.transport import NodeConnection
 
+from tests.integration.cli.waiting import has_ended
+
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
 
@@ -85,14 +87,3 @@ def session_of(lines: Iterator[str]) -> int:
     pid = int(next(lines))
     assert Path(f"/proc/{pid}/comm").read_text().startswith("sshd")
     return pid
-
-
-def has_ended(pid: int) -> bool:
-    ends_at = time.monotonic() + 5
-    while time.monotonic() < ends_at:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from clusterctl.ssh.guard import BEAT, group_in, guarded, watcher, with_input
+
+from tests.integration.cli.waiting import comes_true, is_alive
 
 SHELLS = [shell for shell in ("bash", "dash", "zsh", "ksh") if shutil.which(shell)]
 SILENCE_S = 1
@@ -215,20 +217,3 @@ def first_number(process: subprocess.Popen[bytes]) -> int:
 def close_input(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
     process.stdin.close()
-
-
-def comes_true(condition: Callable[[], bool], *, within_s: float = 20) -> bool:
-    ends_at = time.monotonic() + within_s
-    while time.monotonic() < ends_at:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def is_alive(pid: int) -> bool:
-    """Running, and not just unburied."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from clusterctl_infra.plan.inventory import proxy_command
 
+from tests.integration.cli.waiting import has_ended
 from tests.unit.infra.plan.plan_cases import a_config, a_plan
 
 if TYPE_CHECKING:
@@ -201,15 +202,3 @@ def test_a_login_goes_through_the_proxy_command(loopback_cluster: LoopbackCluste
     done = loopback_cluster.run("ssh", "--node", "2", stdin=b"exit 5\n")
     assert done.returncode == 5
     assert b"100% by proxy" in done.stderr
-
-
-def has_ended(pid: int) -> bool:
-    """True once the process is gone; sshd needs a moment to deliver the signal."""
-    ends_at = time.monotonic() + 5
-    while time.monotonic() < ends_at:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False

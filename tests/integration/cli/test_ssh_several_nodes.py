@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -11,6 +10,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.integration.cli.waiting import has_ended
 
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
@@ -118,15 +119,4 @@ def test_ctrl_c_ends_the_command_on_every_node(steady_cluster: LoopbackCluster) 
     client.send_signal(signal.SIGINT)
     client.communicate(timeout=15)
     assert client.returncode == 130
-    ends_at = time.monotonic() + 5
-    while any(is_alive(pid) for pid in pids) and time.monotonic() < ends_at:
-        time.sleep(0.05)
-    assert not any(is_alive(pid) for pid in pids)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    assert all(has_ended(pid) for pid in pids)

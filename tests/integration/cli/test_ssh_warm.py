@@ -9,13 +9,14 @@ import shutil
 import signal
 import stat
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.integration.cli.waiting import comes_true
 
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
@@ -147,12 +148,3 @@ def can_lock(file: object) -> bool:
     except OSError:
         return False
     return True
-
-
-def comes_true(condition: Callable[[], bool], *, within_s: float = 20) -> bool:
-    ends_at = time.monotonic() + within_s
-    while time.monotonic() < ends_at:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False

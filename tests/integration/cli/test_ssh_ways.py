@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.integration.cli.waiting import has_ended
+
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
 
@@ -118,14 +120,3 @@ def test_flags_of_a_command_are_refused_for_a_login(steady_cluster: LoopbackClus
 
 def host_key(cluster: LoopbackCluster, slot: int) -> str:
     return cluster.inventory.nodes[slot].host_public_key
-
-
-def has_ended(pid: int, *, within_s: float = 20) -> bool:
-    ends_at = time.monotonic() + within_s
-    while time.monotonic() < ends_at:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False

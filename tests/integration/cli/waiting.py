@@ -1,0 +1,32 @@
+"""Waiting for what becomes true a moment later, and for processes to end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+POLL_S = 0.05
+
+
+def comes_true(condition: Callable[[], bool], *, within_s: float = 20) -> bool:
+    """Whether it does in this time."""
+    ends_at = time.monotonic() + within_s
+    while time.monotonic() < ends_at:
+        if condition():
+            return True
+        time.sleep(POLL_S)
+    return False
+
+
+def is_alive(pid: int) -> bool:
+    """Running, and not just unburied."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def has_ended(pid: int, *, within_s: float = 20) -> bool:
+    """Whether the process is gone in this time; sshd needs a moment to deliver a signal."""
+    return comes_true(lambda: not is_alive(pid), within_s=within_s)
