@@ -10,7 +10,7 @@ from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.names import MOUNT_TAG, ON_DELETE_TAG
 from clusterctl_infra.plan.storage import storage_plans
-from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan, StoragePlan
+from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan, StoragePlan, is_retained
 
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.views.quantities import count, usd
@@ -47,6 +47,12 @@ class StoredData:
 def data_in(state: StackState) -> tuple[StoredData, ...]:
     """The state's own file systems; adopted ones are somebody else's."""
     return tuple(_stored(one) for type in KINDS for one in state.of_type(type) if not one.is_external)
+
+
+def kept_in(state: StackState, config: ClusterConfig, catalog: Catalog) -> tuple[StoredData, ...]:
+    """Those that outlive the nodes: as the last `up` marked them, or as cluster.yaml says since."""
+    plans = {row.mount: row for row in storage_plans(config, catalog)}
+    return tuple(one for one in data_in(state) if one.is_retained or _is_to_be_kept(one, plans.get(one.mount)))
 
 
 def holds_data(state: StackState) -> bool:
@@ -95,6 +101,10 @@ def _harm(one: StoredData, plan: StoragePlan | None) -> Iterator[str]:
             yield f"{one.named} is {one.deployment_type} and cannot become {plan.deployment_type}: take another mount"
     if isinstance(plan, EfsPlan) and one.is_encrypted is not None and one.is_encrypted != plan.encrypted:
         yield f"{one.named}: encrypted is decided when it is made: take another mount"
+
+
+def _is_to_be_kept(one: StoredData, plan: StoragePlan | None) -> bool:
+    return plan is not None and _is_meant(one, plan) and is_retained(plan)
 
 
 def _is_meant(one: StoredData, plan: StoragePlan | None) -> bool:

@@ -18,7 +18,7 @@ from clusterctl_infra.ledger import ledger_to_json
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
 
-from clusterctl.engine.data import data_in
+from clusterctl.engine.data import kept_in
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, identity_in, ledger_in
@@ -77,7 +77,7 @@ def keeps_ranks(intent: Intent, identity: Identity | None, run: int) -> bool:
 
 def for_zero_nodes(intent: Intent, state: StackState) -> Intent:
     """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
-    mounts = [one.mount for one in data_in(state) if one.is_retained]
+    mounts = [one.mount for one in kept_in(state, intent.config, load_catalog())]
     told = {"ledger": _ledger_copy(state), "down": "true", "kept": json.dumps(mounts, separators=(",", ":"))}
     return _with(intent, told)
 

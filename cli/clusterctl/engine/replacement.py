@@ -15,6 +15,7 @@ from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.engine.node_stage import NodeStage
+from clusterctl.engine.place import refuse_other_region
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
@@ -70,6 +71,7 @@ class _Replacement:
             change.stack, read_config(self._config_file), nodes=nodes or None, fresh_prices=change.home.prices_file
         )
         intent = for_up(written, found)
+        refuse_other_region(found, intent.config.region)
         cluster_plan = plan_of(intent, found, now=now)
         shown = str(change.stack.directory)
         refuse(intent, cluster_plan, change.stack, shown=shown, now=now)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import UsageError
+from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE
 
 from clusterctl.cloud.found import Found, orphans
 from clusterctl.cloud.storage_kinds import DATA_KINDS
 from clusterctl.cloud.sweep import look
 from clusterctl.engine.change import Change, failure, open_change
-from clusterctl.engine.data import bill_lines, data_in, holds_data, others_in, refuse_harm
+from clusterctl.engine.data import StoredData, bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl.engine.display import Display
 from clusterctl.engine.files_here import forget_cluster
 from clusterctl.engine.intent import Intent, for_zero_nodes, read_intent, without_own_values
 from clusterctl.engine.last_look import bill_of, last_look, network_bill_lines
-from clusterctl.engine.place import refuse_other_network
+from clusterctl.engine.place import refuse_other_network, refuse_other_region
 from clusterctl.engine.progress import summary
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
@@ -77,15 +77,13 @@ class _Down:
             self._change.tell(
                 f"{one.kind} {one.id} is in no state and holds data: it is left, and bills {bill_of(one)}"
             )
-        keeps_data = not self._request.is_all and (holds_data(found) or bool(strays))
+        kept = () if self._request.is_all else self._kept(found)
+        keeps_data = bool(kept or strays) or (not self._request.is_all and holds_data(found))
         if keeps_data:
-            source = str(self._change.stack.cluster_file)
-            config = self._written().config
-            refuse_harm(found, config, load_catalog(), source=source)
-            refuse_other_network(found, config, source=source)
-        self._output.note(self._what_goes(found, keeps_data=keeps_data))
+            self._refuse_harm(found)
+        self._output.note(self._what_goes(found, keeps_data=keeps_data, kept=kept))
         if keeps_data:
-            for line in self._staying(found, region=self._request.where.region):
+            for line in self._staying(found, kept, region=self._request.where.region):
                 self._output.note(f"  stays    {line}")
         self._ask()
         state = change.mend(found, was_cut_off=self._was_cut_off)
@@ -94,6 +92,20 @@ class _Down:
             self._to_zero(state)
         else:
             self._to_nothing(state)
+
+    def _kept(self, state: StackState) -> tuple[StoredData, ...]:
+        """The file systems that stay; a cluster whose file is broken now can be ended, by what the state says."""
+        try:
+            return kept_in(state, self._written().config, load_catalog())
+        except ClusterctlError:
+            return tuple(one for one in data_in(state) if one.is_retained)
+
+    def _refuse_harm(self, state: StackState) -> None:
+        """The program is run as it is written now. Raises ConfigError, UsageError."""
+        source, config = str(self._change.stack.cluster_file), self._written().config
+        refuse_other_region(state, config.region)
+        refuse_harm(state, config, load_catalog(), source=source)
+        refuse_other_network(state, config, source=source)
 
     def _stray_data(self, state: StackState) -> tuple[Found, ...]:
         """File systems of a killed run: only `--all` ends them, by the id that the state keeps."""
@@ -144,7 +156,8 @@ class _Down:
     def _tell_staying(self, region: str) -> None:
         """What the state and AWS say is left; what should not be is ended. Raises StillBills, CloudError."""
         after = self._change.engine.export() or StackState()
-        for line in self._staying(after, region=region):
+        kept = tuple(one for one in data_in(after) if one.is_retained)
+        for line in self._staying(after, kept, region=region):
             self._output.note(f"  {line}")
         if after.cluster_id is not None:
             self._look(after.cluster_id, after, data_since=None)
@@ -170,9 +183,8 @@ class _Down:
             change.clients, cluster_id, state, data_since=data_since, tell=change.tell, again=self._again()
         )
 
-    def _staying(self, state: StackState, *, region: str) -> list[str]:
+    def _staying(self, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:
         """What stays and what it costs, by the state."""
-        kept = [one for one in data_in(state) if one.is_retained]
         prices = load_catalog(self._change.home.prices_file)
         return [*bill_lines(kept, prices, region=region), *network_bill_lines(state)]
 
@@ -183,13 +195,13 @@ class _Down:
         if cleaned != text:
             write_config(config_file, cleaned)
 
-    def _what_goes(self, state: StackState, *, keeps_data: bool) -> str:
+    def _what_goes(self, state: StackState, *, keeps_data: bool, kept: Sequence[StoredData]) -> str:
         nodes = count(len(state.instances), "node")
         parts = len([one for one in state.resources if one.is_custom])
         label = " (rehearsed)" if self._change.is_rehearsal else ""
         data = data_in(state)
         if keeps_data:
-            ended = "".join(f" and {one.named}" for one in data if not one.is_retained)
+            ended = "".join(f" and {one.named}" for one in data if one not in kept)
             return f"{self._change.cluster}{label}: ends {nodes}{ended}; network and storage are kept"
         holders = [*(one.named for one in data), *others_in(state)]
         lost = f", and what is in {', '.join(holders)}" if holders else ""

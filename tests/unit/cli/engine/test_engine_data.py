@@ -6,7 +6,7 @@ import json
 from typing import Any  # configurations and states as JSON has them
 
 import pytest
-from clusterctl.engine.data import bill_lines, data_in, holds_data, others_in, refuse_harm
+from clusterctl.engine.data import bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl.engine.state import StackState, parse_state
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.model import ClusterConfig
@@ -59,6 +59,18 @@ AS_IT_IS: dict[str, Any] = {"mount": "/shared", "fsx-lustre": {"size": "4800GiB"
 )
 def test_data_is_what_is_to_outlive_the_nodes(rows: list[dict[str, Any]], holds: bool) -> None:
     assert holds_data(state_of(*rows)) is holds
+
+
+@pytest.mark.parametrize(
+    ("marked", "written", "is_kept"),
+    [("retain", "delete", True), ("delete", "retain", True), ("delete", "delete", False), ("delete", None, False)],
+)
+def test_what_either_the_last_up_or_the_file_wants_kept_is_kept(
+    marked: str, written: str | None, is_kept: bool
+) -> None:
+    stored = row(EFS, "fs-2", mount="/work", on_delete=marked)
+    storage: list[dict[str, Any]] = [] if written is None else [{"mount": "/work", "efs": {"on_delete": written}}]
+    assert bool(kept_in(state_of(stored), config_of(*storage), CATALOG)) is is_kept
 
 
 def test_what_a_persons_own_program_protects_is_named() -> None:
