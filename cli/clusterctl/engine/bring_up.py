@@ -24,6 +24,7 @@ from clusterctl.engine.deadline_stage import try_deadline
 from clusterctl.engine.display import Display
 from clusterctl.engine.foreseen import Foreseen, late, late_lines, made_anew, made_anew_lines
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
+from clusterctl.engine.lock import locks_named
 from clusterctl.engine.node_stage import NodeStage
 from clusterctl.engine.place import refuse_other_network
 from clusterctl.engine.progress import summary
@@ -157,6 +158,9 @@ class _Up:
             after = change.engine.export() or StackState()
             self._output.note(what_exists(after, shown=shown))
             raise KeyboardInterrupt
+        if locks_named(result.said):  # nothing was begun: what is being made is somebody else's
+            write_config(change.engine.environment.config_file, before)
+            raise failure(result, doing="pulumi up")
         undone = roll_back(change, before_text=before, before_state=state, intent=intent)
         raise failure(result, doing="pulumi up", more=undone, hint=f"clusterctl up {shown}")
 

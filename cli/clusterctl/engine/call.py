@@ -11,6 +11,7 @@ from clusterctl_infra.errors import EngineError
 
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.install_hint import engine_hint
+from clusterctl.engine.lock import locks_named
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, parse_state
 
@@ -73,6 +74,14 @@ class Engine:
         argv += ["--clear-pending-creates"] if clears_pending else []
         argv += [word for urn in urns for word in ("--target", urn)]
         self._check(self._call(argv, timeout_s=REFRESH_S))
+
+    def refuse_held(self) -> None:
+        """Raises EngineError when somebody is changing the stack: takes its lock for a second, and changes nothing."""
+        argv = ["refresh", "--yes", "--skip-preview", "--suppress-outputs", "--skip-pending-creates"]
+        done = self._call([*argv, "--target", self.stack.urn], timeout_s=SHORT_S)
+        if locks := locks_named(done.stderr):
+            raise EngineError(locks[0].named, hint=self._by_hand(["cancel"]))
+        self._check(done)
 
     def _call(
         self, words: Sequence[str], *, timeout_s: float, has_stack: bool = True

@@ -49,12 +49,16 @@ class Lock:
         return f"pulumi is changing this stack: started by {self.user} on {self.host} (pid {self.pid}) at {self.since}"
 
 
+def shows_locks(backend_url: str) -> bool:
+    """Whether the backend's locks are files that can be seen from here."""
+    return urlsplit(backend_url).scheme == "file"
+
+
 def locks_in(backend_url: str, stack: Stack) -> tuple[Lock, ...]:
     """The locks in a file backend; none when the backend is of another kind."""
-    parts = urlsplit(backend_url)
-    if parts.scheme != "file":
+    if not shows_locks(backend_url):
         return ()
-    folder = Path(parts.path) / ".pulumi" / "locks" / "organization" / stack.project / stack.name
+    folder = Path(urlsplit(backend_url).path) / ".pulumi" / "locks" / "organization" / stack.project / stack.name
     found = (_read(path) for path in sorted(folder.glob("*.json")))
     return tuple(lock for lock in found if lock is not None)
 

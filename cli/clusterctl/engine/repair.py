@@ -11,7 +11,7 @@ from clusterctl_infra.errors import EngineError
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.sweep import Sweep, sweep
 from clusterctl.engine.call import Engine
-from clusterctl.engine.lock import locks_in
+from clusterctl.engine.lock import locks_in, shows_locks
 from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import StackState
 from clusterctl.engine.strays import end_orphans_of_folder, end_run
@@ -36,6 +36,10 @@ def mend(
     """The state after orphans are ended and pending operations forgotten. Raises EngineError, CloudError."""
     if state.pending:
         tell(f"the last run was cut off while {_pending(state)}")
+    if (was_cut_off or state.pending) and not shows_locks(engine.backend_url()):
+        # What looks cut off may be a colleague's run, on another computer, in the middle of making machines.
+        engine.refuse_held()
+        state = engine.export() or StackState()
     if (was_cut_off or state.pending) and state.cluster_id is not None:
         swept = end_orphans(clients(), state, tell=tell, data_since=data_since)
         for left in swept.left:

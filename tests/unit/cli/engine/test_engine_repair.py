@@ -1,0 +1,77 @@
+"""A repair ends nothing of a run that lives: one on another computer too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from clusterctl.cloud.clients import Clients
+from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.repair import mend
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import PendingOperation, StackState
+from clusterctl_infra.errors import EngineError
+
+STACK = Stack(directory=Path("/stacks/train"), project="train", name="dev", is_rehearsal_project=False)
+PENDING = StackState(pending=(PendingOperation(kind="creating", urn="urn::train-0", type="aws:ec2/instance:Instance"),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend(Engine):
+    """An engine whose stack a colleague may hold; `asked` is what it was told to do."""
+
+    is_held: bool
+    asked: list[str] = field(default_factory=list)
+
+    def refuse_held(self) -> None:
+        self.asked.append("lock")
+        if self.is_held:
+            raise EngineError("pulumi is changing this stack: started by bob on tower (pid 7)")
+
+    def refresh(self, urns: object, *, clears_pending: bool = False) -> None:
+        self.asked.append("refresh")
+
+    def export(self) -> StackState:
+        return PENDING
+
+
+def backend(url: str, *, is_held: bool = False) -> Backend:
+    environment = EngineEnvironment(
+        env={"PULUMI_BACKEND_URL": url},
+        rehearsal=False,
+        executable="pulumi",
+        config_file=STACK.config_file,
+        is_own_backend=False,
+        run_token="1",
+    )
+    return Backend(stack=STACK, environment=environment, is_held=is_held)
+
+
+def nobody() -> Clients:
+    raise AssertionError("AWS was asked")
+
+
+def mended(engine: Engine) -> None:
+    mend(engine, PENDING, was_cut_off=False, data_since=None, clients=nobody, tell=lambda text: None)
+
+
+@pytest.mark.parametrize("url", ["s3://states", "https://api.pulumi.com", "azblob://states"])
+def test_where_locks_cannot_be_seen_the_lock_is_taken_before_anything_is_ended(url: str) -> None:
+    engine = backend(url, is_held=True)
+    with pytest.raises(EngineError, match="started by bob on tower"):
+        mended(engine)
+    assert engine.asked == ["lock"]
+
+
+def test_a_run_that_nobody_holds_any_more_is_repaired() -> None:
+    engine = backend("s3://states")
+    mended(engine)
+    assert engine.asked == ["lock", "refresh"]
+
+
+def test_locks_that_are_files_were_looked_at_before() -> None:
+    engine = backend("file:///states")
+    mended(engine)
+    assert engine.asked == ["refresh"]
