@@ -13,9 +13,11 @@ NODE_KEY = "/etc/clusterctl/ssh_key"
 BARRIER_SECRET = "/etc/clusterctl/barrier"
 HOST_CERTIFICATE = "/etc/ssh/clusterctl/host-certificate"
 """Not beside the host key: cloud-init removes every /etc/ssh/ssh_host_*key* when it writes that one."""
-# Every user has a file of keys of this name, and only the login user's exists: root is not let in by it.
+# Every user has a file of keys of this name, and only the login user's exists: root is not let in by it. When all nodes
+# come to one at a time, for its files, sshd's own limit (10:30:100; sshd_config(5), 2026-11) turns some away at random.
 SSHD_LINES = (
     f"HostCertificate {HOST_CERTIFICATE}\nAuthorizedKeysFile .ssh/authorized_keys /etc/ssh/clusterctl/keys-%u\n"
+    "MaxStartups 1000\n"
 )
 IDENTITIES = "".join(f"IdentityFile {file}\n" for file in (NODE_KEY, "~/.ssh/id_ed25519", "~/.ssh/id_rsa"))
 """Where one is named, ssh looks for none by itself: people's own keys are for the neighbours at such addresses."""
