@@ -1,7 +1,7 @@
 """Packages and scripts of cluster.yaml: run as root, each with a log of its own; what fails fails its phase."""
 
 from pathlib import Path
-from typing import List
+from typing import Any, Dict, List
 
 from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node import guard
@@ -26,6 +26,12 @@ def packages(root: Path, outside: Outside) -> None:
     names = facts_file.present(root).get("packages")
     if names:
         _run(root, outside, "packages", ["sh", "-c", INSTALL, "sh", *names], True)
+
+
+def longest_s(known: Dict[str, Any]) -> int:
+    """Seconds that whatever runs before the mounts may take at most, on any node."""
+    early = [name for name, _, at in known.get("scripts") or [] if at == "before-mounts"]
+    return TIMEOUT_S * (len(early) + (1 if known.get("packages") else 0))
 
 
 def scripts(root: Path, outside: Outside, at: str) -> None:

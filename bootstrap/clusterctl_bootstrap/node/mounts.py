@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 from clusterctl_bootstrap.node import facts as facts_file
-from clusterctl_bootstrap.node import guard, nvme
+from clusterctl_bootstrap.node import guard, hooks, nvme
 from clusterctl_bootstrap.node.files import log, write_atomically
 from clusterctl_bootstrap.node.outside import Outside
 from clusterctl_bootstrap.node.phase import PhaseFailed, wait
@@ -64,7 +64,9 @@ def meet(root: Path, outside: Outside) -> None:
             text = "%s %s %s" % (nonce, known["generation"], (root / "run/clusterctl/boot-id").read_text())
             write = ["sh", "-c", WRITE, note, text, mount["kind"]]
             # A right to write may come some seconds after the role, too.
-            timeout_s, argv = (PEER_TIMEOUT_S, []) if known["slot"] else (MOUNTED_TIMEOUT_S, write)
+            timeout_s, argv = MOUNTED_TIMEOUT_S, write
+            if known["slot"]:
+                timeout_s, argv = PEER_TIMEOUT_S + hooks.longest_s(known), []
             name = known["cluster"] + "-0"
             wait(outside, timeout_s, lambda: _unread(outside, note, nonce, name, argv), 0.2, 1.3)  # noqa: B023
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from clusterctl_infra.config.hooks import LIMIT_S
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl_infra.outputs import Inventory, read_inventory
@@ -20,6 +21,12 @@ from clusterctl.views.quantities import clock, count
 
 REHEARSAL_READY_S = 120.0
 AWS_READY_S = 600.0
+
+
+def longest_way_s(config: ClusterConfig, *, is_rehearsal: bool) -> float:
+    """How long a healthy node may take to be ready: its boot, and each hook before that up to the hook's own limit."""
+    hooks = (1 if config.packages else 0) + sum(script.at != "after-ready" for script in config.scripts)
+    return (REHEARSAL_READY_S if is_rehearsal else AWS_READY_S) + LIMIT_S * hooks
 
 
 class NodeStage:
@@ -73,8 +80,8 @@ class NodeStage:
             self._change.output.note(" no machines are booted (machines: none), so no node is waited for")
             self._end_line(inventory, len(inventory.nodes), "made")
             return
-        usual_s = REHEARSAL_READY_S if self._change.is_rehearsal else AWS_READY_S
-        timeout_s = usual_s if timeout_s is None else timeout_s
+        if timeout_s is None:
+            timeout_s = longest_way_s(self._config, is_rehearsal=self._change.is_rehearsal)
         watches = self._waited(inventory, timeout_s)
         bad = [watch for watch in watches if not watch.is_ready]
         self._tell(bad)

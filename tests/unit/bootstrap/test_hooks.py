@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl_bootstrap.node.boot import boot
+from clusterctl_bootstrap.node.hooks import TIMEOUT_S, longest_s
 from clusterctl_bootstrap.node_plan import ScriptPlan
 
 from tests.unit.bootstrap.fake_outside import FakeOutside
@@ -100,3 +101,16 @@ def test_every_hook_has_an_end(tmp_path: Path, name: str) -> None:
     boot(born(tmp_path, with_systemd=True, packages=("htop",), scripts=(script("a"),)), outside)
     (argv,) = (argv for argv in outside.commands if len(argv) > 4 and argv[3].endswith(f"/{name}.log"))
     assert argv[4] == "1800"
+
+
+@pytest.mark.parametrize(
+    ("known", "hooks"),
+    [
+        ({}, 0),
+        ({"packages": ["htop"], "scripts": None}, 1),
+        ({"scripts": [["a", "once", "before-ready"], ["b", "boot", "before-mounts"]]}, 1),
+        ({"packages": ["htop"], "scripts": [["a", "once", "before-mounts"], ["b", "boot", "before-mounts"]]}, 3),
+    ],
+)
+def test_neighbours_wait_for_all_that_slot_0_may_run_before_its_mounts(known: dict[str, object], hooks: int) -> None:
+    assert longest_s(known) == hooks * TIMEOUT_S

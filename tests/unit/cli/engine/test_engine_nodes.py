@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any  # what cluster.yaml may say
 
 import pytest
 from clusterctl.engine.membership import membership_file, refusal_in
 from clusterctl.engine.node_report import NodeReport, parse_report
+from clusterctl.engine.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s
 from clusterctl.engine.ready import NodeWatch, why_not_ready
+from clusterctl_bootstrap.node.hooks import TIMEOUT_S
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+
+from tests.unit.infra.plan.plan_cases import a_config
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 
@@ -126,3 +131,18 @@ def test_the_membership_has_ranks_where_they_are_not_the_slots() -> None:
 )
 def test_a_nodes_refusal_is_told_in_its_words(stdout: bytes, stderr: bytes, text: str) -> None:
     assert refusal_in(stdout, stderr, 9) == text
+
+
+@pytest.mark.parametrize(
+    ("changes", "hooks"),
+    [
+        ({}, 0),
+        ({"packages": ["htop"]}, 1),
+        ({"scripts": ["setup.sh", {"run": "late.sh", "at": "after-ready"}]}, 1),
+        ({"packages": ["htop", "jq"], "scripts": [{"run": "a.sh", "at": "before-mounts"}, "b.sh"]}, 3),
+    ],
+)
+def test_a_node_is_waited_for_as_long_as_its_hooks_may_take(changes: dict[str, Any], hooks: int) -> None:
+    config = a_config(**changes)
+    for is_rehearsal, boot_s in ((True, REHEARSAL_READY_S), (False, AWS_READY_S)):
+        assert longest_way_s(config, is_rehearsal=is_rehearsal) == boot_s + hooks * TIMEOUT_S
