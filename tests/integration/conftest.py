@@ -22,6 +22,8 @@ APART = (
     "test_up_all_or_nothing.py",
 )
 """Folders and files whose tests each make what they need: any worker may have any of them."""
+TOGETHER = ("cli/test_ssh_faults.py",)
+"""Files among them whose tests use addresses of the file's own."""
 
 
 class BySharing(LoadScopeScheduling):  # type: ignore[misc]
@@ -29,7 +31,7 @@ class BySharing(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0].removeprefix("tests/integration/")
-        return nodeid if file.startswith(APART) else file
+        return nodeid if file.startswith(APART) and file not in TOGETHER else file
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -183,7 +183,11 @@ def rehearsed(folder: Path, *, machines: str, nodes: int, **config: Any) -> Iter
 def _environment(folder: Path, state: Path) -> dict[str, str]:
     """What a command of the cluster in `folder` sees: nothing that points at anybody's account, home or engine."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PULUMI_", "CLUSTERCTL_"))}
-    kept |= {key: os.environ[key] for key in ("CLUSTERCTL_CACHE", "CLUSTERCTL_TEST_RUN") if key in os.environ}
+    kept |= {
+        key: os.environ[key]
+        for key in ("CLUSTERCTL_CACHE", "CLUSTERCTL_TEST_RUN", "CLUSTERCTL_WARM")
+        if key in os.environ
+    }
     return {
         **kept,
         "PATH": f"{BIN}:{os.environ['PATH']}",

@@ -24,10 +24,10 @@ class Waiting:
             text=True,
         )
 
-    def ended(self) -> tuple[int, str]:
-        """Exit code and all that was said."""
+    def ended(self) -> tuple[int, str, str]:
+        """Exit code, what was printed, and what was said meanwhile."""
         out, err = self.child.communicate(timeout=90)
-        return self.child.returncode, out + err
+        return self.child.returncode, out, err
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ def test_slot_0_may_reboot_while_the_others_wait(trio: Bootstrapped, begun: list
     assert trio.wait_until_another_boot(0, boot_id)["phase"] == "ready"
     begun += [Waiting(trio, slot, "start") for slot in (0, 2)]
     for session in begun[1:]:
-        code, said = session.ended()
+        code, printed, said = session.ended()
         assert code == 0, said
-        assert json.loads(said)["barrier"] == "start"
+        assert json.loads(printed)["barrier"] == "start"
 
 
 def test_a_node_with_another_secret_is_refused(trio: Bootstrapped, begun: list[Waiting]) -> None:
