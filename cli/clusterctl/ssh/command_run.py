@@ -148,13 +148,15 @@ class CommandRun:
     def _until_closed(self, ends_at: float) -> Generator[Waiting, bool, ExitCode]:
         link, channel = self._link, self._channel
         while True:
-            is_more = self._drain()
             yield from self._guard_beside(ends_at)
-            if channel.is_at_end():
-                break
             is_hungry = yield from self._feed(ends_at)
             yield from self._beat(ends_at)
-            yield from self._wait(is_more or is_hungry, ends_at)
+            # Last before the wait: all of the above take from the socket what comes for this channel, too, and the
+            # socket does not tell of it again.
+            is_more = self._drain()
+            if channel.is_at_end():
+                break
+            yield from self._wait(is_more or is_hungry or self._is_guard_due, ends_at)
         self._flush_head()
         yield from link.until_done(channel.wait_closed, ends_at, is_watched=True)
         name = channel.exit_signal()
@@ -205,9 +207,14 @@ class CommandRun:
         if head:
             self._outlet.put(STDERR, head)
 
+    @property
+    def _is_guard_due(self) -> bool:
+        """The command has told its group, and nothing watches it yet."""
+        return bool(self._group) and self._beats_to is None and not self._is_alone
+
     def _guard_beside(self, ends_at: float) -> Generator[Waiting, bool, None]:
         """Opens the watcher's own channel once the command has told its group."""
-        if not self._group or self._beats_to is not None or self._is_alone:
+        if not self._is_guard_due:
             return
         text = watcher(self._group, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
         try:
