@@ -17,7 +17,9 @@ from clusterctl.output import Output
 @cluster_option
 @click.option("--node", metavar="N", required=True, help="The node: 3 or train-3.")
 @click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")
-@time_option("--ready-timeout", default=None, help="How long the node may take: 10m, in a rehearsal 2m.")
+@time_option(
+    "--ready-timeout", default=None, help="How long the node may take: 10m (a rehearsal: 2m), and 30m for each hook."
+)
 @click.pass_obj
 def command(output: Output, cluster: str | None, node: str, yes: bool, ready_timeout: float | None) -> None:
     """Remakes the machine of one slot: same name, same address, a fresh disk; the other nodes are not touched.

@@ -20,7 +20,9 @@ from clusterctl.output import Output
 @click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Another size; kept in the stack's config.")
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
 @click.option("--reorder-ranks", is_flag=True, help="With ranks: topology: order the ranks anew.")
-@time_option("--ready-timeout", default=None, help="How long nodes may take: 10m, in a rehearsal 2m.")
+@time_option(
+    "--ready-timeout", default=None, help="How long nodes may take: 10m (a rehearsal: 2m), and 30m for each hook."
+)
 @json_option
 @click.pass_obj
 def command(

@@ -14,8 +14,9 @@ from clusterctl_infra.components.partition import partition
 from clusterctl_infra.plan.storage_model import BucketPlan
 
 READING = ("s3:GetObject",)
-WRITING = ("s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject")
-"""What mountpoint-s3 asks for beside reading (its doc/CONFIGURATION.md, "IAM permissions"; read 2026-11)."""
+WRITING = ("s3:PutObject", "s3:AbortMultipartUpload")
+"""What mountpoint-s3 asks for beside reading (its doc/CONFIGURATION.md, "IAM permissions"; read 2026-11). Not the
+right to delete: no mount of ours may (`--allow-delete`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -174,7 +174,7 @@ def test_adopted_file_systems_are_read_and_never_changed() -> None:
     ("writable", "actions"),
     [
         (False, ["s3:GetObject"]),
-        (True, ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"]),
+        (True, ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]),
     ],
 )
 def test_rights_end_at_the_prefix(writable: bool, actions: list[str]) -> None:
