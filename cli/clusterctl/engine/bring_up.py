@@ -93,11 +93,12 @@ class _Up:
         self._written = intent
         self._was_cut_off = was_cut_off
         self._now = datetime.now(UTC).replace(microsecond=0)
+        self._shown = change.typed(request.stack_dir)
 
     def run(self, found: StackState | None) -> None:
         change, config = self._change, self._written.config
         state = found or StackState()
-        refuse_other_name(state, config.name, shown=str(self._request.stack_dir))
+        refuse_other_name(state, config.name, shown=self._shown)
         source = f"{self._request.stack_dir}/{change.stack.cluster_file.name}"
         refuse_harm(state, config, load_catalog(), source=source)
         refuse_other_network(state, config, source=source)
@@ -105,7 +106,7 @@ class _Up:
             refuse_reorder(self._written)
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
-        refuse(intent, cluster_plan, change.stack, shown=str(self._request.stack_dir), now=self._now)
+        refuse(intent, cluster_plan, source=source, shown=self._shown, now=self._now)
         refuse_wrong_clock(change.clients)
         refuse_namesake(change, state)
         refuse_unreachable(change, config, cluster_plan)
@@ -137,7 +138,7 @@ class _Up:
                 self._failed(result, before, intent, state)
             self._output.note(f" {summary(result.changes)}")
             if is_wanted(intent, is_asked=self._request.reorders_ranks):
-                order_ranks(change, cluster_plan, shown=str(self._request.stack_dir))
+                order_ranks(change, cluster_plan, shown=self._shown)
             change.finish()
             unproven = try_deadline(change)
             try:
@@ -153,7 +154,7 @@ class _Up:
             self._output.json(nodes_json(read_inventory(inventory)))
 
     def _failed(self, result: RunResult, before: str, intent: Intent, state: StackState) -> None:
-        change, shown = self._change, str(self._request.stack_dir)
+        change, shown = self._change, self._shown
         if result.interrupted:
             after = change.engine.export() or StackState()
             self._output.note(what_exists(after, shown=shown))
@@ -186,8 +187,14 @@ class _Up:
         if self._change.is_rehearsal or self._request.is_agreed:
             return
         question = price_question(cluster_plan, running=len(state.instances), anew=anew, now=self._now)
-        shown = str(self._request.stack_dir)
-        agree(self._output, cluster_plan, question=question, now=self._now, shown=shown, asks=not self._request.as_json)
+        agree(
+            self._output,
+            cluster_plan,
+            question=question,
+            now=self._now,
+            shown=self._shown,
+            asks=not self._request.as_json,
+        )
 
     def _warn(self, cluster_plan: ClusterPlan) -> None:
         for problem in cluster_plan.problems:

@@ -65,6 +65,11 @@ class Change:
         """Nothing here can reach AWS."""
         return self.engine.environment.rehearsal
 
+    def typed(self, directory: Path) -> str:
+        """The stack in `directory` as a person types it behind `up` or `down`: with its flag, or it is another one."""
+        is_lent = self.is_rehearsal and not self.stack.is_rehearsal_project
+        return f"{directory} --rehearse" if is_lent else str(directory)
+
     @property
     def clients(self) -> Clients:
         """boto3's, made when first asked; in a rehearsal for a region that runs."""

@@ -114,14 +114,16 @@ def identity_for(intent: Intent, state: StackState, *, now: datetime) -> Identit
     return found
 
 
-def refuse(intent: Intent, cluster_plan: ClusterPlan, stack: Stack, *, shown: str, now: datetime) -> None:
-    """Raises CapExceeded after the deadline, ConfigError with all problems of the plan; warnings pass."""
+def refuse(intent: Intent, cluster_plan: ClusterPlan, *, source: str, shown: str, now: datetime) -> None:
+    """Raises CapExceeded after the deadline, ConfigError with all problems of the plan; warnings pass.
+
+    `source` is the file that a person changes, `shown` the stack as it is typed.
+    """
     deadline = cluster_plan.deadline
     if deadline.at <= now and deadline.reason == "budget" and deadline.budget_usd is not None:
-        file = f"{shown}/{stack.cluster_file.name}"
         raise CapExceeded(
             f"{intent.config.name} ended at {clock(deadline.at, now)}: its budget of {usd(deadline.budget_usd)} is "
-            f"spent. It counts over all runs: a higher caps.budget_usd in {file} goes on",
+            f"spent. It counts over all runs: a higher caps.budget_usd in {source} goes on",
             hint=f"clusterctl down {shown}",
         )
     if deadline.at <= now:
@@ -133,7 +135,7 @@ def refuse(intent: Intent, cluster_plan: ClusterPlan, stack: Stack, *, shown: st
     errors = [problem for problem in cluster_plan.problems if problem.level == "error"]
     if errors:
         lines = [f"  {each.path}: {each.message}" if each.path else f"  {each.message}" for each in errors]
-        told = f"{shown}/{stack.cluster_file.name}: {count(len(errors), 'problem')}, nothing was created"
+        told = f"{source}: {count(len(errors), 'problem')}, nothing was created"
         raise ConfigError(told, problems=lines)
 
 

@@ -73,8 +73,8 @@ class _Replacement:
         intent = for_up(written, found)
         refuse_other_region(found, intent.config.region)
         cluster_plan = plan_of(intent, found, now=now)
-        shown = str(change.stack.directory)
-        refuse(intent, cluster_plan, change.stack, shown=shown, now=now)
+        shown = change.typed(change.stack.directory)
+        refuse(intent, cluster_plan, source=str(change.stack.cluster_file), shown=shown, now=now)
         self._ask()
         state = change.mend(found, was_cut_off=self._was_cut_off)
         targets = slot_targets(state, request.slot, shown=shown)
@@ -117,7 +117,8 @@ class _Replacement:
 
     def _failed(self, result: RunResult) -> NoReturn:
         """A failed replacement is not rolled back: the others run on."""
-        change, slot, shown = self._change, self._request.slot, str(self._change.stack.directory)
+        change, slot = self._change, self._request.slot
+        shown = change.typed(change.stack.directory)
         after = change.engine.export() or StackState()
         if result.interrupted:
             change.output.note(what_exists(after, shown=shown))

@@ -71,6 +71,8 @@ def root_files(spec: MachineSpec, unpacked: Unpacked) -> Mapping[str, MachineFil
         f"{_HOST_KEY}.pub": _text(f"{unpacked.host_keys.get('ed25519_public', '')}\n"),
         f"{_HOME}/.ssh/authorized_keys": _text(keys, 0o600),
         "/usr/local/bin/sudo": _text(_SUDO, 0o755),
+        # A folder of the host's own would stay the host's: nothing could be put into it.
+        "/etc/profile.d/clusterctl.sh": _text(""),
         f"{_HOME}/.profile": _text('for file in /etc/profile.d/clusterctl*.sh; do\n  . "$file"\ndone\n'),
         **unpacked.files,
         **spec.files,

@@ -24,6 +24,7 @@ from clusterctl.engine.stopped import what_exists
 from clusterctl.views.up import price_question
 from clusterctl_infra.errors import CapExceeded, ConfigError, UsageError
 
+SOURCE = "stacks/train/cluster.yaml"
 BORN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 CLUSTER = """name: train
 region: us-west-2
@@ -149,7 +150,13 @@ def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> Non
     now = BORN + timedelta(hours=3)
     intent = for_up(intent_of(stack), state_of())
     with pytest.raises(CapExceeded, match="train ended at 12:00 UTC: its run time was over") as refused:
-        refuse(intent, plan_of(intent, state_of(), now=now), stack, shown="stacks/train", now=now)
+        refuse(
+            intent,
+            plan_of(intent, state_of(), now=now),
+            source="stacks/train/cluster.yaml",
+            shown="stacks/train",
+            now=now,
+        )
     assert refused.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"
 
 
@@ -158,7 +165,13 @@ def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused
     now = BORN + timedelta(hours=1)
     intent = for_up(intent_of(stack), state_of())
     with pytest.raises(CapExceeded, match=r"its budget of \$100\.00 is spent.*a higher caps\.budget_usd") as refused:
-        refuse(intent, plan_of(intent, state_of(), now=now), stack, shown="stacks/train", now=now)
+        refuse(
+            intent,
+            plan_of(intent, state_of(), now=now),
+            source="stacks/train/cluster.yaml",
+            shown="stacks/train",
+            now=now,
+        )
     assert refused.value.hint == "clusterctl down stacks/train"
 
 
@@ -167,7 +180,13 @@ def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
     stack.cluster_file.write_text(f"{too_many}network: {{node_subnet_cidr: 10.0.0.0/24}}\n")
     intent = for_up(intent_of(stack), StackState())
     with pytest.raises(ConfigError, match="2 problems, nothing was created") as refused:
-        refuse(intent, plan_of(intent, StackState(), now=BORN), stack, shown="stacks/train", now=BORN)
+        refuse(
+            intent,
+            plan_of(intent, StackState(), now=BORN),
+            source="stacks/train/cluster.yaml",
+            shown="stacks/train",
+            now=BORN,
+        )
     assert len(refused.value.problems) == 2
 
 
