@@ -105,6 +105,10 @@ def run(argv: Sequence[str], output: Output) -> int:
     except BrokenPipeError:  # `clusterctl nodes | head -1`: the reader has what it wanted
         return 0
     except Exception as error:  # noqa: BLE001 the boundary: what nobody expected becomes one line and a log
+        cannot_write = importlib.import_module("clusterctl.cannot_write").cannot_write  # loaded on use, as a verb is
+        if isinstance(error, OSError) and (told := cannot_write(error, environ=os.environ)) is not None:
+            output.error(told)
+            return ClusterctlError.exit_code
         report_crash = importlib.import_module("clusterctl.crash").report_crash  # loaded on use, as a verb is
         output.note(report_crash(error, environ=os.environ))
         return EXIT_BUG

@@ -95,3 +95,5 @@ def test_a_process_machine_is_reached_with_the_declared_keys() -> None:
     assert b"10.0.8.0 train-0" in files["/etc/hosts"].content
     assert b"ubuntu:x:1000:" in files["/etc/passwd"].content
     assert files["/etc/shadow"].content == b""
+    # The agent writes there, and a folder of the host's own would let it not.
+    assert files["/etc/profile.d/clusterctl.sh"].content == b""

@@ -1,0 +1,31 @@
+"""A full or read-only disk is told in a sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+from clusterctl.cannot_write import cannot_write
+
+ENVIRON = {"CLUSTERCTL_HOME": "/home/a person/state"}
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+def test_a_disk_that_takes_nothing_is_named_with_what_helps(number: int) -> None:
+    told = cannot_write(OSError(number, os.strerror(number), "/home/a person/state/runs/x.json"), environ=ENVIRON)
+    assert told is not None
+    assert told.exit_code == 1
+    assert str(told).startswith(f"/home/a person/state/runs/x.json cannot be written: {os.strerror(number).lower()}. ")
+    assert told.hint == "df -h '/home/a person/state', or elsewhere: export CLUSTERCTL_HOME=DIR"
+
+
+def test_without_a_file_s_name_the_folder_is_named() -> None:
+    told = cannot_write(OSError(errno.ENOSPC, "No space left on device"), environ=ENVIRON)
+    assert told is not None
+    assert str(told).startswith("/home/a person/state cannot be written: no space left on device")
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOENT, "no such file"), OSError("no number"), TimeoutError()])
+def test_every_other_failure_is_left_to_the_crash_report(error: OSError) -> None:
+    assert cannot_write(error, environ=ENVIRON) is None
