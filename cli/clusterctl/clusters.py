@@ -22,13 +22,29 @@ def cluster_names(home: Home) -> tuple[str, ...]:
         return ()
 
 
+def begun_only(home: Home) -> tuple[str, ...]:
+    """Clusters of which a run was written down, and no inventory yet."""
+    try:
+        runs = {path.stem for path in home.runs_dir.glob("*.json")}
+    except OSError:
+        return ()
+    return tuple(sorted(runs - set(cluster_names(home))))
+
+
 def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) -> Inventory:
     """The inventory of `name`, else of `$CLUSTERCTL_CLUSTER`, else of the only cluster there is.
 
     Raises NothingMatched, and InventoryUnreadable naming the file.
     """
     known = cluster_names(home)
+    begun = begun_only(home)
     wanted, source = (name, "--cluster") if name else (environ.get(VARIABLE), f"${VARIABLE}")
+    if half_made := _half_made(wanted, known, begun):
+        raise NothingMatched(
+            f"{half_made}: an `up` began and has not come to its end, so nothing is known of it here; what it made, "
+            "if anything, bills",
+            hint="clusterctl up STACK goes on, clusterctl down STACK ends it (STACK: the folder)",
+        )
     cluster = matching_cluster(wanted, known, source=source) if wanted else _only(known, home)
     path = home.inventory_file(cluster)
     try:
@@ -50,6 +66,14 @@ def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
     raise NothingMatched(
         f"{source} {wanted}: no such cluster{did_you_mean(wanted, names)}; known here: {', '.join(known)}"
     )
+
+
+def _half_made(wanted: str | None, known: Sequence[str], begun: Sequence[str]) -> str | None:
+    """The cluster that is meant, when nothing but its run is known."""
+    candidates = (wanted, wanted + REHEARSAL_SUFFIX) if wanted else begun if not known else ()
+    if any(candidate in known for candidate in candidates):
+        return None
+    return next((candidate for candidate in candidates if candidate in begun), None)
 
 
 def _only(known: Sequence[str], home: Home) -> str:

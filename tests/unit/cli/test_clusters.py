@@ -82,3 +82,23 @@ def test_a_broken_inventory_of_another_cluster_is_no_obstacle(tmp_path: Path, ma
     keep(home, make_inventory, "train")
     home.inventory_file("broken").write_text("{")
     assert find_cluster(home, name="train", environ={}).cluster == "train"
+
+
+@pytest.mark.parametrize("name", ["train@rehearsal", "train", None])
+def test_a_cluster_that_only_a_cut_off_run_tells_of_is_named_with_its_way_out(tmp_path: Path, name: str | None) -> None:
+    home = Home(path=tmp_path)
+    home.runs_dir.mkdir(parents=True)
+    home.run_file("train@rehearsal").write_text("{}")
+    with pytest.raises(NothingMatched, match="train@rehearsal: an `up` began and has not come to its end") as refused:
+        find_cluster(home, name=name, environ={})
+    assert "clusterctl down STACK" in str(refused.value.hint)
+
+
+def test_a_run_of_a_cluster_that_is_known_hides_nothing(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    home = Home(path=tmp_path)
+    keep(home, make_inventory, "train@rehearsal")
+    home.runs_dir.mkdir(parents=True)
+    home.run_file("train@rehearsal").write_text("{}")
+    home.run_file("other").write_text("{}")
+    assert find_cluster(home, name=None, environ={}).cluster == "train@rehearsal"
+    assert find_cluster(home, name="train", environ={}).cluster == "train@rehearsal"
