@@ -47,6 +47,7 @@ class Access(pulumi.ComponentResource):
             name=account_wide_name,
             description="clusterctl: nodes of one cluster",
             assume_role_policy=json.dumps(TRUST),
+            force_detach_policies=True,  # one that a killed run attached is in no state, and would hold the role
             tags=named(args.tags, f"{name}-node"),
             opts=child,
         )

@@ -58,6 +58,7 @@ class DeadlineGuard(pulumi.ComponentResource):
             name=guard,
             description="clusterctl: ends one cluster at its deadline",
             assume_role_policy=json.dumps(TRUST),
+            force_detach_policies=True,  # one that a killed run attached is in no state, and would hold the role
             tags=named(args.tags, f"{name}-deadline"),
             opts=child,
         )

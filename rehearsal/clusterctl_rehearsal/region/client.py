@@ -135,13 +135,20 @@ def ensure_region(home: RehearsalHome) -> dict[str, Any]:
         return _start(home)
 
 
+def _own_environment(home: RehearsalHome) -> dict[str, str]:
+    """Nothing of a person's account: boto3 in the region would look for their profile, and may not find it."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    files = dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull)
+    return {**kept, **files, "AWS_EC2_METADATA_DISABLED": "true", HOME_VARIABLE: str(home.root.parent)}
+
+
 def _start(home: RehearsalHome) -> dict[str, Any]:
     before = home.log_file.stat().st_size if home.log_file.exists() else 0
     with home.log_file.open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "clusterctl_rehearsal.region.process"],
             cwd="/",
-            env={**os.environ, HOME_VARIABLE: str(home.root.parent)},
+            env=_own_environment(home),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -14,6 +14,7 @@ from clusterctl_rehearsal.region.lookups import look_up
 from clusterctl_rehearsal.region.record import Properties
 from clusterctl_rehearsal.region.region import Progress, Region
 from clusterctl_rehearsal.region.throttle import Throttle
+from clusterctl_rehearsal.region.types.identity import ROLE, ROLE_POLICY, ROLE_POLICY_ATTACHMENT
 from clusterctl_rehearsal.region.types.network import VPC
 
 
@@ -79,8 +80,18 @@ class Desk:
 
     def _delete(self, asked: Properties, progress: Progress) -> Properties:
         self.as_aws()
+        if asked["type"] == ROLE:
+            self._detach_policies(asked["id"])
         self._region.delete(asked["type"], asked["id"])
         return {}
+
+    def _detach_policies(self, role_id: str) -> None:
+        """What the provider does first with `force_detach_policies` (internal/service/iam/role.go, deleteRole)."""
+        store = self._region.store
+        if any(role.id == role_id and role.inputs.get("forceDetachPolicies") for role in store.live(ROLE)):
+            for token in (ROLE_POLICY_ATTACHMENT, ROLE_POLICY):
+                for policy in [one for one in store.live(token) if role_id in one.refs]:
+                    self._region.delete(token, policy.id)
 
     def _look_up(self, asked: Properties, progress: Progress) -> Properties:
         self.as_aws()

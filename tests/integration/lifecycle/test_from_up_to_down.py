@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.rehearsed import ROOT, Rehearsed, alive, namespaces, run
+from tests.integration.rehearsed import ROOT, Rehearsed, alive, namespaces, run, wait_until
 
 
 def test_a_cluster_comes_up_works_together_and_goes_without_a_trace(booted: Rehearsed) -> None:
@@ -25,7 +25,11 @@ def test_a_cluster_comes_up_works_together_and_goes_without_a_trace(booted: Rehe
     assert booted.ok("ssh", "--sudo", "--gather", "id", "-un").split()[-1] == "root"
     ended = booted.run("ssh", "--node", "0", "--sudo", "--timeout", "2s", "exec sleep 4321")
     assert "was ended" in ended.stderr
-    assert booted.ok("ssh", "--node", "0", "pgrep -f 'sleep 432[1]' || echo none") == "none\n"
+    wait_until(
+        lambda: booted.ok("ssh", "--node", "0", "pgrep -f 'sleep 432[1]' || echo none") == "none\n",
+        what="the command is ended on the node, too",
+        timeout_s=15,
+    )
 
     job = run([str(ROOT / "examples/all_reduce/run")], env=booted.env, cwd=booted.folder, timeout_s=240)
     assert job.exit_code == 0, job.text

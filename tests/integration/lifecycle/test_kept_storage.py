@@ -82,7 +82,7 @@ def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
     assert preview.exit_code == 0, preview.text
 
     gone = booted.run("down", str(booted.folder), "--all")
-    ended(gone, exit_code=0, told="and what is in /shared (FSx for Lustre, 2400 GiB, ")
+    ended(gone, exit_code=0, told="/shared (FSx for Lustre, 2400 GiB, ")
     assert in_region(booted) == {}
     assert list(shares(booted).iterdir()) == []
 
