@@ -22,24 +22,14 @@ def cluster_names(home: Home) -> tuple[str, ...]:
         return ()
 
 
-def begun_only(home: Home) -> tuple[str, ...]:
-    """Clusters of which a run was written down, and no inventory yet."""
-    try:
-        runs = {path.stem for path in home.runs_dir.glob("*.json")}
-    except OSError:
-        return ()
-    return tuple(sorted(runs - set(cluster_names(home))))
-
-
 def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) -> Inventory:
     """The inventory of `name`, else of `$CLUSTERCTL_CLUSTER`, else of the only cluster there is.
 
     Raises NothingMatched, and InventoryUnreadable naming the file.
     """
     known = cluster_names(home)
-    begun = begun_only(home)
     wanted, source = (name, "--cluster") if name else (environ.get(VARIABLE), f"${VARIABLE}")
-    if half_made := _half_made(wanted, known, begun):
+    if half_made := _half_made(home, wanted, known):
         raise NothingMatched(
             f"{half_made}: an `up` began and has not come to its end, so nothing is known of it here; what it made, "
             "if anything, bills",
@@ -68,12 +58,16 @@ def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
     )
 
 
-def _half_made(wanted: str | None, known: Sequence[str], begun: Sequence[str]) -> str | None:
-    """The cluster that is meant, when nothing but its run is known."""
-    candidates = (wanted, wanted + REHEARSAL_SUFFIX) if wanted else begun if not known else ()
-    if any(candidate in known for candidate in candidates):
+def _half_made(home: Home, wanted: str | None, known: Sequence[str]) -> str | None:
+    """The cluster that is meant, when nothing but its run is known; looked for only when no inventory matches."""
+    candidates = (wanted, wanted + REHEARSAL_SUFFIX) if wanted else ()
+    if any(candidate in known for candidate in candidates) or (known and not wanted):
         return None
-    return next((candidate for candidate in candidates if candidate in begun), None)
+    try:
+        begun = sorted(path.stem for path in home.runs_dir.glob("*.json"))
+    except OSError:
+        return None
+    return next((cluster for cluster in begun if not wanted or cluster in candidates), None)
 
 
 def _only(known: Sequence[str], home: Home) -> str:

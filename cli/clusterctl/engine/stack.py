@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +43,8 @@ class Stack:
 def read_stack(directory: Path, *, name: str = DEFAULT_STACK_NAME) -> Stack:
     """The stack in a folder with Pulumi.yaml and cluster.yaml. Raises UsageError naming what is missing."""
     folder = directory.expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {directory}", hint=f"ls {shlex.quote(str(directory.parent))}")
     for needed in ("Pulumi.yaml", CLUSTER_FILE):
         if not (folder / needed).is_file():
             raise UsageError(f"{directory} is not a stack: it has no {needed}", hint="clusterctl up stacks/rehearsal")
