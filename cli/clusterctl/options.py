@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import click
@@ -43,6 +44,12 @@ def cluster_option(function: F) -> F:
         shell_complete=_complete_clusters,
         help="The cluster; else $CLUSTERCTL_CLUSTER, else the only one known here.",
     )(function)
+
+
+def inventory_option(function: F) -> F:
+    """Adds `--inventory FILE`, passed as `file`."""
+    kind = click.Path(path_type=Path)
+    return click.option("--inventory", "file", metavar="FILE", type=kind, help="Machines from a file.")(function)
 
 
 def node_option(*, default: str | None, help: str) -> Callable[[F], F]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator
+from typing import get_args
 
 import click
 
+from clusterctl.ssh.failures import FAILURE_KINDS, Phase
 from clusterctl.verbs import VERBS, module_of
 
 HEAD = """\
@@ -31,12 +33,21 @@ are not ready (`status`, `up`) or have a fault (`sweep`); what bills is left (`d
 | 70 | a fault of clusterctl's own; the traceback is in `$CLUSTERCTL_HOME/log` |
 | 130 | Ctrl-C |
 | 255 | the one node named was not reached; a command that did run gives its own exit code |
+
+With `--json`, `ssh`, `sweep`, `top` and `logs` tell of a node's failure in the same words: `node`, `slot`, `rank`, and
+`error_class`, `error_phase`, `message`, which are null where nothing failed. `error_phase` is one of {phases}.
+
+| error_class | meaning |
+|---|---|
+{classes}
 """
 
 
 def cli_reference() -> str:
     """The page's text: every verb with its help and its flags."""
-    return "\n".join([HEAD, *(_section(verb) for verb in VERBS)])
+    classes = "\n".join(f"| `{kind}` | {meaning} |" for kind, meaning in FAILURE_KINDS.items())
+    head = HEAD.format(phases=", ".join(f"`{phase}`" for phase in get_args(Phase)), classes=classes)
+    return "\n".join([head, *(_section(verb) for verb in VERBS)])
 
 
 def _section(verb: str) -> str:

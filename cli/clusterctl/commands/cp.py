@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import click
 
 from clusterctl.copying.copies import copy_all
 from clusterctl.copying.place import transfers
 from clusterctl.home import home_directory
-from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option
+from clusterctl.machines import chosen_machines
+from clusterctl.options import cluster_option, connect_timeout_option, inventory_option
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.remote_command import usable_keys
@@ -17,24 +19,31 @@ from clusterctl.ssh.remote_command import usable_keys
 
 @click.command("cp")
 @cluster_option
+@inventory_option
 @connect_timeout_option(default="15s")
 @click.argument("words", metavar="SOURCE... TARGET", nargs=-1, required=True)
 @click.pass_obj
-def command(output: Output, cluster: str | None, connect_timeout: float, words: tuple[str, ...]) -> int:
-    """Files to nodes and back, over SFTP; a place on nodes is written 2:/path, 0,2-5:/path or all:/path.
+def command(
+    output: Output, cluster: str | None, file: Path | None, connect_timeout: float, words: tuple[str, ...]
+) -> int:
+    """Files to nodes, back, and from node to node; a place on nodes is written 2:/path, 0,2-5:/path or all:/path.
 
     A path that does not begin with a slash is below the login user's home. A file is gathered beside its
     target, checked by SHA-256, and put in place at once; the same command goes on where a broken one
     stopped, and copies nothing that is there already. From several nodes each file comes into a folder
     named after its node. The exit code is 4 when some of several copies failed.
 
+    A file of 16 MB or more for three nodes or more goes from here to one of them, and from there on from node
+    to node; one that fails is left out, and the others get it from another. Machines of --inventory get it from here.
+
     \b
     Examples:
       clusterctl cp train.py all:
       clusterctl cp weights.safetensors 0-3:/scratch/
+      clusterctl cp 0:/scratch/checkpoint.pt 1-3:/scratch/
       clusterctl cp all:/var/log/clusterctl.log logs/
     """
-    inventory = chosen_cluster(cluster)
+    inventory = chosen_machines(cluster, file)
     return copy_all(
         transfers(words, inventory),
         inventory,

@@ -9,19 +9,19 @@ from pathlib import Path
 import click
 
 from clusterctl.home import home_directory
+from clusterctl.machines import chosen_machines
 from clusterctl.node_set import ALL
 from clusterctl.options import (
-    chosen_cluster,
     chosen_rows,
     cluster_option,
     connect_timeout_option,
     environment_option,
+    inventory_option,
     json_option,
     node_option,
     time_option,
 )
 from clusterctl.output import Output
-from clusterctl.ssh.any_inventory import read_any_inventory
 from clusterctl.ssh.command_line import command_line
 from clusterctl.ssh.command_run import Command
 from clusterctl.ssh.deadlines import Deadlines
@@ -33,7 +33,7 @@ from clusterctl.ssh.remote_command import RemoteCommand, input_for, usable_keys,
 
 @click.command("ssh", context_settings={"allow_interspersed_args": False})
 @cluster_option
-@click.option("--inventory", "file", metavar="FILE", type=click.Path(path_type=Path), help="Machines from a file.")
+@inventory_option
 @node_option(default=None, help="The nodes: 2, or 0,2-5, or train-2, or all. A command: all; a login: 0.")
 @click.option("--command", "line", metavar="LINE", help="A line for the shell on the node.")
 @click.option("--gather", is_flag=True, help="Equal outputs once, under the names of their nodes; at the end.")
@@ -85,10 +85,8 @@ def command(
       clusterctl ssh --sudo - < setup.sh
       clusterctl ssh
     """
-    refuse_contradiction(cluster=cluster, file=file, gather=gather, as_json=as_json)
-    inventory = (
-        chosen_cluster(cluster) if file is None else read_any_inventory(file, ssh_config=Path.home() / ".ssh/config")
-    )
+    refuse_contradiction(gather=gather, as_json=as_json)
+    inventory = chosen_machines(cluster, file)
     wanted = command_line(argv, line)
     home = home_directory(os.environ)
     if wanted is None or tty:

@@ -6,9 +6,9 @@ import os
 
 import click
 
-from clusterctl.copying.trees import sync_all, tree_syncs
+from clusterctl.copying.trees import RsyncWay, sync_all, tree_syncs
 from clusterctl.home import home_directory
-from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option
+from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, time_option
 from clusterctl.output import Output
 
 
@@ -16,6 +16,7 @@ from clusterctl.output import Output
 @cluster_option
 @click.option("--delete", "is_deleting", is_flag=True, help="Remove there what is not in the source.")
 @click.option("--exclude", "excluded", metavar="PATTERN", multiple=True, help="Leave these out, as rsync reads it.")
+@time_option("--timeout", default="60s", help="Give up when nothing at all has moved for so long.")
 @connect_timeout_option(default="15s")
 @click.argument("source")
 @click.argument("target")
@@ -25,6 +26,7 @@ def command(
     cluster: str | None,
     is_deleting: bool,
     excluded: tuple[str, ...],
+    timeout: float,
     connect_timeout: float,
     source: str,
     target: str,
@@ -41,13 +43,11 @@ def command(
     """
     inventory = chosen_cluster(cluster)
     is_up, syncs = tree_syncs(source, target, inventory)
-    return sync_all(
-        syncs,
-        inventory,
-        home=home_directory(os.environ),
-        output=output,
+    way = RsyncWay(
         is_up=is_up,
         is_deleting=is_deleting,
         excluded=excluded,
+        silence_s=timeout,
         connect_timeout_s=connect_timeout,
     )
+    return sync_all(syncs, inventory, way, home=home_directory(os.environ), output=output)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.copying.between_nodes import Givers
+from clusterctl.copying.broadcast import Broadcast, is_worth_a_tree
 from clusterctl.copying.content import Content, content_of
+from clusterctl.copying.copied import COPY_ERRORS, Copied, reason
 from clusterctl.copying.one_copy import download, upload
-from clusterctl.copying.place import Transfer
+from clusterctl.copying.place import Download, NodeFile, Transfer, Upload, is_one_machine
 from clusterctl.copying.progress import Progress
-from clusterctl.copying.remote_files import CopyFailed, RemoteFiles
+from clusterctl.copying.remote_files import RemoteFiles
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
@@ -27,55 +31,89 @@ AT_A_TIME = 8
 """Nodes: encryption for more than that fills the processor, and one line out is shared by all of them."""
 SHOW_S = 0.2
 
+Ended = queue.SimpleQueue[Copied | BaseException]
+
 
 @dataclass(frozen=True, kw_only=True)
-class Copied:
-    """One transfer's end: what was said of it, or why it failed."""
+class Copying:
+    """What all copies of one command share."""
 
-    transfer: Transfer
-    told: str | None = None
-    failure: NodeFailure | str | None = None
+    inventory: Inventory
+    keys: LoginKeys
+    deadlines: Deadlines
+    contents: Mapping[Path, Content]
+    """Of every source that is here."""
+    progress: Progress
 
 
 def copy_all(
     todo: Sequence[Transfer], inventory: Inventory, *, keys: LoginKeys, deadlines: Deadlines, output: Output
 ) -> int:
     """0, or 4 when some of several failed. Raises the failure of a single one; ClusterctlError for a file not here."""
-    contents = _contents(todo)
     progress = Progress(len(todo))
-    ended: queue.SimpleQueue[Copied | BaseException] = queue.SimpleQueue()
-    waiting: queue.SimpleQueue[list[Transfer]] = queue.SimpleQueue()
-    by_node: dict[int, list[Transfer]] = {}
-    for transfer in todo:
-        by_node.setdefault(transfer.node.slot, []).append(transfer)
-    for group in by_node.values():
-        waiting.put(group)
-
-    def work() -> None:
-        try:
-            while True:
-                group = waiting.get_nowait()
-                for copied in _node_copies(group, contents, inventory, keys, deadlines, progress):
-                    progress.done()
-                    ended.put(copied)
-        except queue.Empty:
-            return
-        except BaseException as e:  # noqa: BLE001 handed to the caller's thread, which raises it
-            ended.put(e)
-
-    for number in range(min(AT_A_TIME, len(by_node))):
-        threading.Thread(target=work, daemon=True, name=f"copy {number}").start()
+    copying = Copying(inventory=inventory, keys=keys, deadlines=deadlines, contents=_contents(todo), progress=progress)
+    ended: Ended = queue.SimpleQueue()
+    trees, direct = shared_out(todo, copying.contents, is_one_machine=is_one_machine(inventory))
+    waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+    for group in direct:
+        waiting.put(partial(_copy_to_node, group, copying, ended.put))
+    for _ in range(min(AT_A_TIME, len(direct))):
+        _start(waiting, ended)
+    if trees:
+        one_by_one: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        for tree in trees:
+            one_by_one.put(partial(_copy_by_tree, tree, copying, ended.put))
+        _start(one_by_one, ended)
     failed = [copied for copied in _awaited(ended, len(todo), progress, output) if copied.failure is not None]
     if failed and len(todo) == 1:
         raise _error(failed[0], inventory)
     return SomeNodesFailed.exit_code if failed else 0
 
 
+def shared_out(
+    todo: Iterable[Transfer], contents: Mapping[Path, Content], *, is_one_machine: bool
+) -> tuple[list[list[Upload]], list[list[Transfer]]]:
+    """What goes from node to node, by file; and what goes between here and each node, by node. Pure."""
+    by_source: dict[Path | NodeFile, list[Upload]] = {}
+    by_node: dict[int, list[Transfer]] = {}
+    for transfer in todo:
+        if isinstance(transfer, Upload):
+            by_source.setdefault(transfer.source, []).append(transfer)
+        else:
+            by_node.setdefault(transfer.node.slot, []).append(transfer)
+    trees = []
+    for source, uploads in by_source.items():
+        if isinstance(source, NodeFile) or (
+            is_one_machine and is_worth_a_tree(len(uploads), contents[source].size_bytes)
+        ):
+            trees.append(uploads)
+        else:
+            for one in uploads:
+                by_node.setdefault(one.node.slot, []).append(one)
+    return trees, list(by_node.values())
+
+
+def _start(waiting: queue.SimpleQueue[Callable[[], None]], ended: Ended) -> None:
+    """A thread that does what waits, until nothing does; what nobody expected is handed to the caller's thread."""
+
+    def work() -> None:
+        try:
+            while True:
+                waiting.get_nowait()()
+        except queue.Empty:
+            return
+        except BaseException as e:  # noqa: BLE001 the caller's thread raises it
+            ended.put(e)
+
+    threading.Thread(target=work, daemon=True, name="copy").start()
+
+
 def _contents(todo: Iterable[Transfer]) -> Mapping[Path, Content]:
     """Each local source once."""
-    paths = dict.fromkeys(transfer.local for transfer in todo if transfer.direction == "up")
     contents = {}
-    for path in paths:
+    for path in dict.fromkeys(each.source for each in todo if isinstance(each, Upload)):
+        if not isinstance(path, Path):
+            continue
         if path.is_dir():
             raise ClusterctlError(f"{path} is a folder; cp copies files", hint=f"tar -cf {path.name}.tar {path}")
         try:
@@ -85,49 +123,56 @@ def _contents(todo: Iterable[Transfer]) -> Mapping[Path, Content]:
     return contents
 
 
-def _node_copies(
-    group: Sequence[Transfer],
-    contents: Mapping[Path, Content],
-    inventory: Inventory,
-    keys: LoginKeys,
-    deadlines: Deadlines,
-    progress: Progress,
-) -> Iterable[Copied]:
+def _copy_to_node(group: Sequence[Transfer], copying: Copying, on_end: Callable[[Copied], None]) -> None:
     left = list(group)
     try:
         with (
-            NodeConnection.open(inventory, group[0].node, deadlines, keys=keys) as connection,
+            NodeConnection.open(copying.inventory, group[0].node, copying.deadlines, keys=copying.keys) as connection,
             connection.sftp() as sftp,
         ):
             files = RemoteFiles(connection, sftp)
             while left:
-                yield _copied(left.pop(0), contents, files, progress)
+                on_end(_copied_directly(left.pop(0), files, copying))
     except NodeFailure as failure:
         for transfer in left:
-            yield Copied(transfer=transfer, failure=failure)
+            on_end(Copied(transfer=transfer, failure=failure))
 
 
-def _copied(transfer: Transfer, contents: Mapping[Path, Content], files: RemoteFiles, progress: Progress) -> Copied:
+def _copied_directly(transfer: Transfer, files: RemoteFiles, copying: Copying) -> Copied:
     try:
-        if transfer.direction == "up":
-            told = upload(transfer, contents[transfer.local], files, progress)
+        if isinstance(transfer, Download):
+            told = download(transfer, files, copying.progress)
         else:
-            told = download(transfer, files, progress)
+            assert isinstance(transfer.source, Path)
+            give = partial(files.write_on, source=transfer.source)
+            told = upload(transfer, copying.contents[transfer.source], files, give, copying.progress)
         return Copied(transfer=transfer, told=told)
-    except NodeFailure as failure:
-        return Copied(transfer=transfer, failure=failure)
-    except CopyFailed as e:
-        return Copied(transfer=transfer, failure=str(e))
-    except EOFError:
-        return Copied(transfer=transfer, failure="the connection broke; the same command goes on where it was")
-    except OSError as e:
-        where = transfer.remote if transfer.direction == "down" or e.filename is None else e.filename
-        return Copied(transfer=transfer, failure=f"{where}: {e.strerror or e}")
+    except COPY_ERRORS as e:
+        return Copied(transfer=transfer, failure=reason(e, transfer.remote))
 
 
-def _awaited(
-    ended: queue.SimpleQueue[Copied | BaseException], count: int, progress: Progress, output: Output
-) -> list[Copied]:
+def _copy_by_tree(uploads: Sequence[Upload], copying: Copying, on_end: Callable[[Copied], None]) -> None:
+    source = uploads[0].source
+    try:
+        content = copying.contents[source] if isinstance(source, Path) else _content_there(source, copying)
+    except COPY_ERRORS as e:
+        assert isinstance(source, NodeFile)
+        for each in uploads:
+            on_end(Copied(transfer=each, failure=reason(e, source.path), source_node=source.node))
+        return
+    givers = Givers(inventory=copying.inventory, keys=copying.keys, deadlines=copying.deadlines)
+    Broadcast(uploads, content, givers, copying.progress).run(on_end)
+
+
+def _content_there(source: NodeFile, copying: Copying) -> Content:
+    with (
+        NodeConnection.open(copying.inventory, source.node, copying.deadlines, keys=copying.keys) as connection,
+        connection.sftp() as sftp,
+    ):
+        return RemoteFiles(connection, sftp).content(source.path)
+
+
+def _awaited(ended: Ended, count: int, progress: Progress, output: Output) -> list[Copied]:
     """Every transfer's end; the person sees how far they are meanwhile."""
     copies: list[Copied] = []
     while len(copies) < count:
@@ -138,11 +183,12 @@ def _awaited(
             continue
         if isinstance(item, BaseException):
             raise item
+        progress.done()
         copies.append(item)
         if item.failure is None:
             output.note(f"[{item.transfer.node.name}] {item.told}")
         elif count > 1:
-            output.note(f"[{item.transfer.node.name}] {_words(item.failure)}")
+            output.note(f"[{item.node.name}] {_words(item.failure)}")
     return copies
 
 
@@ -151,7 +197,7 @@ def _words(failure: NodeFailure | str) -> str:
 
 
 def _error(copied: Copied, inventory: Inventory) -> ClusterctlError:
-    node, failure = copied.transfer.node, copied.failure
+    node, failure = copied.node, copied.failure
     if isinstance(failure, NodeFailure):
-        return not_reached(failure, name=node.name, slot=node.slot, cluster=inventory.cluster)
+        return not_reached(failure, inventory, node)
     return ClusterctlError(f"{node.name}: {failure}")

@@ -4,38 +4,61 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Callable
 from pathlib import Path
 
 from clusterctl.copying.content import Content, content_of
-from clusterctl.copying.place import Transfer, partial_name
+from clusterctl.copying.place import Download, Upload, partial_name
 from clusterctl.copying.progress import Progress
 from clusterctl.copying.remote_files import CopyFailed, RemoteFiles
 
+Give = Callable[[str, int, Callable[[int], None]], None]
+"""Brings the content from this offset on into the file of this name on the node; tells how many bytes have moved."""
 
-def upload(transfer: Transfer, content: Content, files: RemoteFiles, progress: Progress) -> str:
+
+class WrongContent(CopyFailed):
+    """What arrived is not what was sent."""
+
+
+def upload(transfer: Upload, content: Content, files: RemoteFiles, give: Give, progress: Progress) -> str:
     """Where the file is now, or that it was there already. Raises CopyFailed, OSError, NodeFailure."""
+    target = target_path(transfer, files)
+    if has_content(files, target, content):
+        return f"{target} was there already"
+    bring(target, content, files, give, progress)
+    return target
+
+
+def target_path(transfer: Upload, files: RemoteFiles) -> str:
+    """The file's whole name on the node. Raises CopyFailed where a folder was asked for and there is none."""
     target = transfer.remote
     if files.is_folder(target):
-        target = files.inside(target, transfer.local.name)
-    elif transfer.is_into_folder:
+        return files.inside(target, transfer.name)
+    if transfer.is_into_folder:
         raise CopyFailed(f"{target} is no folder there")
-    if files.size_bytes(target) == content.size_bytes and files.digest(target, content.size_bytes) == content.sha256:
-        return f"{target} was there already"
+    return target
+
+
+def has_content(files: RemoteFiles, target: str, content: Content) -> bool:
+    """Whether the file is there and the same."""
+    return files.size_bytes(target) == content.size_bytes and files.digest(target, content.size_bytes) == content.sha256
+
+
+def bring(target: str, content: Content, files: RemoteFiles, give: Give, progress: Progress) -> None:
+    """Goes on where an earlier try stopped. Raises WrongContent, and whatever `give` raises."""
     partial = partial_name(target, content.sha256)
     offset = files.size_bytes(partial) or 0
     if offset > content.size_bytes:
         offset = 0
-    progress.expect(content.size_bytes - offset)
-    with transfer.local.open("rb") as source:
-        files.write_on(partial, offset, source, progress.moved)
+    with progress.of_one(content.size_bytes - offset) as moved:
+        give(partial, offset, moved)
     if files.digest(partial, content.size_bytes) != content.sha256:
         files.remove(partial)
-        raise CopyFailed(f"{target}: what arrived has another checksum; nothing was replaced, try again")
+        raise WrongContent(f"{target}: what arrived has another checksum; nothing was replaced, try again")
     files.put_in_place(partial, target, content.mode)
-    return target
 
 
-def download(transfer: Transfer, files: RemoteFiles, progress: Progress) -> str:
+def download(transfer: Download, files: RemoteFiles, progress: Progress) -> str:
     """Where the file is now, or that it was here already. Raises CopyFailed, OSError, NodeFailure."""
     target = _local_target(transfer)
     content = files.content(transfer.remote)
@@ -45,10 +68,9 @@ def download(transfer: Transfer, files: RemoteFiles, progress: Progress) -> str:
     offset = partial.stat().st_size if partial.is_file() else 0
     if offset > content.size_bytes:
         offset = 0
-    progress.expect(content.size_bytes - offset)
-    with partial.open("r+b" if offset else "wb") as sink:
+    with progress.of_one(content.size_bytes - offset) as moved, partial.open("r+b" if offset else "wb") as sink:
         sink.seek(offset)
-        files.read_on(transfer.remote, offset, content.size_bytes, sink, progress.moved)
+        files.read_on(transfer.remote, offset, content.size_bytes, sink, moved)
     if content_of(partial).sha256 != content.sha256:
         partial.unlink()
         raise CopyFailed(f"{transfer.remote}: what arrived has another checksum (was it being written?); try again")
@@ -57,7 +79,7 @@ def download(transfer: Transfer, files: RemoteFiles, progress: Progress) -> str:
     return str(target)
 
 
-def _local_target(transfer: Transfer) -> Path:
+def _local_target(transfer: Download) -> Path:
     if transfer.is_into_folder:
         transfer.local.mkdir(parents=True, exist_ok=True)
     name = posixpath.basename(transfer.remote)

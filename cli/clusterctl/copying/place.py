@@ -6,7 +6,6 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
@@ -25,15 +24,40 @@ class RemotePlace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transfer:
-    """One file, one node, one direction. A target that is a folder takes the file under its own name."""
+class NodeFile:
+    """A file on one node."""
 
-    direction: Literal["up", "down"]
     node: InventoryNode
-    local: Path
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload:
+    """One file to one node, from here or from another node. A target that is a folder takes it under its own name."""
+
+    source: Path | NodeFile
+    node: InventoryNode
     remote: str
     is_into_folder: bool
     """The target must be a folder: it was written with a slash, or takes several files."""
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.source.name if isinstance(self.source, Path) else posixpath.basename(self.source.path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """One file from one node to here. A target that is a folder takes it under its own name."""
+
+    node: InventoryNode
+    remote: str
+    local: Path
+    is_into_folder: bool
+
+
+Transfer = Upload | Download
 
 
 def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...]:
@@ -44,13 +68,14 @@ def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...
     to = remote_place(target, inventory)
     froms = [remote_place(source, inventory) for source in sources]
     is_several = len(sources) > 1
-    if to is not None and any(froms):
-        raise UsageError("from a node to a node goes by way of this computer: copy here first", hint=HINT)
     if to is not None:
         is_folder = is_several or to.path.endswith("/") or to.path == ""
+        files = [
+            Path(word) if at is None else _node_file(at, inventory) for word, at in zip(sources, froms, strict=True)
+        ]
         return tuple(
-            Transfer(direction="up", node=node, local=Path(source), remote=to.path or ".", is_into_folder=is_folder)
-            for source in sources
+            Upload(source=file, node=node, remote=to.path or ".", is_into_folder=is_folder)
+            for file in files
             for node in to.nodes
         )
     if not all(froms):
@@ -63,6 +88,11 @@ def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...
         if place is not None
         for node in place.nodes
     )
+
+
+def is_one_machine(inventory: Inventory) -> bool:
+    """Whether its nodes let each other in: those that clusterctl made do (docs/security.md), a person's own may not."""
+    return inventory.cluster_id != ""
 
 
 def remote_place(word: str, inventory: Inventory) -> RemotePlace | None:
@@ -81,10 +111,25 @@ def partial_name(path: str, digest: str) -> str:
     return posixpath.join(folder, f".{name}.clusterctl-{digest[:16]}")
 
 
-def _download(node: InventoryNode, path: str, target: Path, *, is_folder: bool, alone: bool) -> Transfer:
-    name = PurePosixPath(path).name
-    if not name or path.endswith("/"):
-        raise UsageError(f"{node.name}:{path} names no file", hint=HINT)
+def _node_file(place: RemotePlace, inventory: Inventory) -> NodeFile:
+    if not is_one_machine(inventory):
+        told = "machines of a file of yours need not let each other in: from a node to a node goes by way of here"
+        raise UsageError(told, hint=HINT)
+    if len(place.nodes) != 1:
+        told = f"{place.path} of {len(place.nodes)} nodes would be one file there: name the one node to copy from"
+        raise UsageError(told, hint=HINT)
+    (node,) = place.nodes
+    _refuse_folder(node, place.path)
+    return NodeFile(node=node, path=place.path)
+
+
+def _download(node: InventoryNode, path: str, target: Path, *, is_folder: bool, alone: bool) -> Download:
+    _refuse_folder(node, path)
     # Files of one name from several nodes would be one file: each gets its node's folder.
     local = target if alone else target / node.name
-    return Transfer(direction="down", node=node, local=local, remote=path, is_into_folder=is_folder or not alone)
+    return Download(node=node, local=local, remote=path, is_into_folder=is_folder or not alone)
+
+
+def _refuse_folder(node: InventoryNode, path: str) -> None:
+    if not PurePosixPath(path).name or path.endswith("/"):
+        raise UsageError(f"{node.name}:{path} names no file", hint=HINT)

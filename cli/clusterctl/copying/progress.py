@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections.abc import Callable, Iterator
 
 from clusterctl.views.quantities import count
 
@@ -21,15 +23,22 @@ class Progress:
         self._total_bytes = 0
         self._began_at = time.monotonic()
 
-    def expect(self, size_bytes: int) -> None:
-        """One more copy knows how much it has to move."""
-        with self._lock:
-            self._total_bytes += size_bytes
+    @contextlib.contextmanager
+    def of_one(self, left_bytes: int) -> Iterator[Callable[[int], None]]:
+        """One copy has so much to move, and says so as it does; what a broken one left is expected no more."""
+        came_bytes = 0
 
-    def moved(self, size_bytes: int) -> None:
-        """So much went over the network."""
-        with self._lock:
-            self._moved_bytes += size_bytes
+        def moved(size_bytes: int) -> None:
+            nonlocal came_bytes
+            came_bytes += size_bytes
+            self._count(moved_bytes=size_bytes)
+
+        self._count(total_bytes=left_bytes)
+        try:
+            yield moved
+        except BaseException:
+            self._count(total_bytes=came_bytes - left_bytes)
+            raise
 
     def done(self) -> None:
         """One copy has ended, one way or the other."""
@@ -44,3 +53,8 @@ class Progress:
                 f"{self._done} of {count(self._copies, 'file')} · {self._moved_bytes / BYTES_PER_MB:.0f} of "
                 f"{self._total_bytes / BYTES_PER_MB:.0f} MB · {rate / BYTES_PER_MB:.0f} MB/s"
             )
+
+    def _count(self, *, moved_bytes: int = 0, total_bytes: int = 0) -> None:
+        with self._lock:
+            self._moved_bytes += moved_bytes
+            self._total_bytes += total_bytes

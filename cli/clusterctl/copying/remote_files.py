@@ -6,6 +6,7 @@ import posixpath
 import shlex
 import stat
 from collections.abc import Callable
+from pathlib import Path
 from typing import BinaryIO
 
 import paramiko
@@ -15,6 +16,8 @@ from clusterctl.ssh.transport import NodeConnection
 
 CHUNK_BYTES = 32 * 1024
 """As much as paramiko puts in one request."""
+SILENT_S = 60.0
+"""A node that takes or gives nothing for so long is given up."""
 DIGEST_LEAST_S, DIGEST_BYTES_PER_S = 30.0, 20_000_000
 """A slow network file system still reads so much; a fast disk thirty times that."""
 
@@ -29,6 +32,9 @@ class RemoteFiles:
     def __init__(self, connection: NodeConnection, sftp: paramiko.SFTPClient) -> None:
         self._connection = connection
         self._sftp = sftp
+        channel = sftp.get_channel()
+        if channel is not None:
+            channel.settimeout(SILENT_S)  # else a node that stops in the middle is waited for without an end
 
     def size_bytes(self, path: str) -> int | None:
         """A file's size; None when there is none."""
@@ -62,13 +68,13 @@ class RemoteFiles:
             raise CopyFailed(f"no checksum on the node: {said}")
         return word
 
-    def write_on(self, path: str, offset: int, source: BinaryIO, moved: Callable[[int], None]) -> None:
-        """Writes what `source` has from `offset` on into the file, from there on."""
-        source.seek(offset)
-        with self._sftp.open(path, "r+b" if offset else "wb") as file:
+    def write_on(self, path: str, offset: int, moved: Callable[[int], None], *, source: Path) -> None:
+        """Writes what the file `source` here has from `offset` on into the file there, from there on."""
+        with source.open("rb") as here, self._sftp.open(path, "r+b" if offset else "wb") as file:
+            here.seek(offset)
             file.set_pipelined(True)
             file.seek(offset)
-            while chunk := source.read(CHUNK_BYTES):
+            while chunk := here.read(CHUNK_BYTES):
                 file.write(chunk)
                 moved(len(chunk))
 

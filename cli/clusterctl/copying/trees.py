@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +16,19 @@ from clusterctl.copying.place import remote_place
 from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.process import PACKAGES
-from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.fan_out import run_on_nodes
 from clusterctl.ssh.openssh_files import login_key_file, write_known_hosts
+from clusterctl.ssh.reached import not_reached
+from clusterctl.ssh.remote_command import usable_keys
 from clusterctl.ssh.system_ssh import login_argv
 from clusterctl.ssh.target import target_of
 from clusterctl.views.quantities import count
 
 AT_A_TIME = 8
-SILENT_S = 60
-"""rsync gives up when nothing at all has moved for so long."""
-NOT_FOUND = 127
+ASK_S = 10.0
+SILENT_EXITS = (30, 35)
+"""rsync's codes for a timeout (rsync(1), EXIT VALUES)."""
 HINT = "clusterctl sync --help"
 
 
@@ -38,12 +41,26 @@ class TreeSync:
     target: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class RsyncWay:
+    """What is the same for all nodes of one command."""
+
+    is_up: bool
+    is_deleting: bool = False
+    excluded: Sequence[str] = ()
+    silence_s: float = 60.0
+    """rsync gives up when nothing at all has moved for so long."""
+    connect_timeout_s: float = 15.0
+
+
 def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tuple[TreeSync, ...]]:
     """Whether it goes up, and what to do for each node. Raises UsageError, NothingMatched."""
     to, come = remote_place(target, inventory), remote_place(source, inventory)
     if (to is None) == (come is None):
         raise UsageError("one side must be a node: 2:/path, train-2:/path or all:/path", hint=HINT)
     if to is not None:
+        if not Path(source).exists():
+            raise UsageError(f"{source}: there is no such folder here", hint=HINT)
         return True, tuple(TreeSync(node=node, source=source, target=to.path or ".") for node in to.nodes)
     assert come is not None
     alone = len(come.nodes) == 1
@@ -53,61 +70,79 @@ def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tu
     )
 
 
-def rsync_argv(
-    sync: TreeSync, ssh: Sequence[str], *, is_up: bool, is_deleting: bool, excluded: Sequence[str]
-) -> list[str]:
+def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:
     """The argv of rsync; `ssh` is that of a login, its last word the place."""
     *shell, place = ssh
-    argv = ["rsync", "--archive", "--partial-dir=.clusterctl-partial", "--mkpath", f"--timeout={SILENT_S}", "--stats"]
-    argv += ["--human-readable", *(["--delete-delay"] if is_deleting else [])]
-    argv += [f"--exclude={pattern}" for pattern in excluded]
+    argv = ["rsync", "--archive", "--partial-dir=.clusterctl-partial", "--mkpath", "--stats", "--human-readable"]
+    argv += [f"--timeout={max(1, round(way.silence_s))}", *(["--delete-delay"] if way.is_deleting else [])]
+    argv += [f"--exclude={pattern}" for pattern in way.excluded]
     argv += ["-e", shlex.join(shell), "--"]
     # The shell on the node does not see the path: rsync passes it as an argument from 3.2.4 on (NEWS, 2022-04-15).
-    return [*argv, sync.source, f"{place}:{sync.target}"] if is_up else [*argv, f"{place}:{sync.source}", sync.target]
+    if way.is_up:
+        return [*argv, sync.source, f"{place}:{sync.target}"]
+    return [*argv, f"{place}:{sync.source}", sync.target]
 
 
-def sync_all(
-    syncs: Sequence[TreeSync],
-    inventory: Inventory,
-    *,
-    home: Home,
-    output: Output,
-    is_up: bool,
-    is_deleting: bool,
-    excluded: Sequence[str],
-    connect_timeout_s: float,
-) -> int:
+def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, home: Home, output: Output) -> int:
     """0, or 4 when some of several failed. Raises the failure of a single one."""
     known_hosts, key_file = write_known_hosts(inventory, home), login_key_file(inventory, home)
+    unfit = _unfit(syncs, inventory, way, home)
 
-    def run(sync: TreeSync) -> tuple[TreeSync, str | None, str]:
-        try:
-            ssh = login_argv(
-                target_of(inventory, sync.node),
-                key_file=key_file,
-                known_hosts=known_hosts,
-                connect_timeout_s=connect_timeout_s,
-            )
-        except NodeFailure as failure:
-            return sync, failure.message, ""
-        return sync, *_run(rsync_argv(sync, ssh, is_up=is_up, is_deleting=is_deleting, excluded=excluded), sync, is_up)
+    def run(sync: TreeSync) -> tuple[TreeSync, ClusterctlError | None, str]:
+        if (error := unfit.get(sync.node.slot)) is not None:
+            return sync, error, ""
+        ssh = login_argv(
+            target_of(inventory, sync.node),
+            key_file=key_file,
+            known_hosts=known_hosts,
+            connect_timeout_s=way.connect_timeout_s,
+        )
+        trouble, told = _run(rsync_argv(way, sync, ssh), sync, way)
+        return sync, None if trouble is None else ClusterctlError(f"{sync.node.name}: {trouble}"), told
 
     ended = failed = 0
     with ThreadPoolExecutor(max_workers=AT_A_TIME) as pool:
         for done in as_completed([pool.submit(run, sync) for sync in syncs]):
-            sync, trouble, told = done.result()
+            sync, error, told = done.result()
             ended += 1
-            if trouble is not None and len(syncs) == 1:
-                raise ClusterctlError(f"{sync.node.name}: {trouble}")
-            failed += trouble is not None
-            output.note(f"[{sync.node.name}] {trouble or told}")
+            if error is not None and len(syncs) == 1:
+                raise error
+            failed += error is not None
+            output.note(f"[{sync.node.name}] {told if error is None else _row(error, sync)}")
             output.live(f"{ended} of {count(len(syncs), 'node')}")
     return SomeNodesFailed.exit_code if failed else 0
 
 
-def _run(argv: Sequence[str], sync: TreeSync, is_up: bool) -> tuple[str | None, str]:
+def _unfit(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, home: Home) -> Mapping[int, ClusterctlError]:
+    """The nodes that are not to be reached, or have no rsync: asked before rsync goes there, which has other words."""
+    results = run_on_nodes(
+        inventory,
+        [sync.node for sync in syncs],
+        "command -v rsync >/dev/null",
+        keys=usable_keys(inventory, home),
+        deadlines=Deadlines.within(way.connect_timeout_s),
+        timeout_s=ASK_S,
+    )
+    unfit: dict[int, ClusterctlError] = {}
+    for sync in syncs:
+        result = results[sync.node.slot]
+        if result.failure is not None:
+            unfit[sync.node.slot] = not_reached(result.failure, inventory, sync.node)
+        elif not result.is_ok:
+            hint = f"clusterctl ssh --node {sync.node.slot} sudo apt-get install -y rsync"
+            unfit[sync.node.slot] = ClusterctlError(f"{sync.node.name}: rsync is not installed there", hint=hint)
+    return unfit
+
+
+def _row(error: ClusterctlError, sync: TreeSync) -> str:
+    """The error for a line that begins with the node's name."""
+    told = error.message.removeprefix(f"{sync.node.name}: ")
+    return told if error.hint is None else f"{told}; next: {error.hint}"
+
+
+def _run(argv: Sequence[str], sync: TreeSync, way: RsyncWay) -> tuple[str | None, str]:
     """What went wrong, and what was done. rsync ends by itself when nothing moves (`--timeout`)."""
-    if not is_up:
+    if not way.is_up:
         Path(sync.target).parent.mkdir(parents=True, exist_ok=True)
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
@@ -116,14 +151,9 @@ def _run(argv: Sequence[str], sync: TreeSync, is_up: bool) -> tuple[str | None, 
         raise ClusterctlError("rsync is not installed on this computer", hint=hint) from e
     if done.returncode == 0:
         return None, summary(done.stdout)
+    if done.returncode in SILENT_EXITS:
+        return f"nothing moved for {way.silence_s:g} s; the same command goes on where it was", ""
     lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("rsync error:")]
-    if done.returncode == NOT_FOUND or any(
-        "rsync: command not found" in line or "rsync: not found" in line for line in lines
-    ):
-        return (
-            f"rsync is not installed there; next: clusterctl ssh --node {sync.node.slot} sudo apt-get install -y rsync",
-            "",
-        )
     return lines[-1] if lines else f"rsync ended with {done.returncode}", ""
 
 

@@ -12,7 +12,9 @@ from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.logs.request import LogRequest, reader_command
 from clusterctl.logs.stream import LogLine, NodeStream
+from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.kept_running import KeptCommand, keep_running
+from clusterctl.ssh.reached import told_in_a_row
 
 HOLD_S = 0.5
 """How long a line waits for older ones of other nodes: twice what a reader takes to look again."""
@@ -33,9 +35,9 @@ def followed(request: LogRequest) -> Iterator[LogLine | Notice]:
     def tell_of(node: InventoryNode) -> Callable[[str], None]:
         return lambda text: arrived.put(Notice(name=node.name, text=text))
 
-    def lost(node: InventoryNode, why: str, tries: int) -> None:
+    def lost(node: InventoryNode, why: NodeFailure, tries: int) -> None:
         if tries <= 1:
-            tell_of(node)(f"{why}; trying again")
+            tell_of(node)(f"{told_in_a_row(why, request.inventory, node)}; trying again")
 
     streams = {node.slot: NodeStream(node, on_line=arrived.put, on_trouble=tell_of(node)) for node in request.nodes}
     kept = KeptCommand(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from clusterctl_infra.errors import SomeNodesFailed
@@ -11,8 +12,10 @@ from clusterctl.logs.history import read_history
 from clusterctl.logs.request import LogRequest
 from clusterctl.logs.stream import LogLine
 from clusterctl.output import Output
-from clusterctl.ssh.results import failure_summary
+from clusterctl.ssh.reached import next_step
+from clusterctl.ssh.results import NodeResult, failure_summary
 from clusterctl.views.logs import log_json, log_text
+from clusterctl.views.node_failure import node_failure_json
 
 
 def show_history(request: LogRequest, output: Output, *, as_json: bool) -> int:
@@ -20,10 +23,14 @@ def show_history(request: LogRequest, output: Output, *, as_json: bool) -> int:
     lines, results = read_history(request, on_trouble=lambda name, trouble: output.note(f"[{name}] {trouble}"))
     for line in lines:
         _show(line, request, output, as_json=as_json)
-    if (summary := failure_summary(results)) is not None:
-        output.note(summary)
-        return SomeNodesFailed.exit_code
-    return 0
+    if as_json:
+        _tell_programs(results, request, output)
+    if (summary := failure_summary(results)) is None:
+        return 0
+    output.note(summary)
+    for step in _next_steps(results, request):
+        output.note(f"  next: {step}")
+    return SomeNodesFailed.exit_code
 
 
 def show_on(request: LogRequest, output: Output, *, as_json: bool) -> NoReturn:
@@ -35,6 +42,22 @@ def show_on(request: LogRequest, output: Output, *, as_json: bool) -> NoReturn:
             output.note(f"[{item.name}] {item.text}")
         else:
             _show(item, request, output, as_json=as_json)
+
+
+def _tell_programs(results: Sequence[NodeResult], request: LogRequest, output: Output) -> None:
+    ranks = {node.slot: node.rank for node in request.nodes}
+    for result in results:
+        if (failure := result.failure) is not None:
+            row = node_failure_json(result.name, slot=result.slot, rank=ranks[result.slot], failure=failure)
+            output.json(row, is_line=True)
+
+
+def _next_steps(results: Sequence[NodeResult], request: LogRequest) -> Iterable[str]:
+    """What helps, each once."""
+    nodes = {node.slot: node for node in request.nodes}
+    failed = [(result.failure, nodes[result.slot]) for result in results if result.failure is not None]
+    steps = (next_step(failure, request.inventory, node) for failure, node in failed)
+    return dict.fromkeys(step for step in steps if step is not None)
 
 
 def _show(line: LogLine, request: LogRequest, output: Output, *, as_json: bool) -> None:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 FailureKind = Literal[
-    "refused",  # nobody listens there
-    "timeout",  # a phase did not end in its time
-    "host-key",  # the machine is not the one that was declared
-    "auth",  # the machine does not want us
-    "lost",  # it was there, and then it was not
-    "unreachable",  # no way to the address, or no address
-    "proxy",  # the command that makes the way ended
-    "session",  # it lets us in and then opens no channel, or starts no command
-    "stopped",  # not run, or ended half way: another node's failure, or the person's wish
-    "key",  # no usable private key on this computer
-    "protocol",  # what answers does not speak SSH as we do
+    "refused",
+    "timeout",
+    "host-key",
+    "auth",
+    "lost",
+    "unreachable",
+    "proxy",
+    "session",
+    "stopped",
+    "key",
+    "ended",
+    "protocol",
 ]
+FAILURE_KINDS: Mapping[FailureKind, str] = {
+    "refused": "nobody listens there",
+    "timeout": "a phase did not end in its time; in the phase `command`: ended at `--timeout`",
+    "host-key": "the machine is not the one that was declared",
+    "auth": "the machine does not want us",
+    "lost": "it was there, and then it was not",
+    "unreachable": "no way to the address, or no address",
+    "proxy": "the command that makes the way ended",
+    "session": "it lets us in and then opens no channel, or starts no command",
+    "stopped": "not run, or ended half way: another node's failure, or the person's wish",
+    "key": "no usable private key on this computer",
+    "ended": "what was to run on and on there ended by itself (`top`)",
+    "protocol": "what answers does not speak SSH as we do",
+}
 Phase = Literal["connect", "greeting", "key exchange", "login", "session", "command"]
 
 

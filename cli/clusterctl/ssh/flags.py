@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from clusterctl_infra.errors import UsageError
 
@@ -11,12 +10,10 @@ HINT = "clusterctl ssh --help"
 WITHOUT_TERMINAL = ("--gather", "--json", "--env", "--sudo", "--timeout", "--fail-fast")
 
 
-def refuse_contradiction(*, cluster: str | None, file: Path | None, gather: bool, as_json: bool) -> None:
+def refuse_contradiction(*, gather: bool, as_json: bool) -> None:
     """Raises UsageError where two flags answer the same question."""
     if gather and as_json:
         raise UsageError("--gather and --json are two ways to show the same", hint=HINT)
-    if cluster is not None and file is not None:
-        raise UsageError("--cluster and --inventory name two sets of machines", hint=HINT)
 
 
 def refuse_beside_terminal(given: Mapping[str, object]) -> None:

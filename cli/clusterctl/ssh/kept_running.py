@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fan_out import NodeSinks, run_on_nodes
 from clusterctl.ssh.login_keys import LoginKeys
 from clusterctl.ssh.results import NodeResult
@@ -27,7 +28,7 @@ class KeptCommand:
     """Asked anew for each start, so that a node can go on where it was."""
     on_begin: Callable[[InventoryNode], None]
     on_output: Callable[[InventoryNode, bytes], None]
-    on_lost: Callable[[InventoryNode, str, int], None]
+    on_lost: Callable[[InventoryNode, NodeFailure, int], None]
     """Why it does not run any more, and how many tries in a row have brought nothing."""
 
 
@@ -114,9 +115,9 @@ class _Keeper:
         self._kept.on_lost(node, reason(result, run.complaint), run.tries)
 
 
-def reason(result: NodeResult, complaint: bytes) -> str:
+def reason(result: NodeResult, complaint: bytes) -> NodeFailure:
     """Why the command does not run any more: the failure, else its own last words."""
     if result.failure is not None:
-        return result.failure.message
+        return result.failure
     said = complaint.decode(errors="replace").strip().splitlines()
-    return f"it ended: {said[-1] if said else f'exit {result.exit_code}'}"
+    return NodeFailure("ended", f"it ended: {said[-1] if said else f'exit {result.exit_code}'}", phase="command")

@@ -10,7 +10,9 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import Home
 from clusterctl.process import become
+from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.host_check import check_host
 from clusterctl.ssh.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.system_ssh import login_argv
@@ -27,7 +29,8 @@ def log_in(
     is_terminal_wanted: bool,
     connect_timeout_s: float,
 ) -> NoReturn:
-    """Never returns: this process becomes ssh. Raises UsageError for several nodes, NotReached without an address."""
+    """Never returns: this process becomes ssh. Raises UsageError for several nodes, NotReached for one that is not
+    there or is not the declared one."""
     if len(nodes) != 1:
         what = "a terminal" if is_terminal_wanted else "a login"
         raise UsageError(f"{what} is for one node, and --node names {len(nodes)}", hint="clusterctl ssh --help")
@@ -36,8 +39,9 @@ def log_in(
         target = target_of(inventory, node)
         if target.proxy_argv is not None and (missing := missing_programs(target.proxy_argv)) is not None:
             raise NodeFailure("proxy", missing)
+        check_host(target, Deadlines.within(connect_timeout_s))
     except NodeFailure as e:
-        raise not_reached(e, name=node.name, slot=node.slot, cluster=inventory.cluster) from e
+        raise not_reached(e, inventory, node) from e
     argv = login_argv(
         target,
         key_file=login_key_file(inventory, home),

@@ -44,7 +44,7 @@ def run_on_one(remote: RemoteCommand, output: Output, *, shown: Shown) -> int:
         )
         result = remote.run(sinks=sinks)[node.slot]
     if result.failure is not None:
-        raise not_reached(result.failure, name=node.name, slot=node.slot, cluster=remote.inventory.cluster)
+        raise not_reached(result.failure, remote.inventory, node)
     return result.exit_code or 0
 
 
@@ -69,7 +69,7 @@ def read_file(inventory: Inventory, node: InventoryNode, path: str, *, home: Hom
     )
     result = remote.run()[node.slot]
     if result.failure is not None:
-        raise not_reached(result.failure, name=node.name, slot=node.slot, cluster=inventory.cluster)
+        raise not_reached(result.failure, inventory, node)
     if not result.is_ok:
         said = result.stderr.decode(errors="replace").strip() or f"exit {result.exit_code}"
         raise ClusterctlError(f"{node.name}: {said}", hint=f"clusterctl status --cluster {inventory.cluster}")

@@ -1,20 +1,32 @@
-"""The one node that a command names: reached, or a NotReached that says why and what helps."""
+"""A node that was not reached: the sentence that says why, and the command that helps."""
 
 from __future__ import annotations
 
 from clusterctl_infra.errors import NotReached
+from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure
 
+LOOK_AT = ("refused", "timeout", "unreachable", "proxy", "lost")
 
-def not_reached(failure: NodeFailure, *, name: str, slot: int, cluster: str) -> NotReached:
+
+def not_reached(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> NotReached:
     """The failure as the sentence that ends a command on one node, exit code 255."""
-    hint = {
-        "host-key": f"clusterctl replace --cluster {cluster} --node {slot}",
-        "refused": f"clusterctl status --cluster {cluster}",
-        "timeout": f"clusterctl status --cluster {cluster}",
-        "unreachable": f"clusterctl status --cluster {cluster}",
-        "proxy": f"clusterctl status --cluster {cluster}",
-    }.get(failure.kind)
-    message = failure.message if name in failure.message else f"{name}: {failure.message}"
-    return NotReached(message, hint=hint if failure.phase != "command" else None)
+    message = failure.message if node.name in failure.message else f"{node.name}: {failure.message}"
+    return NotReached(message, hint=next_step(failure, inventory, node))
+
+
+def next_step(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str | None:
+    """The command that helps; None where none of ours does: machines of a person's own, a command that failed."""
+    if not inventory.cluster_id or failure.phase == "command":
+        return None
+    if failure.kind == "host-key":
+        return f"clusterctl replace --cluster {inventory.cluster} --node {node.slot}"
+    return f"clusterctl status --cluster {inventory.cluster}" if failure.kind in LOOK_AT else None
+
+
+def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str:
+    """The failure for a line among other nodes'; what only `replace` helps against says so."""
+    if failure.kind != "host-key" or not inventory.cluster_id:
+        return failure.message
+    return f"{failure.message}; next: clusterctl replace --node {node.slot}"

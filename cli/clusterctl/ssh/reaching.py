@@ -27,6 +27,14 @@ KEX_FAILURE, METHOD_NOT_SUPPORTED, KEY_REFUSED = -5, -33, {-16, -18, -19, -48}
 def reach(target: Target, keys: LoginKeys, deadlines: Deadlines) -> Generator[Waiting, bool, Link]:
     """A link to the target, the host's key checked, the person logged in. Raises NodeFailure."""
     clock = Clock(deadlines.total_s)
+    link = yield from reach_host(target, deadlines, clock)
+    yield from _or_let_go(link, _log_in(link, keys, clock.ends_at(deadlines.login_s)))
+    link.watch()
+    return link
+
+
+def reach_host(target: Target, deadlines: Deadlines, clock: Clock) -> Generator[Waiting, bool, Link]:
+    """A link to the target, the host's key checked, nobody logged in. Raises NodeFailure."""
     proxy = None if target.proxy_argv is None else Proxy(target.proxy_argv)
     try:
         connection = proxy.socket if proxy is not None else (yield from _connected(target, deadlines, clock))
@@ -35,21 +43,28 @@ def reach(target: Target, keys: LoginKeys, deadlines: Deadlines) -> Generator[Wa
         if proxy is not None:
             proxy.close()
         raise
+    yield from _or_let_go(link, _known(link, deadlines, clock))
+    return link
+
+
+def _or_let_go(link: Link, steps: Generator[Waiting, bool, None]) -> Generator[Waiting, bool, None]:
+    """The steps on the link, which is closed when one of them fails; then the proxy's words are the reason."""
     try:
-        yield from _exchange_keys(link, deadlines, clock)
-        refuse_other_host_key(target, link.session.host_key())
-        yield from _log_in(link, keys, clock.ends_at(deadlines.login_s))
-        link.watch()
-        return link
+        yield from steps
     except NodeFailure as e:
         complaint = link.complaint() if e.kind in {"lost", "timeout"} else None
         yield from _let_go(link)
         if complaint is not None:
-            raise NodeFailure("proxy", f"no way to {target.place}: {complaint}") from e
+            raise NodeFailure("proxy", f"no way to {link.target.place}: {complaint}") from e
         raise
     except BaseException:
         link.close()
         raise
+
+
+def _known(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[Waiting, bool, None]:
+    yield from _exchange_keys(link, deadlines, clock)
+    refuse_other_host_key(link.target, link.session.host_key())
 
 
 def _let_go(link: Link) -> Generator[Waiting, bool, None]:

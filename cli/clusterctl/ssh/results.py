@@ -81,6 +81,7 @@ def _reason(failure: NodeFailure) -> str:
         "session": "no session was opened",
         "stopped": "--fail-fast ended it",
         "key": "no private key here",
+        "ended": "it ended",
         "protocol": "no SSH server",
     }
     return reasons[failure.kind]

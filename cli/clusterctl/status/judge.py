@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -12,6 +12,7 @@ from clusterctl_infra.replaceable import late_facts
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.engine.node_report import FAILED, READY, NodeCheck, NodeReport
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.reached import told_in_a_row
 from clusterctl.status.account import replaced
 from clusterctl.status.facts import Facts
 from clusterctl.views.late import late_words
@@ -77,6 +78,8 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStat
         verdict = _Verdict(state="stopped", note=machine.reason)
     else:
         verdict = _alive(machine, answer, facts.now)
+    if isinstance(answer, NodeFailure) and verdict.note == answer.message:
+        verdict = replace(verdict, note=told_in_a_row(answer, inventory, node))
     notes = [verdict.note, *_notes(inventory, node, answer, facts)]
     if machine is not None and (waiting := late_facts(machine.birth, inventory.birth)):
         notes.append(late_words(waiting))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from clusterctl_infra.outputs import InventoryNode
 
+from clusterctl.ssh.failures import NodeFailure
 from clusterctl.top.sample import Rates, Sample, rates_between
 
 STALE_S = 5.0
@@ -25,7 +26,7 @@ class NodeState:
     rates: Rates | None = None
     heard_at_s: float | None = None
     """This computer's monotonic clock."""
-    failure: str | None = None
+    failure: NodeFailure | None = None
 
 
 class Board:
@@ -52,17 +53,17 @@ class Board:
                 heard_at_s=time.monotonic(),
             )
 
-    def lost(self, slot: int, why: str) -> None:
+    def lost(self, slot: int, why: NodeFailure) -> None:
         """The way to a node is gone; its last sample is not shown any more."""
         with self._lock:
             self._states[slot] = NodeState(name=self._states[slot].name, slot=slot, failure=why)
 
 
-def silence(state: NodeState, now_s: float) -> str | None:
+def silence(state: NodeState, now_s: float) -> NodeFailure | None:
     """Why there is nothing to show of a node; None when there is."""
     if state.failure is not None:
         return state.failure
     if state.sample is None or state.heard_at_s is None:
-        return "connecting …"
+        return NodeFailure("timeout", "connecting …")
     age_s = now_s - state.heard_at_s
-    return f"silent for {age_s:.0f} s" if age_s > STALE_S else None
+    return NodeFailure("lost", f"silent for {age_s:.0f} s", phase="command") if age_s > STALE_S else None

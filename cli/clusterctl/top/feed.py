@@ -8,8 +8,10 @@ from importlib.resources import files
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.kept_running import KeptCommand, keep_running
 from clusterctl.ssh.login_keys import LoginKeys
+from clusterctl.ssh.reached import told_in_a_row
 from clusterctl.top.board import Board
 from clusterctl.top.sample import parse_sample
 
@@ -33,8 +35,9 @@ def start_feeds(
     command = sampler_command(interval_s)
     lines = {node.slot: SampleLines(board, node.slot) for node in nodes}
 
-    def lost(node: InventoryNode, why: str, tries: int) -> None:
-        board.lost(node.slot, why)
+    def lost(node: InventoryNode, why: NodeFailure, tries: int) -> None:
+        told = told_in_a_row(why, inventory, node)
+        board.lost(node.slot, NodeFailure(why.kind, told, phase=why.phase))
 
     kept = KeptCommand(
         command=lambda node: command,

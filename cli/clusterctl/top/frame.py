@@ -46,10 +46,10 @@ def header(gpus_per_node: int) -> str:
 def node_line(state: NodeState, gpus_per_node: int, now_s: float) -> Line:
     """One node: a cell per GPU coloured by its use, then the node's sums and means."""
     name = Cell(text=f"{state.name[:NAME_WIDTH]:<{NAME_WIDTH}}")
-    silent = silence(state, now_s)
     sample = state.sample
-    if silent is not None or sample is None:
-        return (name, Cell(text=f"  {silent}", is_bad=True))
+    if (silent := silence(state, now_s)) is not None:
+        return (name, Cell(text=f"  {silent.message}", is_bad=True))
+    assert sample is not None
     gpus = {gpu.index: gpu for gpu in sample.gpus}
     cells = [_gpu_cell(gpus.get(index)) for index in range(gpus_per_node)]
     trouble = [Cell(text=f"  {sample.error}", is_bad=True)] if sample.error and gpus_per_node else []
@@ -58,10 +58,10 @@ def node_line(state: NodeState, gpus_per_node: int, now_s: float) -> Line:
 
 def gpu_lines(state: NodeState, now_s: float) -> list[Line]:
     """An opened node: a line per GPU, and its processors and memory."""
-    silent = silence(state, now_s)
-    if silent is not None or state.sample is None:
-        return [(Cell(text=f"{state.name}: {silent}", is_bad=True),)]
     sample = state.sample
+    if (silent := silence(state, now_s)) is not None:
+        return [(Cell(text=f"{state.name}: {silent.message}", is_bad=True),)]
+    assert sample is not None
     used = sample.memory_total_gib - sample.memory_available_gib
     processors = f"load {sample.load:.1f} of {sample.cpus} processors"
     lines: list[Line] = [

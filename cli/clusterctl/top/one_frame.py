@@ -15,6 +15,7 @@ from clusterctl.output import Output
 from clusterctl.top.board import Board, NodeState, silence
 from clusterctl.top.frame import header, node_line, sorted_states, text_of
 from clusterctl.top.title import title
+from clusterctl.views.node_failure import node_failure_json
 
 LOOK_S = 0.1
 
@@ -38,14 +39,13 @@ def print_frame(
 
 def frame_json(inventory: Inventory, states: Mapping[int, NodeState], now_s: float) -> dict[str, object]:
     """What `clusterctl top --json` prints; a node that was not heard says why."""
+    ranks = {node.slot: node.rank for node in inventory.nodes}
     return {
         "cluster": inventory.cluster,
         "rehearsal": inventory.rehearsal,
         "nodes": [
             {
-                "node": state.name,
-                "slot": state.slot,
-                "failure": silence(state, now_s),
+                **node_failure_json(state.name, slot=state.slot, rank=ranks[state.slot], failure=silence(state, now_s)),
                 "sample": None if state.sample is None else dataclasses.asdict(state.sample),
                 "rates": None if state.rates is None else dataclasses.asdict(state.rates),
             }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 
 from clusterctl.ssh.results import NodeResult
+from clusterctl.views.node_failure import node_failure_json
 
 
 def node_result_json(
@@ -12,16 +13,10 @@ def node_result_json(
 ) -> dict[str, object]:
     """`exit_code` is null when the command has none, and `error_class` says why; output that is not UTF-8 comes in
     base64 as well."""
-    failure = result.failure
     return {
-        "node": result.name,
-        "slot": result.slot,
-        "rank": rank,
+        **node_failure_json(result.name, slot=result.slot, rank=rank, failure=result.failure),
         "exit_code": result.exit_code,
         "signal": result.signal,
-        "error_class": None if failure is None else failure.kind,
-        "error_phase": None if failure is None else failure.phase,
-        "error": None if failure is None else failure.message,
         "seconds": round(result.duration_s, 3),
         **_text("stdout", stdout),
         **_text("stderr", stderr),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from clusterctl_infra.outputs import Inventory
+
 from clusterctl.probes.finding import told
 from clusterctl.probes.gpu_xml import Gpu
 from clusterctl.probes.readings import Readings
 from clusterctl.probes.report import NodeReport, SweepReport
+from clusterctl.ssh.reached import told_in_a_row
 from clusterctl.views.headline import hardware, rehearsed
 from clusterctl.views.table import render_table
 
@@ -39,17 +42,18 @@ def sweep_text(report: SweepReport, *, probes: Collection[str], is_chosen: bool)
         if column.probe in probes and (column.is_usual if has_gpus and not is_chosen else _is_fit(column, has_gpus))
     ]
     rows = [
-        [node.answer.node.name, *(column.cell(node.answer.readings) for column in columns), verdict(node)]
+        [node.answer.node.name, *(column.cell(node.answer.readings) for column in columns), verdict(node, inventory)]
         for node in report.nodes
     ]
     table = render_table(["node", *(column.header for column in columns), "verdict"], rows, right=RIGHT)
     return "\n".join([title, table, *_remarks(report)])
 
 
-def verdict(node: NodeReport) -> str:
+def verdict(node: NodeReport, inventory: Inventory) -> str:
     """`ok`, or what is wrong: faults first, the rest counted."""
     failure = node.answer.failure
-    sentences = ([] if failure is None else [failure.message]) + told(node.findings)
+    unheard = [] if failure is None else [told_in_a_row(failure, inventory, node.answer.node)]
+    sentences = unheard + told(node.findings)
     if not sentences:
         return "ok"
     rest = len(sentences) - MOST_TOLD
@@ -77,6 +81,10 @@ def _remarks(report: SweepReport) -> list[str]:
 
 def _gpus(readings: Readings) -> tuple[Gpu, ...]:
     return () if readings.gpu is None else readings.gpu.gpus
+
+
+def _count(readings: Readings) -> str:
+    return NONE if readings.gpu is None else str(len(readings.gpu.gpus))
 
 
 def _mean_use(readings: Readings) -> str:
@@ -161,7 +169,7 @@ def _version(name: str) -> Callable[[Readings], str]:
 
 
 COLUMNS = (
-    Column(header="gpus", probe="gpu", cell=lambda readings: str(len(_gpus(readings)))),
+    Column(header="gpus", probe="gpu", cell=_count),
     Column(header="util", probe="gpu", cell=_mean_use),
     Column(header="mem", probe="gpu", cell=_memory),
     Column(header="temp", probe="gpu", cell=_hottest),

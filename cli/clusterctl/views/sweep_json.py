@@ -8,6 +8,7 @@ from typing import Any  # readings of every shape
 
 from clusterctl.probes.finding import Finding
 from clusterctl.probes.report import NodeReport, SweepReport
+from clusterctl.views.node_failure import node_failure_json
 
 
 def sweep_json(report: SweepReport) -> dict[str, object]:
@@ -25,14 +26,11 @@ def sweep_json(report: SweepReport) -> dict[str, object]:
 
 
 def _node(report: NodeReport) -> dict[str, object]:
-    answer, failure = report.answer, report.answer.failure
+    answer = report.answer
+    node = answer.node
     return {
-        "node": answer.node.name,
-        "slot": answer.node.slot,
+        **node_failure_json(node.name, slot=node.slot, rank=node.rank, failure=answer.failure),
         "wrong": report.is_wrong,
-        "failure": None
-        if failure is None
-        else {"kind": failure.kind, "phase": failure.phase, "message": failure.message},
         "findings": [_finding(finding) for finding in report.findings],
         "readings": {
             field.name: _plain(getattr(answer.readings, field.name)) for field in dataclasses.fields(answer.readings)

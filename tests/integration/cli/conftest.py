@@ -36,12 +36,14 @@ class LoopbackCluster:
         """An sshd for the slot, with the host key that lies in the slot's folder."""
         node = self.folder / f"node-{slot}"
         config = node / "sshd.conf"
-        # A home without the .bashrc of whoever runs the tests: bash reads it over SSH, and some take a second.
+        # A home without the .bashrc of whoever runs the tests: bash reads it over SSH, and some take a second. Commands
+        # begin in the node's own folder, as files do: the nodes share the user and so the real home.
+        (node / ".bashrc").write_text(f"cd {node}\n")
         config.write_text(
             f"ListenAddress {address(slot)}\nPort {self.port}\nHostKey {node / 'host_key'}\n"
             f"AuthorizedKeysFile {self.folder / 'login.pub'}\nPidFile none\nStrictModes no\nUsePAM no\n"
             "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
-            "Subsystem sftp internal-sftp\n"
+            f"Subsystem sftp internal-sftp -d {node}\n"
             f"MaxStartups 100\nAcceptEnv NOTHING\nSetEnv PATH={node / 'bin'}:/usr/bin:/bin HOME={node}\n"
         )
         assert SSHD is not None
@@ -57,6 +59,20 @@ class LoopbackCluster:
         program = self.folder / f"node-{slot}" / "bin" / "clusterctl-node"
         program.parent.mkdir(exist_ok=True)
         program.write_text(f"#!/bin/sh\ncat <<'END'\n{report}\nEND\n")
+        program.chmod(0o755)
+
+    def install_ssh(self, slot: int, *, break_after_bytes: int | None = None) -> None:
+        """The node's `ssh train-2` reaches that node without questions; it may break off in the middle of its input."""
+        (self.folder / "ssh_config").write_text(
+            "".join(f"Host {node.name}\n  HostName {node.private_ip}\n" for node in self.inventory.nodes)
+            + f"Host *\n  Port {self.port}\n  IdentityFile {self.folder / 'login'}\n  StrictHostKeyChecking no\n"
+            "  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
+        )
+        program = self.folder / f"node-{slot}" / "bin" / "ssh"
+        program.parent.mkdir(exist_ok=True)
+        real = f'/usr/bin/ssh -F {self.folder / "ssh_config"} "$@"'
+        breach = f"head -c {break_after_bytes} | {real}; echo the way broke >&2; exit 255"
+        program.write_text(f"#!/bin/sh\n{breach if break_after_bytes else f'exec {real}'}\n")
         program.chmod(0o755)
 
     def stop(self, slot: int) -> None:
@@ -110,6 +126,14 @@ def loopback_cluster(tmp_path: Path, own_home: Path) -> Iterator[LoopbackCluster
     """Four nodes, each a real sshd, for tests that break something."""
     with made_cluster(tmp_path / "nodes", own_home) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def trusting_cluster(loopback_cluster: LoopbackCluster) -> LoopbackCluster:
+    """The same, and each node reaches the others by name, as nodes that clusterctl made do."""
+    for slot in range(4):
+        loopback_cluster.install_ssh(slot)
+    return loopback_cluster
 
 
 @pytest.fixture(scope="session")

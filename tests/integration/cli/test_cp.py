@@ -87,3 +87,69 @@ def test_what_fails_is_named_and_the_others_are_copied(
     done = loopback_cluster.run("cp", "1:/nowhere/at/all", str(tmp_path))
     assert b"train-1: /nowhere/at/all: No such file" in done.stderr
     assert done.returncode == 1
+
+
+LARGE = 24_000_000
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """As large as a file must be to go from node to node."""
+    path = tmp_path / "large.bin"
+    block = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(LARGE // 320))
+    path.write_bytes(b"".join(bytes([n]) + block[1:] for n in range(LARGE // len(block))) + b"end")
+    return path
+
+
+def folders(cluster: LoopbackCluster) -> list[Path]:
+    """Each node's own place for files: they share this computer's disk, but not their homes."""
+    return [cluster.folder / f"node-{slot}" for slot in range(4)]
+
+
+def test_a_large_file_goes_from_node_to_node_and_only_once_from_here(
+    trusting_cluster: LoopbackCluster, large: Path
+) -> None:
+    done = trusting_cluster.run("cp", str(large), "all:large.bin")
+    assert done.returncode == 0, done.stderr
+    told = sorted(done.stderr.decode().splitlines())
+    assert [line.split("]")[0] for line in told] == [f"[train-{slot}" for slot in range(4)]
+    assert sum(" from train-" in line for line in told) == 3, told
+    for folder in folders(trusting_cluster):
+        assert (folder / "large.bin").read_bytes() == large.read_bytes()
+        assert not list(folder.glob(".large.bin.clusterctl-*"))
+    again = trusting_cluster.run("cp", str(large), "all:large.bin")
+    assert again.stderr.count(b"was there already") == 4
+
+
+def test_a_node_that_cannot_give_it_on_takes_nobody_with_it(trusting_cluster: LoopbackCluster, large: Path) -> None:
+    """Every node but one breaks off in the middle of what it passes on; each breach is gone on from elsewhere."""
+    for slot in (0, 1, 2):
+        trusting_cluster.install_ssh(slot, break_after_bytes=9_000_000)
+    done = trusting_cluster.run("cp", str(large), "all:large.bin", timeout_s=60)
+    assert done.returncode == 0, done.stderr
+    assert b"(before that, train-" in done.stderr
+    for folder in folders(trusting_cluster):
+        assert (folder / "large.bin").read_bytes() == large.read_bytes()
+
+
+def test_a_node_that_is_gone_in_the_middle_is_named_and_the_others_have_it(
+    trusting_cluster: LoopbackCluster, large: Path
+) -> None:
+    trusting_cluster.stop(2)
+    done = trusting_cluster.run("cp", str(large), "all:large.bin")
+    assert done.returncode == 4
+    assert b"[train-2] 127.0.17.3:" in done.stderr
+    for slot in (0, 1, 3):
+        assert (folders(trusting_cluster)[slot] / "large.bin").read_bytes() == large.read_bytes()
+
+
+def test_a_file_goes_from_one_node_to_another(trusting_cluster: LoopbackCluster, large: Path) -> None:
+    first, second = folders(trusting_cluster)[:2]
+    (first / "it's here.bin").write_bytes(large.read_bytes()[:SIZE])
+    done = trusting_cluster.run("cp", "0:it's here.bin", "1:there.bin")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b"[train-1] there.bin from train-0\n"
+    assert (second / "there.bin").read_bytes() == large.read_bytes()[:SIZE]
+    done = trusting_cluster.run("cp", "0:nothing", "1:there.bin")
+    assert done.returncode == 1
+    assert b"train-0: nothing: No such file" in done.stderr

@@ -49,7 +49,7 @@ def test_a_node_that_is_not_there_does_not_keep_the_others_from_being_judged(gpu
     done = gpu_cluster.run("sweep", "--node", "0-1", "--json", "--probe", "gpu,versions,kernel,clock,disk,efa")
     told = json.loads(done.stdout)
     assert [node["wrong"] for node in told["nodes"]] == [False, True]
-    assert told["nodes"][1]["failure"]["kind"] == "refused"
+    assert told["nodes"][1]["error_class"] == "refused"
     readings = told["nodes"][0]["readings"]
     assert readings["gpu"]["is_simulated"] is True
     assert readings["versions"]["kernel"]

@@ -29,3 +29,31 @@ def test_a_folder_goes_there_and_back_and_what_is_gone_goes(loopback_cluster: Lo
     assert (tmp_path / "back" / "train-2" / "deep" / "a b.txt").read_text() == "one"
     assert b"[train-3] " in done.stderr
     assert done.returncode == 4
+
+
+def test_another_host_key_is_told_in_our_words_with_what_helps(
+    loopback_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "source").mkdir()
+    loopback_cluster.change_host_key(1)
+    done = loopback_cluster.run("sync", f"{tmp_path / 'source'}/", "1:there")
+    said = done.stderr.decode()
+    assert "train-1 (127.0.17.2:" in said
+    assert "shows the host key SHA256:" in said
+    assert "  next: clusterctl replace --cluster train --node 1" in said
+    assert "IDENTIFICATION" not in said
+    assert done.returncode == 255
+    done = loopback_cluster.run("sync", f"{tmp_path / 'source'}/", "0-1:there")
+    assert b"next: clusterctl replace --cluster train --node 1" in done.stderr
+    assert done.returncode == 4
+
+
+def test_an_rsync_that_says_nothing_is_not_waited_for(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    program = loopback_cluster.folder / "node-1" / "bin" / "rsync"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec cat >/dev/null\n")
+    program.chmod(0o755)
+    done = loopback_cluster.run("sync", f"{tmp_path / 'source'}/", "1:there", "--timeout", "1s")
+    assert b"train-1: nothing moved for 1 s; the same command goes on where it was" in done.stderr
+    assert done.returncode == 1

@@ -43,5 +43,5 @@ def test_a_frame_as_json(loopback_cluster: LoopbackCluster) -> None:
     done = loopback_cluster.run("top", "--node", "1", "--json")
     (node,) = json.loads(done.stdout)["nodes"]
     assert len(node["sample"]["gpus"]) == 8
-    assert node["failure"] is None
+    assert (node["node"], node["rank"], node["error_class"], node["message"]) == ("train-1", 1, None, None)
     assert done.returncode == 0

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from clusterctl.machines import chosen_machines
 from clusterctl.ssh.flags import WITHOUT_TERMINAL, refuse_beside_terminal, refuse_contradiction
 from clusterctl_infra.errors import UsageError
 
 
-def test_one_way_to_show_and_one_set_of_machines() -> None:
-    refuse_contradiction(cluster="train", file=None, gather=True, as_json=False)
+def test_there_is_one_way_to_show_and_one_set_of_machines() -> None:
+    refuse_contradiction(gather=True, as_json=False)
     with pytest.raises(UsageError, match="--gather and --json"):
-        refuse_contradiction(cluster=None, file=None, gather=True, as_json=True)
+        refuse_contradiction(gather=True, as_json=True)
     with pytest.raises(UsageError, match="--cluster and --inventory"):
-        refuse_contradiction(cluster="train", file=Path("lab.json"), gather=False, as_json=False)
+        chosen_machines("train", Path("lab.json"))
 
 
 @pytest.mark.parametrize("flag", WITHOUT_TERMINAL)

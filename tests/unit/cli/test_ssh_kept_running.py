@@ -24,4 +24,4 @@ def test_the_reason_is_the_failure_else_the_commands_last_words(
 ) -> None:
     facts: dict[str, Any] = {"exit_code": None, "failure": None, **result}
     whole = NodeResult(slot=0, name="train-0", signal=None, stdout=b"", stderr=b"", duration_s=1, **facts)
-    assert reason(whole, complaint) == said
+    assert reason(whole, complaint).message == said

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.reached import not_reached
+from clusterctl.ssh.reached import not_reached, told_in_a_row
 from clusterctl.ssh.results import NodeResult, failure_summary, signal_exit_code
 from clusterctl.views.node_result import node_result_json
+
+from tests.unit.cli.conftest import MakeInventory
 
 
 def result(
@@ -44,8 +46,13 @@ def test_a_node_lost_during_the_command_was_reached() -> None:
     assert failure_summary([result(0, None, failure=lost)]) == "1 of 1 failed: train-0 lost: the connection broke"
 
 
-def test_a_changed_host_key_points_at_replace() -> None:
-    error = not_reached(NodeFailure("host-key", "another key"), name="train-2", slot=2, cluster="train")
+def test_a_changed_host_key_points_at_replace_where_there_is_one(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory()
+    node, changed = inventory.nodes[2], NodeFailure("host-key", "another key")
+    assert told_in_a_row(changed, inventory, node) == "another key; next: clusterctl replace --node 2"
+    assert told_in_a_row(changed, make_inventory(cluster_id=""), node) == "another key"
+    assert not_reached(changed, make_inventory(cluster_id=""), node).hint is None
+    error = not_reached(changed, inventory, node)
     assert error.exit_code == 255
     assert error.message == "train-2: another key"
     assert error.hint == "clusterctl replace --cluster train --node 2"
@@ -60,7 +67,7 @@ def test_json_has_a_null_exit_code_and_the_reason_for_a_node_that_was_not_reache
     failed = result(1, None, failure=NodeFailure("timeout", "no answer"))
     shown = node_result_json(failed, rank=5, stdout=b"", stderr=b"", is_truncated=False)
     assert (shown["node"], shown["rank"], shown["exit_code"], shown["seconds"]) == ("train-1", 5, None, 1.0)
-    assert (shown["error_class"], shown["error_phase"], shown["error"]) == ("timeout", "connect", "no answer")
+    assert (shown["error_class"], shown["error_phase"], shown["message"]) == ("timeout", "connect", "no answer")
 
 
 def test_json_has_bytes_that_are_no_text_in_base64_too() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from clusterctl.copying.place import partial_name, remote_place, transfers
+from clusterctl.copying.broadcast import LEAST_BYTES
+from clusterctl.copying.content import Content
+from clusterctl.copying.copies import shared_out
+from clusterctl.copying.place import Download, NodeFile, Upload, partial_name, remote_place, transfers
 from clusterctl.copying.progress import Progress
 from clusterctl_infra.errors import ClusterctlError, NothingMatched, UsageError
 from clusterctl_infra.outputs import Inventory
@@ -38,10 +43,23 @@ def test_a_place_here(word: str, make_inventory: MakeInventory) -> None:
 
 
 def test_one_file_goes_to_every_node(make_inventory: MakeInventory) -> None:
-    todo = transfers(["a.pt", "all:/scratch/b.pt"], make_inventory())
-    assert [(one.direction, one.node.slot, str(one.local), one.remote, one.is_into_folder) for one in todo] == [
-        ("up", slot, "a.pt", "/scratch/b.pt", False) for slot in range(4)
-    ]
+    inventory = make_inventory()
+    assert transfers(["a.pt", "all:/scratch/b.pt"], inventory) == tuple(
+        Upload(source=Path("a.pt"), node=node, remote="/scratch/b.pt", is_into_folder=False) for node in inventory.nodes
+    )
+
+
+def test_one_file_of_a_node_goes_to_others(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory()
+    one, other = transfers(["0:/scratch/a.pt", "1-2:models/"], inventory)
+    assert one == Upload(
+        source=NodeFile(node=inventory.nodes[0], path="/scratch/a.pt"),
+        node=inventory.nodes[1],
+        remote="models/",
+        is_into_folder=True,
+    )
+    assert isinstance(other, Upload)
+    assert (other.name, other.node.slot) == ("a.pt", 2)
 
 
 @pytest.mark.parametrize("words", [["a", "b", "1:/x"], ["a", "1:/x/"], ["a", "1:"]])
@@ -51,12 +69,13 @@ def test_several_files_or_a_slash_want_a_folder(words: list[str], make_inventory
 
 def test_files_of_several_nodes_come_into_a_folder_for_each(make_inventory: MakeInventory) -> None:
     todo = transfers(["0-1:/var/log/x.log", "logs"], make_inventory())
-    assert [str(one.local) for one in todo] == ["logs/train-0", "logs/train-1"]
+    assert [str(one.local) for one in todo if isinstance(one, Download)] == ["logs/train-0", "logs/train-1"]
     assert all(one.is_into_folder for one in todo)
 
 
 def test_one_file_of_one_node_comes_under_the_name_that_was_written(make_inventory: MakeInventory) -> None:
     (one,) = transfers(["2:/var/log/x.log", "y.log"], make_inventory())
+    assert isinstance(one, Download)
     assert (str(one.local), one.is_into_folder) == ("y.log", False)
 
 
@@ -65,7 +84,8 @@ def test_one_file_of_one_node_comes_under_the_name_that_was_written(make_invento
     [
         (["a"], UsageError, "a source and a target"),
         (["a", "b"], UsageError, "neither side is a node"),
-        (["1:a", "2:b"], UsageError, "by way of this computer"),
+        (["0-1:a", "2:b"], UsageError, "name the one node to copy from"),
+        (["1:/dir/", "2:b"], UsageError, "names no file"),
         (["a", "1:b", "c"], UsageError, "neither side is a node"),
         (["1:/dir/", "c"], UsageError, "names no file"),
         (["a", "9:/b"], NothingMatched, "no node 9"),
@@ -79,6 +99,40 @@ def test_words_that_mean_nothing_are_refused(
         transfers(words, make_inventory())
 
 
+def test_machines_of_a_persons_own_need_not_let_each_other_in(make_inventory: MakeInventory) -> None:
+    with pytest.raises(UsageError, match="need not let each other in"):
+        transfers(["1:a", "2:b"], make_inventory(cluster_id=""))
+
+
+BIG, SMALL = (Content(size_bytes=size, sha256="0" * 64, mode=0o644) for size in (LEAST_BYTES, LEAST_BYTES - 1))
+
+
+@pytest.mark.parametrize(
+    ("words", "content", "is_one_machine", "by_tree", "directly"),
+    [
+        (["a", "all:"], BIG, True, [["train-0", "train-1", "train-2", "train-3"]], []),
+        (["a", "0-1:"], BIG, True, [], [["train-0"], ["train-1"]]),
+        (["a", "0-2:"], SMALL, True, [], [["train-0"], ["train-1"], ["train-2"]]),
+        (["a", "0-2:"], BIG, False, [], [["train-0"], ["train-1"], ["train-2"]]),
+        (["a", "b", "1:"], BIG, True, [], [["train-1", "train-1"]]),
+        (["0:/a", "1:/b"], SMALL, True, [["train-1"]], []),
+        (["0-1:/a", "here"], BIG, True, [], [["train-0"], ["train-1"]]),
+    ],
+)
+def test_large_files_for_several_nodes_go_from_node_to_node(
+    words: list[str],
+    content: Content,
+    is_one_machine: bool,
+    by_tree: list[list[str]],
+    directly: list[list[str]],
+    make_inventory: MakeInventory,
+) -> None:
+    contents = {Path(name): content for name in ("a", "b")}
+    trees, direct = shared_out(transfers(words, make_inventory()), contents, is_one_machine=is_one_machine)
+    assert [[one.node.name for one in group] for group in trees] == by_tree
+    assert [[one.node.name for one in group] for group in direct] == directly
+
+
 def test_content_is_gathered_beside_its_target_under_its_own_digest() -> None:
     assert partial_name("/scratch/a.pt", "0123456789abcdef9999") == "/scratch/.a.pt.clusterctl-0123456789abcdef"
     assert partial_name("a.pt", "0123456789abcdef9999") == ".a.pt.clusterctl-0123456789abcdef"
@@ -86,8 +140,12 @@ def test_content_is_gathered_beside_its_target_under_its_own_digest() -> None:
 
 def test_progress_adds_up() -> None:
     progress = Progress(2)
-    progress.expect(200_000_000)
-    progress.expect(100_000_000)
-    progress.moved(120_000_000)
-    progress.done()
-    assert progress.text().startswith("1 of 2 files · 120 of 300 MB · ")
+    with progress.of_one(200_000_000) as moved:
+        moved(120_000_000)
+        progress.done()
+        assert progress.text().startswith("1 of 2 files · 120 of 200 MB · ")
+    with contextlib.suppress(EOFError), progress.of_one(100_000_000) as moved:
+        moved(40_000_000)
+        raise EOFError
+    with progress.of_one(60_000_000):  # what the broken one left
+        assert progress.text().startswith("1 of 2 files · 160 of 300 MB · ")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from clusterctl.copying.trees import rsync_argv, summary, tree_syncs
+from clusterctl.copying.trees import RsyncWay, rsync_argv, summary, tree_syncs
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
 
@@ -13,10 +14,12 @@ MakeInventory = Callable[..., Inventory]
 SSH = ["ssh", "-o", "ProxyCommand=python -m x 'a b'", "-p", "22", "ubuntu@10.0.8.1"]
 
 
-def test_a_folder_goes_up_by_our_own_ssh(make_inventory: MakeInventory) -> None:
-    is_up, (sync,) = tree_syncs("src/", "1:train/src/", make_inventory())
-    argv = rsync_argv(sync, SSH, is_up=is_up, is_deleting=True, excluded=("*.tmp",))
-    assert argv[-2:] == ["src/", "ubuntu@10.0.8.1:train/src/"]
+def test_a_folder_goes_up_by_our_own_ssh(make_inventory: MakeInventory, tmp_path: Path) -> None:
+    is_up, (sync,) = tree_syncs(f"{tmp_path}/", "1:train/src/", make_inventory())
+    way = RsyncWay(is_up=is_up, is_deleting=True, excluded=("*.tmp",), silence_s=90)
+    argv = rsync_argv(way, sync, SSH)
+    assert argv[-2:] == [f"{tmp_path}/", "ubuntu@10.0.8.1:train/src/"]
+    assert "--timeout=90" in argv
     assert "--delete-delay" in argv
     assert "--exclude=*.tmp" in argv
     shell = argv[argv.index("-e") + 1]
@@ -30,7 +33,7 @@ def test_folders_of_several_nodes_come_apart(make_inventory: MakeInventory) -> N
         ("/scratch/run/", "runs/train-0/"),
         ("/scratch/run/", "runs/train-1/"),
     ]
-    argv = rsync_argv(syncs[0], SSH, is_up=False, is_deleting=False, excluded=())
+    argv = rsync_argv(RsyncWay(is_up=False), syncs[0], SSH)
     assert argv[-2:] == ["ubuntu@10.0.8.1:/scratch/run/", "runs/train-0/"]
     assert "--delete-delay" not in argv
 
@@ -39,6 +42,11 @@ def test_folders_of_several_nodes_come_apart(make_inventory: MakeInventory) -> N
 def test_one_side_is_a_node(words: tuple[str, str], make_inventory: MakeInventory) -> None:
     with pytest.raises(UsageError, match="one side must be a node"):
         tree_syncs(*words, make_inventory())
+
+
+def test_a_folder_that_is_not_here_is_told_before_anybody_goes_there(make_inventory: MakeInventory) -> None:
+    with pytest.raises(UsageError, match="nope/: there is no such folder here"):
+        tree_syncs("nope/", "1:there", make_inventory())
 
 
 def test_what_was_done_is_told() -> None:

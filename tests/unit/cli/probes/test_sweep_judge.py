@@ -145,15 +145,16 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
     ],
 )
 def test_a_verdict(readings: Readings, words: str, is_wrong: bool, make_inventory: MakeInventory) -> None:
-    node = swept(make_inventory(size=4), readings).nodes[3]
-    assert verdict(node).startswith(words)
+    report = swept(make_inventory(size=4), readings)
+    node = report.nodes[3]
+    assert verdict(node, report.inventory).startswith(words)
     assert node.is_wrong is is_wrong
 
 
 def test_the_same_on_several_gpus_is_told_once(make_inventory: MakeInventory) -> None:
     gpus = tuple(replace(gpu, is_ecc_on=gpu.index not in (0, 1, 2, 5)) for gpu in EIGHT)
     report = swept(make_inventory(size=4), replace(WELL, gpu=GpuReading(driver_version="550.127", gpus=gpus)))
-    assert verdict(report.nodes[3]) == "gpu 0-2,5: ECC is off"
+    assert verdict(report.nodes[3], report.inventory) == "gpu 0-2,5: ECC is off"
 
 
 def test_fewer_efa_devices_than_the_others_is_a_fault(make_inventory: MakeInventory) -> None:
@@ -170,7 +171,11 @@ def test_fewer_efa_devices_than_the_others_is_a_fault(make_inventory: MakeInvent
         for node, count in zip(inventory.nodes, counts, strict=True)
     ]
     report = judged(inventory, answers)
-    assert [verdict(node) for node in report.nodes] == ["ok", "ok", "only 31 EFA devices (other nodes have 32)"]
+    assert [verdict(node, report.inventory) for node in report.nodes] == [
+        "ok",
+        "ok",
+        "only 31 EFA devices (other nodes have 32)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +202,7 @@ def test_clocks_are_judged_against_the_cluster(
         for node, shown in zip(inventory.nodes, shown_s, strict=True)
     ]
     report = judged(inventory, answers)
-    assert [verdict(node) for node in report.nodes] == words
+    assert [verdict(node, report.inventory) for node in report.nodes] == words
     assert report.own_offset_s == own_s
     said = sweep_text(report, probes=["clock"], is_chosen=True)
     assert ("this computer's clock is 30.0 s behind the nodes' clocks" in said) is bool(own_s)
@@ -205,7 +210,7 @@ def test_clocks_are_judged_against_the_cluster(
 
 def test_a_node_that_was_not_reached_is_wrong_and_says_why(make_inventory: MakeInventory) -> None:
     report = swept(make_inventory(size=4), Readings(), NodeFailure("refused", "10.0.8.3:22 refused the connection"))
-    assert verdict(report.nodes[3]) == "10.0.8.3:22 refused the connection"
+    assert verdict(report.nodes[3], report.inventory) == "10.0.8.3:22 refused the connection"
     assert summary(report) == "1 of 4 nodes have a fault"
 
 

@@ -13,6 +13,7 @@ from typing import Any  # rows of JSON
 import pytest
 from clusterctl.on_node import sampler
 from clusterctl.output import Output
+from clusterctl.ssh.failures import NodeFailure
 from clusterctl.top.board import STALE_S, Board, NodeState, silence
 from clusterctl.top.feed import SampleLines, sampler_command
 from clusterctl.top.frame import gpu_lines, header, node_line, per_second, sorted_states, text_of
@@ -97,7 +98,7 @@ def test_chunks_become_the_newest_sample_and_greetings_are_skipped(make_inventor
 def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeInventory) -> None:
     board = Board(make_inventory(size=1).nodes)
     board.heard(0, sample())
-    board.lost(0, "the connection to train-0 broke")
+    board.lost(0, NodeFailure("lost", "the connection to train-0 broke"))
     lost = board.states()[0]
     assert text_of(node_line(lost, 8, 0.0)) == "train-0         the connection to train-0 broke"
 
@@ -108,12 +109,13 @@ def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeI
         ({"heard_at_s": 1000.0}, 1001.0, None),
         ({"heard_at_s": 1000.0}, 1000.0 + STALE_S + 2, "silent for 7 s"),
         ({"sample": None, "heard_at_s": None}, 1001.0, "connecting …"),
-        ({"failure": "refused"}, 1001.0, "refused"),
+        ({"failure": NodeFailure("refused", "nobody there")}, 1001.0, "nobody there"),
     ],
 )
 def test_silence(changed: Mapping[str, Any], now_s: float, said: str | None) -> None:
     facts: dict[str, Any] = {"name": "train-0", "slot": 0, "sample": sample(), **changed}
-    assert silence(NodeState(**facts), now_s) == said
+    silent = silence(NodeState(**facts), now_s)
+    assert (None if silent is None else silent.message) == said
 
 
 def test_a_frames_line_is_under_its_header() -> None:
@@ -167,7 +169,7 @@ def test_without_a_terminal_one_frame_is_printed(make_inventory: MakeInventory, 
         for slot in (0, 1):
             board.heard(slot, sample(at_s=at_s))
     if failed is not None:
-        board.lost(1, failed)
+        board.lost(1, NodeFailure("refused", failed))
     stdout = io.BytesIO()
     output = Output(stdout=stdout, stderr=io.BytesIO())
     assert print_frame(inventory, board, None, output, within_s=0, as_json=False) == code

@@ -1,0 +1,131 @@
+"""A file from one node to another, over the nodes' own trust: its bytes do not pass through this computer."""
+
+from __future__ import annotations
+
+import queue
+import shlex
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.copying.place import NodeFile
+from clusterctl.copying.remote_files import SILENT_S, RemoteFiles
+from clusterctl.ssh.command_run import Command
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.fan_out import Canceller, run_on_nodes
+from clusterctl.ssh.login_keys import LoginKeys
+from clusterctl.ssh.results import NodeResult, outcome
+
+LOOK_S = 0.25
+CONNECT_S = 10
+BLOCK = "1M"
+
+
+class NotGiven(Exception):
+    """A holder did not bring it there; `is_lost`: it does not answer us either."""
+
+    def __init__(self, message: str, *, is_lost: bool = False) -> None:
+        super().__init__(message)
+        self.is_lost = is_lost
+
+
+@dataclass(frozen=True, kw_only=True)
+class Givers:
+    """How holders are reached and told what to do."""
+
+    inventory: Inventory
+    keys: LoginKeys
+    deadlines: Deadlines
+
+    def give(
+        self,
+        partial: str,
+        offset: int,
+        moved: Callable[[int], None],
+        *,
+        source: NodeFile,
+        node: InventoryNode,
+        files: RemoteFiles,
+    ) -> None:
+        """The rest of `source` is in the file `partial` of `node`, which `files` looks at meanwhile.
+
+        Raises NotGiven, and what `files` raises when `node` itself is lost.
+        """
+        # Whether `node` is the source itself: a copy beside it needs no network.
+        login = None if node.slot == source.node.slot else f"{self.inventory.ssh.user}@{node.name}"
+        command = Command(line=giving_line(source.path, login, partial, offset))
+        ended: queue.SimpleQueue[NodeResult | BaseException] = queue.SimpleQueue()
+        canceller = Canceller()
+
+        def run() -> None:
+            try:
+                results = run_on_nodes(
+                    self.inventory,
+                    [source.node],
+                    command,
+                    keys=self.keys,
+                    deadlines=self.deadlines,
+                    canceller=canceller,
+                )
+                ended.put(results[source.node.slot])
+            except BaseException as e:  # noqa: BLE001 handed to the thread that waits, which raises it
+                ended.put(e)
+
+        threading.Thread(target=run, daemon=True, name=f"{source.node.name} gives to {node.name}").start()
+        try:
+            result = _awaited(ended, files, partial, offset, moved)
+        except BaseException:
+            canceller.cancel()
+            raise
+        _check(result, source)
+
+
+def giving_line(path: str, login: str | None, partial: str, offset: int) -> str:
+    """What the holder's shell runs: the file from `offset` on, written there at the same place.
+
+    Written by position, not appended: an earlier try that is still on its way writes the same bytes to the same place.
+    """
+    read = f"dd if={shlex.quote(path)} bs={BLOCK} skip={offset} iflag=skip_bytes status=none"
+    keep = " conv=notrunc" if offset else ""
+    write = f"dd of={shlex.quote(partial)} bs={BLOCK} seek={offset} oflag=seek_bytes{keep} status=none"
+    if login is None:
+        return f"{read} | {write}"
+    options = f"-o BatchMode=yes -o ConnectTimeout={CONNECT_S} -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
+    return f"{read} | ssh -x {options} {shlex.quote(login)} {shlex.quote(write)}"
+
+
+def _awaited(
+    ended: queue.SimpleQueue[NodeResult | BaseException],
+    files: RemoteFiles,
+    partial: str,
+    offset: int,
+    moved: Callable[[int], None],
+) -> NodeResult:
+    """The command's result; what has come is read off the target's own disk. Raises NotGiven when nothing comes."""
+    came, grew_at = offset, time.monotonic()
+    while True:
+        try:
+            result = ended.get(timeout=LOOK_S)
+        except queue.Empty:
+            result = None
+        now_there = files.size_bytes(partial) or 0
+        if now_there > came:
+            moved(now_there - came)
+            came, grew_at = now_there, time.monotonic()
+        if isinstance(result, BaseException):
+            raise result
+        if result is not None:
+            return result
+        if time.monotonic() - grew_at > SILENT_S:
+            raise NotGiven(f"nothing came for {SILENT_S:g} s")
+
+
+def _check(result: NodeResult, source: NodeFile) -> None:
+    if result.failure is not None:
+        raise NotGiven(f"{source.node.name}: {result.failure.message}", is_lost=True)
+    if not result.is_ok:
+        said = result.stderr.decode(errors="replace").strip().splitlines()
+        raise NotGiven(f"{source.node.name}: {said[-1] if said else outcome(result)}")

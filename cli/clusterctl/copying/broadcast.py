@@ -1,0 +1,115 @@
+"""One file to many nodes: to one of them from here, from there on from node to node, ever more at a time."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from clusterctl.copying.between_nodes import Givers, NotGiven
+from clusterctl.copying.content import Content
+from clusterctl.copying.copied import COPY_ERRORS, Copied, reason
+from clusterctl.copying.holders import Holders
+from clusterctl.copying.one_copy import Give, WrongContent, bring, has_content, target_path
+from clusterctl.copying.place import NodeFile, Upload
+from clusterctl.copying.progress import Progress
+from clusterctl.copying.remote_files import CopyFailed, RemoteFiles
+from clusterctl.ssh.transport import NodeConnection
+
+LEAST_NODES = 3
+LEAST_BYTES = 16_000_000
+"""Below, a login from node to node takes longer than it spares: a second of a 1 Gbit/s line is eight times that."""
+AT_A_TIME = 32
+"""Nodes: each has a connection from here that looks on and checks, and moves no content."""
+
+
+def is_worth_a_tree(nodes: int, size_bytes: int) -> bool:
+    """Whether it goes from node to node rather than to each from here."""
+    return nodes >= LEAST_NODES and size_bytes >= LEAST_BYTES
+
+
+class Broadcast:
+    """One file on its way to all its nodes."""
+
+    def __init__(self, uploads: Sequence[Upload], content: Content, givers: Givers, progress: Progress) -> None:
+        source = uploads[0].source
+        self._uploads = uploads
+        self._content = content
+        self._givers = givers
+        self._progress = progress
+        self._holders = Holders(source) if isinstance(source, Path) else Holders(None, [source])
+
+    def run(self, on_end: Callable[[Copied], None]) -> None:
+        """Returns when every node has the file or will not get it; `on_end` hears of each, from several threads."""
+        waiting: queue.SimpleQueue[Upload] = queue.SimpleQueue()
+        for upload in self._uploads:
+            waiting.put(upload)
+        troubles: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                while True:
+                    on_end(self._copied(waiting.get_nowait()))
+            except queue.Empty:
+                return
+            except BaseException as e:  # noqa: BLE001 handed to the thread that waits, which raises it
+                troubles.append(e)
+
+        count = min(AT_A_TIME, len(self._uploads))
+        threads = [threading.Thread(target=work, daemon=True, name=f"broadcast {number}") for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if troubles:
+            raise troubles[0]
+
+    def _copied(self, upload: Upload) -> Copied:
+        try:
+            return Copied(transfer=upload, told=self._copy(upload))
+        except COPY_ERRORS as e:
+            return Copied(transfer=upload, failure=reason(e, upload.remote))
+
+    def _copy(self, upload: Upload) -> str:
+        givers = self._givers
+        with (
+            NodeConnection.open(givers.inventory, upload.node, givers.deadlines, keys=givers.keys) as connection,
+            connection.sftp() as sftp,
+        ):
+            files = RemoteFiles(connection, sftp)
+            target = target_path(upload, files)
+            if not has_content(files, target, self._content):
+                return self._brought(upload, target, files)
+            self._holders.add(NodeFile(node=upload.node, path=target))
+            return f"{target} was there already"
+
+    def _brought(self, upload: Upload, target: str, files: RemoteFiles) -> str:
+        """From one holder after another, until one of them brings it."""
+        failed: dict[int, str] = {}
+        while (source := self._holders.take(failed)) is not None:
+            is_lost = False
+            try:
+                bring(target, self._content, files, self._giving(source, upload, files), self._progress)
+                self._holders.add(NodeFile(node=upload.node, path=target))
+                return _told(target, source, failed)
+            except (NotGiven, WrongContent) as e:
+                if isinstance(source, Path):
+                    raise
+                is_lost = isinstance(e, NotGiven) and e.is_lost
+                failed[source.node.slot] = str(e)
+            finally:
+                self._holders.has_given(source, is_lost=is_lost)
+        raise CopyFailed("; ".join(failed.values()) or "no node is left that has it")
+
+    def _giving(self, source: Path | NodeFile, upload: Upload, files: RemoteFiles) -> Give:
+        if isinstance(source, Path):
+            return partial(files.write_on, source=source)
+        return partial(self._givers.give, source=source, node=upload.node, files=files)
+
+
+def _told(target: str, source: Path | NodeFile, failed: dict[int, str]) -> str:
+    """`/scratch/w.bin from train-0`, and who could not give it."""
+    way = "" if isinstance(source, Path) else f" from {source.node.name}"
+    return f"{target}{way}" + (f" (before that, {'; '.join(failed.values())})" if failed else "")
