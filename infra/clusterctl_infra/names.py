@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 HOME_VARIABLE = "CLUSTERCTL_HOME"
 STACK_DIR_VARIABLE = "CLUSTERCTL_STACK_DIR"
 """The folder of the stack that runs: the engine may be started elsewhere."""
@@ -35,6 +37,22 @@ PRICES_FILE = "prices.json"
 """Below the home: prices newer than the shipped ones. The command line writes it; it and the program read it."""
 
 
+GUARD_PREFIX = "clusterctl-"
+_OURS = re.compile(rf"{GUARD_PREFIX}([0-9a-f]{{12}})(-[a-z0-9-]+)?")
+
+
 def guard_name(cluster_id: str) -> str:
     """Of the role, the state machine and the schedule that end a cluster at its deadline; schedules carry no tags."""
-    return f"clusterctl-{cluster_id}-deadline"
+    return f"{GUARD_PREFIX}{cluster_id}-deadline"
+
+
+def id_in_name(name: str) -> str | None:
+    """The cluster's id in a name that we give: what carries no tags is known by it; None in anybody else's name."""
+    found = _OURS.fullmatch(name)
+    return None if found is None else found[1]
+
+
+def guarded_id(name: str) -> str | None:
+    """The id of the cluster whose guard has this name; None in any other name."""
+    found = id_in_name(name)
+    return found if found is not None and name == guard_name(found) else None

@@ -1,4 +1,4 @@
-"""The filter by which everything of a cluster is found."""
+"""The filter by which everything of a cluster is found, and what the tags of a found thing say."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from types_boto3_ec2.type_defs import FilterTypeDef
 
 
-def by_id(cluster_id: str) -> FilterTypeDef:
-    """What carries this id; never the name, which a colleague's cluster may share."""
+def by_id(cluster_id: str | None) -> FilterTypeDef:
+    """What carries this id (None: any); never the name, which a colleague's cluster may share."""
+    if cluster_id is None:
+        return {"Name": "tag-key", "Values": [ID_TAG]}
     return {"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}

@@ -109,3 +109,8 @@ class Clients:
             aws_access_key_id=REHEARSAL_CREDENTIAL,
             aws_secret_access_key=REHEARSAL_CREDENTIAL,
         )
+
+
+def configured_region() -> str | None:
+    """The region that a person's AWS settings name."""
+    return boto3.Session().region_name

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterctl_infra.names import guard_name
+from clusterctl_infra.names import GUARD_PREFIX, ID_TAG, guard_name, guarded_id
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind
 
 
-def _schedules(clients: Clients, cluster_id: str) -> Iterator[Found]:
-    pages = clients.scheduler.get_paginator("list_schedules").paginate(NamePrefix=guard_name(cluster_id))
-    for page in pages:
+def _schedules(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+    prefix = GUARD_PREFIX if cluster_id is None else guard_name(cluster_id)
+    for page in clients.scheduler.get_paginator("list_schedules").paginate(NamePrefix=prefix):
         for row in page["Schedules"]:
-            yield Found(kind="schedule", id=f"{row['GroupName']}/{row['Name']}", created_at=row.get("CreationDate"))
+            found_id = guarded_id(row["Name"])
+            if found_id is not None and cluster_id in (None, found_id):
+                yield Found(
+                    kind="schedule",
+                    id=f"{row['GroupName']}/{row['Name']}",
+                    created_at=row.get("CreationDate"),
+                    tags={ID_TAG: found_id},
+                )
 
 
 def _delete_schedule(clients: Clients, found: Found) -> None:
@@ -22,12 +29,18 @@ def _delete_schedule(clients: Clients, found: Found) -> None:
     clients.scheduler.delete_schedule(GroupName=group, Name=name)
 
 
-def state_machines(clients: Clients, cluster_id: str) -> Iterator[Found]:
-    """The cluster's own: one, or none."""
+def state_machines(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+    """The cluster's own: one, or none; without an id those of every cluster."""
     for page in clients.sfn.get_paginator("list_state_machines").paginate():
         for row in page["stateMachines"]:
-            if row["name"] == guard_name(cluster_id):
-                yield Found(kind="state machine", id=row["stateMachineArn"], created_at=row.get("creationDate"))
+            found_id = guarded_id(row["name"])
+            if found_id is not None and cluster_id in (None, found_id):
+                yield Found(
+                    kind="state machine",
+                    id=row["stateMachineArn"],
+                    created_at=row.get("creationDate"),
+                    tags={ID_TAG: found_id},
+                )
 
 
 def _delete_machine(clients: Clients, found: Found) -> None:
@@ -41,6 +54,7 @@ DEADLINE_KINDS = (
         find=_schedules,
         delete=_delete_schedule,
         bills=None,
+        is_guard=True,
     ),
     Kind(
         name="state machine",
@@ -48,6 +62,7 @@ DEADLINE_KINDS = (
         find=state_machines,
         delete=_delete_machine,
         bills=None,
+        is_guard=True,
     ),
 )
 """Ended after the machines, which they would end themselves."""

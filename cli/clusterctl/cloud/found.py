@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
+
+from clusterctl_infra.names import ID_TAG
 
 from clusterctl.cloud.clients import Clients
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meter:
+    """What a thing is billed by, as far as AWS says it when the thing is found."""
+
+    unit: Literal["machine", "address", "NAT gateway", "endpoint", "disk GiB", "EFS GiB", "Lustre GiB"]
+    amount: float = 1.0
+    name: str = ""
+    """The instance type of machines, the throughput in MB/s per TiB of Lustre (empty: scratch)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +36,15 @@ class Found:
     parent: str | None = None
     """The thing it is part of, needed to delete it."""
     created_at: datetime | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Its own; of what carries none, those of the thing it is part of, or the id in its name."""
+    meter: Meter | None = None
+    """None where it costs nothing."""
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster that it belongs to."""
+        return self.tags.get(ID_TAG)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +54,20 @@ class Kind:
     name: str
     types: tuple[str, ...]
     """What they are called in a Pulumi state."""
-    find: Callable[[Clients, str], Iterable[Found]]
+    find: Callable[[Clients, str | None], Iterable[Found]]
+    """Things of the cluster with this id; None: of every cluster."""
     delete: Callable[[Clients, Found], None]
     """Raises botocore's ClientError; a thing that is gone already is the caller's to forgive."""
     bills: str | None
     """What it costs for as long as it exists; None when nothing."""
     is_data: bool = False
     """It holds what people made: never deleted by a repair unless the broken run itself made it."""
+    leads_to_data: bool = False
+    """Data is reached through it, so AWS keeps it, or the data is lost to its nodes, while the data stays."""
+    is_guard: bool = False
+    """It ends machines at the deadline: it goes when there is nothing left that it would end."""
+    is_global: bool = False
+    """It is in no region: every region shows it."""
     also_called: tuple[str, ...] = ()
     """Where one row finds things with names of their own."""
 

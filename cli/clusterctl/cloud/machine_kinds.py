@@ -6,25 +6,31 @@ from collections.abc import Iterator
 
 from clusterctl.cloud.by_tag import by_id
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind
-from clusterctl.cloud.instances import ALIVE
+from clusterctl.cloud.found import Found, Kind, Meter
+from clusterctl.cloud.instances import ALIVE, tags_of
 
 
-def _instances(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _instances(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     pages = clients.ec2.get_paginator("describe_instances").paginate(
         Filters=[by_id(cluster_id), {"Name": "instance-state-name", "Values": [*ALIVE, "shutting-down"]}]
     )
     for page in pages:
         for held in page["Reservations"]:
             for row in held.get("Instances", []):
-                yield Found(kind="instance", id=row["InstanceId"], created_at=row.get("LaunchTime"))
+                yield Found(
+                    kind="instance",
+                    id=row["InstanceId"],
+                    created_at=row.get("LaunchTime"),
+                    tags=tags_of(row.get("Tags")),
+                    meter=Meter(unit="machine", name=row["InstanceType"]),
+                )
 
 
 def _end_instance(clients: Clients, found: Found) -> None:
     clients.ec2.terminate_instances(InstanceIds=[found.id])
 
 
-def _reservations(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _reservations(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate(
         Filters=[by_id(cluster_id), {"Name": "state", "Values": ["active", "pending", "scheduled", "assessing"]}]
     )
@@ -34,6 +40,10 @@ def _reservations(clients: Clients, cluster_id: str) -> Iterator[Found]:
                 kind="capacity reservation",
                 id=row["CapacityReservationId"],
                 aliases=frozenset({row.get("CapacityReservationArn", "")}),
+                created_at=row.get("CreateDate"),
+                tags=tags_of(row.get("Tags")),
+                # What is in use bills as instances.
+                meter=Meter(unit="machine", name=row["InstanceType"], amount=row.get("AvailableInstanceCount", 0)),
             )
 
 
@@ -41,9 +51,15 @@ def _cancel_reservation(clients: Clients, found: Found) -> None:
     clients.ec2.cancel_capacity_reservation(CapacityReservationId=found.id)
 
 
-def _addresses(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _addresses(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     for row in clients.ec2.describe_addresses(Filters=[by_id(cluster_id)])["Addresses"]:
-        yield Found(kind="elastic IP", id=row["AllocationId"], parent=row.get("AssociationId"))
+        yield Found(
+            kind="elastic IP",
+            id=row["AllocationId"],
+            parent=row.get("AssociationId"),
+            tags=tags_of(row.get("Tags")),
+            meter=Meter(unit="address"),
+        )
 
 
 def _release_address(clients: Clients, found: Found) -> None:
@@ -52,13 +68,16 @@ def _release_address(clients: Clients, found: Found) -> None:
     clients.ec2.release_address(AllocationId=found.id)
 
 
-def _interfaces(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _interfaces(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     pages = clients.ec2.get_paginator("describe_network_interfaces").paginate(Filters=[by_id(cluster_id)])
     for page in pages:
         for row in page["NetworkInterfaces"]:
             attachment = row.get("Attachment") or {}
             yield Found(
-                kind="network interface", id=row["NetworkInterfaceId"], attached_to=attachment.get("InstanceId")
+                kind="network interface",
+                id=row["NetworkInterfaceId"],
+                attached_to=attachment.get("InstanceId"),
+                tags=tags_of(row.get("TagSet")),
             )
 
 
@@ -66,7 +85,7 @@ def _delete_interface(clients: Clients, found: Found) -> None:
     clients.ec2.delete_network_interface(NetworkInterfaceId=found.id)
 
 
-def _volumes(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _volumes(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     for page in clients.ec2.get_paginator("describe_volumes").paginate(Filters=[by_id(cluster_id)]):
         for row in page["Volumes"]:
             holders = [one.get("InstanceId") for one in row.get("Attachments", [])]
@@ -75,6 +94,8 @@ def _volumes(clients: Clients, cluster_id: str) -> Iterator[Found]:
                 id=row["VolumeId"],
                 attached_to=holders[0] if holders else None,
                 created_at=row.get("CreateTime"),
+                tags=tags_of(row.get("Tags")),
+                meter=Meter(unit="disk GiB", amount=row.get("Size", 0)),
             )
 
 
@@ -82,30 +103,40 @@ def _delete_volume(clients: Clients, found: Found) -> None:
     clients.ec2.delete_volume(VolumeId=found.id)
 
 
-def _templates(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _templates(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     pages = clients.ec2.get_paginator("describe_launch_templates").paginate(Filters=[by_id(cluster_id)])
     for page in pages:
         for row in page["LaunchTemplates"]:
-            yield Found(kind="launch template", id=row["LaunchTemplateId"])
+            yield Found(kind="launch template", id=row["LaunchTemplateId"], tags=tags_of(row.get("Tags")))
 
 
 def _delete_template(clients: Clients, found: Found) -> None:
     clients.ec2.delete_launch_template(LaunchTemplateId=found.id)
 
 
-def _placement_groups(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _placement_groups(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     for row in clients.ec2.describe_placement_groups(Filters=[by_id(cluster_id)])["PlacementGroups"]:
         if row.get("State") != "deleted":
-            yield Found(kind="placement group", id=row["GroupName"], aliases=frozenset({row.get("GroupId", "")}))
+            yield Found(
+                kind="placement group",
+                id=row["GroupName"],
+                aliases=frozenset({row.get("GroupId", "")}),
+                tags=tags_of(row.get("Tags")),
+            )
 
 
 def _delete_placement_group(clients: Clients, found: Found) -> None:
     clients.ec2.delete_placement_group(GroupName=found.id)
 
 
-def _key_pairs(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _key_pairs(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     for row in clients.ec2.describe_key_pairs(Filters=[by_id(cluster_id)])["KeyPairs"]:
-        yield Found(kind="key pair", id=row["KeyName"], aliases=frozenset({row["KeyPairId"]}))
+        yield Found(
+            kind="key pair",
+            id=row["KeyName"],
+            aliases=frozenset({row["KeyPairId"]}),
+            tags=tags_of(row.get("Tags")),
+        )
 
 
 def _delete_key_pair(clients: Clients, found: Found) -> None:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterctl_infra.names import ID_TAG, id_in_name
+
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.instances import tags_of
 
 
-def _profiles(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _profiles(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     for page in clients.iam.get_paginator("list_instance_profiles").paginate():
         for row in page["InstanceProfiles"]:
-            if cluster_id in row["InstanceProfileName"]:
+            found_id = id_in_name(row["InstanceProfileName"])
+            if found_id is not None and cluster_id in (None, found_id):
                 roles = [role["RoleName"] for role in row.get("Roles", [])]
-                yield Found(kind="instance profile", id=row["InstanceProfileName"], parent=roles[0] if roles else None)
+                yield Found(
+                    kind="instance profile",
+                    id=row["InstanceProfileName"],
+                    parent=roles[0] if roles else None,
+                    created_at=row.get("CreateDate"),
+                    tags={ID_TAG: found_id},
+                )
 
 
 def _delete_profile(clients: Clients, found: Found) -> None:
@@ -22,11 +32,27 @@ def _delete_profile(clients: Clients, found: Found) -> None:
     clients.iam.delete_instance_profile(InstanceProfileName=found.id)
 
 
-def _roles(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _roles(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     for page in clients.iam.get_paginator("list_roles").paginate():
         for row in page["Roles"]:
-            if cluster_id in row["RoleName"]:
-                yield Found(kind="role", id=row["RoleName"], created_at=row.get("CreateDate"))
+            found_id = id_in_name(row["RoleName"])
+            if found_id is not None and cluster_id in (None, found_id):
+                # The list has no tags. Who looks for one cluster knows what they say.
+                tags = _role_tags(clients, row["RoleName"]) if cluster_id is None else {}
+                yield Found(
+                    kind="role",
+                    id=row["RoleName"],
+                    created_at=row.get("CreateDate"),
+                    tags={**tags, ID_TAG: found_id},
+                )
+
+
+def _role_tags(clients: Clients, name: str) -> dict[str, str]:
+    """None where the role has just gone."""
+    try:
+        return tags_of(clients.iam.list_role_tags(RoleName=name)["Tags"])
+    except clients.iam.exceptions.NoSuchEntityException:
+        return {}
 
 
 def _delete_role(clients: Clients, found: Found) -> None:
@@ -45,7 +71,17 @@ PERMISSION_KINDS = (
         find=_profiles,
         delete=_delete_profile,
         bills=None,
+        is_guard=True,
+        is_global=True,
     ),
-    Kind(name="role", types=("aws:iam/role:Role",), find=_roles, delete=_delete_role, bills=None),
+    Kind(
+        name="role",
+        types=("aws:iam/role:Role",),
+        find=_roles,
+        delete=_delete_role,
+        bills=None,
+        is_guard=True,
+        is_global=True,
+    ),
 )
 """In the order in which they are ended."""

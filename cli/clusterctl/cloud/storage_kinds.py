@@ -2,57 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from typing import Any  # answers of services for which no types are installed
 
 from clusterctl_infra.names import ID_TAG
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.found import Found, Kind, Meter
 from clusterctl.cloud.instances import tags_of
 
 
-def _targets(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _targets(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     """They carry no tags: those of the cluster's own file systems."""
     for file_system in _elastic(clients, cluster_id):
         pages = clients.efs.get_paginator("describe_mount_targets").paginate(FileSystemId=file_system.id)
         for page in pages:
             for row in page["MountTargets"]:
-                yield Found(kind="EFS mount target", id=row["MountTargetId"], parent=file_system.id)
+                yield Found(
+                    kind="EFS mount target", id=row["MountTargetId"], parent=file_system.id, tags=file_system.tags
+                )
 
 
 def _delete_target(clients: Clients, found: Found) -> None:
     clients.efs.delete_mount_target(MountTargetId=found.id)
 
 
-def _elastic(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _elastic(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     for page in clients.efs.get_paginator("describe_file_systems").paginate():
-        yield from _ours(page["FileSystems"], cluster_id, kind="EFS file system")
+        for row in page["FileSystems"]:
+            held_gib = row.get("SizeInBytes", {}).get("Value", 0) / 2**30
+            if (tags := _ours(row, cluster_id)) is not None:
+                yield _file_system("EFS", row, tags, Meter(unit="EFS GiB", amount=held_gib))
 
 
 def _delete_elastic(clients: Clients, found: Found) -> None:
     clients.efs.delete_file_system(FileSystemId=found.id)
 
 
-def _lustre(clients: Clients, cluster_id: str) -> Iterator[Found]:
+def _lustre(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     for page in clients.fsx.get_paginator("describe_file_systems").paginate():
-        yield from _ours(page["FileSystems"], cluster_id, kind="FSx file system")
+        for row in page["FileSystems"]:
+            tier = row.get("LustreConfiguration", {}).get("PerUnitStorageThroughput")
+            meter = Meter(unit="Lustre GiB", amount=row.get("StorageCapacity", 0), name=str(tier or ""))
+            if (tags := _ours(row, cluster_id)) is not None:
+                yield _file_system("FSx", row, tags, meter)
 
 
 def _delete_lustre(clients: Clients, found: Found) -> None:
     clients.fsx.delete_file_system(FileSystemId=found.id)
 
 
-def _ours(rows: Iterable[Mapping[str, object]], cluster_id: str, *, kind: str) -> Iterator[Found]:
-    """Neither service filters by tag."""
-    for row in rows:
-        tags, created_at = row.get("Tags"), row.get("CreationTime")
-        if isinstance(tags, list) and tags_of(tags).get(ID_TAG) == cluster_id:
-            yield Found(
-                kind=kind,
-                id=str(row["FileSystemId"]),
-                created_at=created_at if isinstance(created_at, datetime) else None,
-            )
+def _ours(row: Mapping[str, Any], cluster_id: str | None) -> dict[str, str] | None:
+    """The tags of what belongs to the cluster (None: to any); neither service filters by tag."""
+    tags = tags_of(row.get("Tags"))
+    return tags if ID_TAG in tags and cluster_id in (None, tags[ID_TAG]) else None
+
+
+def _file_system(service: str, row: Mapping[str, Any], tags: Mapping[str, str], meter: Meter) -> Found:
+    return Found(
+        kind=f"{service} file system",
+        id=row["FileSystemId"],
+        created_at=row.get("CreationTime"),
+        tags=tags,
+        meter=meter,
+    )
 
 
 STORAGE_KINDS = (
@@ -62,6 +75,7 @@ STORAGE_KINDS = (
         find=_targets,
         delete=_delete_target,
         bills=None,
+        leads_to_data=True,
     ),
     Kind(
         name="EFS file system",

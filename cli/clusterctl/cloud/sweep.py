@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from botocore.exceptions import ClientError
@@ -22,20 +22,33 @@ LOOKS = 2
 NOT_ENDED = "NotEnded"
 """The code of the error about things that AWS did not let go in time."""
 FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
+HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
+"""In codes of refusals that no waiting changes: a right is missing, or the machine is protected against being ended."""
+GUARDED = ("instance", "capacity reservation")
+"""Kinds that a cluster's guard ends at the deadline."""
 PARALLEL_LOOKS = 8
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What was ended, and what was left because it holds data."""
+    """What was ended, what was spared, and what was to be ended and is there."""
 
     ended: tuple[Found, ...]
     left: tuple[Found, ...]
+    not_ended: tuple[Found, ...] = ()
+    refusals: Mapping[Key, str] = field(default_factory=dict)
+    """AWS's last code for what is in `not_ended`; none where it said yes and the thing is still on its way out."""
+
+    def named(self, one: Found) -> str:
+        """A thing in `not_ended`, with AWS's code."""
+        code = self.refusals.get(key_of(one))
+        return f"{one.kind} {one.id}" + (f" ({code})" if code else "")
 
 
-def look(clients: Clients, cluster_id: str, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
-    """Everything that carries the id, in the order in which it would be ended. Raises CloudError."""
-    with aws_errors(f"looking for what belongs to {cluster_id}"):
+def look(clients: Clients, cluster_id: str | None, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
+    """Everything that carries the id (None: any id), in the order in which it would be ended. Raises CloudError."""
+    with aws_errors(f"looking for what belongs to {cluster_id or 'clusters'} in {clients.region}"):
         clients.warm_up()
         with ThreadPoolExecutor(max_workers=PARALLEL_LOOKS) as pool:
             lists = pool.map(lambda kind: list(kind.find(clients, cluster_id)), kinds)
@@ -54,30 +67,78 @@ def sweep(
     kinds: Sequence[Kind] = KINDS,
 ) -> Sweep:
     """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over."""
+    swept = end_all(
+        clients,
+        cluster_id,
+        known,
+        spares=lambda one: _is_kept(one, data_since, kinds),
+        pause=pause,
+        timeout_s=timeout_s,
+        tell=tell,
+        kinds=kinds,
+    )
+    if swept.not_ended:
+        named = ", ".join(swept.named(one) for one in swept.not_ended)
+        told = f"not ended in {timeout_s:.0f} s: {named}; the same command again goes on with it"
+        raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
+    return swept
+
+
+def end_all(
+    clients: Clients,
+    cluster_id: str,
+    known: Known,
+    *,
+    spares: Callable[[Found], bool],
+    pause: Callable[[], None],
+    timeout_s: float,
+    tell: Callable[[str], None],
+    kinds: Sequence[Kind] = KINDS,
+) -> Sweep:
+    """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer.
+
+    What AWS refuses because another thing needs it is tried again until the time is over; what it refuses for good
+    only until nothing else is left.
+    """
     give_up = time.monotonic() + timeout_s
-    ended: dict[tuple[str, str], Found] = {}
-    refused: dict[tuple[str, str], str] = {}
+    asked: dict[Key, Found] = {}
+    refusals: dict[Key, str] = {}
     quiet = 0
     while True:
         lost = orphans(look(clients, cluster_id, kinds), known, kinds)
-        kept = tuple(one for one in lost if _is_kept(one, data_since, kinds))
-        rest = [one for one in lost if one not in kept]
+        spared = tuple(one for one in lost if spares(one))
+        rest = tuple(one for one in lost if one not in spared)
         quiet = 0 if rest else quiet + 1
-        if quiet >= LOOKS:
-            return Sweep(ended=tuple(ended.values()), left=kept)
-        if time.monotonic() > give_up and all(_key(one) in ended for one in rest):
-            named = ", ".join(
-                f"{one.kind} {one.id}" + (f" ({refused[_key(one)]})" if _key(one) in refused else "") for one in rest
+        now_due = due(rest, kinds)
+        were_tried = all(key_of(one) in asked for one in now_due)
+        is_hopeless = bool(rest) and were_tried and all(_is_hopeless(refusals.get(key_of(one))) for one in now_due)
+        if quiet >= LOOKS or is_hopeless or (time.monotonic() > give_up and rest and were_tried):
+            present = {key_of(one) for one in rest}
+            return Sweep(
+                ended=tuple(one for key, one in asked.items() if key not in present),
+                left=spared,
+                not_ended=rest,
+                refusals=refusals,
             )
-            told = f"not ended in {timeout_s:.0f} s: {named}; the same command again goes on with it"
-            raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
-        for one in rest:
-            if _key(one) not in ended:
+        for one in now_due:
+            if key_of(one) not in asked:
                 tell(f"{one.kind} {one.id}")
-            if (code := _end(clients, one, kinds)) is not None:
-                refused[_key(one)] = code
-            ended[_key(one)] = one
+            _note(refusals, one, _end(clients, one, kinds))
+            asked[key_of(one)] = one
         pause()
+
+
+def due(rest: Iterable[Found], kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
+    """What is ended now: guards only when nothing is there that they would end, should all else fail."""
+    listed = tuple(rest)
+    if any(one.kind in GUARDED for one in listed):
+        return tuple(one for one in listed if not kind_of(one, kinds).is_guard)
+    return listed
+
+
+def key_of(one: Found) -> Key:
+    """What tells a thing from all others."""
+    return one.kind, one.id
 
 
 def _look_by_hand(clients: Clients, cluster_id: str) -> str:
@@ -88,14 +149,22 @@ def _look_by_hand(clients: Clients, cluster_id: str) -> str:
     return f"aws resourcegroupstaggingapi get-resources {words}"
 
 
-def _key(one: Found) -> tuple[str, str]:
-    return one.kind, one.id
-
-
 def _is_kept(one: Found, data_since: datetime | None, kinds: Sequence[Kind]) -> bool:
     if not kind_of(one, kinds).is_data:
         return False
     return data_since is None or one.created_at is None or one.created_at < data_since
+
+
+def _is_hopeless(code: str | None) -> bool:
+    return code is not None and any(word in code for word in HOPELESS)
+
+
+def _note(refusals: dict[Key, str], one: Found, code: str | None) -> None:
+    """Keeps AWS's last word on a thing."""
+    if code is None:
+        refusals.pop(key_of(one), None)
+    else:
+        refusals[key_of(one)] = code
 
 
 def _end(clients: Clients, one: Found, kinds: Sequence[Kind]) -> str | None:

@@ -16,6 +16,13 @@ from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types.table import TYPES
 
 View = dict[str, Any]
+ENABLED_REGIONS = (
+    *("ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-southeast-1", "ap-southeast-2"),
+    *("ca-central-1", "eu-central-1", "eu-north-1", "eu-west-1", "eu-west-2", "eu-west-3", "sa-east-1"),
+    *("us-east-1", "us-east-2", "us-west-1", "us-west-2"),
+)
+"""Those that every account has without asking for them (Account Management guide, "Enable or disable AWS Regions";
+general knowledge, not read again)."""
 
 
 def _offerings(call: Call) -> dict[str, Any]:
@@ -25,6 +32,14 @@ def _offerings(call: Call) -> dict[str, Any]:
     rows = [{"InstanceType": name, "LocationType": kind, "Location": location} for name, location in found]
     shown, rest = page(rows, call.parameters)
     return {"InstanceTypeOfferings": shown, "NextToken": rest}
+
+
+def _regions(call: Call) -> dict[str, Any]:
+    rows = [
+        {"RegionName": name, "Endpoint": f"ec2.{name}.amazonaws.com", "OptInStatus": "opt-in-not-required"}
+        for name in ENABLED_REGIONS
+    ]
+    return {"Regions": rows}
 
 
 def _listed(key: str, ids: str, id_key: str, rows: Callable[[Call], Any], filters: Mapping[str, str]) -> Handler:
@@ -74,6 +89,7 @@ EC2: dict[str, Handler] = {
         compute.volumes,
         {"attachment.instance-id": "Attachments.InstanceId", "status": "State"},
     ),
+    "DescribeRegions": _regions,
     "DescribeInstanceTopology": describe_topology,
     "DescribeTags": _listed("Tags", "", "", _tags, {}),
 }

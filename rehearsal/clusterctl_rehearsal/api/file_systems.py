@@ -20,6 +20,7 @@ def _lustre_views(call: Call) -> dict[str, Any]:
 
 
 def _lustre_view(call: Call, row: Record) -> dict[str, Any]:
+    throughput = row.inputs.get("perUnitStorageThroughput")
     return {
         "OwnerId": ACCOUNT_ID,
         "CreationTime": row.created_at,
@@ -33,6 +34,7 @@ def _lustre_view(call: Call, row: Record) -> dict[str, Any]:
         "LustreConfiguration": {
             "DeploymentType": row.inputs["deploymentType"],
             "MountName": row.outputs["mountName"],
+            **({} if throughput is None else {"PerUnitStorageThroughput": throughput}),
         },
     }
 

@@ -16,11 +16,13 @@ class FakeRegion:
 
     things: dict[str, Found] = field(default_factory=dict)
     holds: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    """AWS's code for what it never ends."""
     late: list[Found] = field(default_factory=list)
     """What appears after the next look: a killed engine had asked for it."""
     ended: list[str] = field(default_factory=list)
 
-    def kind(self, name: str, *, is_data: bool = False) -> Kind:
+    def kind(self, name: str, *, is_data: bool = False, is_guard: bool = False) -> Kind:
         """A row of the table of kinds."""
         return Kind(
             name=name,
@@ -29,6 +31,7 @@ class FakeRegion:
             delete=lambda clients, found: self._delete(found),
             bills=None,
             is_data=is_data,
+            is_guard=is_guard,
         )
 
     def _find(self, name: str) -> Iterable[Found]:
@@ -39,6 +42,8 @@ class FakeRegion:
         return rows
 
     def _delete(self, found: Found) -> None:
+        if found.id in self.refused:
+            raise ClientError({"Error": {"Code": self.refused[found.id], "Message": "no"}}, "Delete")
         if self.holds.get(found.id) in self.things:
             raise ClientError({"Error": {"Code": "DependencyViolation", "Message": "in use"}}, "Delete")
         if found.id not in self.things:

@@ -8,7 +8,7 @@ import pytest
 from clusterctl.cloud.found import Found, orphans
 from clusterctl.cloud.instances import instance_state
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.sweep import sweep
+from clusterctl.cloud.sweep import due, end_all, sweep
 from clusterctl_infra.errors import CloudError
 
 from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients
@@ -103,6 +103,51 @@ def test_what_never_goes_is_named_with_awss_code() -> None:
             tell=lambda text: None,
             kinds=[region.kind("instance")],
         )
+
+
+def test_what_ends_machines_at_the_deadline_goes_after_them() -> None:
+    machine, role, subnet = thing("i-1"), thing("r-1", "role"), thing("s-1", "subnet")
+    assert due([machine, role, subnet]) == (machine, subnet)
+    assert due([thing("cr-1", "capacity reservation"), role]) == (thing("cr-1", "capacity reservation"),)
+    assert due([role, subnet]) == (role, subnet)
+
+
+def test_a_machine_that_may_not_be_ended_keeps_its_guard_and_nobody_waits_for_it() -> None:
+    region = FakeRegion(
+        things={"i-1": thing("i-1"), "r-1": thing("r-1", "role")}, refused={"i-1": "OperationNotPermitted"}
+    )
+    waited: list[str] = []
+    swept = end_all(
+        NoClients(),
+        "0123456789ab",
+        {},
+        spares=lambda one: False,
+        pause=lambda: waited.append("once"),
+        timeout_s=3600.0,
+        tell=lambda text: None,
+        kinds=[region.kind("instance"), region.kind("role", is_guard=True)],
+    )
+    assert [swept.named(one) for one in swept.not_ended] == ["instance i-1 (OperationNotPermitted)", "role r-1"]
+    assert len(waited) == 1
+
+
+def test_what_is_spared_is_left_and_what_was_refused_at_first_goes_later() -> None:
+    region = FakeRegion(
+        things={"s-1": thing("s-1", "subnet"), "i-1": thing("i-1"), "i-2": thing("i-2")}, holds={"s-1": "i-1"}
+    )
+    swept = end_all(
+        NoClients(),
+        "0123456789ab",
+        {},
+        spares=lambda one: one.id == "i-2",
+        pause=lambda: None,
+        timeout_s=60.0,
+        tell=lambda text: None,
+        kinds=[region.kind("subnet"), region.kind("instance")],
+    )
+    assert {one.id for one in swept.ended} == {"s-1", "i-1"}
+    assert [one.id for one in swept.left] == ["i-2"]
+    assert (swept.not_ended, dict(swept.refusals)) == ((), {})
 
 
 def test_the_table_names_each_kind_once_and_machines_end_before_networks() -> None:
