@@ -12,6 +12,7 @@ VERBS = {
     "replace": "Remake one node: same name, same address.",
     "status": "What every node does, the cost, the deadline.",
     "cost": "What it has cost, costs now, and will have cost.",
+    "reap": "What clusters left in the account; ends it.",
     "prices": "What machines cost, and how old that knowledge is.",
     "nodes": "The nodes of a cluster, asking nobody.",
     "sweep": "Every node's health: GPUs, fabric, disks, versions.",

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any  # JSON before it is checked
 
+from clusterctl_infra.catalog.charges import RegionCharges, region_charges
 from clusterctl_infra.catalog.fresh_prices import FreshPrice, read_fresh_prices
 from clusterctl_infra.catalog.gpus import fits_gpu, parse_gpus
 from clusterctl_infra.catalog.instance import InstanceType
@@ -52,6 +53,8 @@ class Catalog:
     """Types that AWS has and the catalog does not → the reason."""
     public_address_usd_per_hour: float
     storage: StoragePrices
+    charges: Mapping[str, RegionCharges]
+    """Region → what bills beside machines; a region that is not named is unknown."""
 
     def instance_type(self, name: str) -> InstanceType | None:
         return self.types.get(name)
@@ -128,6 +131,7 @@ def load_catalog(fresh: Path | None = None) -> Catalog:
         refused_types=_json("refused_types.json")["types"],
         public_address_usd_per_hour=charges["public_address_usd_per_hour"],
         storage=storage_prices(_json("storage_prices.json")),
+        charges=region_charges(charges),
     )
 
 

@@ -1,0 +1,1 @@
+"""Finding what clusters left in an account, judging what may end, ending it."""

@@ -1,0 +1,45 @@
+"""Which clusters this computer knows: those are a person's own."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
+
+from clusterctl.clusters import cluster_names
+from clusterctl.engine.processes import is_alive
+from clusterctl.engine.run_file import RunRecord, read_record
+from clusterctl.home import Home
+from clusterctl.reap.verdict import KnownHere
+
+
+def inventories_here(home: Home, *, rehearsal: bool) -> tuple[Inventory, ...]:
+    """The inventories on this computer, of rehearsals or of clusters on AWS; one that cannot be read counts as none."""
+    found: list[Inventory] = []
+    for name in cluster_names(home):
+        try:
+            found.append(read_inventory(home.inventory_file(name)))
+        except (InventoryUnreadable, OSError):
+            continue
+    return tuple(one for one in found if one.rehearsal == rehearsal)
+
+
+def known_here(inventories: tuple[Inventory, ...], home: Home) -> dict[str, KnownHere]:
+    """Cluster id → what this computer knows of it."""
+    return {one.cluster_id: known_of(one, read_record(home.run_file(one.cluster))) for one in inventories}
+
+
+def known_of(inventory: Inventory, record: RunRecord | None) -> KnownHere:
+    """What an inventory, and the record of a run that may be over, say."""
+    return KnownHere(
+        cluster=inventory.cluster,
+        deadline=datetime.fromisoformat(inventory.deadline),
+        is_down=inventory.run_nodes_down,
+        changing=None if record is None else _under_way(record),
+    )
+
+
+def _under_way(record: RunRecord) -> str | None:
+    if not (record.is_of_this_boot and is_alive(record.cli_pid, record.cli_ticks)):
+        return None
+    return f"clusterctl {record.verb} (pid {record.cli_pid})"

@@ -1,0 +1,48 @@
+"""What a found thing costs an hour by the catalog's list prices; None is unknown, never 0. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from clusterctl_infra.catalog.reader import Catalog
+
+from clusterctl.cloud.found import Found, Meter
+
+HOURS_PER_DAY = 24
+
+
+def usd_per_day(things: Iterable[Found], catalog: Catalog, region: str) -> float | None:
+    """What they cost a day together; None as soon as one price is unknown."""
+    rates = [usd_per_hour(one, catalog, region) for one in things]
+    known = [rate for rate in rates if rate is not None]
+    return math.fsum(known) * HOURS_PER_DAY if len(known) == len(rates) else None
+
+
+def usd_per_hour(one: Found, catalog: Catalog, region: str) -> float | None:
+    """What it costs for as long as it exists."""
+    if one.meter is None or one.meter.amount == 0:
+        return 0.0
+    each = _unit_price(one.meter, catalog, region)
+    return None if each is None else each * one.meter.amount
+
+
+def _unit_price(meter: Meter, catalog: Catalog, region: str) -> float | None:
+    charges = catalog.charges.get(region)
+    match meter.unit:
+        case "machine":
+            return catalog.price_usd_per_hour(meter.name, region)
+        case "address":
+            return catalog.public_address_usd_per_hour
+        case "NAT gateway":
+            return None if charges is None else charges.nat_gateway_usd_per_hour
+        case "endpoint":
+            return None if charges is None else charges.endpoint_usd_per_hour
+        case "disk GiB":
+            return None if charges is None else charges.disk_usd_per_gib_hour
+        case "EFS GiB":
+            efs = catalog.storage.efs.get(region)
+            return None if efs is None else efs.stored_usd_per_gib_month / catalog.storage.hours_per_month
+        case "Lustre GiB":
+            tier = int(meter.name) if meter.name else None
+            return catalog.storage.lustre_usd_per_hour(region, size_gib=1, throughput=tier)

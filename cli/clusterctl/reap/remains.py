@@ -1,0 +1,80 @@
+"""What is in an account of one cluster, read from the tags of its things. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from clusterctl_infra.names import DEADLINE_TAG, NAME_TAG, OWNER_TAG
+
+from clusterctl.cloud.found import Found, Kind, kind_of
+from clusterctl.cloud.kinds import KINDS
+
+UNNAMED = "?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remains:
+    """Everything of one cluster that was found."""
+
+    cluster_id: str
+    region: str | None
+    """None where only things were found that are in no region, such as roles."""
+    things: tuple[Found, ...]
+    """In the order in which they would be ended."""
+
+    @property
+    def name(self) -> str:
+        """As its tags say."""
+        return self._said(NAME_TAG)
+
+    @property
+    def owner(self) -> str:
+        """As its tags say."""
+        return self._said(OWNER_TAG)
+
+    @property
+    def born_at(self) -> datetime | None:
+        """When the oldest of it was made, as far as AWS says."""
+        times = [one.created_at for one in self.things if one.created_at is not None]
+        return min(times, default=None)
+
+    @property
+    def deadline(self) -> datetime | None:
+        """The latest that any part of it has: while an extension is under way, some parts have the old one."""
+        times = [_instant(one.tags[DEADLINE_TAG]) for one in self.things if DEADLINE_TAG in one.tags]
+        known = [at for at in times if at is not None]
+        return max(known) if known and len(known) == len(times) else None
+
+    def _said(self, tag: str) -> str:
+        return next((one.tags[tag] for one in self.things if tag in one.tags), UNNAMED)
+
+
+def remains_of(found: Mapping[str, Iterable[Found]], kinds: Sequence[Kind] = KINDS) -> tuple[Remains, ...]:
+    """What `found` (region → things) has of each cluster, by name and id.
+
+    Every region shows what is in none; it is counted once, with the region of the rest of its cluster.
+    """
+    regions: dict[str, str] = {}
+    things: dict[str, dict[tuple[str, str], Found]] = {}
+    for region, listed in found.items():
+        for one in listed:
+            if one.cluster_id is None:
+                continue
+            things.setdefault(one.cluster_id, {})[one.kind, one.id] = one
+            if not kind_of(one, kinds).is_global:
+                regions[one.cluster_id] = region
+    remains = (
+        Remains(cluster_id=id, region=regions.get(id), things=tuple(of_one.values())) for id, of_one in things.items()
+    )
+    return tuple(sorted(remains, key=lambda one: (one.name, one.cluster_id)))
+
+
+def _instant(text: str) -> datetime | None:
+    """None for what is no time: nobody may end anything by a deadline that cannot be read."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -1,0 +1,95 @@
+"""`clusterctl reap`: looks, judges, shows; with --yes it ends what was judged."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.nearest import did_you_mean
+
+from clusterctl.cloud.clients import Clients, configured_region
+from clusterctl.cloud.found import Found, kind_of
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.engine.region import region_endpoint
+from clusterctl.home import Home
+from clusterctl.output import Output
+from clusterctl.reap.ending import end_judged, refuse_left
+from clusterctl.reap.known_here import inventories_here, known_here
+from clusterctl.reap.search import Search, regions_asked, search
+from clusterctl.reap.verdict import Asked, Verdict, judge
+from clusterctl.views.reap import ReapView, again, reap_json, reap_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReapRequest:
+    """What a person asked for."""
+
+    asked: Asked
+    region: str | None
+    all_regions: bool
+    rehearse: bool
+    acts: bool
+    as_json: bool
+
+
+def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
+    """Shows what is there, and ends what may be ended when told to. Raises ClusterctlError, StillBills."""
+    inventories = inventories_here(home, rehearsal=request.rehearse)
+    configured = None if request.rehearse else configured_region()
+    regions = regions_asked(
+        request.region, (one.region for one in inventories), configured, all_regions=request.all_regions
+    )
+    endpoint_url = region_endpoint(home, environ) if request.rehearse else None
+
+    @functools.cache
+    def clients_of(region: str) -> Clients:
+        return Clients(region=region, endpoint_url=endpoint_url)
+
+    found = search(clients_of, tuple(regions), all_regions=request.all_regions)
+    known, now = known_here(inventories, home), datetime.now(UTC).replace(microsecond=0)
+    verdicts = [
+        judge(one, request.asked, known.get(one.cluster_id), now=now, all_regions=found.all_regions)
+        for one in found.remains
+    ]
+    refuse_unknown(request.asked, verdicts, found)
+    view = ReapView(
+        search=found,
+        verdicts=tuple(verdicts),
+        asked=request.asked,
+        acts=request.acts,
+        rehearsal=request.rehearse,
+        catalog=load_catalog(home.prices_file),
+        now=now,
+    )
+    if not request.as_json:
+        output.data(reap_text(view))
+    ended = end_judged(verdicts, found, clients_of, tell=output.note) if request.acts else ()
+    if request.as_json:
+        output.json(reap_json(view, ended))
+    for one in ended:
+        if one.is_done and one.verdict.known is not None:
+            output.note(f"  next: clusterctl down --cluster {one.verdict.known.cluster} forgets it here, too")
+    refuse_left(ended, again=again(view))
+
+
+def refuse_unknown(asked: Asked, verdicts: Sequence[Verdict], found: Search) -> None:
+    """Raises NothingMatched for an id that names no cluster here, or no data of a cluster that ends."""
+    where = ", ".join(found.regions)
+    there = {verdict.remains.cluster_id: verdict.remains.name for verdict in verdicts}
+    for id in sorted(asked.clusters - set(there)):
+        by_name = [other for other, name in there.items() if name == id]
+        meant = f" (the name of {by_name[0]}?)" if by_name else did_you_mean(id, there)
+        raise NothingMatched(f"--cluster {id}: nothing in {where} carries this id{meant}", hint="clusterctl reap")
+    data = {one.id for verdict in verdicts if verdict.ends for one in verdict.remains.things if _is_data(one)}
+    for id in sorted(asked.data - data):
+        raise NothingMatched(
+            f"--data {id}: no data of a cluster that would be ended{did_you_mean(id, data)}", hint="clusterctl reap"
+        )
+
+
+def _is_data(one: Found) -> bool:
+    return kind_of(one, KINDS).is_data

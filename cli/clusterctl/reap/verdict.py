@@ -1,0 +1,134 @@
+"""Which cluster may be ended, which of its things then go, and why the others stay. Pure.
+
+A cluster is ended by nobody but itself before its deadline, unless it is named. That this computer does not know it is
+no reason to end it: it is a colleague's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from clusterctl.cloud.found import Found, Kind, kind_of
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.storage_kinds import DATA_KINDS
+from clusterctl.reap.remains import Remains
+from clusterctl.views.quantities import clock, duration
+
+FILE_SYSTEMS = tuple(kind.name for kind in DATA_KINDS)
+"""What is reached through a network; a volume is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownHere:
+    """A cluster that this computer has an inventory of."""
+
+    cluster: str
+    """With `@rehearsal` behind it in a rehearsal."""
+    deadline: datetime | None
+    is_down: bool
+    """Zero nodes on purpose: what is there is kept for the next `up`."""
+    changing: str | None = None
+    """The run that is changing it now, `up (pid 123)`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a person asked for."""
+
+    grace: timedelta
+    clusters: frozenset[str] = frozenset()
+    """Ids of clusters to end whatever their deadline."""
+    data: frozenset[str] = frozenset()
+    """Ids of file systems and volumes to end with their clusters."""
+    anyones: bool = False
+    """Clusters that this computer does not know, too, once they are past their deadlines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """About one cluster."""
+
+    remains: Remains
+    known: KnownHere | None
+    ends: bool
+    reason: str
+    hint: str | None = None
+    """The command for what is not done here."""
+    data: frozenset[str] = frozenset()
+    """Ids of data that goes with it."""
+    keeps_file_systems: bool = False
+    """A file system of it stays, and so does what leads there."""
+
+    def why_stays(self, one: Found, kinds: Sequence[Kind] = KINDS) -> str | None:
+        """Why a thing of a cluster that ends is left alone; None when it goes. Also of what appears later."""
+        kind = kind_of(one, kinds)
+        if one.attached_to is not None:
+            return f"goes with {one.attached_to}"
+        if kind.is_data and one.id not in self.data:
+            return f"holds data: --data {one.id} ends it"
+        if kind.leads_to_data and self.keeps_file_systems:
+            return "leads to data that stays"
+        return None
+
+    @property
+    def going(self) -> tuple[Found, ...]:
+        """What is ended."""
+        return tuple(one for one in self.remains.things if self.ends and self.why_stays(one) is None)
+
+
+def judge(
+    remains: Remains,
+    asked: Asked,
+    known: KnownHere | None,
+    *,
+    now: datetime,
+    all_regions: bool,
+) -> Verdict:
+    """The verdict about one cluster."""
+    ends, reason, hint = _judged(remains, asked, known, now=now, all_regions=all_regions)
+    if not ends:
+        return Verdict(remains=remains, known=known, ends=False, reason=reason, hint=hint)
+    systems = {one.id for one in remains.things if one.kind in FILE_SYSTEMS}
+    return Verdict(
+        remains=remains,
+        known=known,
+        ends=True,
+        reason=reason,
+        data=asked.data,
+        keeps_file_systems=not systems <= asked.data,
+    )
+
+
+def _judged(
+    remains: Remains, asked: Asked, known: KnownHere | None, *, now: datetime, all_regions: bool
+) -> tuple[bool, str, str | None]:
+    """Whether it ends, why, and the command for what is not done."""
+    id, deadline = remains.cluster_id, latest_deadline(remains, known)
+    name_it = f"clusterctl reap --cluster {id}"
+    if known is not None and known.changing is not None:
+        return False, f"{known.changing} is changing it now", None
+    if remains.region is None and not all_regions:
+        return False, "only what is in no region was found: its machines may run in another", f"{name_it} --all-regions"
+    if id in asked.clusters:
+        return True, "named", None
+    if known is not None and known.is_down:
+        return False, "down on purpose, for another up", f"clusterctl down --cluster {known.cluster} --all"
+    if deadline is None:
+        return False, "no part of it says a deadline that can be read", name_it
+    if now < deadline + asked.grace:
+        passed = now >= deadline
+        when = f"{clock(deadline, now)}" + (f", {duration(asked.grace)} of grace" if passed else "")
+        return False, f"its deadline {'was' if passed else 'is'} {when}", None
+    late = f"{duration(now - deadline)} past its deadline"
+    if known is None and not asked.anyones:
+        return False, f"{late}, and unknown on this computer: a colleague's", name_it
+    return True, late, None
+
+
+def latest_deadline(remains: Remains, known: KnownHere | None) -> datetime | None:
+    """The later one of what the tags say and what this computer knows; None when the tags cannot be read."""
+    if remains.deadline is None or known is None or known.deadline is None:
+        return remains.deadline
+    return max(remains.deadline, known.deadline)

@@ -1,0 +1,119 @@
+"""What clusters left in the account is found, judged and ended, on the real engine; machines are only written down."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+import pytest
+from clusterctl.engine.strays import is_engine, is_part
+
+from tests.integration.kill_campaign import pids_of
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Rehearsed]:
+    """A stack of two private nodes with a file system: gateways, addresses and data that bill."""
+    storage = [{"mount": "/work", "efs": {}}]
+    with rehearsed(tmp_path, machines="none", nodes=2, access={"mode": "private"}, storage=storage) as cluster:
+        yield cluster
+
+
+def test_after_a_kill_and_the_loss_of_all_local_state_reap_finds_and_ends_everything(stored: Rehearsed) -> None:
+    kill_up_with_a_machine(stored)
+    forget_everything_local(stored)
+    seen = only_cluster(stored)
+    assert seen["name"] == stored.name
+    assert seen["whose"] == "unknown here"
+    assert seen["usd_per_day"] > 24 * 2 * 55.04  # reserved, whether or not a machine runs in it
+    assert not seen["ends"]
+    done = stored.run("reap", "--rehearse", "--region", "us-west-2", "--yes")
+    assert done.exit_code == 0, done.text
+    assert {one["id"] for one in only_cluster(stored)["things"]} >= {one["id"] for one in seen["things"]}
+
+    named = ("reap", "--rehearse", "--all-regions", "--cluster", str(seen["cluster_id"]), "--yes")
+    done = stored.run(*named)
+    assert done.exit_code == 0, done.text
+    left = only_cluster(stored)["things"]
+    data = [one["id"] for one in left if one["is_data"]]
+    assert {one["kind"] for one in left} >= {"EFS file system", "VPC", "subnet"}
+    assert not [one for one in left if not one["is_data"] and one["usd_per_day"] != 0]
+    done = stored.run(*named, "--data", data[0])
+    assert done.exit_code == 0, done.text
+    assert "ending EFS file system" in done.stderr
+    assert resources(stored) == []
+    assert "nothing of any cluster" in stored.ok("reap", "--rehearse", "--all-regions")
+
+
+def test_a_cluster_of_ones_own_is_ended_past_its_deadline_and_down_then_forgets_it(stored: Rehearsed) -> None:
+    stored.up()
+    region = ("reap", "--rehearse")
+    living = only_cluster(stored)
+    assert (living["whose"], living["ends"]) == ("mine", False)
+    assert "its deadline is" in living["reason"]
+    told = stored.ok(*region)
+    assert "yours" in told
+    assert "simulated money" in told
+    refused = stored.run(*region, "--cluster", "ffffffffffff", "--yes")
+    assert refused.exit_code == 3, refused.text
+    done = stored.run(*region, "--cluster", str(living["cluster_id"]), "--yes")
+    assert done.exit_code == 0, done.text
+    kinds = [line.split(": ending ")[1].rpartition(" ")[0] for line in done.stderr.splitlines() if ": ending " in line]
+    assert kinds.index("instance") < kinds.index("NAT gateway") < kinds.index("schedule") < kinds.index("role")
+    assert f"clusterctl down --cluster {stored.name}@rehearsal" in done.stderr
+    assert stored.run("down", str(stored.folder), "--all").exit_code == 0
+    assert resources(stored) == []
+
+
+def kill_up_with_a_machine(cluster: Rehearsed) -> None:
+    """SIGKILL to an `up`, its engine and all parts of that, as soon as the first machine is there."""
+    store = Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal" / "store"
+    quiet = subprocess.DEVNULL
+    argv = [CLUSTERCTL, "up", str(cluster.folder)]
+    with subprocess.Popen(argv, env=cluster.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:
+        wait_until(lambda: any(store.glob("Instance.*.json")), what="a machine is being made", timeout_s=90)
+        for pid in (child.pid, *pids_of(cluster, is_of_a_run)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        child.wait(timeout=30)
+    wait_until(lambda: not pids_of(cluster, is_of_a_run), what="no part of the run is left", timeout_s=15)
+
+
+def is_of_a_run(words: Sequence[str]) -> bool:
+    """An argv of an engine or of one of its parts."""
+    return is_engine(words) or is_part(words)
+
+
+def only_cluster(cluster: Rehearsed) -> dict[str, Any]:
+    """The row of the one cluster that `reap` sees."""
+    seen = json.loads(cluster.ok("reap", "--rehearse", "--region", "us-west-2", "--json"))
+    assert seen["simulated"] is True
+    assert seen["dry_run"] is True
+    (row,) = seen["clusters"]
+    found: dict[str, Any] = row
+    return found
+
+
+def resources(cluster: Rehearsed) -> list[dict[str, Any]]:
+    """What exists in the region."""
+    rows: list[dict[str, Any]] = json.loads(cluster.ok("rehearse", "list", "--json"))["resources"]
+    return rows
+
+
+def forget_everything_local(cluster: Rehearsed) -> None:
+    """All that a person's computer knew of the cluster is lost; the stand-in for AWS itself is not."""
+    home = Path(cluster.env["CLUSTERCTL_HOME"])
+    for path in home.iterdir():
+        if path.name != "rehearsal":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
+    for path in cluster.folder.glob("Pulumi.*.yaml"):
+        path.unlink()

@@ -1,0 +1,51 @@
+"""What is left costs what the catalog says, and an unknown price is never nothing."""
+
+from __future__ import annotations
+
+import pytest
+from clusterctl.cloud.found import Found, Meter
+from clusterctl.reap.rates import usd_per_day, usd_per_hour
+from clusterctl_infra.catalog.reader import load_catalog
+
+CATALOG = load_catalog()
+PRICES = [
+    (Meter(unit="machine", name="p5.48xlarge"), 55.04),
+    (Meter(unit="machine", name="p5.48xlarge", amount=3), 3 * 55.04),
+    (Meter(unit="address"), 0.005),
+    (Meter(unit="NAT gateway"), 0.045),
+    (Meter(unit="endpoint", amount=2), 0.02),
+    (Meter(unit="endpoint", amount=0), 0.0),
+    (Meter(unit="disk GiB", amount=730), 0.08),
+    (Meter(unit="EFS GiB", amount=730), 0.3),
+    (Meter(unit="Lustre GiB", amount=730, name="250"), 0.21),
+    (Meter(unit="Lustre GiB", amount=730), 0.14),
+    (None, 0.0),
+]
+
+
+def thing(meter: Meter | None) -> Found:
+    return Found(kind="instance", id="x", meter=meter)
+
+
+@pytest.mark.parametrize(("meter", "price"), PRICES)
+def test_a_thing_costs_its_list_price(meter: Meter | None, price: float) -> None:
+    assert usd_per_hour(thing(meter), CATALOG, "us-west-2") == pytest.approx(price)
+
+
+@pytest.mark.parametrize(
+    "meter",
+    [
+        Meter(unit="machine", name="p99.large"),
+        Meter(unit="NAT gateway"),
+        Meter(unit="EFS GiB", amount=1),
+        Meter(unit="Lustre GiB", amount=1, name="250"),
+    ],
+)
+def test_an_unknown_price_makes_the_sum_unknown(meter: Meter) -> None:
+    assert usd_per_hour(thing(meter), CATALOG, "mars-north-1") is None
+    assert usd_per_day([thing(None), thing(meter)], CATALOG, "mars-north-1") is None
+
+
+def test_a_day_has_24_hours() -> None:
+    found = [thing(Meter(unit="address")), thing(Meter(unit="NAT gateway"))]
+    assert usd_per_day(found, CATALOG, "us-west-2") == pytest.approx(24 * 0.05)

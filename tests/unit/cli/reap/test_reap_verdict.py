@@ -1,0 +1,182 @@
+"""What may be ended, and what stays: nothing of a cluster that lives, of a colleague's, or that holds data."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from clusterctl.cloud.found import Found, kind_of
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.reap.remains import Remains, remains_of
+from clusterctl.reap.verdict import Asked, KnownHere, Verdict, judge, latest_deadline
+from hypothesis import given
+from hypothesis import strategies as st
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+GRACE = timedelta(minutes=10)
+ID = "0123456789ab"
+OTHER = "ba9876543210"
+KIND_NAMES = [name for kind in KINDS for name in (kind.also_called or (kind.name,))]
+
+
+def thing(kind: str, id: str, *, cluster: str = ID, deadline: str | None = None, **facts: object) -> Found:
+    tags = {"clusterctl:id": cluster, "clusterctl:name": "train", "clusterctl:owner": "ada"}
+    if deadline is not None:
+        tags["clusterctl:deadline"] = deadline
+    return Found(kind=kind, id=id, tags=tags, **facts)  # type: ignore[arg-type]  # a table of facts
+
+
+def written(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def remains(*things: Found, region: str | None = "us-west-2") -> Remains:
+    return Remains(cluster_id=ID, region=region, things=things)
+
+
+def past(*, by: timedelta) -> Remains:
+    return remains(thing("instance", "i-1", deadline=written(NOW - by)))
+
+
+def mine(**facts: object) -> KnownHere:
+    return KnownHere(**{"cluster": "train", "deadline": None, "is_down": False, **facts})  # type: ignore[arg-type]
+
+
+def judged(found: Remains, known: KnownHere | None = None, *, all_regions: bool = False, **asked: object) -> Verdict:
+    wish = Asked(grace=GRACE, **asked)  # type: ignore[arg-type]
+    return judge(found, wish, known, now=NOW, all_regions=all_regions)
+
+
+LATE = timedelta(hours=2)
+CASES = {
+    "mine and past its deadline": (past(by=LATE), mine(), {}, True, "2 h past its deadline"),
+    "mine, within the grace": (past(by=timedelta(minutes=9)), mine(), {}, False, "10 m of grace"),
+    "mine, before its deadline": (past(by=-LATE), mine(), {}, False, "its deadline is 14:00 UTC"),
+    "a colleague's and past its deadline": (past(by=LATE), None, {}, False, "a colleague's"),
+    "a colleague's, for a scheduler": (past(by=LATE), None, {"anyones": True}, True, "2 h past"),
+    "a colleague's that lives, for a scheduler": (past(by=-LATE), None, {"anyones": True}, False, "deadline is"),
+    "named, though it lives": (past(by=-LATE), None, {"clusters": frozenset({ID})}, True, "named"),
+    "another one is named": (past(by=-LATE), mine(), {"clusters": frozenset({OTHER})}, False, "deadline is"),
+    "without a deadline": (remains(thing("instance", "i-1")), mine(), {}, False, "no part of it says a deadline"),
+    "with a broken deadline": (
+        remains(thing("instance", "i-1", deadline="soon"), thing("subnet", "s-1", deadline=written(NOW - LATE))),
+        mine(),
+        {},
+        False,
+        "no part of it says a deadline",
+    ),
+    "down on purpose": (past(by=LATE), mine(is_down=True), {}, False, "down on purpose"),
+    "down on purpose, but named": (past(by=LATE), mine(is_down=True), {"clusters": frozenset({ID})}, True, "named"),
+    "being changed": (past(by=LATE), mine(changing="clusterctl up (pid 7)"), {}, False, "is changing it now"),
+    "being changed, though named": (
+        past(by=LATE),
+        mine(changing="clusterctl up (pid 7)"),
+        {"clusters": frozenset({ID})},
+        False,
+        "is changing it now",
+    ),
+    "extended, as only this computer knows": (past(by=LATE), mine(deadline=NOW + LATE), {}, False, "deadline is"),
+}
+
+
+@pytest.mark.parametrize(("found", "known", "asked", "ends", "reason"), CASES.values(), ids=CASES)
+def test_a_cluster_ends_only_for_a_reason(
+    found: Remains, known: KnownHere | None, asked: dict[str, object], ends: bool, reason: str
+) -> None:
+    verdict = judged(found, known, **asked)  # type: ignore[arg-type]  # a table of wishes
+    assert (verdict.ends, reason in verdict.reason) == (ends, True), verdict.reason
+    assert bool(verdict.going) is ends
+
+
+def test_while_an_extension_is_under_way_the_latest_deadline_counts() -> None:
+    found = remains(
+        thing("VPC", "vpc-1", deadline=written(NOW + LATE)), thing("instance", "i-1", deadline=written(NOW - LATE))
+    )
+    assert found.deadline == NOW + LATE
+    assert latest_deadline(found, mine(deadline=NOW + 2 * LATE)) == NOW + 2 * LATE
+    assert not judged(found, mine()).ends
+
+
+def test_what_is_in_no_region_ends_only_when_the_rest_was_looked_for_everywhere() -> None:
+    role = thing("role", f"clusterctl-{ID}", deadline=written(NOW - LATE))
+    found = remains(role, region=None)
+    assert not judged(found, mine()).ends
+    assert not judged(found, None, clusters=frozenset({ID})).ends
+    assert judged(found, mine(), all_regions=True).going == (role,)
+
+
+FULL = remains(
+    thing("instance", "i-1", deadline=written(NOW - LATE)),
+    thing("volume", "vol-root", attached_to="i-1"),
+    thing("network interface", "eni-1", attached_to="i-1"),
+    thing("EFS mount target", "fsmt-1"),
+    thing("EFS file system", "fs-1"),
+    thing("NAT gateway", "nat-1"),
+    thing("security group", "sg-1"),
+    thing("subnet", "subnet-1"),
+    thing("VPC", "vpc-1"),
+    thing("role", f"clusterctl-{ID}"),
+)
+
+
+def test_data_stays_with_what_leads_to_it_until_it_is_named() -> None:
+    kept = judged(FULL, mine())
+    assert [one.id for one in kept.going] == ["i-1", "nat-1", f"clusterctl-{ID}"]
+    assert kept.why_stays(FULL.things[4]) == "holds data: --data fs-1 ends it"
+    named = judged(FULL, mine(), data=frozenset({"fs-1"}))
+    assert [one.id for one in FULL.things if one not in named.going] == ["vol-root", "eni-1"]
+
+
+def test_what_its_machine_leaves_behind_goes_but_for_a_volume() -> None:
+    verdict = judged(FULL, mine())
+    assert verdict.why_stays(thing("network interface", "eni-1")) is None
+    assert verdict.why_stays(thing("volume", "vol-root")) == "holds data: --data vol-root ends it"
+
+
+THINGS = st.builds(
+    thing,
+    st.sampled_from(KIND_NAMES),
+    st.uuids().map(str),
+    deadline=st.sampled_from([None, "soon", *(written(NOW + timedelta(hours=hours)) for hours in (-3, -1, 0, 1))]),
+    attached_to=st.sampled_from([None, None, "i-1"]),
+)
+KNOWN = st.sampled_from([None, mine(), mine(is_down=True), mine(deadline=NOW + LATE), mine(changing="up (pid 1)")])
+
+
+@given(
+    things=st.lists(THINGS, min_size=1, max_size=8),
+    known=KNOWN,
+    anyones=st.booleans(),
+    data=st.sets(st.integers(0, 7)),
+    region=st.sampled_from(["us-west-2", None]),
+)
+def test_nothing_that_lives_is_a_colleagues_or_holds_data_ever_goes(
+    things: list[Found], known: KnownHere | None, anyones: bool, data: set[int], region: str | None
+) -> None:
+    named = frozenset(one.id for number, one in enumerate(things) if number in data)
+    found = remains(*things, region=region)
+    verdict = judged(found, known, anyones=anyones, data=named)
+    says = [one.tags["clusterctl:deadline"] for one in things if "clusterctl:deadline" in one.tags]
+    if verdict.ends:
+        assert says
+        assert all(datetime.fromisoformat(text) + GRACE <= NOW for text in says)
+        assert known is not None or anyones
+        assert known is None or not (known.is_down or known.changing)
+        assert region is not None
+    for one in verdict.going:
+        assert one.id in named or not kind_of(one, KINDS).is_data
+        assert one.attached_to is None
+    assert {one.id for one in verdict.going} <= {one.id for one in things}
+
+
+def test_the_things_of_each_cluster_come_together_and_what_is_in_no_region_is_counted_once() -> None:
+    role = thing("role", "clusterctl-1")
+    found = {
+        "eu-west-1": (role, thing("instance", "i-2", cluster=OTHER), Found(kind="instance", id="i-nobodys")),
+        "us-west-2": (role, thing("VPC", "vpc-1")),
+    }
+    by_id = {one.cluster_id: one for one in remains_of(found)}
+    assert {one.id for one in by_id[ID].things} == {"clusterctl-1", "vpc-1"}
+    assert (by_id[ID].region, by_id[OTHER].region) == ("us-west-2", "eu-west-1")
+    assert (by_id[ID].name, by_id[ID].owner) == ("train", "ada")
+    assert set(by_id) == {ID, OTHER}

@@ -1,0 +1,159 @@
+"""What a person and a program read of a look at an account, and what is refused before anything is ended."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from clusterctl.cloud.found import Found, Meter
+from clusterctl.cloud.sweep import Sweep
+from clusterctl.reap.ending import Ended, refuse_left
+from clusterctl.reap.known_here import known_of
+from clusterctl.reap.remains import Remains
+from clusterctl.reap.request import refuse_unknown
+from clusterctl.reap.search import Search, regions_asked
+from clusterctl.reap.verdict import Asked, Verdict, judge
+from clusterctl.views.reap import ReapView, again, reap_json, reap_text
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import NothingMatched, StillBills, UsageError
+
+from tests.unit.cli.reap.test_reap_verdict import GRACE, ID, LATE, NOW, OTHER, mine, thing, written
+from tests.unit.cli.test_cost import an_inventory
+
+DATA = thing("EFS file system", "fs-1", meter=Meter(unit="EFS GiB", amount=100))
+FULL = Remains(
+    cluster_id=ID,
+    region="us-west-2",
+    things=(
+        thing(
+            "instance",
+            "i-1",
+            deadline=written(NOW - LATE),
+            meter=Meter(unit="machine", name="p5.48xlarge"),
+            created_at=NOW - timedelta(hours=6),
+        ),
+        DATA,
+        thing("NAT gateway", "nat-1", meter=Meter(unit="NAT gateway")),
+        thing("VPC", "vpc-1"),
+    ),
+)
+STRANGE = Remains(
+    cluster_id=OTHER, region="us-west-2", things=(thing("subnet", "s-1", cluster=OTHER, deadline=written(NOW - LATE)),)
+)
+
+
+def seen(*, acts: bool = False, **asked: object) -> ReapView:
+    wish = Asked(grace=GRACE, **asked)  # type: ignore[arg-type]
+    known = {ID: mine()}
+    return ReapView(
+        search=Search(regions=("us-west-2",), all_regions=False, remains=(FULL, STRANGE)),
+        verdicts=tuple(
+            judge(one, wish, known.get(one.cluster_id), now=NOW, all_regions=False) for one in (FULL, STRANGE)
+        ),
+        asked=wish,
+        acts=acts,
+        rehearsal=True,
+        catalog=load_catalog(),
+        now=NOW,
+    )
+
+
+def test_the_screen_says_what_would_go_what_stays_and_what_to_type() -> None:
+    lines = [" ".join(line.split()) for line in reap_text(seen()).splitlines()]
+    assert lines[0] == "us-west-2 · 2 clusters · 1 would end (rehearsed: simulated money)"
+    assert lines[2] == f"{ID} train ada yours us-west-2 6 h 10:00 UTC $1323.03 4 ends: 2 h past its deadline"
+    assert lines[3].startswith(f"{OTHER} train ada unknown here us-west-2 unknown 10:00 UTC $0.00 1 stays: 2 h past")
+    assert f"train {ID}: instance i-1, $1320.96 a day" in lines
+    assert f"train {ID}: EFS file system fs-1, $0.99 a day; stays, holds data: --data fs-1 ends it" in lines
+    assert (f"train {OTHER} would end by: clusterctl reap --cluster {OTHER} --region us-west-2 --rehearse") in lines
+    assert lines[-1] == "nothing was ended; next: clusterctl reap --region us-west-2 --rehearse --yes"
+
+
+def test_an_empty_account_is_one_line() -> None:
+    nothing = replace(seen(), verdicts=(), rehearsal=False)
+    assert reap_text(nothing) == "us-west-2 · nothing of any cluster"
+
+
+def test_the_command_to_type_again_keeps_what_was_chosen() -> None:
+    view = seen(clusters=frozenset({ID}), data=frozenset({"fs-1"}), anyones=True)
+    everywhere = replace(view, search=replace(view.search, all_regions=True), rehearsal=False)
+    assert again(everywhere) == f"clusterctl reap --cluster {ID} --data fs-1 --anyones --all-regions"
+
+
+def test_json_says_of_each_thing_what_becomes_of_it() -> None:
+    view = seen(acts=True)
+    swept = Sweep(
+        ended=(FULL.things[0],),
+        left=(DATA,),
+        not_ended=(FULL.things[2],),
+        refusals={("NAT gateway", "nat-1"): "DependencyViolation"},
+    )
+    row = json.loads(json.dumps(reap_json(view, [Ended(verdict=view.verdicts[0], swept=swept)])))["clusters"][0]
+    by_id = {one["id"]: one for one in row["things"]}
+    assert (row["whose"], row["usd_per_day"], row["ends"]) == ("mine", pytest.approx(1323.03, abs=0.01), True)
+    assert [(one["goes"], one["gone"]) for one in by_id.values()] == [
+        (True, True),
+        (False, False),
+        (True, False),
+        (False, False),
+    ]
+    assert by_id["nat-1"]["refusal"] == "DependencyViolation"
+    assert by_id["fs-1"]["stays_because"] == "holds data: --data fs-1 ends it"
+
+
+def test_what_could_not_be_ended_is_listed_with_awss_reason_and_its_bill() -> None:
+    verdict = seen().verdicts[0]
+    swept = Sweep(ended=(), left=(), not_ended=(FULL.things[2],), refusals={("NAT gateway", "nat-1"): "Forbidden"})
+    lost = Ended(verdict=verdict, swept=Sweep(ended=(), left=()), trouble="AWS did not answer")
+    with pytest.raises(StillBills) as refused:
+        refuse_left([Ended(verdict=verdict, swept=swept), lost], again="clusterctl reap")
+    assert refused.value.exit_code == 4
+    assert refused.value.problems == (
+        f"  train {ID}: NAT gateway nat-1 (Forbidden): bills about $0.045 an hour",
+        f"  train {ID}: AWS did not answer",
+    )
+    refuse_left([Ended(verdict=verdict, swept=Sweep(ended=(), left=(DATA,)))], again="")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (Asked(grace=GRACE, clusters=frozenset({"0123456789aa"})), "did you mean 0123456789ab"),
+        (Asked(grace=GRACE, clusters=frozenset({"train"})), f"the name of {ID}?"),
+        (Asked(grace=GRACE, data=frozenset({"fs-2"})), "no data of a cluster that would be ended"),
+        (Asked(grace=GRACE, data=frozenset({"vpc-1"})), "no data of a cluster that would be ended"),
+    ],
+)
+def test_an_id_that_means_nothing_is_refused(asked: Asked, said: str) -> None:
+    view = seen()
+    with pytest.raises(NothingMatched, match=said.replace("?", r"\?")):
+        refuse_unknown(asked, view.verdicts, view.search)
+    refuse_unknown(
+        Asked(grace=GRACE, clusters=frozenset({OTHER}), data=frozenset({"fs-1"})), view.verdicts, view.search
+    )
+
+
+def test_where_to_look_is_what_was_said_or_what_is_known() -> None:
+    assert regions_asked("eu-west-1", ["us-west-2"], "us-east-1", all_regions=False) == ["eu-west-1"]
+    assert regions_asked(None, ["us-west-2", "us-west-2"], "us-east-1", all_regions=False) == ["us-east-1", "us-west-2"]
+    assert regions_asked(None, [], None, all_regions=True) == []
+    with pytest.raises(UsageError, match="which region"):
+        regions_asked(None, [], None, all_regions=False)
+    with pytest.raises(UsageError, match="say one"):
+        regions_asked("eu-west-1", [], None, all_regions=True)
+
+
+def test_a_parked_cluster_is_known_as_one_and_a_run_that_is_over_changes_nothing() -> None:
+    known = known_of(an_inventory(run_nodes_down=True), None)
+    assert (known.cluster, known.is_down, known.changing) == ("train", True, None)
+
+
+def test_a_thing_without_the_tag_is_nobodys() -> None:
+    assert Found(kind="instance", id="i-1").cluster_id is None
+
+
+def test_a_cluster_that_stays_spares_everything() -> None:
+    stays: Verdict = seen().verdicts[1]
+    assert stays.going == ()
