@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from clusterctl_infra.names import NAME_TAG
 
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.machines.driver import MachineDriver
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.process import ProcessDriver
+from clusterctl_rehearsal.machines.processes import root_elsewhere
 from clusterctl_rehearsal.region.process import cache_folder
 from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
@@ -16,7 +19,8 @@ from clusterctl_rehearsal.region.store import Store
 def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
     """Ends machines and networks of a cluster (None: of all in this home) and forgets its resources; a line for each.
 
-    The region must not be running. Nothing is asked of it, so it works whatever became of its state.
+    The region must not be running. Nothing is asked of it, so it works whatever became of its state. Machines of the
+    same name that live in another home stay.
     """
     networks = _networks(home) if cluster is None else {cluster}
     forgotten = _forget(home, cluster)
@@ -24,6 +28,8 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
     for driver in _drivers(home):
         found = driver.found()
         for network in sorted(networks):
+            if root_elsewhere(home.machines, network) is not None:
+                continue
             removed += [f"ended {node} of {network}" for owner, node in found if owner == network]
             driver.clean(network)
     Shares(home.shares).keep_only(row.id for row in (Store(home.store).all() if home.store.is_dir() else []))
@@ -34,11 +40,12 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
     return removed
 
 
-def elsewhere(home: RehearsalHome) -> list[tuple[str, str]]:
-    """(cluster, node) of machines on this computer that this home knows nothing of."""
+def elsewhere(home: RehearsalHome) -> list[tuple[str, str, Path | None]]:
+    """(cluster, node, folder of the other home's machines if there is one) of machines that are not this home's."""
     ours = _networks(home)
-    found = {machine for driver in _drivers(home) for machine in driver.found()}
-    return sorted((network, node) for network, node in found if network not in ours)
+    found = sorted({machine for driver in _drivers(home) for machine in driver.found()})
+    folders = {network: root_elsewhere(home.machines, network) for network, _ in found}
+    return [(network, node, folders[network]) for network, node in found if network not in ours or folders[network]]
 
 
 def _networks(home: RehearsalHome) -> set[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from clusterctl_infra.home_path import home_path
+from clusterctl_infra.names import HOME_VARIABLE, REGION_TOKEN_FILE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +40,7 @@ class RehearsalHome:
     @property
     def token_file(self) -> Path:
         """The password of the region's private requests, readable by its owner only."""
-        return self.root / "region.token"
+        return self.root / REGION_TOKEN_FILE
 
     @property
     def store(self) -> Path:
@@ -67,6 +69,12 @@ class RehearsalHome:
 def rehearsal_home(environment: Mapping[str, str]) -> RehearsalHome:
     """The home that `CLUSTERCTL_HOME` names, or a person's usual one."""
     return RehearsalHome(root=home_path(environment) / "rehearsal")
+
+
+def clean_command(cluster: str, folder: Path | None) -> str:
+    """What ends the cluster whose machines' folder this is; None: that of the home in which it is typed."""
+    where = "" if folder is None else f"{HOME_VARIABLE}={shlex.quote(str(folder.parent.parent))} "
+    return f"{where}clusterctl rehearse clean {cluster}"
 
 
 def current_home() -> RehearsalHome:

@@ -21,6 +21,5 @@ def listed(rows: dict[str, Any]) -> str:
     if counts:
         lines.append("also: " + ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
     lines += [f"fault: {key} = {value}" for key, value in rows["faults"].items()]
-    others = sorted({row["cluster"] for row in rows["elsewhere"]})
-    lines += [f"of another home: {cluster} (clusterctl rehearse clean {cluster})" for cluster in others]
+    lines += sorted({f"of another home: {row['cluster']} ({row['clean']})" for row in rows["elsewhere"]})
     return "\n".join(lines) if lines else "nothing exists in the rehearsed region"

@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn  # JSON values
 
 from clusterctl_rehearsal.cleaning import clean, elsewhere
-from clusterctl_rehearsal.home import RehearsalHome, current_home
+from clusterctl_rehearsal.home import RehearsalHome, clean_command, current_home
 from clusterctl_rehearsal.listing import listed
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
+from clusterctl_rehearsal.machines.processes import root_elsewhere
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
 from clusterctl_rehearsal.region.faults import FAULTS, FaultError, known_fault
 from clusterctl_rehearsal.region.process import cache_folder
-from clusterctl_rehearsal.region.refusal import StandInRefusal
+from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 
 PROGRAM = "clusterctl rehearse"
 STOP_TIMEOUT_S = 10.0
@@ -32,6 +33,8 @@ def main(argv: Sequence[str]) -> int:
         return verb(asked, current_home())
     except MachineError as e:
         return _failed(str(e), e.hint)
+    except NothingThere as e:
+        return _failed(str(e), f"{PROGRAM} list", code=3)
     except (RegionUnreachable, StandInRefusal) as e:
         return _failed(str(e), "")
     except KeyboardInterrupt:
@@ -88,7 +91,10 @@ def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
     rows: dict[str, Any] = {"resources": [], "faults": {}}
     if running_region(home) is not None or (home.store.is_dir() and any(home.store.glob("*.json"))):
         rows = _ask(home, "list", {})
-    rows["elsewhere"] = [{"cluster": cluster, "node": node} for cluster, node in elsewhere(home)]
+    rows["elsewhere"] = [
+        {"cluster": cluster, "node": node, "clean": clean_command(cluster, folder)}
+        for cluster, node, folder in elsewhere(home)
+    ]
     print(json.dumps(rows) if asked.json else listed(rows))
     return 0
 
@@ -101,6 +107,10 @@ def _clean(asked: argparse.Namespace, home: RehearsalHome) -> int:
     removed = clean(home, cluster=None if asked.all else asked.cluster)
     for line in removed:
         print(line)
+    other = None if asked.all else root_elsewhere(home.machines, asked.cluster)
+    if not removed and other is not None:
+        sentence = f"{asked.cluster} is not of this home: its machines are of {other.parent.parent}"
+        return _failed(sentence, clean_command(asked.cluster, other), code=3)
     if not removed and not asked.all:
         return _failed(f"nothing of {asked.cluster} here", f"{PROGRAM} list", code=3)
     return 0 if removed else _said("nothing to clean")

@@ -46,15 +46,22 @@ def addresses_wanted(cluster_plan: ClusterPlan) -> int:
     return wanted[cluster_plan.network.public_addresses]
 
 
-def refuse_without_room(room: AddressRoom, wanted: int, *, region: str) -> None:
+def refuse_without_room(room: AddressRoom, wanted: int, *, region: str, is_rehearsal: bool) -> None:
     """Raises CloudError, with the command that asks AWS for more, when `wanted` do not fit."""
-    if room.taken + wanted <= room.limit:
+    needed = room.taken + wanted
+    if needed <= room.limit:
         return
+    if is_rehearsal:
+        hint = f"clusterctl rehearse fault quota addresses={needed}"
+    else:
+        hint = (
+            f"aws service-quotas request-service-quota-increase --region {region} --service-code ec2 "
+            f"--quota-code {QUOTA_CODE} --desired-value {needed}"
+        )
     raise CloudError(
         f"AddressLimitExceeded: the cluster needs {wanted} elastic IPs, and others have {room.taken} of the "
         f"{room.limit} that this account may have in {region}: nothing was made. access: {{mode: private}} needs one "
         "for all nodes",
         code="AddressLimitExceeded",
-        hint=f"aws service-quotas request-service-quota-increase --region {region} --service-code ec2 "
-        f"--quota-code {QUOTA_CODE} --desired-value {room.taken + wanted}",
+        hint=hint,
     )

@@ -14,6 +14,7 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.clock import clock_skew
 from clusterctl.cloud.instances import other_ids_alive
 from clusterctl.engine.change import Change
+from clusterctl.engine.region import tell_region
 from clusterctl.engine.state import StackState
 from clusterctl.ssh.way_in import missing_programs
 from clusterctl.views.quantities import duration
@@ -68,7 +69,11 @@ def refuse_unreachable(change: Change, config: ClusterConfig, cluster_plan: Clus
 
 
 def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: StackState) -> None:
-    """On AWS; the stand-in says no by itself, when it is asked for one too many. Raises CloudError."""
+    """AWS would say no in the middle of the run, with most of the nodes made. Raises CloudError, RehearsalError."""
     wanted = addresses_wanted(cluster_plan)
-    if wanted and not change.is_rehearsal:
-        refuse_without_room(address_room(change.clients, own_id=state.cluster_id), wanted, region=cluster_plan.region)
+    if not wanted:
+        return
+    if change.is_rehearsal:
+        tell_region(change.home, change.environ, change.stack.directory)
+    room = address_room(change.clients, own_id=state.cluster_id)
+    refuse_without_room(room, wanted, region=cluster_plan.region, is_rehearsal=change.is_rehearsal)

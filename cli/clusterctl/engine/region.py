@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import subprocess
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 
 import yaml
 from clusterctl_infra.errors import RehearsalError
-from clusterctl_infra.names import HOME_VARIABLE
+from clusterctl_infra.names import HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_FILE, REGION_TOKEN_HEADER
 
 from clusterctl.engine.processes import command_line
 from clusterctl.home import Home
@@ -56,17 +57,34 @@ def announced_endpoint(home: Home) -> str | None:
     return endpoint if any(word.startswith(f"{MODULE}.") for word in command_line(pid)) else None
 
 
+def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path) -> None:
+    """Has the region behave as the stack's rehearsal.yaml says, before the engine asks it. Raises RehearsalError."""
+    endpoint = region_endpoint(home, environ)
+    path = stack_dir / SETTINGS_FILE
+    try:
+        token = (home.rehearsal_dir / REGION_TOKEN_FILE).read_text(encoding="ascii")
+        body = json.dumps({"folder": str(stack_dir)}).encode()
+        answer = json.loads(_posted(endpoint, f"{REGION_PRIVATE}stack", body, {REGION_TOKEN_HEADER: token}))
+    except (OSError, http.client.HTTPException, ValueError) as e:
+        raise RehearsalError(f"the rehearsed region does not answer ({type(e).__name__}: {e})", hint=LOOK) from e
+    if "refused" in answer:
+        raise RehearsalError(str(answer["refused"]), hint=f"${{EDITOR:-nano}} {path}")
+
+
 def _answers(endpoint: str) -> bool:
     """Whether it answers a request, which also puts off its end."""
-    place = urlsplit(endpoint)
     try:
-        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=ANSWER_S)
-        connection.request("POST", "/", body=b"", headers={"Content-Length": "0"})
-        connection.getresponse().read()
-        connection.close()
+        _posted(endpoint, "/", b"", {})
     except (OSError, http.client.HTTPException):
         return False
     return True
+
+
+def _posted(endpoint: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    place = urlsplit(endpoint)
+    with contextlib.closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=ANSWER_S)) as asked:
+        asked.request("POST", path, body=body, headers={**headers, "Content-Length": str(len(body))})
+        return asked.getresponse().read()
 
 
 def machine_kind(stack_dir: Path) -> str:

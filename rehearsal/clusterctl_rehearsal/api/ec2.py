@@ -23,6 +23,8 @@ ENABLED_REGIONS = (
 )
 """Those that every account has without asking for them (Account Management guide, "Enable or disable AWS Regions";
 general knowledge, not read again)."""
+ADDRESSES = "vpc-max-elastic-ips"
+NO_LIMIT = 10_000
 
 
 def _offerings(call: Call) -> dict[str, Any]:
@@ -67,9 +69,18 @@ def _tag_kind(row: Record) -> str:
     return arn.rpartition(":")[2].partition("/")[0] if arn else TYPES[row.token].kind
 
 
+def _account_attributes(call: Call) -> dict[str, Any]:
+    """Of the attributes, the one that there is a quota for here."""
+    limit = call.region.settings().quotas.get("addresses", NO_LIMIT)
+    asked = call.parameters.get("AttributeNames") or [ADDRESSES]
+    rows = [{"AttributeName": ADDRESSES, "AttributeValues": [{"AttributeValue": str(limit)}]}]
+    return {"AccountAttributes": rows if ADDRESSES in asked else []}
+
+
 EC2: dict[str, Handler] = {
     **DESCRIBE,
     **END,
+    "DescribeAccountAttributes": _account_attributes,
     "DescribeInstanceTypeOfferings": _offerings,
     "DescribeNetworkInterfaces": _listed(
         "NetworkInterfaces",

@@ -119,4 +119,4 @@ class MachineDriver(Protocol):
         """(cluster, node) of every machine alive on this computer, whoever started it."""
 
     def clean(self, cluster: str) -> None:
-        """Remove everything of a cluster, whatever state it is in."""
+        """Remove everything of a cluster, whatever state it is in, unless its machines are another home's."""

@@ -182,7 +182,9 @@ class NspawnDriver:
         return tuple(alive)
 
     def clean(self, cluster: str) -> None:
-        """Remove everything of a cluster, found by cgroup, namespace, process and folder."""
+        """Remove everything of a cluster, found by cgroup, namespace, process and folder; not another home's."""
+        if processes.root_elsewhere(self.root, cluster) is not None:
+            return
         trees = cgroup.mounted_trees()
         supervisors = [found for found in processes.supervisors() if found.cluster == cluster]
         processes.end_supervisors(supervisors)
@@ -193,7 +195,7 @@ class NspawnDriver:
             cgroup.kill(trees, cluster, node)
         for node in sorted(nodes):
             tidy(trees, self._folder(cluster, node))
-        for supervisor in supervisors:  # one of another root than ours
+        for supervisor in supervisors:  # of a home that is no more
             remove_tree(Path(supervisor.root) / cluster / supervisor.node)
         network.delete(cluster)
         cgroup.remove_cluster(trees, cluster)

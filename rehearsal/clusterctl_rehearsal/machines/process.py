@@ -168,7 +168,9 @@ class ProcessDriver:
         return tuple(sorted(machine_processes.machines()))
 
     def clean(self, cluster: str) -> None:
-        """Remove everything of a cluster, found by its processes and folder."""
+        """Remove everything of a cluster, found by its processes and folder; not another home's."""
+        if processes.root_elsewhere(self.root, cluster) is not None:
+            return
         module = processes.PROCESS_SUPERVISOR_MODULE
         processes.end_supervisors([found for found in processes.supervisors(module) if found.cluster == cluster])
         for name, node in machine_processes.machines():

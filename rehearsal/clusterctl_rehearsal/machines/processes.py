@@ -51,6 +51,21 @@ def parse_supervisor(process_id: int, argv: Sequence[str], module: str = SUPERVI
     return Supervisor(process_id=process_id, root=root, cluster=cluster, node=node)
 
 
+def root_elsewhere(root: Path, cluster: str) -> Path | None:
+    """The folder of another rehearsal that has living machines of this cluster's name; None when nobody's.
+
+    Machines whose folder was removed are nobody's: whoever cleans ends them.
+    """
+    kinds = (SUPERVISOR_MODULE, PROCESS_SUPERVISOR_MODULE)
+    return first_other_root(root, cluster, [one for kind in kinds for one in supervisors(kind)])
+
+
+def first_other_root(root: Path, cluster: str, found: Sequence[Supervisor]) -> Path | None:
+    """The first root in `found` that is there, is not `root`, and has a machine of the cluster."""
+    roots = sorted({Path(one.root) for one in found if one.cluster == cluster})
+    return next((one for one in roots if one.is_dir() and one.resolve() != root.resolve()), None)
+
+
 def holders() -> list[Holder]:
     """Every living holder of a cluster's network on this computer."""
     found = (parse_holder(process_id, argv) for process_id, argv in running())

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # YAML values before they are checked
 
-import yaml
 from clusterctl_infra.names import NONCE_VARIABLE, STACK_DIR_VARIABLE
 
 from clusterctl_rehearsal.home import RehearsalHome
-from clusterctl_rehearsal.region.settings import SettingsError, settings_from_rows
-
-SETTINGS_FILE = "rehearsal.yaml"
+from clusterctl_rehearsal.region.settings import settings_from_rows
+from clusterctl_rehearsal.region.stack_file import SETTINGS_FILE, read_settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,17 +25,7 @@ class StackContext:
 
     def settings(self) -> dict[str, Any]:
         """rehearsal.yaml, checked; empty without one. Raises SettingsError."""
-        path = self.folder / SETTINGS_FILE
-        try:
-            rows = yaml.safe_load(path.read_text()) or {}
-        except FileNotFoundError:
-            return {}
-        except yaml.YAMLError as e:
-            raise SettingsError(f"{path}: not YAML ({e})") from e
-        if not isinstance(rows, dict):
-            raise SettingsError(f"{path}: not a mapping")
-        settings_from_rows(rows, source=str(path))
-        return {**rows, "shares": _folders(rows.get("shares", {}))} if "shares" in rows else rows
+        return read_settings(self.folder)
 
     @property
     def machines(self) -> str:
@@ -59,7 +47,3 @@ def stack_context(environment: Mapping[str, str], *, home: RehearsalHome, folder
         nonce=environment.get(NONCE_VARIABLE) or None,
         default_region=environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or None,
     )
-
-
-def _folders(shares: Mapping[str, str]) -> dict[str, str]:
-    return {str(path): inside for name, inside in shares.items() if (path := Path(name).expanduser()).is_dir()}

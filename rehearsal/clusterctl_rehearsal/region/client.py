@@ -14,11 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any  # JSON values
 
-from clusterctl_infra.names import HOME_VARIABLE
+from clusterctl_infra.names import HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_HEADER
 
 from clusterctl_rehearsal.home import RehearsalHome
-from clusterctl_rehearsal.region.http_names import PRIVATE, TOKEN_HEADER
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
+from clusterctl_rehearsal.region.refusal import AwsError, NothingThere, StandInRefusal
 
 START_TIMEOUT_S = 20.0
 REQUEST_TIMEOUT_S = 600.0
@@ -52,7 +51,7 @@ class RegionClient:
     def ask(
         self, verb: str, asked: dict[str, Any], progress: Callable[[str], None] = lambda message: None
     ) -> dict[str, Any]:
-        """The answer. Raises AwsError, StandInRefusal (also for what it refuses), RegionUnreachable.
+        """The answer. Raises AwsError, StandInRefusal (also for what it refuses), NothingThere, RegionUnreachable.
 
         A request that the region's end interrupted is made again: creates carry a client token.
         """
@@ -60,6 +59,8 @@ class RegionClient:
         error = answer.get("aws")
         if error is not None:
             raise AwsError(error["code"], error["message"], status=error["status"])
+        if "absent" in answer:
+            raise NothingThere(answer["absent"])
         if "refused" in answer:
             raise StandInRefusal(answer["refused"])
         return dict(answer["result"])
@@ -79,7 +80,7 @@ class RegionClient:
 
     def _once(self, verb: str, asked: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
         connection, token = self._connection()
-        connection.request("POST", PRIVATE + verb, json.dumps(asked), {TOKEN_HEADER: token})
+        connection.request("POST", REGION_PRIVATE + verb, json.dumps(asked), {REGION_TOKEN_HEADER: token})
         response = connection.getresponse()
         if response.status != 200:
             response.read()

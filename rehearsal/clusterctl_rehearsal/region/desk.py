@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any  # JSON values
 
 from clusterctl_infra.names import NAME_TAG
@@ -13,6 +14,7 @@ from clusterctl_rehearsal.region.faults import Faults
 from clusterctl_rehearsal.region.lookups import look_up
 from clusterctl_rehearsal.region.record import Properties
 from clusterctl_rehearsal.region.region import Progress, Region
+from clusterctl_rehearsal.region.stack_file import read_settings
 from clusterctl_rehearsal.region.throttle import Throttle
 from clusterctl_rehearsal.region.types.identity import ROLE, ROLE_POLICY, ROLE_POLICY_ATTACHMENT
 from clusterctl_rehearsal.region.types.network import VPC
@@ -29,6 +31,7 @@ class Desk:
         self.answers: dict[str, Callable[[Properties, Progress], Properties]] = {
             "ping": lambda asked, progress: {},
             "settings": self._settings,
+            "stack": self._stack,
             "create": self._create,
             "update": self._update,
             "read": self._read,
@@ -48,6 +51,11 @@ class Desk:
     def _settings(self, asked: Properties, progress: Progress) -> Properties:
         self._behaviour.register(asked["settings"])
         return {"faults": self._behaviour.faults()}
+
+    def _stack(self, asked: Properties, progress: Progress) -> Properties:
+        """The settings of the stack in a folder, before its program is run. Raises SettingsError."""
+        self._behaviour.register(read_settings(Path(asked["folder"])))
+        return {}
 
     def _create(self, asked: Properties, progress: Progress) -> Properties:
         self.as_aws()

@@ -11,6 +11,7 @@ from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.instances import HOST_FAILED, Instances
 from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.settings import QUOTAS, unknown_quota
 from clusterctl_rehearsal.region.types.network import INSTANCE
 
 OFF = ("off", "none", "all")
@@ -19,6 +20,10 @@ OFF = ("off", "none", "all")
 
 class FaultError(Exception):
     """A fault that cannot be done, in a sentence."""
+
+
+class NoSuchNode(FaultError):
+    """What it is to be done to does not run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +35,12 @@ class Fault:
     do: Callable[[Faults, Sequence[str]], str]
     arguments: tuple[int, int]
     """Fewest, most."""
+    check: Callable[[Sequence[str]], object] = len
+    """Raises FaultError for arguments that can never be right."""
 
 
 def known_fault(verb: str, args: Sequence[str]) -> Fault:
-    """The fault, which takes as many arguments. Raises FaultError."""
+    """The fault, which takes these arguments. Raises FaultError."""
     fault = FAULTS.get(verb)
     if fault is None:
         there = f"; there are {', '.join(FAULTS)}"
@@ -41,6 +48,7 @@ def known_fault(verb: str, args: Sequence[str]) -> Fault:
     fewest, most = fault.arguments
     if not fewest <= len(args) <= most:
         raise FaultError(f"{verb} wants: {verb} {fault.usage}")
+    fault.check(args)
     return fault
 
 
@@ -67,7 +75,7 @@ class Faults:
         if not found:
             names = [str(row.facts["node"]) for row in rows]
             there = f"; there are {', '.join(names)}" if names else "; nothing runs"
-            raise FaultError(f"no node {name}{did_you_mean(name, names) or there}")
+            raise NoSuchNode(f"no node {name}{did_you_mean(name, names) or there}")
         return found[0]
 
     def driver(self, record: Record) -> MachineDriver:
@@ -114,11 +122,22 @@ def _fail_bootstrap(faults: Faults, args: Sequence[str]) -> str:
     return f"{node} boots as usual again" if off else f"every next boot of {node} fails: {message}"
 
 
+def _named_count(args: Sequence[str]) -> tuple[str, int | None]:
+    """The name and count of `NAME=COUNT` or `NAME COUNT`; None for `off`. Raises FaultError."""
+    name, _, text = args[0].partition("=")
+    text = text or (args[1] if len(args) > 1 else "")
+    return name, None if text in OFF else _count(text)
+
+
+def _quota(args: Sequence[str]) -> None:
+    name, _ = _named_count(args)
+    if name not in QUOTAS:
+        raise FaultError(unknown_quota(name))
+
+
 def _limit(key: str) -> Callable[[Faults, Sequence[str]], str]:
     def do(faults: Faults, args: Sequence[str]) -> str:
-        name, _, text = args[0].partition("=")
-        text = text or (args[1] if len(args) > 1 else "")
-        count = None if text in OFF else _count(text)
+        name, count = _named_count(args)
         faults.behaviour.set_fault_entry(key, name, count)
         return f"{key} of {name}: " + ("as the settings say" if count is None else str(count))
 
@@ -189,10 +208,18 @@ FAULTS = {
     ),
     "slow": Fault(usage="NODE [MBIT_PER_S]", meaning="a slow network link", do=_slow, arguments=(1, 2)),
     "capacity": Fault(
-        usage="TYPE=COUNT | TYPE=off", meaning="how many the region has", do=_limit("capacity"), arguments=(1, 2)
+        usage="TYPE=COUNT | TYPE=off",
+        meaning="how many the region has",
+        do=_limit("capacity"),
+        arguments=(1, 2),
+        check=_named_count,
     ),
     "quota": Fault(
-        usage="vcpus|addresses|vpcs=COUNT | …=off", meaning="the account's limit", do=_limit("quotas"), arguments=(1, 2)
+        usage=f"{'|'.join(QUOTAS)}=COUNT | …=off",
+        meaning="the account's limit",
+        do=_limit("quotas"),
+        arguments=(1, 2),
+        check=_quota,
     ),
     "latency": Fault(usage="MILLISECONDS | off", meaning="slow answers of AWS", do=_latency, arguments=(1, 1)),
     "new-images": Fault(usage="DATE | off", meaning="newer machine images come out", do=_new_images, arguments=(1, 1)),

@@ -10,11 +10,12 @@ import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any  # JSON values; what the handler's base class takes
 
+from clusterctl_infra.names import REGION_PRIVATE, REGION_TOKEN_HEADER
+
 from clusterctl_rehearsal.api.front import Api, Reply
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.region.desk import Desk
-from clusterctl_rehearsal.region.faults import FaultError
-from clusterctl_rehearsal.region.http_names import PRIVATE, TOKEN_HEADER
+from clusterctl_rehearsal.region.faults import FaultError, NoSuchNode
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import SettingsError
 
@@ -61,8 +62,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.busy += 1
         try:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if self.path.startswith(PRIVATE):
-                self._private(self.path.removeprefix(PRIVATE), body)
+            if self.path.startswith(REGION_PRIVATE):
+                self._private(self.path.removeprefix(REGION_PRIVATE), body)
             else:
                 headers = dict(self.headers.items())
                 self._reply(self.server.api.answer(headers, body, method=self.command, path=self.path))
@@ -71,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.last_request = time.monotonic()
 
     def _private(self, verb: str, body: bytes) -> None:
-        if not hmac.compare_digest(self.headers.get(TOKEN_HEADER, ""), self.server.token):
+        if not hmac.compare_digest(self.headers.get(REGION_TOKEN_HEADER, ""), self.server.token):
             return self._reply(Reply(status=403, body=b"{}", content_type="application/json"))
         answer = self.server.desk.answers.get(verb)
         if answer is None:
@@ -87,6 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
             result = {"aws": {"code": e.code, "message": e.message, "status": e.status}}
         except MachineError as e:
             result = {"refused": f"{e}; next: {e.hint}" if e.hint else str(e)}
+        except NoSuchNode as e:
+            result = {"absent": str(e)}
         except (StandInRefusal, FaultError, SettingsError) as e:
             result = {"refused": str(e)}
         except Exception:  # noqa: BLE001 — the boundary: the plugin gets a sentence, the log the rest

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import ipaddress
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from clusterctl_infra.names import MACHINES_NOTE
 
-from clusterctl_rehearsal.machines.auto import Choice, MachineKind, choose
+from clusterctl_rehearsal.home import clean_command
+from clusterctl_rehearsal.machines.auto import Choice, MachineKind
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError, MachineFile, MachineSpec, MachineState
+from clusterctl_rehearsal.machines.processes import root_elsewhere
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.store import Store
@@ -32,7 +35,7 @@ class MachineRoom:
         self,
         *,
         folder: Path,
-        cache: Path,
+        choose: Callable[[MachineKind], Choice],
         store: Store,
         files: FilesFor,
         shares: Callable[[], Mapping[str, str]],
@@ -41,7 +44,7 @@ class MachineRoom:
         buckets: BucketService,
     ) -> None:
         self._folder = folder
-        self._cache = cache
+        self._choose = choose
         self._store = store
         self._files = files
         self._shares = shares
@@ -49,23 +52,26 @@ class MachineRoom:
         self._metadata = metadata
         self._buckets = buckets
         self._choices: dict[str, Choice] = {}
+        self._drivers: dict[str, MachineDriver] = {}
         self._networks: set[str] = set()
         self._lock = threading.Lock()
 
     def driver(self, kind: str) -> MachineDriver:
         """The driver of that kind; for `auto` the best that works. Raises MachineError."""
-        return self._choice(kind).driver
+        return self.choice(kind).driver
 
-    def _choice(self, kind: str) -> Choice:
+    def choice(self, kind: str) -> Choice:
+        """The driver of that kind, one for each name, and why it is that one. Raises MachineError."""
         with self._lock:
             if kind not in self._choices:
-                chosen = choose(cast(MachineKind, kind), root=self._folder, cache=self._cache)
-                self._choices[kind] = self._choices.setdefault(chosen.driver.name, chosen)
+                chosen = self._choose(cast(MachineKind, kind))
+                driver = self._drivers.setdefault(chosen.driver.name, chosen.driver)
+                self._choices[kind] = dataclasses.replace(chosen, driver=driver)
             return self._choices[kind]
 
     def boot(self, record: Record, progress: Callable[[str], None]) -> str:
         """Starts the instance's machine; gives the name of the driver that did."""
-        choice = self._choice(record.facts["machines"])
+        choice = self.choice(record.facts["machines"])
         progress(f"{MACHINES_NOTE}{choice.sentence}")
         driver = choice.driver
         driver.prepare(progress)
@@ -97,8 +103,8 @@ class MachineRoom:
         self._buckets.close(network)
         with self._lock:
             self._networks.discard(network)
-            drivers = {choice.driver.name: choice.driver for choice in self._choices.values()}
-        for driver in drivers.values():
+            drivers = list(self._drivers.values())
+        for driver in drivers:
             driver.delete_network(network)
 
     def _ready_network(self, driver: MachineDriver, record: Record) -> None:
@@ -122,10 +128,7 @@ class MachineRoom:
         ours = {row.facts["node"] for row in self._store.live(INSTANCE) if row.facts["network"] == network}
         others = sorted(node for cluster, node in driver.found() if cluster == network and node not in ours)
         if others:
-            raise MachineError(
-                f"another rehearsal of the name {network} lives on this computer ({', '.join(others)})",
-                f"clusterctl rehearse clean {network}",
-            )
+            raise another_home(network, others, root_elsewhere(self._folder, network))
 
     def _spec(self, record: Record, driver: str) -> MachineSpec:
         facts, subnet = record.facts, self._subnet(record)
@@ -148,6 +151,13 @@ class MachineRoom:
         found = self._store.get(SUBNET, record.facts["interfaces"][0]["subnet"])
         assert found is not None  # a subnet with an instance in it cannot be deleted
         return found
+
+
+def another_home(network: str, nodes: Sequence[str], folder: Path | None) -> MachineError:
+    """The refusal that names the home whose machines these are, as far as it is known."""
+    whose = "" if folder is None else f" in the home {folder.parent.parent}"
+    told = f"another rehearsal of the name {network} lives on this computer{whose} ({', '.join(nodes)})"
+    return MachineError(told, clean_command(network, folder))
 
 
 def _names(record: Record) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -19,6 +20,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.gpu.files import machine_files
 from clusterctl_rehearsal.home import RehearsalHome, current_home
+from clusterctl_rehearsal.machines.auto import choose
 from clusterctl_rehearsal.machines.driver import MachineFile
 from clusterctl_rehearsal.packages.files import package_files
 from clusterctl_rehearsal.region.behaviour import Behaviour
@@ -76,7 +78,7 @@ class _Process:
         self._catalog = load_catalog()
         room = MachineRoom(
             folder=home.machines,
-            cache=cache_folder(),
+            choose=partial(choose, root=home.machines, cache=cache_folder()),
             store=self.store,
             files=self._files,
             shares=lambda: {**torch_share(cache_folder()), **self._behaviour.settings().shares},

@@ -13,5 +13,9 @@ class AwsError(Exception):
         self.status = status
 
 
+class NothingThere(Exception):
+    """What was named is not in the region."""
+
+
 class StandInRefusal(Exception):
     """The stand-in itself cannot: a type it does not know yet, machines that cannot be made on this computer."""

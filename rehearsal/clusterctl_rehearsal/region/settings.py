@@ -9,6 +9,8 @@ from typing import Any  # YAML and JSON values before they are checked
 
 from clusterctl_infra.nearest import did_you_mean
 
+QUOTAS = ("vcpus", "addresses", "vpcs")
+"""Of on-demand machines, of elastic IPs, of VPCs."""
 MACHINE_KINDS = ("auto", "nspawn", "process", "none")
 
 
@@ -25,7 +27,7 @@ class Settings:
     capacity: Mapping[str, int] = field(default_factory=dict)
     """Instance type → how many the region has; a type not named has enough."""
     quotas: Mapping[str, int] = field(default_factory=lambda: {"addresses": 5, "vpcs": 5})
-    """`vcpus` (on-demand), `addresses` (elastic), `vpcs`; the last two are new accounts' defaults."""
+    """By the names in QUOTAS; the two here are new accounts' defaults."""
     zones: tuple[str, ...] = ("a", "b", "c")
     """Letters of the zones in every region; each instance type is offered in all of them."""
     storage_s: int = 0
@@ -69,6 +71,12 @@ def settings_from_rows(rows: Mapping[str, Any], *, source: str) -> Settings:
     return Settings(**values)
 
 
+def unknown_quota(name: str) -> str:
+    """`addreses: there is no such quota (did you mean addresses?)`."""
+    there = f" (there are {', '.join(QUOTAS)})"
+    return f"{name}: there is no such quota" + (did_you_mean(name, QUOTAS) or there)
+
+
 def _unknown(key: str, known: tuple[str, ...]) -> str:
     return f"{key}: unknown key" + (did_you_mean(key, known) or f" (there are {', '.join(known)})")
 
@@ -78,7 +86,10 @@ def _problem(key: str, value: Any) -> str | None:
         return None if value in MACHINE_KINDS else f"machines: {value!r} is not one of {', '.join(MACHINE_KINDS)}"
     if key in ("capacity", "quotas"):
         fits = isinstance(value, Mapping) and all(_is_count(count) for count in value.values())
-        return None if fits else f"{key}: {value!r} is not a mapping of names to counts"
+        if not fits:
+            return f"{key}: {value!r} is not a mapping of names to counts"
+        unknown = next((name for name in value if key == "quotas" and name not in QUOTAS), None)
+        return None if unknown is None else f"quotas.{unknown_quota(str(unknown))}"
     if key == "racks":
         return None if _is_count(value) and value > 0 else f"racks: {value!r} is not a count from 1"
     if key in ("latency_ms", "requests_per_s", "storage_s", "schedule_late_s"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any  # property values
 
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_rehearsal.machines.auto import choose
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.instances import Instances
@@ -42,7 +44,7 @@ class SmallRegion:
         self.store = Store(folder / "store")
         room = MachineRoom(
             folder=folder / "machines",
-            cache=folder / "cache",
+            choose=partial(choose, root=folder / "machines", cache=folder / "cache"),
             store=self.store,
             files=lambda record: {},
             shares=dict,

@@ -29,6 +29,15 @@ def test_an_instance_is_described_as_aws_does(world: SmallRegion, client: Client
     assert row["NetworkInterfaces"][0]["Attachment"]["NetworkCardIndex"] == 0
 
 
+@pytest.mark.parametrize(("settings", "limit"), [({}, "5"), ({"quotas": {"addresses": 20}}, "20")])
+def test_the_account_says_how_many_elastic_addresses_it_may_have(
+    world: SmallRegion, client: Client, settings: dict[str, Any], limit: str
+) -> None:
+    world.behaviour.register(settings)
+    (row,) = client.ec2("DescribeAccountAttributes", AttributeNames=["vpc-max-elastic-ips"])["AccountAttributes"]
+    assert row == {"AttributeName": "vpc-max-elastic-ips", "AttributeValues": [{"AttributeValue": limit}]}
+
+
 FILTERS: list[tuple[str, str, bool]] = [
     ("instance-state-name", "running", True),
     ("instance-state-name", "terminated", False),

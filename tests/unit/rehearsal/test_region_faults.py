@@ -42,6 +42,9 @@ def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faul
         ("kill", ["train-3"], "no node train-3 (did you mean train-2?)"),
         ("partition", ["train-2"], "partition wants: partition NODE NODE"),
         ("capacity", ["p5.48xlarge=many"], "'many' is not a count"),
+        ("quota", ["addreses=20"], "addreses: there is no such quota (did you mean addresses?)"),
+        ("quota", ["x=20"], "x: there is no such quota (there are vcpus, addresses, vpcs)"),
+        ("quota", ["addreses=off"], "addreses: there is no such quota (did you mean addresses?)"),
     ],
 )
 def test_a_wrong_fault_is_told_what_is_right(

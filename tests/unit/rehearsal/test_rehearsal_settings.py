@@ -23,6 +23,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"shares": {"/a": 1}}, "shares: {'/a': 1} is not a mapping of folders to folders"),
     ({"storage_s": -1}, "storage_s: -1 is not a count"),
     ({"buckets": "all"}, "buckets: 'all' is not a list of names"),
+    ({"quotas": {"addreses": 20}}, "quotas.addreses: there is no such quota (did you mean addresses?)"),
     ({"racks": 0}, "racks: 0 is not a count from 1"),
     ({"racks": True}, "racks: True is not a count from 1"),
     ({"strict": "yes"}, "strict: 'yes' is not true or false"),

@@ -26,12 +26,15 @@ def test_nodes_with_several_interfaces_need_one_each(changes: dict[str, Any], wa
 
 
 def test_what_fits_is_let_through_and_what_does_not_is_refused_with_the_numbers() -> None:
-    refuse_without_room(AddressRoom(limit=5, taken=1), 4, region="us-west-2")
+    refuse_without_room(AddressRoom(limit=5, taken=1), 4, region="us-west-2", is_rehearsal=False)
     with pytest.raises(CloudError, match="needs 4 elastic IPs, and others have 2 of the 5 that") as refused:
-        refuse_without_room(AddressRoom(limit=5, taken=2), 4, region="us-west-2")
+        refuse_without_room(AddressRoom(limit=5, taken=2), 4, region="us-west-2", is_rehearsal=False)
     assert refused.value.code == "AddressLimitExceeded"
     assert refused.value.hint is not None
     assert "--desired-value 6" in refused.value.hint
+    with pytest.raises(CloudError) as refused:
+        refuse_without_room(AddressRoom(limit=5, taken=2), 4, region="us-west-2", is_rehearsal=True)
+    assert refused.value.hint == "clusterctl rehearse fault quota addresses=6"
 
 
 @pytest.mark.parametrize(("value", "room"), [("20", AddressRoom(limit=20, taken=1)), ("none", None)])

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from clusterctl_rehearsal.machines import bubble, container
 from clusterctl_rehearsal.machines.disturbance import full_rate_argv, healing_rules, partition_rules, rate_argv
 from clusterctl_rehearsal.machines.driver import MachineSpec
 from clusterctl_rehearsal.machines.network import bridge_commands
-from clusterctl_rehearsal.machines.processes import parse_holder, parse_machine, parse_supervisor
+from clusterctl_rehearsal.machines.processes import (
+    Supervisor,
+    first_other_root,
+    parse_holder,
+    parse_machine,
+    parse_supervisor,
+)
 
 SPEC = MachineSpec(
     cluster="train",
@@ -122,3 +130,15 @@ def test_a_limit_grows_its_burst_with_its_rate() -> None:
 
 def test_the_gateway_address_carries_the_length_of_the_whole_network() -> None:
     assert "addr replace 10.0.0.1/16 dev br0" in bridge_commands("10.0.0.0/16", "10.0.0.1")
+
+
+def test_machines_of_one_name_are_of_the_home_that_started_them(tmp_path: Path) -> None:
+    """Of a home that was removed they are nobody's."""
+    own, other = tmp_path / "own", tmp_path / "other"
+    for folder in (own, other):
+        folder.mkdir()
+    roots = (own, other, tmp_path / "removed")
+    found = [Supervisor(process_id=7, root=str(root), cluster="train", node="train-0") for root in roots]
+    assert first_other_root(own, "train", found) == other
+    assert first_other_root(own, "train", [found[0], found[2]]) is None
+    assert first_other_root(own, "another", found) is None

@@ -1,0 +1,32 @@
+"""rehearsal.yaml beside a stack: what a person says of how the region behaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any  # YAML values before they are checked
+
+import yaml
+
+from clusterctl_rehearsal.region.settings import SettingsError, settings_from_rows
+
+SETTINGS_FILE = "rehearsal.yaml"
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The rows of the folder's rehearsal.yaml, checked; empty without one. Raises SettingsError."""
+    path = folder / SETTINGS_FILE
+    try:
+        rows = yaml.safe_load(path.read_text()) or {}
+    except FileNotFoundError:
+        return {}
+    except yaml.YAMLError as e:
+        raise SettingsError(f"{path}: not YAML ({e})") from e
+    if not isinstance(rows, dict):
+        raise SettingsError(f"{path}: not a mapping")
+    settings_from_rows(rows, source=str(path))
+    return {**rows, "shares": _folders(rows.get("shares", {}))} if "shares" in rows else rows
+
+
+def _folders(shares: Mapping[str, str]) -> dict[str, str]:
+    return {str(path): inside for name, inside in shares.items() if (path := Path(name).expanduser()).is_dir()}

@@ -1,0 +1,47 @@
+"""Which driver an instance has, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clusterctl_rehearsal.machines.auto import Choice, MachineKind
+from clusterctl_rehearsal.machines.records import RecordsDriver
+from clusterctl_rehearsal.region.machine_room import MachineRoom
+from clusterctl_rehearsal.region.metadata import MetadataService
+from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.storage.bucket_service import BucketService
+
+
+class BootedDriver(RecordsDriver):
+    """What `auto` takes here."""
+
+    @property
+    def name(self) -> str:
+        return "nspawn"
+
+
+def choose(kind: MachineKind) -> Choice:
+    return Choice(driver=BootedDriver(), sentence=f"booted machines: {kind}")
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> MachineRoom:
+    return MachineRoom(
+        folder=tmp_path,
+        choose=choose,
+        store=Store(tmp_path),
+        files=lambda record: {},
+        shares=dict,
+        binds=dict,
+        metadata=MetadataService(lambda network, address: None),
+        buckets=BucketService(tmp_path),
+    )
+
+
+def test_after_a_restart_auto_is_still_said_to_be_the_best_that_works(room: MachineRoom) -> None:
+    """Machines that live are adopted first, by the name of the driver that booted them."""
+    adopted = room.driver("nspawn")
+    assert room.choice("auto").sentence == "booted machines: auto"
+    assert room.choice("nspawn").sentence == "booted machines: nspawn"
+    assert room.driver("auto") is adopted
