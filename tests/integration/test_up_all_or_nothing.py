@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -12,12 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.kill_campaign import assert_gone, pids_of, steps_in
+from tests.integration.kill_campaign import assert_gone, pids_of, steps_in, victims_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
 
 PRIVATE = {"access": {"mode": "private"}}
 INSTANCE = "aws:ec2/instance:Instance"
 INVENTORY = "clusterctl:index:Inventory"
+
+
+PUBLIC = {"mode": "public", "ssh_from": ["203.0.113.7/32"]}
+RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 
 
 @pytest.fixture
@@ -30,6 +35,36 @@ def recorded(tmp_path: Path) -> Iterator[Rehearsed]:
 def instances(cluster: Rehearsed) -> list[str]:
     listed = json.loads(cluster.ok("rehearse", "list", "--json"))["resources"]
     return sorted(row["id"] for row in listed if row["type"] == INSTANCE and row["state"] != "terminated")
+
+
+def made(cluster: Rehearsed) -> list[str]:
+    """The instances that the state's file knows, while the engine may be writing it."""
+    state = Path(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
+    file = state / ".pulumi" / "stacks" / cluster.name / "dev.json"
+    try:
+        rows = json.loads(file.read_text())["checkpoint"]["latest"]["resources"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return sorted(row["id"] for row in rows if row["type"] == INSTANCE and row.get("id"))
+
+
+def places(cluster: Rehearsed) -> int:
+    rows = json.loads(cluster.pulumi("stack", "export").stdout)["deployment"]["resources"]
+    (reservation,) = (row for row in rows if row["type"] == RESERVATION)
+    return int(reservation["inputs"]["instanceCount"])
+
+
+def test_elastic_addresses_are_counted_before_anything_is_made(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"quotas": {"addresses": 1}}, access=PUBLIC)
+    refused = recorded.run("up", str(recorded.folder))
+    assert refused.exit_code == 1, refused.text
+    assert "AddressLimitExceeded: the cluster needs 2 elastic IPs" in refused.stderr
+    assert "next: clusterctl rehearse fault quota addresses=2" in refused.stderr
+    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+    assert recorded.pulumi("stack", "export").exit_code != 0, "not even a stack was begun"
+    recorded.fault("quota", "addresses=2")
+    recorded.up()
+    assert len(instances(recorded)) == 2
 
 
 def test_a_cluster_that_cannot_grow_keeps_its_old_size(recorded: Rehearsed) -> None:
@@ -51,13 +86,57 @@ def test_a_cluster_that_cannot_grow_keeps_its_old_size(recorded: Rehearsed) -> N
 
 def test_a_new_cluster_without_room_leaves_nothing_and_comes_later(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}})
-    refused = recorded.run("up", str(recorded.folder))
+    refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
     assert refused.exit_code == 1, refused.text
     assert refused.stderr.count("InsufficientInstanceCapacity") == 1, refused.stderr
     assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
     recorded.up()
     assert len(instances(recorded)) == 2
+
+
+def test_a_refused_up_leaves_no_trace_on_this_computer(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", caps={"runtime": "1h", "price_usd_per_hour": 1})
+    refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
+    assert refused.exit_code == 2, refused.text
+    assert not list((Path(recorded.env["CLUSTERCTL_HOME"]) / "runs").glob("*.json"))
+    assert not (recorded.folder / "Pulumi.dev.yaml").exists()
+
+
+def test_fewer_nodes_while_one_that_stays_is_dead(recorded: Rehearsed) -> None:
+    recorded.up("--nodes", "3")
+    before = recorded.instance_ids()
+    dead, stays, goes = (f"{recorded.name}-{slot}" for slot in range(3))
+    recorded.fault("kill", dead)
+    recorded.up("--nodes", "2")
+    after = recorded.instance_ids()
+    assert set(after) == {dead, stays}
+    assert after[stays] == before[stays]
+    assert instances(recorded) == sorted(after.values())
+    assert before[goes] not in instances(recorded)
+    assert places(recorded) == 2, "no empty place is paid for"
+
+
+def test_nodes_of_an_up_that_was_cut_off_outlive_the_next_one_that_fails(recorded: Rehearsed) -> None:
+    """They may be in use: only what the failed `up` made itself is ended."""
+    quick = {"capacity": {"p5.48xlarge": 2}}
+    recorded.write(machines="none", settings={**quick, "latency_ms": 400}, access=PUBLIC)
+    quiet = subprocess.DEVNULL
+    argv = [CLUSTERCTL, "up", str(recorded.folder)]
+    with subprocess.Popen(argv, env=recorded.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:
+        wait_until(lambda: made(recorded) != [], what="the state has an instance", timeout_s=60)
+        for pid in victims_of("both", recorded, cli=child.pid):
+            os.kill(pid, signal.SIGKILL)
+    cut_off = made(recorded)
+    recorded.write(machines="none", settings=quick)
+    refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
+    assert refused.exit_code == 1, refused.text
+    assert "InsufficientInstanceCapacity" in refused.stderr
+    assert "ran on" in refused.stderr
+    assert set(cut_off) <= set(instances(recorded))
+    recorded.up()
+    assert len(instances(recorded)) == 2
+    assert set(cut_off) <= set(instances(recorded))
 
 
 def test_ctrl_c_stops_the_engine_and_says_what_exists(recorded: Rehearsed) -> None:
@@ -95,7 +174,9 @@ def test_a_changed_environment_is_a_new_membership_of_the_same_machines(recorded
 
 def test_a_second_down_says_that_there_is_nothing(recorded: Rehearsed) -> None:
     recorded.up()
-    recorded.down()
+    first = recorded.run("down", str(recorded.folder))
+    (foretold,), (deleted,) = (re.findall(rf"(\d+) {word}", first.stderr) for word in ("resources", "deleted"))
+    assert foretold == deleted
     again = recorded.run("down", str(recorded.folder))
     assert again.exit_code == 0
     assert "there is nothing" in again.text

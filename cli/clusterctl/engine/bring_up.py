@@ -26,12 +26,13 @@ from clusterctl.engine.foreseen import Foreseen, late, late_lines, made_anew, ma
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.node_stage import NodeStage
-from clusterctl.engine.place import refuse_other_network
+from clusterctl.engine.place import refuse_other_network, refuse_other_placement
 from clusterctl.engine.progress import summary
 from clusterctl.engine.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.rollback import roll_back
 from clusterctl.engine.run import RunResult
+from clusterctl.engine.shrinking import places_meanwhile, run_up
 from clusterctl.engine.spend_gate import agree
 from clusterctl.engine.stack import read_stack
 from clusterctl.engine.stack_config import own_config, read_config, with_values, write_config
@@ -106,6 +107,7 @@ class _Up:
             refuse_reorder(self._written)
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
+        refuse_other_placement(state, cluster_plan.placement, source=source, shown=self._shown)
         refuse(intent, cluster_plan, source=source, shown=self._shown, now=self._now)
         refuse_wrong_clock(change.clients)
         refuse_namesake(change, state)
@@ -118,21 +120,22 @@ class _Up:
         self._ask(cluster_plan, state, anew=len(anew))
         if found is None:
             change.engine.create_stack()
+            places = None
         else:
             state = change.mend(state, was_cut_off=self._was_cut_off)
-            self._forget_missing(state)
-        self._make(intent, cluster_plan, state)
+            living = self._forget_missing(state)
+            places = places_meanwhile(living, nodes=len(cluster_plan.slots), anew=(one.slot for one in anew))
+        self._make(intent, cluster_plan, state, places=places)
 
-    def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState) -> None:
+    def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, places: int | None) -> None:
         change = self._change
-        config_file = change.engine.environment.config_file
-        before = read_config(config_file)
-        write_config(config_file, with_values(before, intent.changes))
+        before = read_config(change.engine.environment.config_file)
         display = Display(self._output)
         stage = NodeStage(change, intent.config, cluster_plan, display, waits=self._waits())
         with stage.watching():
             nodes = max(len(cluster_plan.slots), len(state.instances))
-            result = change.run("up", nodes=nodes, display=display, on_event=stage.event)
+            text = with_values(before, intent.changes)
+            result = run_up(change, text, display=display, on_event=stage.event, nodes=nodes, places=places)
             if not result.succeeded:
                 stage.stop()
                 self._failed(result, before, intent, state)
@@ -161,18 +164,20 @@ class _Up:
             raise KeyboardInterrupt
         if locks_named(result.said):  # nothing was begun: what is being made is somebody else's
             write_config(change.engine.environment.config_file, before)
+            change.finish()
             raise failure(result, doing="pulumi up")
-        undone = roll_back(change, before_text=before, before_state=state, intent=intent)
+        undone = roll_back(change, before_text=before, before_state=state, intent=intent, shown=shown)
         raise failure(result, doing="pulumi up", more=undone, hint=f"clusterctl up {shown}")
 
-    def _forget_missing(self, state: StackState) -> None:
-        """Drops instances from the state that AWS has no more, so that their slots alone are remade."""
+    def _forget_missing(self, state: StackState) -> StackState:
+        """The state without the instances that AWS has no more, so that their slots alone are remade."""
         missing = missing_instances(self._change.clients, state, tell=self._change.tell)
         for one in missing:
             known = one.known
             self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
         if missing:
             self._change.engine.refresh([one.known.urn for one in missing])
+        return state.without(one.known.urn for one in missing)
 
     def _foretell(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
         """Says what happens to machines that run, before anybody is asked."""

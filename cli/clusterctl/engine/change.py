@@ -19,7 +19,7 @@ from clusterctl.engine.display import Display
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
 from clusterctl.engine.lock import locks_named
-from clusterctl.engine.place import refuse_other_region
+from clusterctl.engine.place import refuse_other_home, refuse_other_region
 from clusterctl.engine.region import region_endpoint
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
@@ -49,6 +49,8 @@ class Change:
     previous: RunRecord | None
     """A run that did not come to a good end."""
     _made: dict[str | None, Clients] = field(default_factory=dict)
+    _begun: list[str] = field(default_factory=list)
+    """What was done that may have changed something."""
 
     @property
     def stack(self) -> Stack:
@@ -85,6 +87,8 @@ class Change:
         self._record((self.engine.environment.run_token,))
         state = self.engine.export()
         if state is not None:
+            if self.is_rehearsal:
+                refuse_other_home(state, self.home.path)
             refuse_other_region(state, self.region)
             if account_of(state) is not None:
                 refuse_other_account(state, self.clients.account())
@@ -92,6 +96,7 @@ class Change:
 
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
         """The state after the repair. Raises EngineError, CloudError."""
+        self._begun.append("mend")
         began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
         return mend(
             self.engine,
@@ -119,6 +124,7 @@ class Change:
             if on_event is not None:
                 on_event(event)
 
+        self._begun.append(verb)
         result = run_engine(
             self.engine.at(self._endpoint_url()),
             verb,
@@ -152,6 +158,14 @@ class Change:
     def finish(self) -> None:
         """The change came to a good end: nothing is left to repair."""
         self.home.run_file(self.cluster).unlink(missing_ok=True)
+
+    def take_back(self) -> None:
+        """A change that was refused before it began leaves the file as it found it."""
+        file = self.home.run_file(self.cluster)
+        if not self._begun and self.previous is not None:
+            write_record(file, self.previous)
+        elif not self._begun:
+            file.unlink(missing_ok=True)
 
     def begin(self) -> None:
         """Writes down that this run is under way, with the unfinished ones before it."""
@@ -193,6 +207,9 @@ def open_change(
         change.begin()
         try:
             yield change
+        except BaseException:
+            change.take_back()
+            raise
         finally:
             (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)
 

@@ -1,18 +1,22 @@
-"""Where a cluster is: its region and its network's addresses, which are decided when it is made."""
+"""Where a cluster is: its region, its network's addresses, its placement, which are decided when it is made."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError, UsageError
-from clusterctl_infra.names import IDENTITY_TYPE
+from clusterctl_infra.names import HOME_VARIABLE, IDENTITY_TYPE, INVENTORY_TYPE
 
-from clusterctl.engine.state import StackState
+from clusterctl.engine.state import PLACEMENT_GROUP_TYPE, StackState
 from clusterctl.views.quantities import count
 
 NETWORK = "clusterctl:infra:Network$aws:ec2/"
 """In the URN of everything that the cluster's network is made of; a person's own program may have others."""
+CAPACITY = "clusterctl:infra:Capacity$"
+"""The same for its placement group and its reservation."""
 
 
 def refuse_other_region(state: StackState, region: str) -> None:
@@ -29,6 +33,18 @@ def refuse_other_region(state: StackState, region: str) -> None:
         )
 
 
+def refuse_other_home(state: StackState, home: Path) -> None:
+    """Raises UsageError when the cluster is rehearsed in another home that is still there: its region answers there."""
+    inventory = state.find(INVENTORY_TYPE)
+    named = "" if inventory is None else str(inventory.outputs.get("home") or "")
+    if named and Path(named).resolve() != home.resolve() and (Path(named) / "rehearsal").is_dir():
+        raise UsageError(
+            f"this cluster is rehearsed in the home {named}, and this is the home {home}: its region and its machines "
+            "are known there alone; nothing was changed",
+            hint=f"export {HOME_VARIABLE}={shlex.quote(named)}",
+        )
+
+
 def refuse_other_network(state: StackState, config: ClusterConfig, *, source: str) -> None:
     """Raises ConfigError when the network would be made anew below living machines and file systems."""
     problems = list(_moved(state, config))
@@ -38,6 +54,23 @@ def refuse_other_network(state: StackState, config: ClusterConfig, *, source: st
             problems=[f"  {problem}" for problem in problems],
             hint="clusterctl down --all",
         )
+
+
+def refuse_other_placement(state: StackState, placement: str, *, source: str, shown: str) -> None:
+    """Raises ConfigError when living machines would have to enter or leave a placement group.
+
+    A machine enters one at launch or while it is stopped, and a group with machines in it is not deleted (EC2 User
+    Guide, "Placement groups"; 2026-11-21). A reservation stays in its group, whatever the provider is told: it neither
+    changes nor replaces it for that (terraform-provider-aws 6, ec2_capacity_reservation.go).
+    """
+    was = "cluster" if any(CAPACITY in one.urn for one in state.of_type(PLACEMENT_GROUP_TYPE)) else "none"
+    if state.instances and placement != was:
+        problem = (
+            f"placement: {was} → {placement}: decided when the nodes are made: write it back, or end them first; the "
+            "next up makes them as it says then"
+        )
+        told = f"{source}: 1 change is not made on running nodes, nothing was changed"
+        raise ConfigError(told, problems=[f"  {problem}"], hint=f"clusterctl down {shown}")
 
 
 def _moved(state: StackState, config: ClusterConfig) -> Iterator[str]:

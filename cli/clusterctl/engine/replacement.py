@@ -15,11 +15,11 @@ from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.engine.node_stage import NodeStage
-from clusterctl.engine.place import refuse_other_region
+from clusterctl.engine.place import refuse_other_placement, refuse_other_region
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
-from clusterctl.engine.stack_config import read_config, with_values, write_config
+from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
 from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
 from clusterctl.engine.stopped import what_exists
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
@@ -73,8 +73,9 @@ class _Replacement:
         intent = for_up(written, found)
         refuse_other_region(found, intent.config.region)
         cluster_plan = plan_of(intent, found, now=now)
-        shown = change.typed(change.stack.directory)
-        refuse(intent, cluster_plan, source=str(change.stack.cluster_file), shown=shown, now=now)
+        shown, source = change.typed(change.stack.directory), str(change.stack.cluster_file)
+        refuse_other_placement(found, cluster_plan.placement, source=source, shown=shown)
+        refuse(intent, cluster_plan, source=source, shown=shown, now=now)
         self._ask()
         state = change.mend(found, was_cut_off=self._was_cut_off)
         targets = slot_targets(state, request.slot, shown=shown)
@@ -96,20 +97,17 @@ class _Replacement:
             self._config_file,
             with_values(read_config(self._config_file), {k: v for k, v in intent.changes.items() if k != "nodes"}),
         )
-        temporary = self._config_file.with_name(f".{self._config_file.stem}.replace.yaml")
-        write_config(temporary, with_values(read_config(self._config_file), intent.changes))
         options = [f"--replace={targets[0]}", *(f"--target={urn}" for urn in targets)]
-        try:
+        text = with_values(read_config(self._config_file), intent.changes)
+        with config_of_one_run(self._config_file, text, why="replace") as config_file:
             result = change.run(
                 "up",
                 nodes=len(state.instances),
                 display=display,
                 on_event=stage.event,
                 options=options,
-                config_file=temporary,
+                config_file=config_file,
             )
-        finally:
-            temporary.unlink(missing_ok=True)
         if not result.succeeded:
             self._failed(result)
         change.finish()

@@ -1,4 +1,7 @@
-"""All or nothing: a new cluster that failed is ended, a grown one goes back to its old size."""
+"""All or nothing: a new cluster that failed is ended, a grown one goes back to its old size.
+
+What ran before an `up` is never ended by its failure, even if the run that made it was cut off: somebody may use it.
+"""
 
 from __future__ import annotations
 
@@ -10,41 +13,68 @@ from clusterctl.engine.data import bill_lines, data_in, holds_data
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_zero_nodes, without_own_values
 from clusterctl.engine.run import RunResult
-from clusterctl.engine.stack_config import read_config, with_values, write_config
+from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
 from clusterctl.engine.state import StackState
+from clusterctl.views.quantities import count
+
+UNDOING = " undoing what was made: a cluster is whole or not at all"
 
 
-def roll_back(change: Change, *, before_text: str, before_state: StackState, intent: Intent) -> str:
-    """Undoes a failed `up` as far as it should be, and says what is left and what bills."""
-    change.output.note(" undoing what was made: a cluster is whole or not at all")
-    state = change.engine.export() or StackState()
-    state = change.mend(state, was_cut_off=True)
-    old = len(before_state.instances)
-    is_new = old == 0 or before_state.find(MEMBERSHIP_TYPE) is None
-    if is_new and holds_data(state):
-        return _to_zero(change, intent, state)
-    if is_new:
+def roll_back(change: Change, *, before_text: str, before_state: StackState, intent: Intent, shown: str) -> str:
+    """Undoes a failed `up` as far as it should be, and says what is left and what bills.
+
+    `before_text` is the stack's config as it was, `before_state` the state, `shown` the stack as it is typed.
+    """
+    old = old_size(before_state)
+    if old < intent.config.nodes:
+        change.output.note(UNDOING)
+    state = change.mend(change.engine.export() or StackState(), was_cut_off=True)
+    if old == 0 and holds_data(state):
+        return _to_zero(change, before_text, intent, state)
+    if old == 0:
         return _to_nothing(change, before_text)
     write_config(change.engine.environment.config_file, before_text)
     if intent.config.nodes <= old:
-        missing = sorted(set(range(intent.config.nodes)) - {one.slot for one in state.instances})
-        gone = f"slot {', '.join(map(str, missing))} is missing; " if missing else ""
-        return f"{gone}{len(state.instances)} nodes run on."
+        change.finish()
+        return what_runs_on(state, nodes=intent.config.nodes, shown=shown)
     return _to_old_size(change, before_text, old)
+
+
+def old_size(before: StackState) -> int:
+    """How many nodes the cluster had, dead ones counted; 0: it is new.
+
+    A run that was cut off may have made some slots and no membership: those are somebody's nodes as well.
+    """
+    membership = before.find(MEMBERSHIP_TYPE)
+    members = [] if membership is None else membership.outputs.get("members") or []
+    slots = [one.slot for one in before.instances]
+    return max(len(members), *(slot + 1 for slot in slots)) if slots else 0
+
+
+def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
+    """What is left of a cluster that was not made smaller for its failure."""
+    slots = {one.slot for one in state.instances}
+    missing = [str(slot) for slot in range(nodes) if slot not in slots]
+    gone = f"{'slot' if len(missing) == 1 else 'slots'} {', '.join(missing)} missing; " if missing else ""
+    runs = f"{count(len(slots), 'node')} {'runs on and bills' if len(slots) == 1 else 'run on and bill'}"
+    empty = ", and so do the places of the others" if missing else ""
+    return f"{gone}{runs}{empty}: clusterctl down {shown} ends them."
 
 
 def _to_nothing(change: Change, before_text: str) -> str:
     result = change.run("destroy", nodes=0, display=Display(change.output, is_ending=True))
+    text = without_own_values(before_text) if result.succeeded else before_text
+    write_config(change.engine.environment.config_file, text)
     if not result.succeeded:
         return _left_over(result)
-    write_config(change.engine.environment.config_file, without_own_values(before_text))
     change.finish()
     return "Nothing was kept: no node runs, nothing bills."
 
 
-def _to_zero(change: Change, intent: Intent, state: StackState) -> str:
-    config_file = change.engine.environment.config_file
-    write_config(config_file, with_values(read_config(config_file), for_zero_nodes(intent, state).changes))
+def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState) -> str:
+    """Zero nodes of the size that the cluster had before: `--nodes` of an `up` that failed is not kept."""
+    told = {key: value for key, value in for_zero_nodes(intent, state).changes.items() if key != "nodes"}
+    write_config(change.engine.environment.config_file, with_values(before_text, told))
     result = change.run("up", nodes=0, display=Display(change.output, is_ending=True))
     if not result.succeeded:
         return _left_over(result)
@@ -54,17 +84,13 @@ def _to_zero(change: Change, intent: Intent, state: StackState) -> str:
 
 
 def _to_old_size(change: Change, before_text: str, nodes: int) -> str:
-    config_file = change.engine.environment.config_file
-    temporary = config_file.with_name(f".{config_file.stem}.old-size.yaml")
-    write_config(temporary, with_values(before_text, {"nodes": str(nodes)}))
-    try:
-        result = change.run("up", nodes=nodes, display=Display(change.output), config_file=temporary)
-    finally:
-        temporary.unlink(missing_ok=True)
+    text = with_values(before_text, {"nodes": str(nodes)})
+    with config_of_one_run(change.engine.environment.config_file, text, why="old-size") as config_file:
+        result = change.run("up", nodes=nodes, display=Display(change.output), config_file=config_file)
     if not result.succeeded:
         return _left_over(result)
     change.finish()
-    return f"Back to {nodes} nodes, which ran on."
+    return f"Back to {count(nodes, 'node')}, which ran on."
 
 
 def _left_over(result: RunResult) -> str:

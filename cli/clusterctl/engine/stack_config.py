@@ -6,10 +6,11 @@ ledger (instance ids, times, prices), no secrets, so nothing here needs the stac
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any  # YAML before it is checked
 
@@ -79,6 +80,17 @@ def write_config(path: Path, text: str) -> None:
         file.write(text)
     os.chmod(fresh, mode)
     os.replace(fresh, path)
+
+
+@contextlib.contextmanager
+def config_of_one_run(path: Path, text: str, *, why: str) -> Iterator[Path]:
+    """A file beside the config file `path` with another text, while entered; `why` is a part of its name."""
+    temporary = path.with_name(f".{path.stem}.{why}.yaml")
+    write_config(temporary, text)
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _load(text: str) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any  # JSON objects before they are checked
 
@@ -14,6 +14,7 @@ from clusterctl_infra.names import BIRTH_TAG, IDENTITY_TYPE, MEMBERSHIP_TYPE, SL
 
 EIP_TYPE = "aws:ec2/eip:Eip"
 INSTANCE_TYPE = "aws:ec2/instance:Instance"
+PLACEMENT_GROUP_TYPE = "aws:ec2/placementGroup:PlacementGroup"
 RESERVATION_TYPE = "aws:ec2/capacityReservation:CapacityReservation"
 ROUTE_TYPE = "aws:ec2/route:Route"
 
@@ -101,6 +102,11 @@ class StackState:
         """Type → everything that names its things outside: ids, ARNs and names of custom resources."""
         types = {resource.type for resource in self.resources if resource.is_custom}
         return {type: frozenset(name for one in self.of_type(type) for name in _names(one)) for type in types}
+
+    def without(self, urns: Iterable[str]) -> StackState:
+        """The state without these resources."""
+        gone = frozenset(urns)
+        return replace(self, resources=tuple(one for one in self.resources if one.urn not in gone))
 
     def _instances(self) -> Iterator[SlotInstance]:
         for resource in self.of_type(INSTANCE_TYPE):

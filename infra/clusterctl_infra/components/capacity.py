@@ -18,7 +18,7 @@ class CapacityArgs:
 
     cluster_id: pulumi.Output[str]
     instance_type: str
-    nodes: int
+    places: int
     """0: nothing is reserved, since an empty reservation costs as much as a full one."""
     placement: Literal["cluster", "none"]
     zone: pulumi.Input[str]
@@ -53,11 +53,11 @@ class Capacity(pulumi.ComponentResource):
                 opts=child,
             )
         reservation = None
-        if args.nodes > 0:
+        if args.places > 0:
             reservation = aws.ec2.CapacityReservation(
                 f"{name}-reservation",
                 instance_type=args.instance_type,
-                instance_count=args.nodes,
+                instance_count=args.places,
                 instance_platform="Linux/UNIX",
                 availability_zone=args.zone,
                 instance_match_criteria="targeted",

@@ -208,7 +208,7 @@ class Cluster(pulumi.ComponentResource):
         return CapacityArgs(
             cluster_id=self._identity.cluster_id,
             instance_type=self._draft.instance_type,
-            nodes=len(self._draft.slots),
+            places=max(len(self._draft.slots), self._birth.settings.reserved) if self._draft.slots else 0,
             placement=self._draft.placement,
             zone=self._identity.zone,
             end_date=self._tags.apply(lambda tags: tags[DEADLINE_TAG]),

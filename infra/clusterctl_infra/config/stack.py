@@ -13,7 +13,7 @@ from clusterctl_infra.ledger import Ledger, ledger_from_json
 from clusterctl_infra.ranks import is_rank_order
 
 NAMESPACE = "clusterctl:"
-OWN_KEYS = ("ledger", "down", "run", "kept", "slot-ranks")
+OWN_KEYS = ("ledger", "down", "run", "kept", "slot-ranks", "reserved")
 """Written by clusterctl alone; a person's own settings are the others."""
 
 
@@ -31,6 +31,8 @@ class StackSettings:
     """Mounts whose storage was there when the nodes went; None: as many as the configuration has."""
     slot_ranks: tuple[int, ...] = ()
     """The rank of each slot as it was once ordered by topology, and stays; empty: never ordered."""
+    reserved: int = 0
+    """Places that the reservation has at least: in one run more than there are nodes, while surplus machines live."""
 
 
 def stack_settings(values: Mapping[str, str]) -> StackSettings:
@@ -39,9 +41,10 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         overrides={key: text for key, text in values.items() if key not in OWN_KEYS},
         ledger=_ledger(values.get("ledger")),
         down=_down(values.get("down", "false")),
-        run=_run(values.get("run", "1")),
+        run=_count("run", values.get("run", "1"), fewest=1),
         kept=_kept(values.get("kept")),
         slot_ranks=_slot_ranks(values.get("slot-ranks", "[]")),
+        reserved=_count("reserved", values.get("reserved", "0"), fewest=0),
     )
 
 
@@ -125,7 +128,8 @@ def _slot_ranks(text: str) -> tuple[int, ...]:
     return tuple(ranks)
 
 
-def _run(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) < 10**6):
-        raise ConfigError(f"clusterctl:run: {text!r}: a whole number from 1", hint="pulumi config rm clusterctl:run")
+def _count(key: str, text: str, *, fewest: int) -> int:
+    if not (text.isascii() and text.isdigit() and fewest <= int(text[:10]) < 10**6):
+        hint = f"pulumi config rm clusterctl:{key}"
+        raise ConfigError(f"clusterctl:{key}: {text!r}: a whole number from {fewest}", hint=hint)
     return int(text)

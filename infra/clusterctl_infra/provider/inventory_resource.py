@@ -68,7 +68,9 @@ class InventoryResource:
             return {**state}
         if not place.preview and not has_unknown(inputs):
             self._write(inventory, inputs.get("login_key"), place)
-        return {"cluster": inventory["cluster"], "cluster_id": inventory["cluster_id"]}
+        # A rehearsal lives in one home alone; an output, for as an input it would differ from computer to computer.
+        home = {"home": str(self.home.root)} if inventory["rehearsal"] else {}
+        return {"cluster": inventory["cluster"], "cluster_id": inventory["cluster_id"], **home}
 
     def delete(self, state: Properties, place: Place) -> None:
         """Removes the files, unless they are another cluster's by now."""

@@ -23,4 +23,23 @@ def test_process_machines_reach_each_other_and_meet(rootless: Rehearsed) -> None
     assert rootless.ok("ssh", "--node", "0", "--", "ssh", "-o", "BatchMode=yes", other, "hostname") == f"{other}\n"
     met = rootless.ok("ssh", "--node", "all", "--", "clusterctl-node", "barrier", "start", "--timeout", "30s")
     assert met.count('"barrier": "start"') == 2
+    another_home_leaves_it_alone(rootless)
     rootless.down()
+
+
+def another_home_leaves_it_alone(cluster: Rehearsed) -> None:
+    """The same stack, and the same name, with another CLUSTERCTL_HOME: its owner is named, and nothing ends."""
+    own = cluster.env["CLUSTERCTL_HOME"]
+    there = {"CLUSTERCTL_HOME": f"{own}-2"}
+    before = cluster.starts()
+    for verb in ("up", "down"):
+        refused = cluster.run(verb, str(cluster.folder), env=there)
+        assert refused.exit_code == 2, refused.text
+        assert f"is rehearsed in the home {own}" in refused.stderr
+        assert f"next: export CLUSTERCTL_HOME={own}" in refused.stderr
+    command = f"CLUSTERCTL_HOME={own} clusterctl rehearse clean {cluster.name}"
+    assert command in cluster.run("rehearse", "list", env=there).stdout
+    refused = cluster.run("rehearse", "clean", cluster.name, env=there)
+    assert refused.exit_code == 3, refused.text
+    assert command in refused.stderr
+    assert cluster.starts() == before
