@@ -76,6 +76,19 @@ def time_option(name: str, *, default: str | None, help: str) -> Callable[[F], F
     return click.option(name, metavar="TIME", default=default, show_default=True, callback=convert, help=help)
 
 
+def count_option(name: str, *, help: str) -> Callable[[F], F]:
+    """Adds a flag for how many, passed as a whole number from 1; None when it is not given."""
+
+    def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+        if value is None:
+            return None
+        if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) > 0):
+            raise click.BadParameter(f"{value!r}: write how many, a whole number from 1", ctx=ctx, param=param)
+        return int(value)
+
+    return click.option(name, metavar="N", callback=convert, help=help)
+
+
 def environment_option(function: F) -> F:
     """Adds `--env KEY=VALUE`, as often as wanted, passed as the dictionary `env`."""
 

@@ -9,7 +9,7 @@ import click
 
 from clusterctl.engine.bring_up import UpRequest, bring_up
 from clusterctl.engine.stack import DEFAULT_STACK_NAME
-from clusterctl.options import json_option, time_option
+from clusterctl.options import count_option, json_option, time_option
 from clusterctl.output import Output
 
 
@@ -17,7 +17,7 @@ from clusterctl.output import Output
 @click.argument("stack_dir", metavar="[STACK]", type=click.Path(path_type=Path), default=".")
 @click.option("--stack-name", metavar="NAME", default=DEFAULT_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="On the stand-in for AWS on this computer: costs nothing.")
-@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Another size; kept in the stack's config.")
+@count_option("--nodes", help="Another size; kept in the stack's config.")
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
 @click.option("--reorder-ranks", is_flag=True, help="With ranks: topology: order the ranks anew.")
 @time_option(

@@ -29,6 +29,8 @@ class Step:
     """The physical id; empty before there is one."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    is_custom: bool = True
+    """Something outside the engine, not a component or a provider: what a person counts as a resource."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,14 +117,16 @@ def _first_line(text: str) -> str:
 
 def _step(row: Mapping[str, Any], stage: Literal["began", "done", "failed"]) -> Step:
     state = row.get("new") or row.get("old") or {}
+    type = str(row.get("type", ""))
     return Step(
         stage=stage,
         op=str(row.get("op", "")),
         urn=str(row.get("urn", "")),
-        type=str(row.get("type", "")),
+        type=type,
         id=str(state.get("id") or (row.get("old") or {}).get("id") or ""),
         inputs=state.get("inputs") or {},
         outputs=state.get("outputs") or {},
+        is_custom=bool(state.get("custom")) and not type.startswith("pulumi:"),
     )
 
 

@@ -16,6 +16,7 @@ from clusterctl.engine.change import Change
 from clusterctl.engine.display import Display
 from clusterctl.engine.events import Event
 from clusterctl.engine.membership import membership_file
+from clusterctl.engine.node_report import FAILED
 from clusterctl.engine.ready import NodeWatch, ReadyWatch, why_not_ready
 from clusterctl.views.quantities import clock, count
 
@@ -27,6 +28,15 @@ def longest_way_s(config: ClusterConfig, *, is_rehearsal: bool) -> float:
     """How long a healthy node may take to be ready: its boot, and each hook before that up to the hook's own limit."""
     hooks = (1 if config.packages else 0) + sum(script.at != "after-ready" for script in config.scripts)
     return (REHEARSAL_READY_S if is_rehearsal else AWS_READY_S) + LIMIT_S * hooks
+
+
+def what_helps(bad: Sequence[NodeWatch], *, cluster: str) -> str:
+    """The command to type: a node whose boot failed stays as it is until it is replaced; of others more may come."""
+    failed = [watch for watch in bad if watch.phase == FAILED]
+    if not failed:
+        return f"clusterctl status --cluster {cluster}"
+    rest = f"  (then {', '.join(watch.name for watch in failed[1:])} the same way)" if failed[1:] else ""
+    return f"clusterctl replace --node {failed[0].slot} --cluster {cluster}{rest}"
 
 
 class NodeStage:
@@ -121,7 +131,7 @@ class NodeStage:
         nodes, named = f"{count(len(bad), 'node')} of {of}", ", ".join(watch.name for watch in bad)
         is_late = any(not watch.is_final for watch in bad)
         what = f"not ready after {timeout_s:.0f} s or failed" if is_late else "failed"
-        return SomeNodesFailed(f"{nodes} {what}: {named}", hint=f"clusterctl status --cluster {self._change.cluster}")
+        return SomeNodesFailed(f"{nodes} {what}: {named}", hint=what_helps(bad, cluster=self._change.cluster))
 
     def _end_line(self, inventory: Inventory, good: int, word: str) -> None:
         deadline = datetime.fromisoformat(inventory.deadline)

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import IO, Any, Literal  # `Any`: what signal.signal gives back
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.engine.call import Engine
-from clusterctl.engine.events import Event, Finished, Message, Refusal, parse_event, refusals
+from clusterctl.engine.events import Event, Finished, Message, Refusal, Step, parse_event, refusals
 from clusterctl.engine.install_hint import engine_hint
 from clusterctl.engine.strays import end_program, end_run
 
@@ -38,6 +39,7 @@ class RunResult:
     succeeded: bool
     interrupted: bool
     changes: dict[str, int]
+    """How many resources saw which operation, as a state counts them: no components, no providers."""
     refusals: tuple[Refusal, ...]
     log: Path
     """The engine's events, as it wrote them."""
@@ -86,22 +88,20 @@ def run_engine(
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _private(log) as stdout, _private(_error_log(log)) as stderr, log.open("rb") as reader:
         child = _start([*_ends_with_parent(), *argv], engine, stdout=stdout, stderr=stderr)
-        kept: list[Message | Finished] = []
+        kept: list[Message] = []
+        changes: Counter[str] = Counter()
         with _Interrupts(child, token=environment.run_token, tell=on_interrupt) as interrupts:
             for event in _Follower(child, token=environment.run_token).events(reader):
-                if isinstance(event, (Message, Finished)):
+                if isinstance(event, Message):
                     kept.append(event)
+                elif isinstance(event, Step) and event.stage == "done" and event.is_custom:
+                    changes[event.op] += 1
                 on_event(event)
-    return _result(kept, succeeded=child.returncode == 0, interrupted=interrupts.count > 0, log=log)
-
-
-def _result(kept: Sequence[Message | Finished], *, succeeded: bool, interrupted: bool, log: Path) -> RunResult:
-    finished = next((event for event in reversed(kept) if isinstance(event, Finished)), None)
     return RunResult(
-        succeeded=succeeded,
-        interrupted=interrupted,
-        changes={} if finished is None else dict(finished.changes),
-        refusals=refusals([event for event in kept if isinstance(event, Message)]),
+        succeeded=child.returncode == 0,
+        interrupted=interrupts.count > 0,
+        changes=dict(changes),
+        refusals=refusals(kept),
         log=log,
         said=_error_log(log).read_text(encoding="utf-8", errors="replace").strip(),
     )

@@ -11,6 +11,7 @@ from clusterctl_infra.errors import UsageError
 
 DEFAULT_STACK_NAME = "dev"
 CLUSTER_FILE = "cluster.yaml"
+STACK_FILES = ("Pulumi.yaml", CLUSTER_FILE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +41,23 @@ class Stack:
         return f"urn:pulumi:{self.name}::{self.project}::pulumi:pulumi:Stack::{self.project}-{self.name}"
 
 
-def read_stack(directory: Path, *, name: str = DEFAULT_STACK_NAME) -> Stack:
-    """The stack in a folder with Pulumi.yaml and cluster.yaml. Raises UsageError naming what is missing."""
+def read_stack(directory: Path, *, name: str = DEFAULT_STACK_NAME, verb: str = "up") -> Stack:
+    """The stack in a folder with Pulumi.yaml and cluster.yaml. Raises UsageError naming what is missing.
+
+    `verb`: what was typed before the folder, for the command that helps.
+    """
     folder = directory.expanduser().absolute()
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {directory}", hint=f"ls {shlex.quote(str(directory.parent))}")
-    for needed in ("Pulumi.yaml", CLUSTER_FILE):
-        if not (folder / needed).is_file():
-            raise UsageError(f"{directory} is not a stack: it has no {needed}", hint="clusterctl up stacks/rehearsal")
+        raise UsageError(
+            f"there is no folder {directory}",
+            hint=_other_stacks(directory, verb) or f"ls {shlex.quote(str(directory.parent))}",
+        )
+    missing = next((one for one in STACK_FILES if not (folder / one).is_file()), None)
+    if missing is not None:
+        shown = f"this folder ({folder})" if directory == Path() else str(directory)
+        which = f"clusterctl {verb} STACK  (STACK: a folder with {' and '.join(STACK_FILES)})"
+        told = f"{shown} is not a stack: it has no {missing}"
+        raise UsageError(told, hint=_other_stacks(directory, verb) or which)
     try:
         data = yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
@@ -59,6 +69,20 @@ def read_stack(directory: Path, *, name: str = DEFAULT_STACK_NAME) -> Stack:
     return Stack(
         directory=folder, project=data["name"], name=name, is_rehearsal_project="aws" in _providers_by_path(data)
     )
+
+
+def stacks_near(directory: Path) -> tuple[Path, ...]:
+    """The stacks in a folder, in its `stacks`, and beside it, as a person who typed the folder would type them."""
+    places = (directory, directory / "stacks", directory.parent)
+    found = [child for place in places if place.is_dir() for child in sorted(place.iterdir())]
+    return tuple(dict.fromkeys(one for one in found if all((one / file).is_file() for file in STACK_FILES)))
+
+
+def _other_stacks(directory: Path, verb: str) -> str | None:
+    found = [shlex.quote(str(one)) for one in stacks_near(directory.expanduser())]
+    if len(found) < 2:
+        return f"clusterctl {verb} {found[0]}" if found else None
+    return f"clusterctl {verb} STACK  (STACK: {', '.join(found)})"
 
 
 def _providers_by_path(data: dict[str, object]) -> frozenset[str]:

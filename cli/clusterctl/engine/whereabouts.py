@@ -33,7 +33,7 @@ class Whereabouts:
 
 def whereabouts_of_folder(directory: Path, *, stack_name: str, rehearse: bool, home: Home) -> Whereabouts:
     """The stack in a folder, by its configuration. Raises UsageError, ConfigError."""
-    stack = read_stack(directory, name=stack_name)
+    stack = read_stack(directory, name=stack_name, verb="down")
     folder = config_folder(stack, home=home, rehearse=rehearse)
     values = config_values(own_config(folder / stack.config_file.name, written_for=stack.config_file))
     config = load_cluster(stack.cluster_file, overrides=stack_settings(values).overrides)

@@ -29,7 +29,7 @@ def error(text: str, urn: str = URN) -> Message:
     ("key", "stage"), [("resourcePreEvent", "began"), ("resOutputsEvent", "done"), ("resOpFailedEvent", "failed")]
 )
 def test_a_step_is_known_by_its_stage(key: str, stage: str) -> None:
-    new = {"id": "i-1", "inputs": {"tags": {"clusterctl:slot": "1"}}, "outputs": {}}
+    new = {"custom": True, "id": "i-1", "inputs": {"tags": {"clusterctl:slot": "1"}}, "outputs": {}}
     event = parse_event(line(key, {"metadata": {"op": "create", "urn": URN, "type": INSTANCE, "new": new}}))
     assert event == Step(stage=stage, op="create", urn=URN, type=INSTANCE, id="i-1", inputs=new["inputs"])  # type: ignore[arg-type]
 
@@ -82,3 +82,22 @@ def test_a_warning_is_no_refusal() -> None:
     warning = parse_event(line("diagnosticEvent", {"message": "old", "severity": "warning"}))
     assert isinstance(warning, Message)
     assert refusals([warning]) == ()
+
+
+@pytest.mark.parametrize(
+    ("type", "state", "is_custom"),
+    [
+        ("aws:ec2/vpc:Vpc", {"custom": True, "id": "vpc-0"}, True),
+        ("clusterctl:index:Identity", {"custom": True}, True),
+        ("clusterctl:infra:Network", {}, False),
+        ("pulumi:providers:aws", {"custom": True}, False),
+        ("pulumi:pulumi:Stack", {}, False),
+    ],
+)
+def test_components_and_providers_are_not_counted_as_resources(
+    type: str, state: dict[str, object], is_custom: bool
+) -> None:
+    for which in ("new", "old"):
+        step = parse_event(line("resOutputsEvent", {"metadata": {"op": "delete", "type": type, which: state}}))
+        assert isinstance(step, Step)
+        assert step.is_custom is is_custom

@@ -10,7 +10,7 @@ from typing import Any  # what cluster.yaml may say
 import pytest
 from clusterctl.engine.membership import membership_file, refusal_in
 from clusterctl.engine.node_report import NodeReport, parse_report
-from clusterctl.engine.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s
+from clusterctl.engine.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s, what_helps
 from clusterctl.engine.ready import NodeWatch, why_not_ready
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
@@ -44,6 +44,15 @@ def test_a_failed_node_is_named_with_phase_and_log() -> None:
     report = NodeReport(phase="failed", generation=0, failed_phase="network", message="no address", log=("l1", "l2"))
     watch = NodeWatch(slot=1, name="train-1", phase="failed", report=report, is_final=True)
     assert why_not_ready(watch, now=NOW) == ["train-1: failed in network: no address", "    l1", "    l2"]
+
+
+def test_a_node_whose_boot_failed_is_helped_by_replacing_it() -> None:
+    late = NodeWatch(slot=0, name="train-0")
+    failed = [NodeWatch(slot=slot, name=f"train-{slot}", phase="failed", is_final=True) for slot in (1, 3)]
+    assert what_helps([late], cluster="train") == "clusterctl status --cluster train"
+    assert what_helps([late, failed[0]], cluster="train") == "clusterctl replace --node 1 --cluster train"
+    told = "clusterctl replace --node 1 --cluster train  (then train-3 the same way)"
+    assert what_helps(failed, cluster="train") == told
 
 
 def test_a_slow_node_is_named_with_its_phase_and_time() -> None:

@@ -39,3 +39,30 @@ def test_a_folder_without_its_files_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_project_file_that_is_none_is_refused(tmp_path: Path, project: str) -> None:
     with pytest.raises(UsageError, match=r"Pulumi\.yaml"):
         read_stack(folder(tmp_path, project))
+
+
+@pytest.mark.parametrize(
+    ("stacks", "typed", "hint"),
+    [
+        ((), ".", "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"),
+        (("stacks/train",), ".", "clusterctl up stacks/train"),
+        (("stacks/a", "stacks/train"), ".", "clusterctl up STACK  (STACK: stacks/a, stacks/train)"),
+        (
+            ("stacks/a", "stacks/train"),
+            "stacks",
+            "clusterctl up STACK  (STACK: stacks/a, stacks/train)",
+        ),
+        (("stacks/train",), "stacks/trian", "clusterctl up stacks/train"),
+    ],
+    ids=["none", "one", "several", "their folder", "a slip of the finger"],
+)
+def test_where_there_is_no_stack_those_near_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stacks: tuple[str, ...], typed: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in stacks:
+        (tmp_path / name).mkdir(parents=True)
+        folder(tmp_path / name, PLAIN)
+    with pytest.raises(UsageError) as caught:
+        read_stack(Path(typed))
+    assert caught.value.hint == hint
