@@ -2,10 +2,9 @@
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
-from typing import List
+from typing import Any, List
 
 from clusterctl_bootstrap.node import facts, status
 from clusterctl_bootstrap.node.apply import apply
@@ -15,13 +14,12 @@ from clusterctl_bootstrap.node.outside import Outside
 USAGE = (
     "usage: clusterctl-node boot | status [--follow] | apply < cluster.json | barrier NAME [--timeout 10m] | version"
 )
-BARRIER = re.compile(r"barrier ([\w.-]{1,64})(?: --timeout (\d{1,6})([smh]))?\Z", re.ASCII)
-SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def main(arguments: List[str], root: Path, outside: Outside) -> int:
     """Runs one verb; 0 done, 1 failed, 2 wrong usage."""
     if arguments == ["boot"]:
+        _attend(root, outside)
         return boot(root, outside)
     if arguments == ["status"]:
         print(status.line(root))
@@ -32,20 +30,35 @@ def main(arguments: List[str], root: Path, outside: Outside) -> int:
     if arguments == ["apply"]:
         answer = apply(root, sys.stdin.read(), outside)
         print(json.dumps(answer))
+        if answer["ok"]:
+            _attend(root, outside)
         return 0 if answer["ok"] else 1
-    waits = BARRIER.match(" ".join(arguments))
-    if waits:
-        try:
-            from clusterctl_bootstrap.node.barrier import barrier  # noqa: PLC0415  # it comes with the membership
-        except ImportError:
-            print("clusterctl-node: the barrier comes with the membership: clusterctl up", file=sys.stderr)
-            return 3
-        return barrier(root, waits.group(1), int(waits.group(2) or 10) * SECONDS[waits.group(3) or "m"])
     if arguments == ["version"]:
         print(json.dumps({"agent": facts.birth(root).get("agent"), "python": sys.version.split()[0]}))
         return 0
-    print(USAGE, file=sys.stderr)
-    return 2
+    later = _later()
+    if arguments[:1] == ["barrier"] and not later:
+        print("clusterctl-node: the barrier comes with the membership: clusterctl up", file=sys.stderr)
+        return 3
+    code = later.run(arguments, root, outside) if later else None
+    if code is None:
+        print(USAGE, file=sys.stderr)
+    return 2 if code is None else int(code)
+
+
+def _attend(root: Path, outside: Outside) -> None:
+    later = _later()
+    if later:
+        later.attend(root, outside)
+
+
+def _later() -> Any:
+    """The module that comes with the membership; None before."""
+    try:
+        from clusterctl_bootstrap.node import later  # noqa: PLC0415
+    except ImportError:
+        return None
+    return later
 
 
 if __name__ == "__main__":

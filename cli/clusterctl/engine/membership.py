@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -15,7 +16,15 @@ from clusterctl.ssh.transport import NodeConnection
 VERSION = 1
 APPLY = "sudo -n clusterctl-node apply"
 APPLY_S = 20.0
-INSTALL = f"sudo -n sh -c 'cd {AGENT_FOLDER} && cat >{{0}}.new && mv {{0}}.new {{0}}'"
+INSTALLER = f"""\
+import json, os, pathlib, sys
+os.chdir("{AGENT_FOLDER}")
+for name, text in json.load(sys.stdin).items():
+    pathlib.Path(name + ".new").write_text(text)
+    os.replace(name + ".new", name)
+"""
+INSTALL = f"sudo -n python3 -ISc {shlex.quote(INSTALLER)}"
+"""Takes the modules that come later as JSON, name → text, each put in place at once."""
 
 
 def membership_file(
@@ -58,10 +67,9 @@ def apply_membership(connection: NodeConnection, content: bytes) -> str | None:
 
     With it comes what of the agent has no room in user-data and is not needed before a node is ready.
     """
-    for name, text in later_sources().items():
-        installed = connection.run(INSTALL.format(name), stdin=text.encode(), timeout_s=APPLY_S)
-        if installed.exit_code != 0:
-            return refusal_in(installed.stdout, installed.stderr, installed.exit_code)
+    installed = connection.run(INSTALL, stdin=json.dumps(dict(later_sources())).encode(), timeout_s=APPLY_S)
+    if installed.exit_code != 0:
+        return refusal_in(installed.stdout, installed.stderr, installed.exit_code)
     result = connection.run(APPLY, stdin=content, timeout_s=APPLY_S)
     return None if result.exit_code == 0 else refusal_in(result.stdout, result.stderr, result.exit_code)
 

@@ -176,8 +176,7 @@ class Bootstrapped:
 
     def deliver_modules(self, slot: int) -> None:
         """What of the agent comes with the membership, as `clusterctl up` brings it."""
-        for name, text in later_sources().items():
-            self.output(slot, INSTALL.format(name), stdin=text)
+        self.output(slot, INSTALL, stdin=json.dumps(dict(later_sources())))
 
     def push(self, slot: int, **changes: Any) -> Answer:
         """`clusterctl-node apply` with a membership of four nodes and an hour, and `changes`."""

@@ -1,20 +1,31 @@
 """Machines that end themselves: at the deadline, whatever runs in them, whatever clock is wrong, after any reboot.
 
-Half of them are booted side by side at the start, each with an end of its own; every test waits for the end of one.
+Most of them are booted side by side at the start, each with an end of its own; every test waits for the end of one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import signal
+import subprocess
+import tempfile
 import time
+from collections.abc import Callable, Iterator
 
 import pytest
+from clusterctl_bootstrap.node.ending import LAST_STAGE_S
+from clusterctl_rehearsal.machines import cgroup
 from clusterctl_rehearsal.machines.driver import MachineFile
 
-from tests.integration.bootstrap.bootstrapped import SLOTS, Bootstrapped, address, iso
+from tests.integration.bootstrap.bootstrapped import SLOTS, Bootstrapped, address, iso, wait_until
 
-PAST, AHEAD, SILENT, REBOOTED, STUBBORN, HUNG, UNGUARDED = range(8, 15)
-LEFT_S = {PAST: -5, AHEAD: 3600 + 40, SILENT: 40}
+PAST, AHEAD, SILENT, REBOOTED, STUBBORN, HUNG, UNGUARDED, BEHIND = range(8, 16)
+WEDGED = 7
+HOUR_S = 3600
+LEFT_S = {PAST: -5, AHEAD: HOUR_S + 40, SILENT: 40, BEHIND: 60 - HOUR_S}
+"""By the clock of this computer, which is also the machines' own: AWS's is an hour ahead of it, or behind."""
 SECONDS_AFTER = 5
 """How much later than its deadline a machine may be gone."""
 SECONDS_AFTER_UNDER_LOAD = 20
@@ -23,6 +34,37 @@ WITHOUT_NFT = {"/usr/sbin/nft": MachineFile(content=b"")}
 """Not executable: as if the package were not installed."""
 
 IGNORE_SIGTERM = "setsid bash -c \"trap '' TERM HUP INT; while :; do sleep 1; done\" >/dev/null 2>&1 </dev/null &"
+REGISTERED = """\
+sh -c 'trap "date >>signalled" USR1; trap "" TERM HUP INT; touch /run/clusterctl/warn/$$; while :; do sleep 0.2; done' \
+    >/dev/null 2>&1 </dev/null &
+"""
+"""A training that wants to be told, and ends for nobody."""
+ENDLESS_HOOK = """\
+mkdir -p /etc/clusterctl/hooks
+cat >/etc/clusterctl/hooks/pre-terminate <<'END'
+#!/bin/sh
+trap "" TERM HUP INT
+echo "$CLUSTERCTL_ENDS_IN_S s left for slot $CLUSTERCTL_SLOT" >/run/hooked
+while :; do sleep 1; done
+END
+chmod +x /etc/clusterctl/hooks/pre-terminate"""
+STOP_AS_NOBODY = """\
+for verb in stop mask disable; do
+    for unit in clusterctl-deadline.timer clusterctl-deadline-clock.timer clusterctl-last-stage clusterctl-watch; do
+        ! sudo -u nobody systemctl --no-ask-password $verb $unit 2>/dev/null || echo "$verb $unit was allowed"
+    done
+done
+! sudo -u nobody pkill -KILL -f clusterctl-last-stage || echo "the last stage was killed"
+! sudo -u nobody sh -c 'echo uptime 99999999 >/run/clusterctl/last-stage-at' 2>/dev/null || echo "it was moved"
+systemctl is-active clusterctl-deadline.timer clusterctl-deadline-clock.timer clusterctl-last-stage"""
+FILL_DISKS = """\
+for folder in /var/lib/clusterctl /var/log /tmp /etc/clusterctl; do
+    mount -t tmpfs -o size=16k full $folder
+    ! cat /dev/zero >$folder/full 2>/dev/null
+done
+mount -o remount,ro /
+! touch /etc/x 2>/dev/null"""
+"""Everything a node writes to but /run, which is memory."""
 HANG = """\
 printf "[Manager]\\nDefaultTimeoutStopSec=90s\\n" >/run/systemd/system.conf.d/zz.conf
 systemctl daemon-reload
@@ -34,11 +76,22 @@ systemctl poweroff --force"""
 @pytest.fixture(scope="module")
 def machines(network: Bootstrapped) -> Bootstrapped:
     """The network with the machines that take long to end, none of them waited for."""
-    network.metadata.shift_s[address(AHEAD)] = 3600
+    network.metadata.shift_s[address(AHEAD)] = HOUR_S
+    network.metadata.shift_s[address(BEHIND)] = -HOUR_S
     network.metadata.silent.add(address(SILENT))
-    for slot in (PAST, AHEAD, SILENT, REBOOTED):
-        network.boot(network.plan(slot, nodes=SLOTS, left_s=LEFT_S.get(slot, 3600)))
+    for slot in (WEDGED, PAST, AHEAD, SILENT, REBOOTED, BEHIND):
+        network.boot(network.plan(slot, nodes=SLOTS, left_s=LEFT_S.get(slot, HOUR_S)))
     return network
+
+
+def test_systemd_itself_stops_shortly_before_the_deadline(machines: Bootstrapped) -> None:
+    """The end of this one is looked at last: it takes 90 s."""
+    machines.wait_until_settled(WEDGED)
+    machines.deadlines[WEDGED] = int(time.time() + 6)
+    assert machines.push(WEDGED, nodes=SLOTS, deadline=iso(machines.deadlines[WEDGED])).json["ok"]
+    first = cgroup.first_process(cgroup.mounted_trees(), machines.name, machines.node(WEDGED))
+    assert first is not None
+    os.kill(first, signal.SIGSTOP)
 
 
 def test_a_deadline_that_is_past_ends_the_machine_at_boot(machines: Bootstrapped) -> None:
@@ -54,18 +107,44 @@ def test_a_reboot_does_not_move_the_deadline(machines: Bootstrapped) -> None:
     machines.ssh(REBOOTED, "sudo systemctl reboot")
 
 
-def test_a_process_that_ignores_sigterm_does_not_hold_the_end(machines: Bootstrapped) -> None:
-    machines.boot(machines.plan(STUBBORN, nodes=SLOTS, left_s=3600))
+def test_without_network_and_disk_and_with_a_user_at_its_units_a_machine_ends(machines: Bootstrapped) -> None:
+    """Its own clock says that the deadline was an hour ago when it boots; AWS's, that there is a minute left."""
+    machines.wait_until_settled(BEHIND)
+    assert machines.output(BEHIND, STOP_AS_NOBODY).split() == ["active"] * 3
+    machines.output(BEHIND, f"sudo sh -c '{FILL_DISKS}'")
+    assert machines.push(BEHIND, nodes=SLOTS).json["ok"] is False, "a node that cannot keep a deadline does not take it"
+    machines.driver.unplug(machines.name, machines.node(BEHIND))
+    assert_ended_in_time(machines, BEHIND, machines.deadlines[BEHIND] + HOUR_S)
+
+
+def test_who_uses_a_machine_is_warned_on_the_terminal_in_the_journal_and_by_signal(machines: Bootstrapped) -> None:
+    machines.boot(machines.plan(STUBBORN, nodes=SLOTS, left_s=HOUR_S))
     machines.wait_until_settled(STUBBORN)
-    machines.output(STUBBORN, IGNORE_SIGTERM)
-    moment = int(time.time() + 6)
-    pushed = machines.push(STUBBORN, nodes=SLOTS, deadline=iso(moment))
-    assert pushed.json["ok"], pushed
+    machines.deliver_modules(STUBBORN)
+    assert machines.push(STUBBORN, nodes=SLOTS).json["ok"]
+    machines.output(STUBBORN, f"sudo sh -c '{ENDLESS_HOOK}'")
+    wait_until(lambda: machines.ssh(STUBBORN, "test -d /run/clusterctl/warn").code == 0, lambda: "no watch", 20)
+    machines.output(STUBBORN, REGISTERED)
+    with a_terminal(machines, STUBBORN) as seen:
+        assert machines.push(STUBBORN, nodes=SLOTS, generation=2, deadline=iso(time.time() + 903)).json["ok"]
+        told = f"{machines.node(STUBBORN)} ends in 15 minutes (its deadline): save what is to be kept"
+        wait_until(lambda: told in seen(), seen, 20)
+    assert told in machines.output(STUBBORN, "sudo journalctl -q -t clusterctl -p warning -o cat")
+    assert machines.output(STUBBORN, "wc -l <signalled") == "1\n"
+    assert machines.ssh(STUBBORN, "test -e /run/hooked").code != 0, "the hook is for the last five minutes"
+
+
+def test_neither_a_job_nor_a_hook_that_ends_for_nobody_holds_the_end(machines: Bootstrapped) -> None:
+    moment = int(time.time() + 15)
+    assert machines.push(STUBBORN, nodes=SLOTS, generation=3, deadline=iso(moment)).json["ok"]
+    wait_until(lambda: machines.ssh(STUBBORN, "cat /run/hooked").code == 0, lambda: "the hook did not run", 10)
+    assert re.fullmatch(rf"1\d s left for slot {STUBBORN}\n", machines.output(STUBBORN, "cat /run/hooked"))
+    assert machines.output(STUBBORN, "wc -l <signalled") == "2\n"
     assert_ended_in_time(machines, STUBBORN, moment)
 
 
 def test_the_last_stage_ends_a_machine_whose_shutdown_hangs(machines: Bootstrapped) -> None:
-    machines.boot(machines.plan(HUNG, left_s=3600))
+    machines.boot(machines.plan(HUNG, left_s=HOUR_S))
     machines.wait_until_settled(HUNG)
     machines.output(HUNG, IGNORE_SIGTERM)
     moment = time.time() + 8
@@ -74,7 +153,7 @@ def test_the_last_stage_ends_a_machine_whose_shutdown_hangs(machines: Bootstrapp
 
 
 def test_a_machine_without_nft_fails_with_the_reason_and_still_ends(machines: Bootstrapped) -> None:
-    machines.boot(machines.plan(UNGUARDED, nodes=SLOTS, left_s=3600), WITHOUT_NFT)
+    machines.boot(machines.plan(UNGUARDED, nodes=SLOTS, left_s=HOUR_S), WITHOUT_NFT)
     status = machines.wait_until_settled(UNGUARDED)
     assert status["phase"] == "failed"
     assert "nft" in status["error"]["message"]
@@ -86,7 +165,7 @@ def test_a_machine_without_nft_fails_with_the_reason_and_still_ends(machines: Bo
 
 
 def test_the_clock_of_the_metadata_service_beats_the_machines_own(machines: Bootstrapped) -> None:
-    assert_ended_in_time(machines, AHEAD, machines.deadlines[AHEAD] - 3600)
+    assert_ended_in_time(machines, AHEAD, machines.deadlines[AHEAD] - HOUR_S)
 
 
 def test_without_a_metadata_service_the_machines_own_clock_decides(machines: Bootstrapped) -> None:
@@ -95,6 +174,24 @@ def test_without_a_metadata_service_the_machines_own_clock_decides(machines: Boo
 
 def test_a_rebooted_machine_ends_at_its_deadline(machines: Bootstrapped) -> None:
     assert_ended_in_time(machines, REBOOTED, machines.deadlines[REBOOTED])
+
+
+def test_a_machine_whose_systemd_hangs_is_ended_by_the_last_stage(machines: Bootstrapped) -> None:
+    assert_ended_in_time(machines, WEDGED, machines.deadlines[WEDGED] + LAST_STAGE_S)
+
+
+@contextlib.contextmanager
+def a_terminal(machines: Bootstrapped, slot: int) -> Iterator[Callable[[], str]]:
+    """Somebody is logged in; what the terminal has shown so far."""
+    with tempfile.TemporaryFile() as shown:
+        argv = [*machines.ssh_argv(slot), "-tt", "sleep 60"]
+        with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=shown, stderr=subprocess.STDOUT) as session:
+            has_terminal = "pgrep -t pts/0 sleep"
+            wait_until(lambda: machines.ssh(slot, has_terminal).code == 0, lambda: "no terminal", 20)
+            try:
+                yield lambda: os.pread(shown.fileno(), 1 << 16, 0).decode(errors="replace")
+            finally:
+                session.kill()
 
 
 def assert_ended_in_time(machines: Bootstrapped, slot: int, deadline: float) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from clusterctl_bootstrap.node import hooks, mounts, nvme
+from clusterctl_bootstrap.node import hooks, later, mounts, nvme
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = (
@@ -50,7 +50,13 @@ def test_the_boothook_and_the_scripts_are_among_them() -> None:
     assert names >= {"boothook.sh", "guard.sh", "last_stage.sh", "setup", "check", "pulumi-resource-aws"}
 
 
-TEXTS = {"packages": hooks.INSTALL, "a script": hooks.RUN, "disks": nvme.FORMAT, "the shared note": mounts.WRITE}
+TEXTS = {
+    "packages": hooks.INSTALL,
+    "a script": hooks.RUN,
+    "disks": nvme.FORMAT,
+    "the shared note": mounts.WRITE,
+    "a watch without systemd": later.DETACHED,
+}
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())

@@ -204,5 +204,5 @@ def test_any_change_of_the_code_has_another_version() -> None:
 
 
 def test_each_module_travels_once_at_birth_or_later() -> None:
-    assert set(later_sources()) == {"barrier.py"}
+    assert "barrier.py" in later_sources()
     assert sorted([*agent_sources(), *later_sources()]) == sorted(SOURCES)

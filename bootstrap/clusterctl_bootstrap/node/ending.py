@@ -1,0 +1,47 @@
+"""When this machine ends, as far as it knows itself: the deadline that its guard counts to."""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from clusterctl_bootstrap.node import facts as facts_file
+from clusterctl_bootstrap.node import guard
+from clusterctl_bootstrap.node.files import write_atomically
+from clusterctl_bootstrap.node.outside import Outside
+
+LAST_STAGE = "run/clusterctl/last-stage-at"
+LAST_STAGE_S = 90
+"""How long after the end the guard's last stage is due."""
+DEADLINE = "its deadline"
+
+
+class End(NamedTuple):
+    """An end: `at` by the clock that it is counted with, which is not the same for all ends."""
+
+    at: float
+    left_s: float
+    why: str
+
+
+def deadline(root: Path) -> End:
+    """The deadline that holds now, counted as the guard counts it. Raises FactsError, ValueError or OSError."""
+    if (root / LAST_STAGE).exists():
+        clock, due = (root / LAST_STAGE).read_text().split()
+        at = int(due) - LAST_STAGE_S
+        return End(at, at - (uptime_s(root) if clock == "uptime" else time.time()), DEADLINE)
+    at = facts_file.epoch(facts_file.present(root)["deadline"])  # a process machine has no guard
+    return End(at, at - time.time(), DEADLINE)
+
+
+def uptime_s(root: Path) -> float:
+    """Seconds since this machine's kernel started."""
+    return float((root / "proc/uptime").read_text().split()[0])
+
+
+def end_now(root: Path, outside: Outside) -> None:
+    """Ends this machine before its deadline, the last stage right behind, in case the shutdown hangs."""
+    if not guard.applies(root):
+        outside.run(["kill", "1"])
+        return
+    write_atomically(root / LAST_STAGE, "uptime %d\n" % (uptime_s(root) + LAST_STAGE_S))
+    outside.run(["systemctl", "poweroff", "--force"])
