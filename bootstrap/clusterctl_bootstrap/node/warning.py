@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 from pathlib import Path
-from typing import Iterator, Set
+from typing import Iterable, Iterator
 
 from clusterctl_bootstrap.node.files import log
 
@@ -71,10 +71,8 @@ def may_ask(owner: int, of_process: int) -> bool:
     return owner in (0, of_process)
 
 
-def send(root: Path, already: Set[int]) -> Set[int]:
-    """SIGUSR1 to each process that asks and is not in `already`; those that have had it now."""
-    present = set(asking(root))
-    for process_id in present - already:
+def send(processes: Iterable[int]) -> None:
+    """SIGUSR1 to each."""
+    for process_id in processes:
         with contextlib.suppress(OSError):
             os.kill(process_id, signal.SIGUSR1)
-    return present

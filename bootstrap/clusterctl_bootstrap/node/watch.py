@@ -69,8 +69,10 @@ class Watch:
             words = (self.name, warning.in_words(end.left_s), end.why)
             self._tell("%s ends in %s (%s): save what is to be kept" % words)
             self.told.update(stage=due, signalled=[])
+        asking = set(warning.asking(self.root))
         if due:
-            self.told["signalled"] = sorted(warning.send(self.root, set(self.told["signalled"])))
+            warning.send(asking.difference(self.told["signalled"]))
+            self.told["signalled"] = sorted(asking)
         if due == len(warning.STAGES_S) and not self.told["hook"]:
             self.told["hook"] = True
             self.hook.start(end.left_s, end.why)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any  # what a membership holds
 
 import pytest
 from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
-from tests.integration.bootstrap.bootstrapped import Answer, Bootstrapped
+from tests.integration.bootstrap.bootstrapped import Answer, Bootstrapped, iso, wait_until
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "all_reduce" / "torch_gloo.py"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLE = EXAMPLES / "all_reduce" / "torch_gloo.py"
+CHECKPOINT = EXAMPLES / "checkpoint" / "train.py"
 PAIR = range(2)
 LAUNCH = (
-    f"PYTHONPATH={IN_MACHINES} OMP_NUM_THREADS=1 python3 -m torch.distributed.run --nnodes $NNODES "
+    f"PYTHONPATH={IN_MACHINES} OMP_NUM_THREADS=1 timeout -k 5 60 python3 -m torch.distributed.run --nnodes $NNODES "
     "--node-rank $NODE_RANK --nproc-per-node $NPROC_PER_NODE"
 )
 BACKENDS = {
@@ -30,23 +35,30 @@ def pair(trio: Bootstrapped) -> Iterator[Bootstrapped]:
     """Slots 0 and 1, told that they are two nodes with two GPUs each."""
     if trio.ssh(0, f"test -d {IN_MACHINES}").code != 0:
         pytest.fail("no torch for the machines: run scripts/torch first")
-    before = {slot: trio.status(slot)["generation"] for slot in PAIR}
-    for slot in PAIR:
-        assert trio.push(slot, generation=before[slot] + 1, nodes=2, gpus_per_node=2).json["ok"]
+    push_next(trio, nodes=2, gpus_per_node=2)
     yield trio
+    push_next(trio, nodes=3, gpus_per_node=8)
+
+
+def push_next(trio: Bootstrapped, **changes: Any) -> None:
+    """The next membership of both."""
     for slot in PAIR:
-        trio.push(slot, generation=before[slot] + 2, nodes=3, gpus_per_node=8)
+        generation = trio.status(slot)["generation"] + 1
+        assert trio.push(slot, generation=generation, **changes).json["ok"]
+
+
+def launched(pair: Bootstrapped, backend: str, program: Path, *arguments: str) -> list[Future[Answer]]:
+    """torchrun on both, each ended when its future is."""
+    command = f"cat >{program.name} && {LAUNCH} {BACKENDS[backend]} {program.name} {' '.join(arguments)}"
+    pool = ThreadPoolExecutor(len(PAIR))
+    answers = [pool.submit(pair.ssh, slot, command, stdin=program.read_text(), timeout_s=150) for slot in PAIR]
+    pool.shutdown(wait=False)
+    return answers
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_all_processes_add_up(pair: Bootstrapped, backend: str) -> None:
-    command = f"cat >torch_gloo.py && {LAUNCH} {BACKENDS[backend]} torch_gloo.py"
-
-    def launch(slot: int) -> Answer:
-        return pair.ssh(slot, command, stdin=EXAMPLE.read_text(), timeout_s=150)
-
-    with ThreadPoolExecutor(len(PAIR)) as pool:
-        answers = list(pool.map(launch, PAIR))
+    answers = [future.result() for future in launched(pair, backend, EXAMPLE)]
     assert [answer.code for answer in answers] == [0, 0], answers
     said = "".join(answer.out for answer in answers)
     seen = re.findall(r"rank (\d) of 4 on (\S+): torch all-reduce sum 15, all ranks took part", said)
@@ -61,3 +73,20 @@ def test_ranks_follow_the_first_rank_of_each_node(pair: Bootstrapped) -> None:
     script = "for local in $(seq 0 $((NPROC_PER_NODE - 1))); do echo $((CLUSTERCTL_FIRST_RANK + local)); done"
     numbers = [pair.output(slot, f"sh -c {shlex.quote(script)}").split() for slot in PAIR]
     assert numbers == [["0", "1"], ["2", "3"]]
+
+
+def test_a_training_saves_its_state_before_the_deadline_and_goes_on_from_there(pair: Bootstrapped) -> None:
+    steps = []
+    for _ in range(2):
+        answers = launched(pair, "static", CHECKPOINT, "state.pt")
+        for slot in PAIR:
+            register = partial(pair.ssh, slot, "ls /run/clusterctl/warn")
+            wait_until(lambda: len(register().out.split()) == 2, lambda: f"{slot}: {register()}", 60)  # noqa: B023
+        push_next(pair, nodes=2, gpus_per_node=2, deadline=iso(time.time() + 300))
+        ended = [future.result() for future in answers]
+        assert [answer.code for answer in ended] == [0, 0], ended
+        saved = set(re.findall(r"rank \d: saved at step (\d+)", "".join(answer.out for answer in ended)))
+        assert len(saved) == 1, ended
+        steps.append(int(saved.pop()))
+        push_next(pair, nodes=2, gpus_per_node=2)
+    assert 0 < steps[0] < steps[1]

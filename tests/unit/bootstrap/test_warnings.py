@@ -167,7 +167,7 @@ def ask(ending: Ending, process_id: int | str) -> Path:
 def test_an_entry_of_nobody_is_removed_and_signals_nobody(ending: Ending, caught: list[int]) -> None:
     gone, word = ask(ending, 2**22 + 1), ask(ending, "self")
     (ending.root / f"proc/{2**22 + 1}").rmdir()
-    ending.look(50 * MINUTE)
+    ending.look(0)
     assert (gone.exists(), word.exists(), caught) == (False, False, [])
 
 
@@ -263,3 +263,11 @@ def test_where_there_is_no_systemd_the_first_process_is_ended(ruled: Ending, ver
     ruled.look(0)
     ruled.look(LEAST_S)
     assert ["kill", "1"] in ruled.outside.commands
+
+
+def test_the_recipe_of_the_documentation_is_the_examples() -> None:
+    root = Path(__file__).parents[3]
+    page = (root / "docs/nodes.md").read_text()
+    recipe = page.partition("```python\n")[2].partition("```")[0]
+    assert recipe
+    assert recipe in (root / "examples/checkpoint/train.py").read_text()
