@@ -13,6 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv" / "bin"
+# With PYTHONDONTWRITEBYTECODE, as build machines have it, every start would compile every file anew.
+NOT_OURS = ("PULUMI_", "AWS_", "CLUSTERCTL_", "PYTHON")
 CLUSTERCTL = str(BIN / "clusterctl")
 
 
@@ -55,7 +57,7 @@ def workspace() -> Iterator[Workspace]:
     state = folder / "pulumi-state"
     state.mkdir()
     env = {
-        **{key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "AWS_", "CLUSTERCTL_"))},
+        **{key: value for key, value in os.environ.items() if not key.startswith(NOT_OURS)},
         "PATH": f"{BIN}:{os.environ['PATH']}",
         "CLUSTERCTL_HOME": str(folder / "home"),
         "CLUSTERCTL_WARM": "no",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.options import chosen_cluster
-from clusterctl.ssh.any_inventory import read_any_inventory
 
 
 def chosen_machines(cluster: str | None, file: Path | None) -> Inventory:
@@ -17,4 +17,6 @@ def chosen_machines(cluster: str | None, file: Path | None) -> Inventory:
         return chosen_cluster(cluster)
     if cluster is not None:
         raise UsageError("--cluster and --inventory name two sets of machines")
-    return read_any_inventory(file, ssh_config=Path.home() / ".ssh/config")
+    any_inventory = importlib.import_module("clusterctl.ssh.any_inventory")  # loaded on use, as a verb is
+    inventory: Inventory = any_inventory.read_any_inventory(file, ssh_config=Path.home() / ".ssh/config")
+    return inventory

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -22,11 +25,10 @@ from clusterctl.options import (
     time_option,
 )
 from clusterctl.output import Output
+from clusterctl.ssh.command import Command
 from clusterctl.ssh.command_line import command_line
-from clusterctl.ssh.command_run import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.flags import WITHOUT_TERMINAL, refuse_beside_terminal, refuse_contradiction
-from clusterctl.ssh.login import log_in
 from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
 from clusterctl.ssh.remote_command import RemoteCommand, input_for, usable_keys, warm_folder
 
@@ -93,6 +95,8 @@ def command(
         given = (gather, as_json, env, sudo, timeout, fail_fast)
         refuse_beside_terminal(dict(zip(WITHOUT_TERMINAL, given, strict=True)))
         nodes = chosen_rows(inventory, "0" if node is None else node)
+        login = importlib.import_module("clusterctl.ssh.login")  # loaded on use, as a verb is
+        log_in: Callable[..., NoReturn] = login.log_in
         log_in(inventory, nodes, wanted, home=home, is_terminal_wanted=tty, connect_timeout_s=connect_timeout)
     nodes = chosen_rows(inventory, ALL if node is None else node)
     remote = RemoteCommand(

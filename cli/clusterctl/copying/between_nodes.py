@@ -13,7 +13,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.copying.place import NodeFile
 from clusterctl.copying.remote_files import SILENT_S, RemoteFiles
-from clusterctl.ssh.command_run import Command
+from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.fan_out import Canceller, run_on_nodes
 from clusterctl.ssh.login_keys import LoginKeys

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from clusterctl.logs.request import LogRequest, reader_command
 from clusterctl.logs.stream import LogLine, NodeStream
-from clusterctl.ssh.fan_out import NodeSinks, run_on_nodes
+from clusterctl.ssh.fan_out import run_on_nodes
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.sinks import NodeSinks
 
 
 def read_history(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Generator
 from typing import Protocol
 
+from clusterctl.ssh.command import Command
 from clusterctl.ssh.command_input import CommandInput
 from clusterctl.ssh.event_loop import NEVER, Stopped, Waiting
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.guard import BEAT, BEATS, GRACE_S, group_in, guarded, watcher, with_input
+from clusterctl.ssh.guard import BEAT, BEATS, MOST_S, group_in, guarded, watcher, with_input
 from clusterctl.ssh.libssh2 import AGAIN, BLOCKED_WRITING, BROKEN, STDERR, STDOUT, Channel, Libssh2Error
 from clusterctl.ssh.link import Late, Link, Silent, lost
 from clusterctl.ssh.results import signal_exit_code
@@ -19,24 +19,12 @@ from clusterctl.ssh.results import signal_exit_code
 CHUNKS_A_TURN = 16
 LAST_WORDS_S = 0.8
 """How long the output of a command that was ended is still waited for."""
-MOST_S = GRACE_S + 1.5
-"""How long an interrupted command is waited for: its own end, SIGKILL, and the way back."""
 MARK_WITHIN_BYTES = 64 * 1024
 WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
 """What all nodes together may send before anybody reads it: this bounds our memory."""
 
 ExitCode = tuple[int, str | None]
 """The exit code, 128 + the signal's number when a signal ended it; and the signal's name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Command:
-    """What is to run, and how."""
-
-    line: str
-    environment: Mapping[str, str] = field(default_factory=dict)
-    is_sudo: bool = False
-    timeout_s: float | None = None
 
 
 class Outlet(Protocol):

@@ -8,16 +8,16 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import IO
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
+from clusterctl.ssh.command import Command
 from clusterctl.ssh.command_input import CommandInput
-from clusterctl.ssh.command_run import MOST_S, Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.event_loop import EventLoop, Task
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.guard import MOST_S
 from clusterctl.ssh.libssh2 import load
 from clusterctl.ssh.link_pool import LinkPool
 from clusterctl.ssh.login_keys import LoginKeys
@@ -25,6 +25,7 @@ from clusterctl.ssh.node_task import Job, node_task
 from clusterctl.ssh.outbox import Chunk, Event, Outbox
 from clusterctl.ssh.persons_node import PersonsNode
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.sinks import NodeSinks
 
 FAN_OUT = 256
 """Nodes at a time: a handshake is eight round trips and half a millisecond of CPU, so waiting is what is shared."""
@@ -35,17 +36,6 @@ CAPTURED_BYTES = 4 * 1024 * 1024
 MOST_LOOPS = 2
 """Threads: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
 NODES_A_LOOP = 16
-
-NodeSink = Callable[[InventoryNode, bytes], None]
-"""Called on the caller's thread; whatever it raises ends the whole run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeSinks:
-    """Where output goes as it comes."""
-
-    stdout: NodeSink
-    stderr: NodeSink
 
 
 class Canceller:

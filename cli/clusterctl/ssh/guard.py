@@ -18,6 +18,8 @@ from pathlib import Path
 
 GRACE_S = 1
 """How long a command has for its own end after SIGTERM, before SIGKILL."""
+MOST_S = GRACE_S + 1.5
+"""How long an interrupted command is waited for: its own end, SIGKILL, and the way back."""
 BEAT = b"\n"
 BEATS = 3
 """How many beats may get lost until the watcher believes that clusterctl is gone."""

@@ -11,9 +11,10 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.fan_out import NodeSinks, run_on_nodes
+from clusterctl.ssh.fan_out import run_on_nodes
 from clusterctl.ssh.login_keys import LoginKeys
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.sinks import NodeSinks
 
 AGAIN_S = (1.0, 2.0, 5.0, 10.0)
 """Waits before the next try; the last one stays."""

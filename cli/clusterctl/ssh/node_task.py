@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
+from clusterctl.ssh.command import Command
 from clusterctl.ssh.command_input import CommandInput
-from clusterctl.ssh.command_run import Command, CommandRun, ExitCode, window_bytes
+from clusterctl.ssh.command_run import CommandRun, ExitCode, window_bytes
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.event_loop import Stopped, Task, Waiting
 from clusterctl.ssh.failures import NodeFailure, Phase

@@ -12,7 +12,7 @@ from typing import IO, Self
 
 from clusterctl_infra.outputs import InventoryNode
 
-from clusterctl.ssh.fan_out import NodeSinks
+from clusterctl.ssh.sinks import NodeSinks
 
 MOST_BYTES = 16 * 1024 * 1024
 """Of each node's stdout and stderr."""

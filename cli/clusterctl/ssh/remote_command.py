@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import stat
 from collections.abc import Callable, Mapping
@@ -13,17 +14,15 @@ from clusterctl_infra.errors import NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import Home
-from clusterctl.ssh.command_run import Command
+from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.fan_out import NodeSinks, run_on_nodes
-from clusterctl.ssh.link_pool import LinkPool
 from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
 from clusterctl.ssh.persons_node import PersonsNode
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.sinks import NodeSinks
 from clusterctl.ssh.warm_client import hand_over
 from clusterctl.ssh.warm_frames import WarmJob
-from clusterctl.ssh.warm_process import keep_warm
 
 VARIABLE = "CLUSTERCTL_WARM"
 
@@ -49,32 +48,14 @@ class RemoteCommand:
         """Every node's result by its slot."""
         # What a person's configuration says of a machine is not in the inventory that a job carries.
         is_own = any(isinstance(node, PersonsNode) for node in self.nodes)
-        if self.warm_dir is None or sinks is None or is_own:
-            return self._run_here(sinks, on_result, None)
-        under_way = hand_over(self._job(), self.stdin, self.warm_dir)
-        if under_way is not None:
-            return under_way.results(sinks, on_result)
-        pool = LinkPool()
-        results = self._run_here(sinks, on_result, pool)
-        keep_warm(pool, self.warm_dir)
-        return results
-
-    def _run_here(
-        self, sinks: NodeSinks | None, on_result: Callable[[NodeResult], None] | None, pool: LinkPool | None
-    ) -> dict[int, NodeResult]:
-        return run_on_nodes(
-            self.inventory,
-            self.nodes,
-            self.command,
-            keys=self.keys,
-            deadlines=self.deadlines,
-            stdin=self.stdin,
-            sinks=sinks,
-            on_result=on_result,
-            fan_out=self.fan_out,
-            is_failing_fast=self.is_failing_fast,
-            pool=pool,
-        )
+        kept_in = None if sinks is None or is_own else self.warm_dir
+        if sinks is not None and kept_in is not None:
+            under_way = hand_over(self._job(), self.stdin, kept_in)
+            if under_way is not None:
+                return under_way.results(sinks, on_result)
+        # Loaded on use: a command whose connections are there already does without 20 ms of it.
+        run: _NewLinksRun = importlib.import_module("clusterctl.ssh.new_links_run").run_on_new_links
+        return run(self, sinks, on_result, kept_in)
 
     def _job(self) -> WarmJob:
         return WarmJob(
@@ -87,6 +68,11 @@ class RemoteCommand:
             is_failing_fast=self.is_failing_fast,
             has_input=self.stdin is not None,
         )
+
+
+_NewLinksRun = Callable[
+    [RemoteCommand, NodeSinks | None, Callable[[NodeResult], None] | None, Path | None], dict[int, NodeResult]
+]
 
 
 def warm_folder(home: Home, environ: Mapping[str, str], *, is_cold: bool) -> Path | None:

@@ -11,10 +11,10 @@ from typing import IO
 
 from clusterctl_infra.outputs import InventoryNode
 
-from clusterctl.ssh.command_run import MOST_S
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.fan_out import NodeSinks
+from clusterctl.ssh.guard import MOST_S
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.sinks import NodeSinks
 from clusterctl.ssh.warm_frames import (
     ACCEPTED,
     HEAD,

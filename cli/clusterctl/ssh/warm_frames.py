@@ -18,7 +18,7 @@ from typing import Any  # JSON
 from clusterctl_infra.outputs import Inventory, inventory_from_json, inventory_to_json
 from clusterctl_infra.version import VERSION
 
-from clusterctl.ssh.command_run import Command
+from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.login_keys import LoginKey, LoginKeys, key_in_file

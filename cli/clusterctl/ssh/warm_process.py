@@ -21,9 +21,10 @@ from pathlib import Path
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.fan_out import Canceller, NodeSinks, run_on_nodes
+from clusterctl.ssh.fan_out import Canceller, run_on_nodes
 from clusterctl.ssh.link_pool import LinkPool
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.sinks import NodeSinks
 from clusterctl.ssh.warm_frames import (
     ACCEPTED,
     MOST_JOB_BYTES,
