@@ -12,9 +12,10 @@ from typing import IO
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.ssh.command import Command
+from clusterctl.ssh.command import FAN_OUT, Command
 from clusterctl.ssh.command_input import CommandInput
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.dialling import Dialled
 from clusterctl.ssh.event_loop import EventLoop, Task
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.guard import MOST_S
@@ -27,8 +28,6 @@ from clusterctl.ssh.persons_node import PersonsNode
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.sinks import NodeSinks
 
-FAN_OUT = 256
-"""Nodes at a time: a handshake is eight round trips and half a millisecond of CPU, so waiting is what is shared."""
 FAN_OUT_BY_PROXY = 64
 """Each proxy command is a process here, and a login on a bastion."""
 CAPTURED_BYTES = 4 * 1024 * 1024
@@ -76,6 +75,7 @@ def run_on_nodes(
     on_result: Callable[[NodeResult], None] | None = None,
     fan_out: int | None = None,
     is_failing_fast: bool = False,
+    dialled: Dialled | None = None,
     pool: LinkPool | None = None,
     canceller: Canceller | None = None,
 ) -> dict[int, NodeResult]:
@@ -83,13 +83,14 @@ def run_on_nodes(
 
     `timeout_s` bounds the command on each node; without it a command may run for ever, its connection may not.
     KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say is passed on too.
+    `dialled` has connections under way, and what is left of them is closed in the end.
     `pool` has connections that are open already, and gets them back; `canceller` ends the run from another thread.
     """
     load()  # before there are threads
     if isinstance(command, str):
         command = Command(line=command, timeout_s=timeout_s)
     fan_out = fan_out or (FAN_OUT_BY_PROXY if _is_by_proxy(inventory, nodes) else FAN_OUT)
-    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, fan_out, pool)
+    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, fan_out, dialled, pool)
     if canceller is not None:
         canceller.on_cancel(run.stop)
     results: dict[int, NodeResult] = {}
@@ -106,6 +107,9 @@ def run_on_nodes(
         run.stop()
         run.hear_last_words()
         raise
+    finally:
+        if dialled is not None:
+            dialled.close()
     return {node.slot: results[node.slot] for node in nodes}
 
 
@@ -127,6 +131,7 @@ class _Run:
         stdin: IO[bytes] | None,
         sinks: NodeSinks | None,
         fan_out: int,
+        dialled: Dialled | None,
         pool: LinkPool | None,
     ) -> None:
         self._sinks = sinks
@@ -145,6 +150,7 @@ class _Run:
             outbox=self._outbox,
             captures_bytes=CAPTURED_BYTES if sinks is None else None,
             nodes=len(nodes),
+            dialled=dialled,
             pool=pool,
         )
         count = max(1, min(MOST_LOOPS, os.cpu_count() or 1, fan_out, len(nodes) // NODES_A_LOOP))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from clusterctl.ssh.dialling import Dialled
 from clusterctl.ssh.fan_out import run_on_nodes
 from clusterctl.ssh.link_pool import LinkPool
 from clusterctl.ssh.remote_command import RemoteCommand
@@ -18,6 +19,7 @@ def run_on_new_links(
     sinks: NodeSinks | None,
     on_result: Callable[[NodeResult], None] | None,
     kept_in: Path | None,
+    dialled: Dialled,
 ) -> dict[int, NodeResult]:
     """Every node's result by its slot; with `kept_in` a process stays behind that has the connections."""
     pool = None if kept_in is None else LinkPool()
@@ -32,6 +34,7 @@ def run_on_new_links(
         on_result=on_result,
         fan_out=remote.fan_out,
         is_failing_fast=remote.is_failing_fast,
+        dialled=dialled,
         pool=pool,
     )
     if pool is not None and kept_in is not None:

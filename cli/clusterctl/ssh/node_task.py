@@ -12,6 +12,7 @@ from clusterctl.ssh.command import Command
 from clusterctl.ssh.command_input import CommandInput
 from clusterctl.ssh.command_run import CommandRun, ExitCode, window_bytes
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.dialling import Dialled
 from clusterctl.ssh.event_loop import Stopped, Task, Waiting
 from clusterctl.ssh.failures import NodeFailure, Phase
 from clusterctl.ssh.libssh2 import STDERR
@@ -40,6 +41,8 @@ class Job:
     captures_bytes: int | None
     """Output is kept in the result, at most so much of each stream; None: it is handed on as it comes."""
     nodes: int
+    dialled: Dialled | None = None
+    """Connections that are under way already; None: there are none."""
     pool: LinkPool | None = None
     """Where connections come from and go to; None: each is made and ended."""
 
@@ -107,7 +110,7 @@ def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waitin
     try:
         link, run = yield from _started_warm(job, key, outlet)
         if link is None or run is None:
-            link = yield from reach(target, job.keys, job.deadlines)
+            link = yield from reach(target, job.keys, job.deadlines, job.dialled)
             run = _command_run(job, link, outlet)
             yield from run.start(time.monotonic() + job.deadlines.session_s)
         outlet.is_running = True

@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator
 
 from clusterctl.ssh.deadlines import Clock, Deadlines
+from clusterctl.ssh.dialling import Dialled, begun
 from clusterctl.ssh.event_loop import Waiting
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.host_key import refuse_other_host_key
@@ -24,20 +25,27 @@ RSA_SIGNATURES = "rsa-sha2-512,rsa-sha2-256"
 KEX_FAILURE, METHOD_NOT_SUPPORTED, KEY_REFUSED = -5, -33, {-16, -18, -19, -48}
 
 
-def reach(target: Target, keys: LoginKeys, deadlines: Deadlines) -> Generator[Waiting, bool, Link]:
-    """A link to the target, the host's key checked, the person logged in. Raises NodeFailure."""
+def reach(
+    target: Target, keys: LoginKeys, deadlines: Deadlines, dialled: Dialled | None
+) -> Generator[Waiting, bool, Link]:
+    """A link to the target, the host's key checked, the person logged in. Raises NodeFailure.
+
+    `dialled` may have a connection under way already.
+    """
     clock = Clock(deadlines.total_s)
-    link = yield from reach_host(target, deadlines, clock)
+    link = yield from reach_host(target, deadlines, clock, dialled)
     yield from _or_let_go(link, _log_in(link, keys, clock.ends_at(deadlines.login_s)))
     link.watch()
     return link
 
 
-def reach_host(target: Target, deadlines: Deadlines, clock: Clock) -> Generator[Waiting, bool, Link]:
+def reach_host(
+    target: Target, deadlines: Deadlines, clock: Clock, dialled: Dialled | None = None
+) -> Generator[Waiting, bool, Link]:
     """A link to the target, the host's key checked, nobody logged in. Raises NodeFailure."""
     proxy = None if target.proxy_argv is None else Proxy(target.proxy_argv)
     try:
-        connection = proxy.socket if proxy is not None else (yield from _connected(target, deadlines, clock))
+        connection = proxy.socket if proxy is not None else (yield from _connected(target, deadlines, clock, dialled))
         link = Link(target, connection, proxy, silence_s=deadlines.silence_s)
     except BaseException:
         if proxy is not None:
@@ -73,15 +81,17 @@ def _let_go(link: Link) -> Generator[Waiting, bool, None]:
     link.close()
 
 
-def _connected(target: Target, deadlines: Deadlines, clock: Clock) -> Generator[Waiting, bool, socket.socket]:
+def _connected(
+    target: Target, deadlines: Deadlines, clock: Clock, dialled: Dialled | None
+) -> Generator[Waiting, bool, socket.socket]:
     """A connected socket, to the first of the target's addresses that answers."""
     ends_at = clock.ends_at(deadlines.connect_s)
     waited_s = clock.left_s(deadlines.connect_s)
     failure = NodeFailure("unreachable", f"{target.host} has no address")
     for family, address in (yield from addresses(target, ends_at)):
-        connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        early = None if dialled is None else dialled.take(target)
+        connection, code = begun(family, address) if early is None else (early, errno.EINPROGRESS)
         try:
-            code = connection.connect_ex(address)
             while code == errno.EINPROGRESS:
                 yield Waiting(descriptor=connection.fileno(), for_writing=True, until=ends_at)
                 code = _progress(connection)

@@ -14,8 +14,9 @@ from clusterctl_infra.errors import NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import Home
-from clusterctl.ssh.command import Command
+from clusterctl.ssh.command import FAN_OUT, Command
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.dialling import Dialled, dialled
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
 from clusterctl.ssh.persons_node import PersonsNode
@@ -53,9 +54,10 @@ class RemoteCommand:
             under_way = hand_over(self._job(), self.stdin, kept_in)
             if under_way is not None:
                 return under_way.results(sinks, on_result)
-        # Loaded on use: a command whose connections are there already does without 20 ms of it.
+        under_way_to = dialled(self.inventory, self.nodes[: self.fan_out or FAN_OUT])
+        # Loaded on use: a command whose connections are there already does without these 20 ms.
         run: _NewLinksRun = importlib.import_module("clusterctl.ssh.new_links_run").run_on_new_links
-        return run(self, sinks, on_result, kept_in)
+        return run(self, sinks, on_result, kept_in, under_way_to)
 
     def _job(self) -> WarmJob:
         return WarmJob(
@@ -71,7 +73,7 @@ class RemoteCommand:
 
 
 _NewLinksRun = Callable[
-    [RemoteCommand, NodeSinks | None, Callable[[NodeResult], None] | None, Path | None], dict[int, NodeResult]
+    [RemoteCommand, NodeSinks | None, Callable[[NodeResult], None] | None, Path | None, Dialled], dict[int, NodeResult]
 ]
 
 

@@ -7,17 +7,16 @@ import socket
 import threading
 from collections.abc import Generator
 
+from clusterctl.ssh.dialling import Address, looked_up
 from clusterctl.ssh.event_loop import Waiting
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.target import Target
-
-Address = tuple[socket.AddressFamily, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]
 
 
 def addresses(target: Target, ends_at: float) -> Generator[Waiting, bool, list[Address]]:
     """Where to dial, in the system's order; a plain address asks nobody. Raises NodeFailure."""
     try:
-        return _looked_up(target, socket.AI_NUMERICHOST)
+        return looked_up(target, socket.AI_NUMERICHOST)
     except socket.gaierror:
         return (yield from _asked(target, ends_at))
 
@@ -28,7 +27,7 @@ def _asked(target: Target, ends_at: float) -> Generator[Waiting, bool, list[Addr
 
     def ask() -> None:
         try:
-            answer.append(_looked_up(target, 0))
+            answer.append(looked_up(target, 0))
         except socket.gaierror as e:
             answer.append(e)
         os.close(writer)  # wakes the one who waits
@@ -44,8 +43,3 @@ def _asked(target: Target, ends_at: float) -> Generator[Waiting, bool, list[Addr
     if isinstance(answer[0], socket.gaierror):
         raise NodeFailure("unreachable", f"{target.host} is no known host: {answer[0].strerror}")
     return answer[0]
-
-
-def _looked_up(target: Target, flags: int) -> list[Address]:
-    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, flags=flags)
-    return [(family, address) for family, _, _, _, address in found]
