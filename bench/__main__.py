@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import barrier, engine, fanout, rehearsed, startup, top
+from bench import barrier, engine, fanout, rehearsed, round_trips, startup, top
 from bench.machine import describe_machine
 
 Table = Callable[[], list[tuple[str, ...]]]
@@ -15,7 +15,8 @@ TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "barrier": (barrier.table, ("comes last", "wait", "all go on after", "aim")),
     "rehearsed": (rehearsed.table, ("machines", "nodes", "up → all ready", "aim", "down", "aim")),
     "top": (top.table, ("nodes × GPUs", "every", "CPU", "memory", "aim")),
-    "fanout": (fanout.table, ("servers", "tool", "median", "× clusterctl", "peak MiB", "aim")),
+    "fanout": (fanout.table, ("servers", "tool", "median", "× Go", "processor", "peak MiB", "aim")),
+    "round-trips": (round_trips.table, ("tool", "round trips beside TCP's own", "aim")),
     "engine": (
         engine.table,
         ("nodes", "resources", "preview", "up", "bare preview", "bare up", "up / bare up", "peak memory"),

@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from bench.timing import Timing, run_with_memory
+from bench.timing import Timing, run
 from bench.workspace import BIN, ROOT, Workspace, workspace
 
 SIZES = (4, 64, 256)
@@ -59,8 +59,8 @@ def _preview_and_up(space: Workspace, stack: Path) -> tuple[Timing, Timing]:
         timeout=60,
         capture_output=True,
     )
-    preview = run_with_memory([PULUMI, "preview", "--non-interactive"], env=space.env, cwd=folder, timeout_s=300)
-    up = run_with_memory(
+    preview = run([PULUMI, "preview", "--non-interactive"], env=space.env, cwd=folder, timeout_s=300)
+    up = run(
         [PULUMI, "up", "--yes", "--skip-preview", "--non-interactive", "--parallel", "64"],
         env=space.env,
         cwd=folder,

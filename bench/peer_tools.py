@@ -16,6 +16,10 @@ from clusterctl_bootstrap.kept_texts import cache_folder
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("clustershell", "parallel-ssh", "ansible-core", "asyncssh", "fabric", "paramiko")
 INSTALL_S = 600
+GO = "Go x/crypto/ssh"
+
+Argv = Callable[["Hosts", int, str], list[str]]
+"""Of hosts, a width and a command."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,18 +38,18 @@ class Tool:
     """One tool: its name, its argv for hosts, a width and a command; `most` hosts, beyond which it takes too long."""
 
     name: str
-    argv: Callable[[Hosts, int, str], list[str]]
+    argv: Argv
     most: int = 100_000
 
 
 def tools() -> list[Tool]:
     """What is installed here, clusterctl and the Go client first; says on stderr what is not."""
     folder = bench_cache()
-    go = _built_go(folder)
+    go = go_client()
     python = _python_with_peers(folder)
     found = [Tool(name="clusterctl", argv=_clusterctl), Tool(name="clusterctl, warm", argv=_warm)]
     if go is not None:
-        found.append(Tool(name="Go x/crypto/ssh", argv=_program(str(go / "client"))))
+        found.append(Tool(name=GO, argv=go))
     if python is not None:
         found += [
             Tool(name="asyncssh", argv=_script(python, "asyncssh_client"), most=256),
@@ -63,6 +67,12 @@ def tools() -> list[Tool]:
 def bench_cache() -> Path:
     """Where what the measurements need is kept."""
     return cache_folder(os.environ) / "bench"
+
+
+def go_client() -> Argv | None:
+    """The reference; None without Go."""
+    go = _built_go(bench_cache())
+    return None if go is None else _program(str(go / "client"))
 
 
 def light_server() -> Path | None:
@@ -115,7 +125,7 @@ def _warm(hosts: Hosts, width: int, command: str) -> list[str]:
     return ["env", "CLUSTERCTL_WARM=yes", *_clusterctl(hosts, width, command)]
 
 
-def _program(*program: str) -> Callable[[Hosts, int, str], list[str]]:
+def _program(*program: str) -> Argv:
     return lambda hosts, width, command: [
         *program,
         str(hosts.key),
@@ -126,7 +136,7 @@ def _program(*program: str) -> Callable[[Hosts, int, str], list[str]]:
     ]
 
 
-def _script(python: Path, name: str) -> Callable[[Hosts, int, str], list[str]]:
+def _script(python: Path, name: str) -> Argv:
     return _program(str(python), str(ROOT / "bench" / "peers" / f"{name}.py"))
 
 
@@ -148,7 +158,7 @@ def _addresses(hosts: Hosts) -> str:
     return ",".join(line.split()[0] for line in hosts.file.read_text().splitlines())
 
 
-def _clush(program: Path) -> Callable[[Hosts, int, str], list[str]]:
+def _clush(program: Path) -> Argv:
     return lambda hosts, width, command: [
         *(str(program), "-f", str(width), "-o", " ".join(ssh_options(hosts)), "-w", _addresses(hosts), command)
     ]
@@ -159,7 +169,7 @@ def _pdsh(hosts: Hosts, width: int, command: str) -> list[str]:
     return ["env", variables, "pdsh", "-S", "-R", "ssh", "-f", str(width), "-w", _addresses(hosts), command]
 
 
-def _ansible(program: Path) -> Callable[[Hosts, int, str], list[str]]:
+def _ansible(program: Path) -> Argv:
     def argv(hosts: Hosts, width: int, command: str) -> list[str]:
         # Its own way keeps connections between runs, which is measured elsewhere.
         variables = json.dumps(

@@ -1,10 +1,13 @@
-"""Whole-process timings: wall seconds and peak memory of a command and all that it waits for."""
+"""Whole-process timings: wall seconds, processor seconds and peak memory of a command and all that it waits for."""
 
 from __future__ import annotations
 
 import os
+import signal
 import statistics
 import subprocess
+import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +15,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """One run: seconds from start to exit, and the largest resident set of any single process in MiB."""
+    """One run from start to exit."""
 
     wall_s: float
+    cpu_s: float
+    """User and system, of all processes that it waited for; another's load changes it less than the wall time."""
     peak_mib: float
+    """The largest resident set of any single process; never below the measuring process's own."""
 
 
 class CommandFailed(RuntimeError):
@@ -23,53 +29,31 @@ class CommandFailed(RuntimeError):
 
 
 def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, timeout_s: float) -> Timing:
-    """The time of one run of `argv`; raises CommandFailed with the end of its output when it exits non-zero."""
-    started = time.monotonic()
-    with subprocess.Popen(
-        list(argv), env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise CommandFailed(f"{' '.join(argv)}: not done after {timeout_s:.0f} s") from None
-    wall_s = time.monotonic() - started
-    if process.returncode != 0:
-        tail = output.decode(errors="replace")[-1500:]
-        raise CommandFailed(f"{' '.join(argv)}: exit {process.returncode}\n{tail}")
-    return Timing(wall_s=wall_s, peak_mib=0.0)
-
-
-def run_with_memory(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, timeout_s: float) -> Timing:
-    """As `run`, with the peak resident memory that the kernel accounts to the largest process below `argv`."""
-    read_end, write_end = os.pipe()
-    shim = (
-        "import os,resource,subprocess,sys;"
-        "code=subprocess.call(sys.argv[2:]);"
-        "os.write(int(sys.argv[1]),str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss).encode());"
-        "sys.exit(code)"
-    )
-    started = time.monotonic()
-    done = subprocess.run(
-        ["python3", "-c", shim, str(write_end), *argv],
-        env=dict(env),
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=timeout_s,
-        pass_fds=(write_end,),
-        check=False,
-    )
-    wall_s = time.monotonic() - started
-    os.close(write_end)
-    with os.fdopen(read_end, "rb") as pipe:
-        kib = int(pipe.read() or b"0")
-    if done.returncode != 0:
-        raise CommandFailed(f"{' '.join(argv)}: exit {done.returncode}\n{done.stdout.decode(errors='replace')[-1500:]}")
-    return Timing(wall_s=wall_s, peak_mib=kib / 1024)
+    """The measures of one run of `argv`; raises CommandFailed with the end of its output when it exits non-zero."""
+    with tempfile.TemporaryFile() as said:
+        started = time.monotonic()
+        process = subprocess.Popen(
+            list(argv), env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+        )
+        killer = threading.Timer(timeout_s, os.kill, (process.pid, signal.SIGKILL))
+        killer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.monotonic() - started
+        killer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)  # waited for here: wait4 alone tells of its use
+        if process.returncode != 0:
+            late = f"not done after {timeout_s:.0f} s" if wall_s >= timeout_s else f"exit {process.returncode}"
+            said.seek(0)
+            tail = said.read().decode(errors="replace")[-1500:]
+            raise CommandFailed(f"{' '.join(argv)}: {late}\n{tail}")
+    return Timing(wall_s=wall_s, cpu_s=usage.ru_utime + usage.ru_stime, peak_mib=usage.ru_maxrss / 1024)
 
 
 def median_wall_s(timings: Sequence[Timing]) -> float:
     """The middle of the wall times."""
     return statistics.median(timing.wall_s for timing in timings)
+
+
+def median_cpu_s(timings: Sequence[Timing]) -> float:
+    """The middle of the processor times."""
+    return statistics.median(timing.cpu_s for timing in timings)

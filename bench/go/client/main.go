@@ -1,5 +1,6 @@
 // The reference: one command on many hosts by golang.org/x/crypto/ssh, as many at a time as asked for.
-// client KEY HOSTS PORT FANOUT COMMAND; HOSTS has an address and a host key on each line.
+// client KEY HOSTS PORT FANOUT COMMAND [ROUNDS]; HOSTS has an address and a host key on each line.
+// With ROUNDS the connections are kept, the command is run so often on all of them, and each round's seconds are printed.
 package main
 
 import (
@@ -24,25 +25,61 @@ func main() {
 	port, command := os.Args[3], os.Args[5]
 	width, err := strconv.Atoi(os.Args[4])
 	check(err)
+	lines := strings.Split(strings.TrimSpace(string(hosts)), "\n")
+	if len(os.Args) > 6 {
+		rounds, err := strconv.Atoi(os.Args[6])
+		check(err)
+		measureRounds(lines, port, command, signer, width, rounds)
+		return
+	}
+	onAll(len(lines), width, func(number int) {
+		client, err := dial(lines[number], port, signer)
+		check(err)
+		defer client.Close()
+		said, err := run(client, command)
+		check(err)
+		address, _, _ := strings.Cut(lines[number], " ")
+		fmt.Printf("%s: %s", address, said)
+	})
+}
+
+func measureRounds(lines []string, port, command string, signer ssh.Signer, width, rounds int) {
+	clients := make([]*ssh.Client, len(lines))
+	onAll(len(lines), width, func(number int) {
+		client, err := dial(lines[number], port, signer)
+		check(err)
+		clients[number] = client
+	})
+	for range rounds {
+		began := time.Now()
+		onAll(len(clients), width, func(number int) {
+			_, err := run(clients[number], command)
+			check(err)
+		})
+		fmt.Println(time.Since(began).Seconds())
+	}
+}
+
+func onAll(count, width int, do func(number int)) {
 	places := make(chan struct{}, width)
 	var all sync.WaitGroup
-	for _, line := range strings.Split(strings.TrimSpace(string(hosts)), "\n") {
+	for number := range count {
 		all.Add(1)
 		go func() {
 			defer all.Done()
 			places <- struct{}{}
 			defer func() { <-places }()
-			check(run(line, port, command, signer))
+			do(number)
 		}()
 	}
 	all.Wait()
 }
 
-func run(line, port, command string, signer ssh.Signer) error {
+func dial(line, port string, signer ssh.Signer) (*ssh.Client, error) {
 	address, text, _ := strings.Cut(line, " ")
 	hostKey, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config := &ssh.ClientConfig{
 		User:              os.Getenv("USER"),
@@ -51,20 +88,15 @@ func run(line, port, command string, signer ssh.Signer) error {
 		HostKeyAlgorithms: []string{hostKey.Type()},
 		Timeout:           10 * time.Second,
 	}
-	client, err := ssh.Dial("tcp", net.JoinHostPort(address, port), config)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
+	return ssh.Dial("tcp", net.JoinHostPort(address, port), config)
+}
+
+func run(client *ssh.Client, command string) ([]byte, error) {
 	session, err := client.NewSession()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	said, err := session.Output(command)
-	if err == nil {
-		fmt.Printf("%s: %s", address, said)
-	}
-	return err
+	return session.Output(command)
 }
 
 func check(err error) {
