@@ -14,7 +14,10 @@ from itertools import chain
 from clusterctl_bootstrap.kept_texts import cache_folder, kept
 from clusterctl_bootstrap.shortening import shortened
 
-LATER = ("barrier.py", "ending.py", "later.py", "pre_terminate.py", "warning.py", "watch.py")
+LATER = (
+    *("barrier.py", "dead_man.py", "ending.py", "later.py"),
+    *("pre_terminate.py", "warning.py", "watch.py"),
+)
 """What no node needs before it is ready."""
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from clusterctl_bootstrap.node import warning
+from clusterctl_bootstrap.node.dead_man import DeadMan
 from clusterctl_bootstrap.node.ending import DEADLINE, End, deadline, end_now, uptime_s
 from clusterctl_bootstrap.node.facts import FactsError, birth, read_json
 from clusterctl_bootstrap.node.files import write_atomically
@@ -33,7 +34,7 @@ def watch(root: Path, outside: Outside) -> int:
     """Never returns."""
     write_atomically(root / PID, "%d\n" % os.getpid())
     warning.open_register(root)
-    one = Watch(root, outside, [])
+    one = Watch(root, outside, [DeadMan(root, outside.monotonic).look])
     while True:
         with contextlib.suppress(FactsError, OSError, ValueError):  # a file that is being written, a full disk
             one.look()

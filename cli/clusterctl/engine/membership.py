@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from clusterctl_bootstrap.agent_source import later_sources
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER
@@ -33,8 +33,12 @@ def membership_file(
     slot_cidr: str,
     env: Mapping[str, str],
     authorized_keys: Sequence[str] | None,
+    dead_man: timedelta | None = None,
 ) -> bytes:
-    """The JSON of what lives, for every node the same; the highest generation holds."""
+    """The JSON of what lives, for every node the same; the highest generation holds.
+
+    `dead_man`: how long a node may be without the others.
+    """
     content = {
         "version": VERSION,
         "cluster_id": inventory.cluster_id,
@@ -46,6 +50,7 @@ def membership_file(
         "env": dict(env),
         "gpus_per_node": inventory.gpus_per_node,
         **_ranks(inventory),
+        **({} if dead_man is None else {"dead_man_s": dead_man.total_seconds()}),
         "authorized_keys": None if authorized_keys is None else list(authorized_keys),
     }
     return json.dumps(content).encode()

@@ -109,6 +109,7 @@ class NodeStage:
                 slot_cidr=self._plan.network.slot_cidr,
                 env=self._config.env,
                 authorized_keys=self._config.access.authorized_keys or None,
+                dead_man=self._config.caps.dead_man,
             )
         )
         try:

@@ -276,5 +276,7 @@ def ordered_ranks(plan: ClusterPlan) -> list[int]:
 
 def live_facts_hash(config: ClusterConfig) -> str:
     """Changes with what running nodes are told beside their members and deadline; no value can be read from it."""
-    told = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
+    told: dict[str, object] = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
+    if config.caps.dead_man is not None:
+        told["dead_man_s"] = config.caps.dead_man.total_seconds()
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]

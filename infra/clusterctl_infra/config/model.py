@@ -122,6 +122,14 @@ class CapsConfig(BaseModel):
         description="Per run, from creation. There is no unlimited: a forgotten cluster costs one day. At most 30d.",
         json_schema_extra={"default": "24h"},
     )
+    dead_man: Duration | None = Field(
+        default=None,
+        description=(
+            "A node that slot 0 has not answered for so long ends, and so does slot 0 without a majority. Left out: "
+            "none does, because a network that fails for a while would end trainings that may go on."
+        ),
+        examples=["30m"],
+    )
     idle: Duration | None = Field(default=None, description="End after so long without use.")
 
 

@@ -13,7 +13,7 @@ _TOP = (
     *("name", "region", "zone", "nodes", "gpus", "instance_type", "image", "placement"),
     *("capacity", "fabric", "imds", "ranks", "owner"),
 )
-_CAPS = ("price_usd_per_hour", "total_usd_per_hour", "budget_usd", "runtime", "idle")
+_CAPS = ("price_usd_per_hour", "total_usd_per_hour", "budget_usd", "runtime", "dead_man", "idle")
 OVERRIDES: Mapping[str, tuple[str, ...]] = {
     **{key: (key,) for key in _TOP},
     **{key: ("caps", key) for key in _CAPS},

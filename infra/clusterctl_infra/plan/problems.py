@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
+from clusterctl_infra.config.quantities import format_duration
 from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.env_advice import copied_variables
 from clusterctl_infra.plan.model import Problem
@@ -15,6 +16,8 @@ from clusterctl_infra.plan.network import ELASTIC_IP_QUOTA, SUBNET_PREFIXES, pre
 from clusterctl_infra.plan.storage_problems import STORAGE_RULES, unknown_price
 
 SHORT_BUDGET = timedelta(hours=1)
+LONG_REBOOT = timedelta(minutes=15)
+"""A choice, not a measurement: machines with terabytes of memory take minutes to start."""
 EVERYBODY = "0.0.0.0/0"
 
 
@@ -195,6 +198,20 @@ def time_is_left(case: Case) -> Iterator[Problem]:
         yield warning("caps.budget_usd", f"${deadline.budget_usd:.2f} pays for {minutes} more minutes")
 
 
+def dead_man_is_patient(case: Case) -> Iterator[Problem]:
+    allowed = case.config.caps.dead_man
+    if allowed is None:
+        return
+    if case.config.nodes == 1:
+        yield warning("caps.dead_man", "one node has nobody to see: the rule does nothing")
+    elif allowed < LONG_REBOOT:
+        yield warning(
+            "caps.dead_man",
+            f"{format_duration(allowed)}: a large machine may take {format_duration(LONG_REBOOT)} to reboot or to be "
+            "replaced; when that is slot 0, all others end",
+        )
+
+
 def user_data_fits(case: Case) -> Iterator[Problem]:
     if case.user_data_refusal is not None:
         yield error("", case.user_data_refusal)
@@ -216,6 +233,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     price_is_complete,
     budget_can_be_kept,
     time_is_left,
+    dead_man_is_patient,
     user_data_fits,
     copied_variables,
     *STORAGE_RULES,

@@ -262,7 +262,7 @@ def test_where_there_is_no_systemd_the_first_process_is_ended(ruled: Ending, ver
     verdict.append(WHY)
     ruled.look(0)
     ruled.look(LEAST_S)
-    assert ["kill", "1"] in ruled.outside.commands
+    assert ["sh", "-c", "kill 1"] in ruled.outside.commands
 
 
 def test_the_recipe_of_the_documentation_is_the_examples() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any  # what cluster.yaml may say
 
 import pytest
@@ -114,6 +114,16 @@ def test_the_membership_says_times_as_nodes_read_them() -> None:
         "gpus_per_node": 8,
         "authorized_keys": None,
     }
+
+
+def test_the_membership_says_how_long_a_node_may_be_alone_where_there_is_a_limit() -> None:
+    """Left out otherwise: the same generation with more in it would be refused."""
+
+    def told(limit: timedelta | None) -> object:
+        file = membership_file(inventory(), slot_cidr="10.0.8.0/21", env={}, authorized_keys=None, dead_man=limit)
+        return json.loads(file).get("dead_man_s", "nothing")
+
+    assert (told(None), told(timedelta(minutes=30))) == ("nothing", 1800)
 
 
 def test_the_membership_has_ranks_where_they_are_not_the_slots() -> None:

@@ -8,6 +8,7 @@ from typing import Any  # configurations as YAML gives them
 
 import pulumi
 import pytest
+from clusterctl_infra.components.cluster import live_facts_hash
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.ledger import Ledger, Span
 from clusterctl_infra.names import BIRTH_TAG
@@ -28,6 +29,7 @@ from tests.unit.infra.components.recorded_program import (
     short,
 )
 from tests.unit.infra.components.write_golden import GOLDEN
+from tests.unit.infra.plan.plan_cases import a_config
 
 PRIVATE: dict[str, Any] = {"access": {"mode": "private"}}
 RULES = (
@@ -293,3 +295,9 @@ def test_the_account_of_earlier_machines_moves_the_deadline() -> None:
     )
     program = cluster_program(caps={"budget_usd": 500}, ledger=Ledger(spans=(earlier,)))
     assert record(program).exported["deadline"] < "2026-03-01T14:16:15+00:00"
+
+
+@pytest.mark.parametrize("changes", [{"env": {"A": "2"}}, {"caps": {"dead_man": "30m"}}])
+def test_what_running_nodes_are_told_makes_a_new_generation(changes: dict[str, Any]) -> None:
+    assert live_facts_hash(a_config()) == live_facts_hash(a_config(caps={"runtime": "3h"}))
+    assert live_facts_hash(a_config(**changes)) != live_facts_hash(a_config())

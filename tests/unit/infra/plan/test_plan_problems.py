@@ -46,6 +46,8 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"access": {"mode": "public", "ssh_from": ["0.0.0.0/0"]}}, "access.ssh_from", "whole internet"),
         ({"instance_type": "m5.large"}, "fabric", "no EFA: nodes talk TCP"),
         ({"caps": {"budget_usd": 100}}, "caps.budget_usd", "$100.00 pays for 27 more minutes"),
+        ({"caps": {"dead_man": "5m"}}, "caps.dead_man", "5m: a large machine may take 15m to reboot"),
+        ({"caps": {"dead_man": "30m"}, "nodes": 1}, "caps.dead_man", "one node has nobody to see"),
         ({"nodes": 6}, "access.mode", "AWS gives 5 per region by default (on AWS up asks for your number"),
         ({"access": {"mode": "private"}}, "access.mode", "NAT gateway is not in the price"),
         (

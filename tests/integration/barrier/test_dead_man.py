@@ -1,0 +1,171 @@
+"""Nodes of one cluster send each other beats over the loopback network; their clocks are moved by hand."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from clusterctl_bootstrap.node.dead_man import PORT, DeadMan, opened, sealed
+
+from tests.unit.bootstrap.node_examples import born, pushed
+
+ALLOWED_S = 60
+SECRET = bytes(range(32))
+_NUMBERS = itertools.count(1)
+
+
+class Cluster:
+    """Slots with a clock in common; those in `silent` are cut off or gone."""
+
+    def __init__(self, folder: Path, nodes: int, *, allowed_s: int = ALLOWED_S) -> None:
+        self.now_s = 0.0
+        self.silent: set[int] = set()
+        cidr = f"127.{1 + os.getpid() // 250 % 250}.{os.getpid() % 250}.{8 * next(_NUMBERS)}/29"
+        self.place = (cidr.partition("/")[0], PORT)
+        self.roots = [folder / str(slot) for slot in range(nodes)]
+        for slot, root in enumerate(self.roots):
+            root.mkdir()
+            born(root, slot=slot, nodes=nodes, slot_cidr=cidr)
+            (root / "etc/clusterctl").mkdir()
+            (root / "etc/clusterctl/barrier").write_bytes(SECRET)
+            told = pushed(nodes=nodes, slot_cidr=cidr, dead_man_s=allowed_s)
+            (root / "var/lib/clusterctl/cluster.json").write_text(told)
+        self.nodes = [DeadMan(root, lambda: self.now_s) for root in self.roots]
+
+    def run(self, seconds: int) -> dict[int, str]:
+        """Slot → why it has to end, after so many seconds in which each looked once a second."""
+        verdicts: dict[int, str] = {}
+        for _ in range(seconds):
+            self.now_s += 1
+            verdicts = {slot: node.look() for slot, node in enumerate(self.nodes) if slot not in self.silent}
+        return {slot: why for slot, why in verdicts.items() if why}
+
+    def end(self) -> None:
+        for node in self.nodes:
+            if node.door is not None:
+                node.door.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Four nodes that have seen each other."""
+    made = Cluster(tmp_path, 4)
+    assert made.run(10) == {}
+    yield made
+    made.end()
+
+
+def test_nodes_that_see_each_other_live(cluster: Cluster) -> None:
+    assert cluster.run(10 * ALLOWED_S) == {}
+
+
+def test_without_slot_0_the_others_end_when_the_time_is_over(cluster: Cluster) -> None:
+    cluster.silent = {0}
+    assert cluster.run(ALLOWED_S - 15) == {}
+    verdicts = cluster.run(16)
+    assert sorted(verdicts) == [1, 2, 3]
+    assert verdicts[1].startswith("dead man: no slot 0 seen for 6")
+
+
+def test_a_node_that_is_cut_off_ends_and_the_others_live(cluster: Cluster) -> None:
+    cluster.nodes[3].door = deaf(cluster.nodes[3].door)
+    assert sorted(cluster.run(ALLOWED_S + 15)) == [3]
+
+
+@pytest.mark.parametrize(("gone", "ends"), [({3}, False), ({2, 3}, True), ({1, 2, 3}, True)])
+def test_slot_0_ends_without_a_majority(cluster: Cluster, gone: set[int], ends: bool) -> None:
+    cluster.silent = gone
+    verdicts = cluster.run(2 * ALLOWED_S)
+    assert list(verdicts) == ([0] if ends else [])
+    if ends:
+        assert verdicts[0].startswith(f"dead man: {4 - len(gone)} of 4 nodes seen for ")
+
+
+def test_a_node_that_comes_back_takes_the_verdict_back(cluster: Cluster) -> None:
+    cluster.silent = {0}
+    assert len(cluster.run(ALLOWED_S + 15)) == 3
+    cluster.silent = set()
+    assert cluster.run(12) == {}
+
+
+def test_who_was_frozen_has_not_waited_for_anybody(cluster: Cluster) -> None:
+    cluster.now_s += 100 * ALLOWED_S
+    assert cluster.run(1) == {}
+
+
+def test_without_the_rule_nobody_ends(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 2, allowed_s=0)
+    cluster.silent = {0}
+    assert cluster.run(1000) == {}
+    assert cluster.nodes[1].door is None
+
+
+def test_a_cluster_of_one_ends_for_nobody(tmp_path: Path) -> None:
+    assert Cluster(tmp_path, 1).run(10 * ALLOWED_S) == {}
+
+
+def test_a_beat_that_is_said_again_is_no_sign_of_life(cluster: Cluster) -> None:
+    """Somebody who does not know the secret heard what slots 2 and 3 sent, and sends it on and on."""
+    heard = [sealed(SECRET, beat(cluster, slot)) for slot in (2, 3)]
+    cluster.silent = {1, 2, 3}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mocker:
+        for _ in range(3 * ALLOWED_S):
+            for data in heard:
+                mocker.sendto(data, cluster.place)
+            verdicts = cluster.run(1)
+    assert list(verdicts) == [0]
+
+
+def beat(cluster: Cluster, slot: int) -> dict[str, object]:
+    """What the slot sent last."""
+    node = cluster.nodes[slot]
+    known = json.loads((cluster.roots[slot] / "var/lib/clusterctl/birth.json").read_text())
+    return {"id": known["cluster_id"], "slot": slot, "own": node.own[0], "theirs": node.theirs}
+
+
+class Deaf(socket.socket):
+    """Sends nothing and hears nothing."""
+
+    def recvfrom(self, *arguments: object) -> tuple[bytes, object]:
+        raise BlockingIOError
+
+    def sendto(self, *arguments: object) -> int:
+        raise OSError("unplugged")
+
+
+def deaf(door: socket.socket | None) -> socket.socket:
+    assert door is not None
+    door.close()
+    return Deaf(socket.AF_INET, socket.SOCK_DGRAM)
+
+
+STRANGE = {
+    "nothing": b"",
+    "no JSON": b"\xff",
+    "another secret": sealed(SECRET[::-1], {"id": "x"}),
+    "no pair": b'{"a": 1}',
+    "a proof that is no text": b'[{"id": "x"}, 7]',
+    "words that are no object": b'["id", "x"]',
+    "a proof with letters beyond ASCII": '[{"id": "x"}, "ü"]'.encode(),
+}
+
+
+@pytest.mark.parametrize("data", STRANGE.values(), ids=STRANGE.keys())
+def test_what_strangers_send_is_nothing(data: bytes) -> None:
+    assert opened(SECRET, data) is None
+
+
+@pytest.mark.parametrize("slot", [0, 4, -1, "1", None, True])
+def test_slot_0_hears_no_slot_that_there_is_not(cluster: Cluster, slot: object) -> None:
+    words = {**beat(cluster, 1), "slot": slot, "theirs": cluster.nodes[0].own[0]}
+    before = dict(cluster.nodes[0].heard_s)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.sendto(sealed(SECRET, words), cluster.place)
+    cluster.silent = {1, 2, 3}
+    cluster.run(1)
+    assert cluster.nodes[0].heard_s == before
