@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from clusterctl_infra.catalog.instance import InstanceType
@@ -18,6 +19,7 @@ from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory, read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
+from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
@@ -39,7 +41,8 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     """The plan that the next `up` would follow, problems included. Raises ConfigError when there can be none."""
     is_rehearsal = rehearse or stack.is_rehearsal_project
     settings = read_stack_settings(config_folder(stack, home=home, rehearse=rehearse), stack.name)
-    config = load_cluster(stack.cluster_file, overrides=settings.overrides)
+    further = partial(problems_of_sound_parts, catalog=catalog, now=now)
+    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     owner = config.owner or login_name()
     identity = stand_in_identity(

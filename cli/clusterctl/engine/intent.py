@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
@@ -17,6 +18,7 @@ from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import ledger_to_json
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
+from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 
 from clusterctl.engine.data import kept_in
 from clusterctl.engine.stack import Stack
@@ -46,8 +48,9 @@ def read_intent(stack: Stack, config_text: str, *, nodes: int | None, fresh_pric
     changes: dict[str, str | None] = {} if nodes is None else {"nodes": str(nodes)}
     text = with_values(config_text, changes)
     settings = stack_settings(config_values(text))
-    config = load_cluster(stack.cluster_file, overrides=settings.overrides)
     catalog = load_catalog(fresh_prices)
+    further = partial(problems_of_sound_parts, catalog=catalog, now=datetime.now(UTC))
+    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further)
     return Intent(config=config, settings=settings, changes=changes, config_text=text, catalog=catalog)
 
 

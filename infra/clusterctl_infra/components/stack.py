@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from pulumi.runtime import get_config_env
 from pulumi.runtime.config import CONFIG
 
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.components.refusal import refused
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import NAMESPACE, StackSettings, stack_settings
 from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 
 
 def load_stack(folder: Path) -> tuple[ClusterConfig, StackSettings]:
     """The folder's cluster.yaml with the stack's overrides, and the stack's settings. Raises PlanRefused."""
     settings = current_settings()
+    further = partial(problems_of_sound_parts, catalog=load_catalog(), now=datetime.now(UTC))
     try:
-        return load_cluster(folder / "cluster.yaml", overrides=settings.overrides), settings
+        return load_cluster(folder / "cluster.yaml", overrides=settings.overrides, further=further), settings
     except ConfigError as e:
         raise refused(e) from e
 

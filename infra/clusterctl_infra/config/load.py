@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import getpass
 import stat
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -19,41 +19,76 @@ from clusterctl_infra.config.not_built import not_built_yet
 from clusterctl_infra.config.overrides import apply_overrides, override_of
 from clusterctl_infra.config.problems import ConfigProblem, problems_of
 from clusterctl_infra.config.rules import broken_rules
+from clusterctl_infra.config.sound_parts import STAND_INS, Unsound, sound_part, unsound_paths
 from clusterctl_infra.errors import ConfigError
 
 SIZE_LIMIT_BYTES = 256 * 1024
 """A hundred times what a cluster needs; a larger file is another file."""
 NO_OVERRIDES: Mapping[str, str] = {}
-_STAND_INS: dict[str, Tree] = {"name": "x", "region": "us-west-2", "nodes": "1"}
-"""For required fields that are missing or unsound, so that the others can still be looked at together."""
+Further = Callable[[ClusterConfig, Unsound], Sequence[ConfigProblem]]
 
 
-def load_cluster(path: Path, *, overrides: Mapping[str, str] = NO_OVERRIDES) -> ClusterConfig:
-    """The configuration in the file, with the stack's overrides. Raises ConfigError with all problems."""
-    text = _read(path)
-    config = parse_cluster(text, source=str(path), overrides=overrides, catalog=load_catalog())
-    config, problems = _with_scripts(config, path.parent)
-    if problems:
-        raise _error(str(path), problems, read_document(text), overrides)
-    return config if config.owner is not None else config.model_copy(update={"owner": login_name()})
+def nothing_further(config: ClusterConfig, unsound: Unsound) -> Sequence[ConfigProblem]:
+    """No problems beyond the configuration's own."""
+    return ()
+
+
+def load_cluster(
+    path: Path, *, overrides: Mapping[str, str] = NO_OVERRIDES, further: Further = nothing_further
+) -> ClusterConfig:
+    """The configuration in the file, with the stack's overrides. Raises ConfigError with all problems.
+
+    When there are any, `further` is asked what else is wrong with the parts that are sound, so that a person need not
+    mend these to hear of those.
+    """
+    reading = _reading(_read(path), load_catalog(), overrides)
+    problems, sound = list(reading.problems), reading.sound
+    if sound is not None:
+        sound, script_problems = _with_scripts(sound, path.parent)
+        problems += script_problems
+    if reading.config is not None and sound is not None and not problems:
+        return sound if sound.owner is not None else sound.model_copy(update={"owner": login_name()})
+    if sound is not None:
+        problems += further(sound, unsound_paths(problem.path for problem in problems))
+    raise _error(str(path), problems, reading.document, overrides)
 
 
 def parse_cluster(
     text: str, *, source: str, catalog: Catalog, overrides: Mapping[str, str] = NO_OVERRIDES
 ) -> ClusterConfig:
     """The configuration in `text`; pure. Raises ConfigError with all problems, naming `source`."""
+    reading = _reading(text, catalog, overrides)
+    if reading.config is None:
+        raise _error(source, list(reading.problems), reading.document, overrides)
+    return reading.config
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    """A text as far as it could be read."""
+
+    document: Document
+    config: ClusterConfig | None
+    """None when there are problems."""
+    sound: ClusterConfig | None
+    """The parts without problems; None when there is nothing to go by."""
+    problems: tuple[ConfigProblem, ...]
+
+
+def _reading(text: str, catalog: Catalog, overrides: Mapping[str, str]) -> _Reading:
     read = read_document(text)
     problems = [ConfigProblem(path=each.path, message=each.message, line=each.line) for each in read.problems]
-    if not problems and not isinstance(read.tree, dict):
-        problems.append(ConfigProblem(path=(), message=_not_a_cluster(read.tree)))
     if not isinstance(read.tree, dict):
-        raise _error(source, problems, Document(tree=None, lines={}, problems=()), NO_OVERRIDES)
+        if not problems:
+            problems.append(ConfigProblem(path=(), message=_not_a_cluster(read.tree)))
+        return _Reading(document=read, config=None, sound=None, problems=tuple(problems))
     tree, override_problems = apply_overrides(read.tree, overrides)
     config, model_problems = _validate(tree, catalog)
     problems += override_problems + model_problems
     if problems or config is None:
-        raise _error(source, problems, read, overrides)
-    return config
+        sound = sound_part(tree, unsound_paths(problem.path for problem in problems))
+        return _Reading(document=read, config=None, sound=sound, problems=tuple(problems))
+    return _Reading(document=read, config=config, sound=config, problems=())
 
 
 def login_name() -> str:
@@ -92,7 +127,7 @@ def _validate(tree: dict[str, Tree], catalog: Catalog) -> tuple[ClusterConfig | 
 
 def _with_stand_ins(tree: dict[str, Tree], unsound: frozenset[str]) -> ClusterConfig:
     sound = {key: value for key, value in tree.items() if key not in unsound}
-    return ClusterConfig.model_validate(_STAND_INS | sound)
+    return ClusterConfig.model_validate(STAND_INS | sound)
 
 
 def _not_a_cluster(tree: Tree) -> str:

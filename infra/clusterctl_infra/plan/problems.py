@@ -73,8 +73,7 @@ def elastic_addresses_suffice(case: Case) -> Iterator[Problem]:
         yield warning(
             "access.mode",
             f"public: {nodes} nodes of {case.plan.instance_type} have several interfaces, so each needs an elastic IP; "
-            f"AWS gives {ELASTIC_IP_QUOTA} per region by default (on AWS up asks for your number "
-            "before it makes anything); "
+            f"AWS gives {ELASTIC_IP_QUOTA} per region by default (up asks for your number before it makes anything); "
             "access: {mode: private} needs one for all",
         )
 

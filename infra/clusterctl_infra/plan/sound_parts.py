@@ -1,0 +1,62 @@
+"""What the plan's rules say of a configuration that is sound in parts: all problems are told in one round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.problems import ConfigProblem
+from clusterctl_infra.config.sound_parts import Unsound, is_sound
+from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.identity import stand_in_identity
+from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.plan.planner import plan
+
+MACHINE = ("region", "gpus", "instance_type", "fabric")
+"""What decides of which type the nodes are, and so what they cost."""
+STAND_IN_MACHINE: Mapping[str, object] = {
+    "region": "us-west-2",
+    "zone": None,
+    "gpus": None,
+    "instance_type": "p5.48xlarge",
+    "fabric": "auto",
+    "placement": "cluster",
+    "storage": (),
+}
+"""Where the type is not known, for rules that do not ask for it."""
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "network.node_subnet_cidr": ("network", "nodes"),
+    "access.ssh_from": ("access.ssh_from", "access.mode"),
+    "fabric": MACHINE,
+    "placement": ("placement", *MACHINE),
+    "capacity": ("capacity", *MACHINE),
+    "caps.price_usd_per_hour": ("caps.price_usd_per_hour", *MACHINE),
+    "caps.total_usd_per_hour": ("caps.total_usd_per_hour", "nodes", "access.mode", "storage", *MACHINE),
+    "caps.budget_usd": ("caps.budget_usd", "caps.runtime", "nodes", "access.mode", "storage", *MACHINE),
+    "": ("name", "nodes", "network", "access", "env", "packages", "scripts", "storage", "imds", *MACHINE),
+}
+"""Path of an error → the parts that have to be sound for it to be true. What is not here is about a living cluster."""
+
+
+def problems_of_sound_parts(
+    config: ClusterConfig, unsound: Unsound, *, catalog: Catalog, now: datetime
+) -> tuple[ConfigProblem, ...]:
+    """The errors of the plan that hold whatever is written for what is unsound; none where there is no plan."""
+    if not _are_sound(MACHINE, unsound):
+        config = config.model_copy(update=dict(STAND_IN_MACHINE))
+    identity = stand_in_identity(owner="", image_id=None, zone=config.zone, region=config.region, now=now)
+    try:
+        planned = plan(config, catalog, identity=identity, ledger=Ledger(), now=now)
+    except ConfigError:  # what is left breaks rules of its own, for what was taken out
+        return ()
+    return tuple(
+        ConfigProblem(path=tuple(each.path.split(".")) if each.path else (), message=each.message)
+        for each in planned.problems
+        if each.level == "error" and each.path in NEEDS and _are_sound(NEEDS[each.path], unsound)
+    )
+
+
+def _are_sound(parts: tuple[str, ...], unsound: Unsound) -> bool:
+    return all(is_sound(tuple(part.split(".")), unsound) for part in parts)
