@@ -17,6 +17,7 @@ from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory, read_inventory
+from clusterctl_infra.plan.deadline import expenses, spent_usd
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
 from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
@@ -35,6 +36,8 @@ class StackPlan:
     is_running: bool
     """The cluster exists; times are its own, not counted from now."""
     runtime_s: float
+    at_deadline_usd: float | None
+    """What the cluster will have cost when it ends, over all runs; None when a price is not known."""
 
 
 def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool) -> StackPlan:
@@ -57,15 +60,18 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         ledger=settings.ledger,
         now=now,
         slot_ranks=() if known is None else settings.slot_ranks,
+        until=None if known is None else settings.until,
     )
     instance_type = catalog.instance_type(planned.instance_type)
     assert instance_type is not None, "plan() refuses types that the catalog does not have"
+    flow = expenses(planned.price, settings.ledger, started_at=planned.started_at, now=now, nodes=len(planned.slots))
     return StackPlan(
         plan=planned,
         instance_type=instance_type,
         is_rehearsal=is_rehearsal,
         is_running=known is not None,
         runtime_s=config.caps.runtime.total_seconds(),
+        at_deadline_usd=None if flow is None else spent_usd(flow, planned.deadline.at),
     )
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any  # parsed JSON
 
+from clusterctl_rehearsal.machines import machine_processes
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = ROOT / ".venv" / "bin"
 CLUSTERCTL = str(BIN / "clusterctl")
@@ -136,6 +138,11 @@ def alive(name: str) -> list[str]:
     return sorted(
         events.parent.name for events in folder.glob("*/cgroup.events") if "populated 1" in events.read_text()
     )
+
+
+def alive_without_root(name: str) -> list[str]:
+    """Process machines of the cluster `name` that live, by their first processes: the kernel's truth too."""
+    return sorted(node for cluster, node in machine_processes.machines() if cluster == name)
 
 
 def namespaces(name: str) -> list[str]:

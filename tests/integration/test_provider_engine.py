@@ -54,6 +54,8 @@ MembershipResource(
     deadline="2040-01-01T00:00:00+00:00",
     planned_at="2039-01-01T00:00:00+00:00",
     node_price_usd_per_hour=1.5,
+    addresses_usd_per_hour=0.0,
+    storage_usd_per_hour=0.0,
     members=[{"slot": slot, "name": f"t-{slot}", "instance_id": id, "public_ip": None} for slot, id in enumerate(ids)],
     opts=pulumi.ResourceOptions(depends_on=[written]),
 )

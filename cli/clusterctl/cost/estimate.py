@@ -1,8 +1,8 @@
 """What a cluster has cost, costs now, and will have cost at its deadline: rows of an estimated bill. Pure.
 
-The account (`ledger`) says which machine ran in which slot from when to when, at what list price; the inventory says
-what addresses and storage cost beside. A machine whose end was not seen counts to the deadline, for its slot is
-reserved until then: AWS bills a reservation whether or not something runs in it.
+The account (`ledger`) says which machine ran in which slot from when to when, at what list price, and what addresses
+and storage cost beside, over all runs and between them. A machine whose end was not seen counts to the deadline, for
+its slot is reserved until then: AWS bills a reservation whether or not something runs in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from clusterctl_infra.ledger import Ledger, Span
+from clusterctl_infra.ledger import Ledger, Span, Standing, StandingKind
 from clusterctl_infra.outputs import Inventory
 
 Kind = Literal["node", "addresses", "storage"]
@@ -73,7 +73,8 @@ def cost_rows(
     unseen = NO_ACCOUNT if account is None else None
     nodes = [_node_row(inventory, span, alive, deadline=deadline, now=now, unseen=unseen) for span in spans]
     nodes.sort(key=lambda row: (row.slot or 0, row.started_at))
-    return (*nodes, *_beside(inventory, deadline=deadline, now=now))
+    standing = _assumed_standing(inventory) if account is None or not account.standing else account.standing
+    return (*nodes, *(_standing_row(one, deadline=deadline, now=now) for one in standing))
 
 
 def sums(rows: Iterable[CostRow]) -> Sums:
@@ -133,18 +134,31 @@ def _node_row(
     )
 
 
-def _beside(inventory: Inventory, *, deadline: datetime, now: datetime) -> tuple[CostRow, ...]:
-    """Addresses and storage, which bill until somebody ends them: from the start of the run, since it errs early."""
-    began = datetime.fromisoformat(inventory.started_at)
-    parts: dict[Kind, float | None] = {
+def _standing_row(standing: Standing, *, deadline: datetime, now: datetime) -> CostRow:
+    """Addresses or storage, which bill until somebody ends them."""
+    return _row(
+        kind=standing.kind,
+        name=standing.kind,
+        started_at=standing.started_at,
+        ended_at=standing.ended_at,
+        usd_per_hour=standing.usd_per_hour,
+        deadline=deadline,
+        now=now,
+    )
+
+
+def _assumed_standing(inventory: Inventory) -> tuple[Standing, ...]:
+    """Without an account of it: today's rates from the start of the run."""
+    if inventory.prices_dated is None:  # written by a clusterctl that knew only the sum
+        return ()
+    rates: dict[StandingKind, float | None] = {
         "addresses": inventory.addresses_usd_per_hour,
         "storage": inventory.storage_usd_per_hour,
     }
-    if inventory.prices_dated is None:  # written by a clusterctl that knew only the sum
-        return ()
+    began = datetime.fromisoformat(inventory.started_at)
     return tuple(
-        _row(kind=kind, name=kind, started_at=began, usd_per_hour=rate, deadline=deadline, now=now)
-        for kind, rate in parts.items()
+        Standing(kind=kind, started_at=began, ended_at=None, usd_per_hour=rate)
+        for kind, rate in rates.items()
         if rate != 0
     )
 

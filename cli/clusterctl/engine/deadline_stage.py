@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.outputs import read_inventory
@@ -15,10 +16,14 @@ REHEARSAL_PAUSE_S = 0.05
 AWS_PAUSE_S = 1.0
 
 
-def try_deadline(change: Change) -> CloudError | None:
-    """What to raise when the machines' own timers are all that would end them; it is said at once, too."""
+def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> CloudError | None:
+    """What to raise when the machines' own timers are all that would end them; it is said at once, too.
+
+    `slots`: those that are known to have a machine; None: all.
+    """
     inventory = read_inventory(change.home.inventory_file(change.cluster))
-    names = {node.instance_id: node.name for node in inventory.nodes if node.instance_id is not None}
+    nodes = [node for node in inventory.nodes if slots is None or node.slot in slots]
+    names = {node.instance_id: node.name for node in nodes if node.instance_id is not None}
     pause_s = REHEARSAL_PAUSE_S if change.is_rehearsal else AWS_PAUSE_S
     try:
         left = not_ended(change.clients, inventory.cluster_id, names, pause=lambda: time.sleep(pause_s))

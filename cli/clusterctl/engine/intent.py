@@ -67,6 +67,9 @@ def for_up(intent: Intent, state: StackState) -> Intent:
         "down": None,
         "kept": None,
         "run": None if run == 1 else str(run),
+        # An `extend` that was cut off is finished by this run; a new run has its whole run time.
+        "extended-from": None,
+        **({} if identity is not None and identity.run == run else {"until": None}),
         # Other machines stand elsewhere: a new run is ordered anew.
         **({} if keeps_ranks(intent, identity, run) else {"slot-ranks": None}),
     }
@@ -102,6 +105,7 @@ def plan_of(intent: Intent, state: StackState, *, now: datetime) -> ClusterPlan:
         down=settings.down,
         kept=settings.kept,
         slot_ranks=settings.slot_ranks,
+        until=settings.until,
     )
 
 

@@ -28,24 +28,37 @@ def why_loud(told: Spending) -> str | None:
 
 
 def agree(output: Output, cluster_plan: ClusterPlan, *, question: str, now: datetime, shown: str, asks: bool) -> None:
-    """Returns when the person at the terminal agrees; `asks` is False where the output is for a program.
+    """Returns when the person at the terminal agrees to an `up`; `asks` is False where the output is for a program.
 
     Raises UsageError when they do not, and when nobody can be asked.
     """
-    hint = f"clusterctl up {shown} --yes"
+    agree_to(
+        output,
+        spending(cluster_plan, now=now),
+        name=cluster_plan.name,
+        question=question,
+        bound=f"the caps in {shown}/cluster.yaml bound it: total_usd_per_hour, budget_usd, runtime",
+        hint=f"clusterctl up {shown} --yes",
+        asks=asks,
+    )
+
+
+def agree_to(output: Output, told: Spending, *, name: str, question: str, bound: str, hint: str, asks: bool) -> None:
+    """Returns when the person agrees to this spending of the cluster `name`; `bound`: what limits it.
+
+    Raises UsageError.
+    """
     if not (asks and output.can_ask):
         why = "there is no terminal" if asks else "--json never asks"
         offer = question.rpartition(". ")[0] or question
         raise UsageError(
-            f"nobody agreed, and {why}; nothing was changed. {offer}. --yes agrees to that; the caps in "
-            f"{shown}/cluster.yaml bound it: total_usd_per_hour, budget_usd, runtime",
+            f"nobody agreed, and {why}; nothing was changed. {offer}. --yes agrees to that; {bound}",
             hint=hint,
         )
-    why_name = why_loud(spending(cluster_plan, now=now))
+    why_name = why_loud(told)
     if why_name is None:
         is_agreed = output.confirm(question)
     else:
-        name = cluster_plan.name
         is_agreed = output.confirm_word(f"{question}\n{why_name}: type the cluster's name, {name}, to agree:", name)
     if not is_agreed:
         raise UsageError("not agreed, nothing was changed", hint=hint)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from clusterctl_infra.outputs import Inventory
 
@@ -44,12 +43,11 @@ def overview(inventory: Inventory, facts: Facts) -> Overview:
         facts=facts,
         nodes=judge(inventory, facts),
         strays=strays(inventory, facts),
-        spent_usd=spent_usd(inventory, facts.account, until=paid_until(inventory, facts)),
+        spent_usd=spent_usd(inventory, facts.account, alive=_alive(facts), now=facts.now),
     )
 
 
-def paid_until(inventory: Inventory, facts: Facts) -> datetime:
-    """Now; the deadline when that is past, unless machines are seen to run on: an end not seen counts to it."""
-    deadline = datetime.fromisoformat(inventory.deadline)
-    is_alive = any(row.is_alive for row in facts.instances or ())
-    return facts.now if is_alive else min(facts.now, deadline)
+def _alive(facts: Facts) -> frozenset[str] | None:
+    """The instances that AWS says run; None when it did not answer."""
+    rows = facts.instances
+    return None if rows is None else frozenset(row.instance_id for row in rows if row.is_alive)

@@ -21,13 +21,12 @@ def title(
     """`train · 4 × p5.48xlarge · 32 × H100 80GB · 4/4 heard · util 97 % · about $265.85 · ends 17:22 UTC (…)`."""
     heard = [state for state in states.values() if silence(state, now_s) is None]
     use = mean_use([state.sample for state in heard if state.sample is not None])
-    until = min(now, datetime.fromisoformat(inventory.deadline))
     parts = [
         inventory.name,
         hardware(inventory),
         f"{len(heard)}/{len(states)} heard",
         *([] if use is None else [f"util {use:.0f} %"]),
-        money(inventory, spent_usd(inventory, account, until=until)),
+        money(inventory, spent_usd(inventory, account, alive=None, now=now)),
         ends(inventory, now),
     ]
     return " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)

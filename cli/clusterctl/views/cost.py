@@ -88,7 +88,7 @@ def remarks(seen: CostView) -> list[str]:
         told.append("addresses and storage are not counted: the last up was an older clusterctl's; next: clusterctl up")
     if seen.account is None:
         told.append("this computer has no account of the cluster: earlier sizes, replacements and runs are not counted")
-    if inventory.run > 1:
+    if inventory.run > 1 and (seen.account is None or not seen.account.standing):
         told.append(f"this is run {inventory.run}: addresses and storage count from its start, machines from the first")
     if seen.cloud_trouble is not None:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"

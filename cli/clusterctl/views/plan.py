@@ -42,6 +42,7 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
     facts = [
         ("per hour", price_line(plan)),
         ("deadline", deadline_line(stack_plan, now=now)),
+        ("in all", total_line(stack_plan)),
         ("at worst", tail_line(plan)),
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
     ]
@@ -67,6 +68,7 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
         "storage": [storage_json(row) for row in plan.storage],
         "price": _price_json(plan.price),
         "deadline": _deadline_json(plan.deadline),
+        "estimated_cost": {"at_deadline_usd": stack_plan.at_deadline_usd},
         "user_data_bytes": plan.user_data_bytes,
         "problems": [{"level": row.level, "path": row.path, "message": row.message} for row in plan.problems],
     }
@@ -101,6 +103,12 @@ def price_line(plan: ClusterPlan) -> str:
     caps += [] if price.cap_total_usd_per_hour is None else [f"{usd(price.cap_total_usd_per_hour)} in all"]
     told = f"{' + '.join(parts)} = {usd(price.total_usd_per_hour)}"
     return told + (f"   cap {', '.join(caps)}" if caps else "") + f"   (prices of {price.prices_dated})"
+
+
+def total_line(stack_plan: StackPlan) -> str:
+    """`about $2642.16 when it ends, over all runs`."""
+    over = ", over all runs" if stack_plan.plan.run > 1 else ""
+    return f"about {usd(stack_plan.at_deadline_usd)} when it ends{over}"
 
 
 def tail_line(plan: ClusterPlan) -> str:

@@ -73,6 +73,7 @@ class Birth:
                 down=self.settings.down,
                 kept=self.settings.kept,
                 slot_ranks=self.settings.slot_ranks,
+                until=self.settings.until,
             )
             if not self.settings.down:
                 refuse_errors(made)

@@ -180,6 +180,8 @@ class Cluster(pulumi.ComponentResource):
             deadline=self._plan.apply(lambda plan: plan.deadline.at.isoformat()),
             planned_at=self._birth.now.isoformat(),
             node_price_usd_per_hour=self._draft.price.node_usd_per_hour,
+            addresses_usd_per_hour=self._draft.price.addresses_usd_per_hour,
+            storage_usd_per_hour=self._draft.price.storage_usd_per_hour,
             members=nodes.members,
             live=live_facts_hash(self._birth.config),
             ranks=ordered_ranks(self._draft),

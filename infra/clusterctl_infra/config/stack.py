@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from clusterctl_infra.config.document import read_document
@@ -13,7 +14,7 @@ from clusterctl_infra.ledger import Ledger, ledger_from_json
 from clusterctl_infra.ranks import is_rank_order
 
 NAMESPACE = "clusterctl:"
-OWN_KEYS = ("ledger", "down", "run", "kept", "slot-ranks", "reserved")
+OWN_KEYS = ("ledger", "down", "run", "kept", "slot-ranks", "reserved", "until", "extended-from")
 """Written by clusterctl alone; a person's own settings are the others."""
 
 
@@ -33,6 +34,10 @@ class StackSettings:
     """The rank of each slot as it was once ordered by topology, and stays; empty: never ordered."""
     reserved: int = 0
     """Places that the reservation has at least: in one run more than there are nodes, while surplus machines live."""
+    until: datetime | None = None
+    """When this run ends, moved there by `clusterctl extend`; None: when caps.runtime is over."""
+    extended_from: datetime | None = None
+    """The end before an `extend` that has not come to its own end."""
 
 
 def stack_settings(values: Mapping[str, str]) -> StackSettings:
@@ -45,6 +50,8 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         kept=_kept(values.get("kept")),
         slot_ranks=_slot_ranks(values.get("slot-ranks", "[]")),
         reserved=_count("reserved", values.get("reserved", "0"), fewest=0),
+        until=_instant(values, "until"),
+        extended_from=_instant(values, "extended-from"),
     )
 
 
@@ -126,6 +133,23 @@ def _slot_ranks(text: str) -> tuple[int, ...]:
             hint="pulumi config rm clusterctl:slot-ranks",
         )
     return tuple(ranks)
+
+
+def _instant(values: Mapping[str, str], key: str) -> datetime | None:
+    text = values.get(key)
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        instant = None
+    if instant is None or instant.tzinfo is None:
+        raise ConfigError(
+            f"clusterctl:{key}: {text!r}: no time with a zone, such as 2026-11-21T16:00:00+00:00; clusterctl extend "
+            "writes it",
+            hint=f"pulumi config rm clusterctl:{key}",
+        )
+    return instant
 
 
 def _count(key: str, text: str, *, fewest: int) -> int:

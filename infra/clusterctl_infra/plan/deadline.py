@@ -1,8 +1,9 @@
 """When a cluster ends: by its run time, or when its budget is spent.
 
-The instant is the same at every `up` of an unchanged cluster: an account's open spans run on, and slots that have no
-span yet count from the start of the run, or, where others already run, from the instant of the plan (which Membership
-writes down as the start of their spans).
+The instant is the same at every `up` of an unchanged cluster: what is open in the account runs on; slots that have no
+span yet count from the start of the run, or, where others already run, from the instant of the plan; addresses and
+storage from the start of the first run, or, where they bill at another rate than before, from the instant of the plan.
+Membership writes the same into the account.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.identity import Identity
-from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.ledger import Ledger, StandingKind
 from clusterctl_infra.plan.model import DeadlinePlan, PricePlan
 
 _SECONDS_PER_HOUR = 3600.0
@@ -31,19 +32,29 @@ class Expense:
 
 
 def deadline_plan(
-    config: ClusterConfig, price: PricePlan, identity: Identity, ledger: Ledger, *, now: datetime, nodes: int
+    config: ClusterConfig,
+    price: PricePlan,
+    identity: Identity,
+    ledger: Ledger,
+    *,
+    now: datetime,
+    nodes: int,
+    until: datetime | None = None,
 ) -> DeadlinePlan:
-    """The earlier of run time and budget; without a known price the budget sets no instant (and is a problem)."""
-    runtime_at = identity.started_at + config.caps.runtime
+    """The earlier of run time and budget; without a known price the budget sets no instant (and is a problem).
+
+    `until`: where `clusterctl extend` moved the end of the run time.
+    """
+    runtime_at = until if until is not None else identity.started_at + config.caps.runtime
     budget_usd = config.caps.budget_usd
     budget_at = None
     if budget_usd is not None:
-        flow = expenses(price, identity, ledger, now=now, nodes=nodes)
+        flow = expenses(price, ledger, started_at=identity.started_at, now=now, nodes=nodes)
         budget_at = None if flow is None else spent_at(flow, budget_usd)
     is_budget = budget_at is not None and budget_at < runtime_at
     return DeadlinePlan(
         at=budget_at if budget_at is not None and is_budget else runtime_at,
-        reason="budget" if is_budget else "runtime",
+        reason="budget" if is_budget else "runtime" if until is None else "extend",
         runtime_at=runtime_at,
         budget_at=budget_at,
         budget_usd=budget_usd,
@@ -51,9 +62,15 @@ def deadline_plan(
 
 
 def expenses(
-    price: PricePlan, identity: Identity, ledger: Ledger, *, now: datetime, nodes: int
+    price: PricePlan, ledger: Ledger, *, started_at: datetime, now: datetime, nodes: int
 ) -> tuple[Expense, ...] | None:
-    """All that the cluster cost and goes on costing; None when a price that counts is unknown."""
+    """All that the cluster cost and goes on costing; None when a price that counts is unknown.
+
+    `started_at`: of this run.
+    """
+    standing = _standing(price, ledger, started_at=started_at, now=now)
+    if standing is None:
+        return None
     rows: list[Expense] = []
     running: set[int] = set()
     has_open_spans = any(span.ended_at is None for span in ledger.spans)
@@ -68,14 +85,11 @@ def expenses(
     missing = nodes - len(running)
     if missing and price.node_usd_per_hour is None:
         return None
-    if price.storage_usd_per_hour is None:
-        return None
-    born_at = now if has_open_spans else identity.started_at
+    born_at = now if has_open_spans else started_at
     rows += [
         Expense(started_at=born_at, ended_at=None, usd_per_hour=price.node_usd_per_hour or 0.0) for _ in range(missing)
     ]
-    rest = price.addresses_usd_per_hour + price.storage_usd_per_hour
-    return (*rows, Expense(started_at=identity.started_at, ended_at=None, usd_per_hour=rest))
+    return (*rows, *standing)
 
 
 def spent_usd(flow: Sequence[Expense], at: datetime) -> float:
@@ -95,6 +109,29 @@ def spent_at(flow: Sequence[Expense], budget_usd: float) -> datetime | None:
         if hours * _SECONDS_PER_HOUR <= (end - begin).total_seconds():
             return _whole_second(begin + timedelta(hours=hours))
     return None
+
+
+def _standing(price: PricePlan, ledger: Ledger, *, started_at: datetime, now: datetime) -> tuple[Expense, ...] | None:
+    """Addresses and storage since the first run, also while no node ran; None when a price is unknown."""
+    wanted: dict[StandingKind, float | None] = {
+        "addresses": price.addresses_usd_per_hour,
+        "storage": price.storage_usd_per_hour,
+    }
+    rows: list[Expense] = []
+    for row in ledger.standing:
+        if row.usd_per_hour is None:
+            return None
+        goes_on = row.ended_at is None and wanted.get(row.kind) == row.usd_per_hour
+        if goes_on:
+            del wanted[row.kind]
+        ended_at = None if goes_on else row.ended_at or max(now, row.started_at)
+        rows.append(Expense(started_at=row.started_at, ended_at=ended_at, usd_per_hour=row.usd_per_hour))
+    born_at = started_at if ledger.is_empty else now
+    for rate in wanted.values():
+        if rate is None:
+            return None
+        rows.append(Expense(started_at=born_at, ended_at=None, usd_per_hour=rate))
+    return tuple(rows)
 
 
 def _hours(row: Expense, at: datetime) -> float:

@@ -10,7 +10,7 @@ from typing import Literal
 from clusterctl_infra.plan.storage_model import StoragePlan
 
 InterfaceKind = Literal["interface", "efa", "efa-only"]
-DeadlineReason = Literal["runtime", "budget"]
+DeadlineReason = Literal["runtime", "extend", "budget"]
 ProblemLevel = Literal["error", "warning"]
 PublicAddresses = Literal["automatic", "elastic", "none"]
 
@@ -97,7 +97,9 @@ class DeadlinePlan:
 
     at: datetime
     reason: DeadlineReason
+    """`extend`: its run time, moved by `clusterctl extend`."""
     runtime_at: datetime
+    """When the run time is over, moved or not."""
     budget_at: datetime | None
     budget_usd: float | None
 

@@ -42,10 +42,13 @@ def plan(
     down: bool = False,
     kept: frozenset[str] | None = None,
     slot_ranks: Sequence[int] = (),
+    until: datetime | None = None,
 ) -> ClusterPlan:
     """What the configuration means, with its problems; `down`: the same cluster with zero nodes.
 
     `slot_ranks`: the rank of each slot as it was ordered before; without it a rank is its slot.
+
+    `until`: where the end of the run time was moved.
 
     Without nodes it has the storage that holds data, of that only the mounts in `kept` (None: all of it): what was not
     made by then is not made to be kept.
@@ -67,6 +70,7 @@ def plan(
         ledger=ledger,
         now=now,
         ranks=_ranks(config, slot_ranks, nodes),
+        until=until,
     )
     return _judged(config, draft, identity, catalog, instance_type, now)
 
@@ -106,13 +110,14 @@ def _draft(
     ledger: Ledger,
     now: datetime,
     ranks: Sequence[int],
+    until: datetime | None,
 ) -> ClusterPlan:
     """The plan before anybody has looked for problems in it; a node for each rank."""
     layout = tuple(interface_layout(config, instance_type))
     network = network_plan(config, interfaces_per_node=len(layout))
     nodes = len(ranks)
     price = price_plan(config, catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
-    deadline = deadline_plan(config, price, identity, ledger, now=now, nodes=nodes)
+    deadline = deadline_plan(config, price, identity, ledger, now=now, nodes=nodes, until=until)
     tags = cluster_tags(config, identity, deadline_at=deadline.at)
     return ClusterPlan(
         name=config.name,

@@ -1,4 +1,4 @@
-"""How the account of a cluster follows its members: spans opened and closed at one instant. Pure."""
+"""How the account of a cluster follows its members and what stands beside them, at one instant. Pure."""
 
 from __future__ import annotations
 
@@ -7,67 +7,113 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from clusterctl_infra.ledger import Ledger, Span
+from clusterctl_infra.ledger import STANDING_KINDS, Ledger, Span, Standing, StandingKind
+
+Rates = Mapping[StandingKind, float | None]
+"""US dollars per hour of all addresses, and of all storage; None is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerChange:
-    """The account after a change, and the spans that the change opened and closed."""
+    """The account after a change, and what the change opened and closed in it."""
 
     ledger: Ledger
-    opened: tuple[Span, ...] = ()
-    closed: tuple[Span, ...] = ()
+    opened: Ledger
+    closed: Ledger
+
+    @property
+    def is_any(self) -> bool:
+        """Something was opened or closed."""
+        return not (self.opened.is_empty and self.closed.is_empty)
 
 
-def follow_members(
+def follow(
     ledger: Ledger,
     members: Mapping[int, str],
+    rates: Rates,
     *,
     at: datetime,
     run_started_at: datetime,
     ends_by: datetime | None,
     price_usd_per_hour: float | None,
 ) -> LedgerChange:
-    """The account when the instances of `members` (slot → id) are the ones that run.
+    """The account when the instances of `members` (slot → id) are the ones that run, with `rates` beside them.
 
-    The first members of a run count from its start, which is before they exist: it errs early. Later ones
-    count from `at`, the instant that the plan was made for, so the plan's deadline stays true afterwards. What ran
-    before ended at `at`, or at the deadline `ends_by` that it had, whichever came first.
+    The first members of a run count from its start, which is before they exist: it errs early; and so does what stands
+    beside them in the first run. All else counts from `at`, the instant that the plan was made for, so the plan's
+    deadline stays true afterwards. A machine that ran before ended at `at`, or at the deadline `ends_by` that it had,
+    whichever came first; what stands beside knows no deadline.
     """
     running = {(span.slot, span.instance_id) for span in ledger.spans if span.ended_at is None}
     wanted = set(members.items())
-    closed = tuple(
-        _ended(span, at, ends_by)
+    ended = {
+        span: _ended(span, at, ends_by)
         for span in ledger.spans
         if span.ended_at is None and (span.slot, span.instance_id) not in wanted
-    )
-    started_at = at if running else run_started_at
-    opened = tuple(
+    }
+    spans = tuple(
         Span(
             slot=slot,
             instance_id=instance_id,
-            started_at=started_at,
+            started_at=at if running else run_started_at,
             ended_at=None,
             price_usd_per_hour=price_usd_per_hour,
         )
         for slot, instance_id in sorted(wanted - running)
     )
-    return LedgerChange(ledger=Ledger(spans=(*_with_closed(ledger, closed), *opened)), opened=opened, closed=closed)
+    over = {row: _over(row, at) for row in _open(ledger) if row.usd_per_hour != rates.get(row.kind, 0.0)}
+    standing = tuple(
+        Standing(
+            kind=kind,
+            started_at=run_started_at if ledger.is_empty else at,
+            ended_at=None,
+            usd_per_hour=rates[kind],
+        )
+        for kind in new_rates(ledger, rates)
+    )
+    return LedgerChange(
+        ledger=Ledger(
+            spans=(*(ended.get(span, span) for span in ledger.spans), *spans),
+            standing=(*(over.get(row, row) for row in ledger.standing), *standing),
+        ),
+        opened=Ledger(spans=spans, standing=standing),
+        closed=Ledger(spans=tuple(ended.values()), standing=tuple(over.values())),
+    )
+
+
+def changed_rates(ledger: Ledger, rates: Rates) -> tuple[StandingKind, ...]:
+    """The kinds that bill at another rate than the account has."""
+    known = {row.kind: row.usd_per_hour for row in _open(ledger)}
+    return tuple(kind for kind in STANDING_KINDS if known.get(kind, 0.0) != rates.get(kind, 0.0))
+
+
+def new_rates(ledger: Ledger, rates: Rates) -> tuple[StandingKind, ...]:
+    """Those of them that bill at all."""
+    return tuple(kind for kind in changed_rates(ledger, rates) if rates.get(kind, 0.0) != 0.0)
 
 
 def close_all(ledger: Ledger, *, at: datetime, ends_by: datetime | None) -> LedgerChange:
-    """The account when nothing runs any more."""
-    closed = tuple(_ended(span, at, ends_by) for span in ledger.spans if span.ended_at is None)
-    return LedgerChange(ledger=Ledger(spans=_with_closed(ledger, closed)), closed=closed)
+    """The account when nothing is paid any more."""
+    ended = {span: _ended(span, at, ends_by) for span in ledger.spans if span.ended_at is None}
+    over = {row: _over(row, at) for row in _open(ledger)}
+    return LedgerChange(
+        ledger=Ledger(
+            spans=tuple(ended.get(span, span) for span in ledger.spans),
+            standing=tuple(over.get(row, row) for row in ledger.standing),
+        ),
+        opened=Ledger(),
+        closed=Ledger(spans=tuple(ended.values()), standing=tuple(over.values())),
+    )
+
+
+def _open(ledger: Ledger) -> tuple[Standing, ...]:
+    return tuple(row for row in ledger.standing if row.ended_at is None)
+
+
+def _over(row: Standing, at: datetime) -> Standing:
+    return dataclasses.replace(row, ended_at=max(at, row.started_at))
 
 
 def _ended(span: Span, at: datetime, ends_by: datetime | None) -> Span:
     end = at if ends_by is None else min(at, ends_by)
     return dataclasses.replace(span, ended_at=max(end, span.started_at))
-
-
-def _with_closed(ledger: Ledger, closed: tuple[Span, ...]) -> tuple[Span, ...]:
-    ends = {(span.slot, span.instance_id): span for span in closed}
-    return tuple(
-        ends.get((span.slot, span.instance_id), span) if span.ended_at is None else span for span in ledger.spans
-    )

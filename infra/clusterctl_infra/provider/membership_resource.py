@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any  # property values
 
-from clusterctl_infra.ledger import Ledger, ledger_from_json, ledger_to_json
+from clusterctl_infra.ledger import STANDING_KINDS, Ledger, ledger_from_json, ledger_to_json
 from clusterctl_infra.provider.inventory_file import with_membership
-from clusterctl_infra.provider.ledger_change import LedgerChange, close_all, follow_members
+from clusterctl_infra.provider.ledger_change import LedgerChange, Rates, changed_rates, close_all, follow
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import UNKNOWN, has_unknown
 from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, Properties
@@ -17,7 +17,8 @@ from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, 
 _REQUIRED = ("cluster", "cluster_id", "run", "started_at", "deadline", "planned_at", "members")
 _COUNTED = ("members", "run", "deadline", "live", "ranks")
 """What makes a new generation: `live` is a hash of what else nodes are told (env, keys), `ranks` the rank of each slot
-where it is not the slot. Another price counts for machines that come later, so it alone changes nothing."""
+where it is not the slot. Another price of a node counts for machines that come later, so it alone changes nothing;
+another rate of addresses or storage is written into the account, and nodes are not told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,7 @@ class MembershipResource:
         """What counts has changed, or a file here does not know it; never `planned_at` or the price."""
         replaced = tuple(key for key in ("cluster_id", "cluster") if inputs[key] != state[key])
         changed = [key for key in _COUNTED if _differs(key, state, inputs)]
+        changed += [f"{kind}_usd_per_hour" for kind in changed_rates(_ledger(state), _rates(inputs))]
         if not changed and not self._is_written(state):
             changed = ["members"]
         return Difference(changed=(*changed, *replaced), replaced=replaced)
@@ -63,7 +65,7 @@ class MembershipResource:
         outputs = {**kept, "generation": generation, "ledger": ledger_to_json(change.ledger)}
         if not place.preview:
             self._write(outputs)
-            if is_changed:
+            if is_changed or change.is_any:
                 self._append(outputs, change, at=str(inputs["planned_at"]))
         return outputs
 
@@ -102,8 +104,8 @@ class MembershipResource:
             "run": outputs["run"],
             "generation": outputs["generation"],
             "deadline": outputs["deadline"],
-            "opened": ledger_to_json(Ledger(spans=change.opened)),
-            "closed": ledger_to_json(Ledger(spans=change.closed)),
+            "opened": ledger_to_json(change.opened),
+            "closed": ledger_to_json(change.closed),
         }
         self.home.append_ledger(str(outputs["cluster_id"]), row)
 
@@ -115,14 +117,22 @@ def _differs(key: str, state: Properties, inputs: Properties) -> bool:
 
 def _change(state: Properties, inputs: Properties) -> LedgerChange:
     price = inputs.get("node_price_usd_per_hour")
-    return follow_members(
+    return follow(
         _ledger(state),
         {int(member["slot"]): str(member["instance_id"]) for member in inputs["members"]},
+        _rates(inputs),
         at=datetime.fromisoformat(str(inputs["planned_at"])),
         ends_by=_deadline(state),
         run_started_at=datetime.fromisoformat(str(inputs["started_at"])),
         price_usd_per_hour=None if price is None else float(price),
     )
+
+
+def _rates(inputs: Properties) -> Rates:
+    """An unknown rate arrives as null or not at all, since the engine leaves nulls out; none is 0."""
+    return {
+        kind: None if (rate := inputs.get(f"{kind}_usd_per_hour")) is None else float(rate) for kind in STANDING_KINDS
+    }
 
 
 def _ledger(state: Properties) -> Ledger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -9,7 +10,7 @@ from fractions import Fraction
 import pytest
 from clusterctl.cost.estimate import EMPTY, LATE, NO_ACCOUNT, TAIL, by_kind, cost_rows, sums, uncounted
 from clusterctl.views.cost import CostView, cost_json, cost_text
-from clusterctl_infra.ledger import Ledger, Span
+from clusterctl_infra.ledger import Ledger, Span, Standing
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
 from clusterctl_infra.plan.deadline import expenses, spent_usd
 from hypothesis import given, settings
@@ -148,6 +149,16 @@ def test_a_cluster_that_is_down_costs_its_storage_alone() -> None:
     assert sums(rows).spent_usd == sums(rows).at_deadline_usd == pytest.approx(2 * 55.04 + 5 * 1.38)
 
 
+def test_storage_counts_over_all_runs_and_between_them_at_the_rate_it_had() -> None:
+    earlier = Standing(kind="storage", started_at=at(-20), ended_at=at(0), usd_per_hour=2.0)
+    now_standing = Standing(kind="storage", started_at=at(0), ended_at=None, usd_per_hour=1.38)
+    account = Ledger(spans=(a_span(0, "i-a", -20, -19), a_span(0, "i-b")), standing=(earlier, now_standing))
+    rows = cost_rows(an_inventory(run=2), account, alive=frozenset({"i-b"}), now=at(1))
+    assert by_kind(rows)["storage"].spent_usd == pytest.approx(20 * 2.0 + 1.38)
+    assert sums(rows).usd_per_hour == pytest.approx(55.04 + 1.38)
+    assert "this is run 2" not in cost_text(a_view(inventory=an_inventory(run=2), account=account))
+
+
 def test_what_runs_without_being_in_the_account_is_named() -> None:
     assert uncounted(REPLACED, frozenset({"i-a", "i-z"})) == ("i-z",)
     assert uncounted(REPLACED, None) == uncounted(None, frozenset({"i-z"})) == ()
@@ -216,8 +227,10 @@ def test_the_plan_s_budget_and_the_bill_count_the_same_money(account: Ledger, se
     """What `cost` shows is what the deadline was computed from: two codes, one sum, once every slot has a machine."""
     plan = a_plan(nodes=3)
     now = BORN + timedelta(seconds=seconds)
-    flow = expenses(plan.price, IDENTITY, account, now=DEADLINE, nodes=3)
-    inventory = an_inventory(addresses_usd_per_hour=plan.price.addresses_usd_per_hour, storage_usd_per_hour=0.0)
+    beside = Standing(kind="addresses", started_at=BORN, ended_at=None, usd_per_hour=plan.price.addresses_usd_per_hour)
+    account = dataclasses.replace(account, standing=(beside,))
+    flow = expenses(plan.price, account, started_at=BORN, now=DEADLINE, nodes=3)
+    inventory = an_inventory()
     assert flow is not None
     shown = sums(cost_rows(inventory, account, alive=None, now=now)).spent_usd
     assert shown == pytest.approx(spent_usd(flow, now), abs=CENT / 100)

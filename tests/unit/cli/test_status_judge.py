@@ -14,7 +14,7 @@ from clusterctl.status.facts import Facts
 from clusterctl.status.judge import NodeStatus, judge
 from clusterctl.status.overview import overview
 from clusterctl.views.status import headline, status_json, status_text
-from clusterctl_infra.ledger import Ledger, Span, ledger_to_json
+from clusterctl_infra.ledger import Ledger, Span, Standing, ledger_to_json
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory
@@ -138,28 +138,34 @@ def test_a_replaced_node_says_when_and_what_it_was(make_inventory: MakeInventory
 def test_the_cost_is_every_span_and_what_runs_beside_the_machines(make_inventory: MakeInventory) -> None:
     inventory = make_inventory(size=2, usd_per_hour=101.0)
     half = BEGAN + timedelta(minutes=30)
-    account = Ledger(spans=(span(0, "a", BEGAN, None), span(1, "b", BEGAN, half), span(1, "c", half, None)))
-    assert spent_usd(inventory, account, until=BEGAN + timedelta(hours=2)) == pytest.approx(100 + 25 + 75 + 2)
+    beside = Standing(kind="storage", started_at=BEGAN, ended_at=None, usd_per_hour=1.0)
+    account = Ledger(
+        spans=(span(0, "a", BEGAN, None), span(1, "b", BEGAN, half), span(1, "c", half, None)), standing=(beside,)
+    )
+    now = BEGAN + timedelta(hours=2)
+    assert spent_usd(inventory, account, alive=None, now=now) == pytest.approx(100 + 25 + 75 + 2)
 
 
 def test_an_unknown_price_makes_the_cost_unknown(make_inventory: MakeInventory) -> None:
     account = Ledger(spans=(span(0, "a", BEGAN, None, None),))
-    assert spent_usd(make_inventory(), account, until=NOW) is None
-    assert spent_usd(make_inventory(usd_per_hour=None), None, until=NOW) is None
+    assert spent_usd(make_inventory(), account, alive=None, now=NOW) is None
+    assert spent_usd(make_inventory(usd_per_hour=None), None, alive=None, now=NOW) is None
 
 
 def test_without_an_account_the_cost_is_time_times_rate(make_inventory: MakeInventory) -> None:
     inventory = make_inventory(usd_per_hour=100.0)
-    assert spent_usd(inventory, None, until=BEGAN + timedelta(hours=3)) == pytest.approx(300)
+    assert spent_usd(inventory, None, alive=None, now=BEGAN + timedelta(hours=3)) == pytest.approx(300)
 
 
 def test_the_account_is_read_from_what_each_change_opened_and_closed() -> None:
     opened, closed = span(0, "a", BEGAN, None), span(0, "a", BEGAN, NOW)
+    stands = Standing(kind="storage", started_at=BEGAN, ended_at=None, usd_per_hour=1.38)
+    over = dataclasses.replace(stands, ended_at=NOW)
     rows = [
-        {"opened": ledger_to_json(Ledger(spans=(opened,))), "closed": []},
-        {"opened": [], "closed": ledger_to_json(Ledger(spans=(closed,)))},
+        {"opened": ledger_to_json(Ledger(spans=(opened,), standing=(stands,))), "closed": []},
+        {"opened": [], "closed": ledger_to_json(Ledger(spans=(closed,), standing=(over,)))},
     ]
-    assert account_of(rows) == Ledger(spans=(closed,))
+    assert account_of(rows) == Ledger(spans=(closed,), standing=(over,))
 
 
 def test_the_headline_has_count_time_cost_and_end(make_inventory: MakeInventory) -> None:

@@ -105,6 +105,25 @@ def test_each_up_after_a_down_is_a_new_run(stack: Stack, config: dict[str, str],
     assert not intent.settings.down
 
 
+@pytest.mark.parametrize(
+    ("config", "state", "hours"),
+    [
+        ({}, state_of(), 7),
+        ({}, StackState(), 2),
+        ({"down": "true"}, state_of(), 2),
+    ],
+    ids=["the same run", "another cluster's", "a new run"],
+)
+def test_a_moved_end_holds_for_its_run_and_an_up_finishes_a_move_that_was_cut_off(
+    stack: Stack, config: dict[str, str], state: StackState, hours: int
+) -> None:
+    until = (BORN + timedelta(hours=7)).isoformat()
+    text = with_values("", {**config, "until": until, "extended-from": BORN.isoformat()})
+    intent = for_up(intent_of(stack, text), state)
+    assert plan_of(intent, state, now=BORN).deadline.at == BORN + timedelta(hours=hours)
+    assert "extended-from" not in config_values(intent.config_text)
+
+
 ORDERED = {"ranks": "topology", "slot-ranks": "[0,2,1,3]"}
 
 

@@ -34,6 +34,13 @@ def test_what_is_not_a_setting_is_an_override() -> None:
     assert (settings.overrides, settings.ledger, settings.down, settings.run) == ({"nodes": "8"}, LEDGER, True, 2)
 
 
+def test_a_moved_end_is_a_setting() -> None:
+    settings = stack_settings({"until": "2026-11-21T16:00:00+00:00", "extended-from": "2026-11-21T14:00:00Z"})
+    assert settings.until == datetime(2026, 11, 21, 16, 0, tzinfo=UTC)
+    assert settings.extended_from == datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+    assert settings.overrides == {}
+
+
 def test_ranks_that_were_ordered_once_are_a_setting() -> None:
     settings = stack_settings({"slot-ranks": "[0, 2, 1]", "ranks": "topology"})
     assert (settings.slot_ranks, settings.overrides) == ((0, 2, 1), {"ranks": "topology"})
@@ -51,6 +58,9 @@ def test_ranks_that_were_ordered_once_are_a_setting() -> None:
         ("slot-ranks", "[1, 0]"),
         ("slot-ranks", "[0, 0]"),
         ("slot-ranks", "{}"),
+        ("until", "17:30"),
+        ("until", "2026-11-21T16:00:00"),
+        ("extended-from", "before"),
         ("run", "0"),
         ("run", "-1"),
         ("run", "two"),

@@ -46,6 +46,7 @@ def a_plan(
     now: datetime = BORN,
     down: bool = False,
     kept: frozenset[str] | None = None,
+    until: datetime | None = None,
     **changes: Any,
 ) -> ClusterPlan:
     """The plan of `a_config(**changes)`."""
@@ -57,6 +58,7 @@ def a_plan(
         now=now,
         down=down,
         kept=kept,
+        until=until,
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 from clusterctl_infra.ledger import Ledger, Span
 from clusterctl_infra.plan.deadline import Expense, expenses, spent_at, spent_usd
-from clusterctl_infra.provider.ledger_change import follow_members
+from clusterctl_infra.provider.ledger_change import Rates, follow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +18,9 @@ FEW = 25
 """Examples of a property that needs whole plans, 10 ms each."""
 NODE_USD_PER_HOUR = 55.04
 ADDRESS_USD_PER_HOUR = 0.005
+PUBLIC: Rates = {"addresses": 4 * ADDRESS_USD_PER_HOUR, "storage": 0.0}
+PRIVATE: Rates = {"addresses": ADDRESS_USD_PER_HOUR, "storage": 0.0}
+"""The NAT gateway's address alone."""
 SECONDS = st.integers(min_value=0, max_value=10**6)
 RATES = st.floats(min_value=0, max_value=500, allow_nan=False)
 
@@ -85,10 +88,10 @@ def test_the_account_of_the_first_members_changes_no_deadline() -> None:
 @given(minutes=st.integers(min_value=1, max_value=200), nodes=st.integers(min_value=1, max_value=9))
 def test_after_a_resize_the_account_says_what_the_plan_foretold(minutes: int, nodes: int) -> None:
     caps, private = {"runtime": "12h", "budget_usd": 1000}, {"mode": "private"}
-    first = members({slot: f"i-{slot}" for slot in range(4)}, at=BORN)
+    first = members({slot: f"i-{slot}" for slot in range(4)}, at=BORN, beside=PRIVATE)
     now = BORN + timedelta(minutes=minutes)
     foretold = a_plan(nodes=nodes, caps=caps, access=private, ledger=first, now=now).deadline
-    account = members({slot: f"i-{slot}" for slot in range(nodes)}, at=now, ledger=first)
+    account = members({slot: f"i-{slot}" for slot in range(nodes)}, at=now, ledger=first, beside=PRIVATE)
     later = a_plan(nodes=nodes, caps=caps, access=private, ledger=account, now=now + timedelta(hours=1)).deadline
     assert later == foretold
 
@@ -103,7 +106,7 @@ def test_a_replaced_machine_costs_what_the_one_before_would_have() -> None:
 
 def test_nodes_that_join_later_do_not_pay_for_the_hours_before() -> None:
     caps, private = {"runtime": "12h", "budget_usd": 1000}, {"mode": "private"}
-    first = members({0: "i-0"}, at=BORN)
+    first = members({0: "i-0"}, at=BORN, beside=PRIVATE)
     now = BORN + timedelta(hours=10)
     deadline = a_plan(nodes=2, caps=caps, access=private, ledger=first, now=now).deadline
     assert deadline.at > now
@@ -125,10 +128,83 @@ def test_run_time_counts_per_run_and_the_budget_over_all_runs() -> None:
     assert abs((deadline.at - BORN).total_seconds() / 3600 - 100 / (4 * 55.045)) < 0.001
 
 
+def test_storage_that_stays_while_no_node_runs_counts_in_the_next_run() -> None:
+    beside: Rates = {"addresses": 0.0, "storage": 10.0}
+    first = members({0: "i-0"}, at=BORN - timedelta(hours=30), beside=beside, born=BORN - timedelta(hours=30))
+    down = members({}, at=BORN - timedelta(hours=29), ledger=first, beside=beside)
+    plan = a_plan(access={"mode": "private"}, caps={"budget_usd": 1000})
+    price = dataclasses.replace(plan.price, addresses_usd_per_hour=0.0, storage_usd_per_hour=10.0)
+    flow = expenses(price, down, started_at=BORN, now=BORN, nodes=4)
+    assert flow is not None
+    assert spent_usd(flow, BORN) == pytest.approx(NODE_USD_PER_HOUR + 30 * 10.0)
+    assert spent_usd(flow, BORN + timedelta(hours=1)) == pytest.approx(5 * NODE_USD_PER_HOUR + 31 * 10.0)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[Ledger, datetime]:
+    """An account as some changes of a cluster left it, replacements, resizes and pauses, and when the last one was."""
+    account, at, machine = Ledger(), BORN, 0
+    for _ in range(draw(st.integers(min_value=1, max_value=6))):
+        at += timedelta(seconds=draw(st.integers(min_value=1, max_value=40_000)))
+        running = {span.slot: span.instance_id for span in account.spans if span.ended_at is None}
+        slots = {}
+        for slot in range(draw(st.integers(min_value=0, max_value=4))):
+            is_new = slot not in running or draw(st.booleans())
+            machine += is_new
+            slots[slot] = f"i-{machine}" if is_new else running[slot]
+        beside: Rates = {"addresses": 0.005 * len(slots), "storage": draw(st.sampled_from([0.0, 1.38, 10.0]))}
+        account = members(slots, at=at, ledger=account, beside=beside, born=at)
+    return account, at
+
+
+@settings(max_examples=60)
+@given(history=histories(), seconds=SECONDS, nodes=st.integers(min_value=1, max_value=4), usd=st.integers(1, 3000))
+def test_whatever_happened_before_the_money_at_the_deadline_is_the_budget(
+    history: tuple[Ledger, datetime], seconds: int, nodes: int, usd: int
+) -> None:
+    """The plan of a change, and the plan an hour after it was written into the account, see the same end."""
+    account, last = history
+    now = last + timedelta(seconds=seconds)
+    price = dataclasses.replace(
+        a_plan(nodes=1).price, node_usd_per_hour=NODE_USD_PER_HOUR, addresses_usd_per_hour=0.005 * nodes
+    )
+    flow = expenses(price, account, started_at=now, now=now, nodes=nodes)
+    assert flow is not None
+    already = spent_usd(flow, now)
+    at = spent_at(flow, already + usd)
+    assert at is not None
+    assert spent_usd(flow, at) <= already + usd + 1e-6
+    assert spent_usd(flow, at + timedelta(seconds=5)) > already + usd
+    running = {span.slot: span.instance_id for span in account.spans if span.ended_at is None}
+    slots = {slot: running.get(slot, f"i-new-{slot}") for slot in range(nodes)}
+    beside: Rates = {"addresses": 0.005 * nodes, "storage": 0.0}
+    written = members(slots, at=now, ledger=account, beside=beside, born=now)
+    after = expenses(price, written, started_at=now, now=now + timedelta(hours=1), nodes=nodes)
+    assert after is not None
+    assert spent_at(after, already + usd) == at
+
+
+def test_four_dear_nodes_with_a_small_budget_end_at_the_computed_second() -> None:
+    """The rehearsed proof of the same is in tests/integration/lifecycle/test_budget_ends_nodes.py."""
+    deadline = a_plan(nodes=4, access={"mode": "private"}, caps={"runtime": "1h", "budget_usd": 4}).deadline
+    seconds = 4 / (4 * NODE_USD_PER_HOUR + ADDRESS_USD_PER_HOUR) * 3600
+    assert deadline.reason == "budget"
+    assert deadline.at == BORN + timedelta(seconds=int(seconds))
+
+
+@pytest.mark.parametrize("hours", [1, 30])
+def test_a_moved_end_stands_for_the_run_time_and_the_budget_still_wins(hours: int) -> None:
+    until = BORN + timedelta(hours=hours)
+    moved = a_plan(caps={"runtime": "12h"}, until=until).deadline
+    assert (moved.at, moved.reason) == (until, "extend")
+    capped = a_plan(caps={"runtime": "12h", "budget_usd": 1000}, until=until).deadline
+    assert (capped.at, capped.reason) == (min(until, capped.budget_at or until), "budget" if hours > 5 else "extend")
+
+
 def test_an_unknown_price_makes_no_account() -> None:
     made = a_plan(caps={"budget_usd": 1000})
     unknown = dataclasses.replace(made.price, node_usd_per_hour=None)
-    assert expenses(unknown, IDENTITY, Ledger(), now=BORN, nodes=4) is None
+    assert expenses(unknown, Ledger(), started_at=BORN, now=BORN, nodes=4) is None
 
 
 @pytest.mark.parametrize("runtime", ["90m", "24h", "2d"])
@@ -136,13 +212,16 @@ def test_the_run_time_is_the_configuration_s(runtime: str) -> None:
     assert a_plan(caps={"runtime": runtime}).deadline.at - BORN == a_config(caps={"runtime": runtime}).caps.runtime
 
 
-def members(slots: dict[int, str], *, at: datetime, ledger: Ledger | None = None) -> Ledger:
+def members(
+    slots: dict[int, str], *, at: datetime, ledger: Ledger | None = None, beside: Rates = PUBLIC, born: datetime = BORN
+) -> Ledger:
     """The account as Membership would write it."""
-    return follow_members(
+    return follow(
         Ledger() if ledger is None else ledger,
         slots,
+        beside,
         at=at,
         ends_by=None,
-        run_started_at=BORN,
+        run_started_at=born,
         price_usd_per_hour=NODE_USD_PER_HOUR,
     ).ledger

@@ -36,6 +36,8 @@ def inputs(*instance_ids: str | None, **changes: Any) -> dict[str, Any]:
         "deadline": DEADLINE,
         "planned_at": BORN,
         "node_price_usd_per_hour": 55.04,
+        "addresses_usd_per_hour": 0.0,
+        "storage_usd_per_hour": 0.0,
         "members": [
             {"slot": slot, "name": f"train-{slot}", "instance_id": id, "public_ip": None}
             for slot, id in enumerate(instance_ids)
@@ -53,7 +55,7 @@ def write_inventory(home: Path) -> None:
 
 def spans(outputs: dict[str, Any]) -> list[tuple[str, str, str | None]]:
     """Instance, start and end of every span."""
-    return [(row["instance_id"], row["started_at"], row["ended_at"]) for row in outputs["ledger"]]
+    return [(row["instance_id"], row["started_at"], row["ended_at"]) for row in outputs["ledger"] if "slot" in row]
 
 
 def test_the_first_generation_is_1_and_its_account_begins_with_the_run(own_home: Path) -> None:
@@ -121,6 +123,29 @@ def test_zero_nodes_close_the_account_and_the_next_run_opens_it_at_its_own_start
     up = kind.update(down, inputs("i-5", run=2, started_at=next_run, planned_at="2026-03-05T08:04:00+00:00"), PLACE)
     assert spans(up) == [("i-0", BORN, LATER), ("i-5", next_run, None)]
     assert up["generation"] == 3
+
+
+def test_what_stands_beside_the_nodes_is_paid_from_run_to_run_at_the_rate_it_has(own_home: Path) -> None:
+    kind = memberships(own_home)
+    write_inventory(own_home)
+    beside = {"addresses_usd_per_hour": 0.01, "storage_usd_per_hour": 1.38}
+    _, state = kind.create(inputs("i-0", **beside), PLACE)
+    down = kind.update(state, inputs(planned_at=LATER, **{**beside, "addresses_usd_per_hour": 0.0}), PLACE)
+    rows = [(row["kind"], row["started_at"], row["ended_at"]) for row in down["ledger"] if "kind" in row]
+    assert rows == [("addresses", BORN, LATER), ("storage", BORN, None)]
+
+
+def test_another_rate_of_storage_is_written_down_and_no_new_generation(own_home: Path) -> None:
+    kind = memberships(own_home)
+    write_inventory(own_home)
+    _, state = kind.create(inputs("i-0", storage_usd_per_hour=1.38), PLACE)
+    dearer = inputs("i-0", storage_usd_per_hour=2.0, planned_at=LATER)
+    assert kind.difference(state, inputs("i-0"), dearer).changed == ("storage_usd_per_hour",)
+    outputs = kind.update(state, dearer, PLACE)
+    rows = [(row["price_usd_per_hour"], row["ended_at"]) for row in outputs["ledger"] if "kind" in row]
+    assert (outputs["generation"], rows) == (1, [(1.38, LATER), (2.0, None)])
+    assert len(account(own_home)) == 2
+    assert kind.difference(outputs, dearer, dearer).changed == ()
 
 
 def test_what_ended_unseen_counts_to_its_deadline(own_home: Path) -> None:

@@ -1,0 +1,72 @@
+"""`clusterctl extend`: move the deadline of a cluster that runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import click
+from clusterctl_infra.config.quantities import parse_dollars, parse_duration
+from clusterctl_infra.errors import UsageError
+
+from clusterctl.engine.extension import ExtendRequest, extend
+from clusterctl.engine.new_deadline import Wish
+from clusterctl.home import home_directory
+from clusterctl.instant import parse_instant
+from clusterctl.options import chosen_cluster, cluster_option, json_option
+from clusterctl.output import Output
+
+T = TypeVar("T")
+
+
+@click.command("extend")
+@click.argument("longer", metavar="[TIME]", required=False)
+@click.option("--until", metavar="MOMENT", help="The new end, earlier or later: 17:30 or 2026-11-22T08:00, UTC.")
+@click.option("--budget", metavar="USD", help="Another budget; it counts over all runs of the cluster.")
+@cluster_option
+@click.option("--yes", "-y", is_flag=True, help="Agree to what it adds without being asked.")
+@json_option
+@click.pass_obj
+def command(
+    output: Output,
+    longer: str | None,
+    until: str | None,
+    budget: str | None,
+    cluster: str | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Moves the deadline by TIME, or --until a moment, or to where another --budget is spent; nothing else changes.
+
+    Later: the nodes are told first, then AWS. Earlier: AWS first. Until all is moved, the earlier of the two ends the
+    cluster. A node that did not take it is named with what that means, and the exit code is 4. On AWS what it adds is
+    agreed to first. It holds for this run; --budget also for later ones.
+
+    \b
+    Examples:
+      clusterctl extend 2h
+      clusterctl extend --until 17:30
+      clusterctl extend --budget 2500
+    """
+    if longer is None and until is None and budget is None:
+        raise UsageError("extend by how much? A time, --until or --budget", hint="clusterctl extend 2h")
+    if longer is not None and until is not None:
+        raise UsageError(f"both {longer} and --until {until}: say one")
+    now = datetime.now(UTC)
+    by: timedelta | None = _read(longer, parse_duration, "TIME")
+    wish = Wish(
+        by=by,
+        until=_read(until, lambda text: parse_instant(text, now=now), "--until"),
+        budget_usd=_read(budget, parse_dollars, "--budget"),
+    )
+    request = ExtendRequest(inventory=chosen_cluster(cluster), wish=wish, is_agreed=yes, as_json=as_json)
+    extend(request, output, home_directory(os.environ), os.environ)
+
+
+def _read(text: str | None, parse: Callable[[str], T], name: str) -> T | None:
+    try:
+        return None if text is None else parse(text)
+    except ValueError as e:
+        raise UsageError(f"{name} {text!r}: {e}", hint="clusterctl extend --help") from e

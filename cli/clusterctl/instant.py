@@ -1,0 +1,27 @@
+"""Moments as people type them: `17:30`, `2026-11-22 08:00`, ISO 8601; without a zone UTC, as all that we show."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+EXAMPLES = "17:30 (the next time it is that late), 2026-11-22 08:00 or 2026-11-22T08:00:00+01:00"
+
+
+def parse_instant(text: str, *, now: datetime) -> datetime:
+    """The moment that `text` means, in UTC to the second. Raises ValueError."""
+    compact = text.strip().removesuffix("UTC").strip()
+    if found := re.fullmatch(r"(\d{1,2}):(\d\d)", compact, re.ASCII):
+        hour, minute = int(found[1]), int(found[2])
+        if hour > 23 or minute > 59:
+            raise ValueError(f"{text!r} is no time of day; write {EXAMPLES}")
+        today = now.astimezone(UTC).replace(hour=hour, minute=minute, second=0, microsecond=0)
+        return today if today > now else today + timedelta(days=1)
+    try:
+        moment = datetime.fromisoformat(compact)
+    except ValueError as e:
+        raise ValueError(f"{text!r} is no moment; write {EXAMPLES}") from e
+    if re.fullmatch(r"[\d-]{8,10}", compact, re.ASCII):
+        raise ValueError(f"{text!r} is a day without a time; write {EXAMPLES}")
+    zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return zoned.astimezone(UTC).replace(microsecond=0)

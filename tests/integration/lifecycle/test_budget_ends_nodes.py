@@ -1,0 +1,30 @@
+"""A budget that is spent while the cluster runs: the nodes end themselves at the second that the arithmetic says."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+
+from tests.integration.rehearsed import Rehearsed, alive_without_root, wait_until
+
+NODES_USD_PER_HOUR = 4 * 55.04
+GATEWAY_ADDRESS_USD_PER_HOUR = 0.005
+BUDGET_USD = 4
+TOLERANCE_S = 5
+
+
+def test_four_dear_nodes_end_when_four_dollars_are_spent(light: Rehearsed) -> None:
+    light.write(machines="process", caps={"runtime": "1h", "budget_usd": BUDGET_USD})
+    light.up()
+    status = light.status()
+    lasts_s = BUDGET_USD / (NODES_USD_PER_HOUR + GATEWAY_ADDRESS_USD_PER_HOUR) * 3600
+    end = datetime.fromisoformat(status["started_at"]).timestamp() + lasts_s
+    assert status["deadline_reason"] == "budget"
+    assert abs(datetime.fromisoformat(status["deadline"]).timestamp() - end) <= 1
+    time.sleep(max(0.0, end - TOLERANCE_S - time.time()))  # time itself is what is waited for
+    assert len(alive_without_root(light.name)) == 4
+    left_s = end - time.time() + TOLERANCE_S
+    wait_until(lambda: alive_without_root(light.name) == [], what="all four nodes are gone", timeout_s=left_s)
+    cost = json.loads(light.ok("cost", "--json"))["kinds"]["node"]
+    assert cost["spent_usd"] <= BUDGET_USD

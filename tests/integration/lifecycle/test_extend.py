@@ -1,0 +1,142 @@
+"""`clusterctl extend` on machines that run: the deadline moves on every layer, and what did not take it is named.
+
+One cluster for all tests, in their order; its times are short and real, and the last test sees it end.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive_without_root, rehearsed, wait_until
+
+ON_NODE = 'python3 -c \'import json; print(json.load(open("/etc/clusterctl/node.json"))["deadline"])\''
+TOLERANCE_S = 5
+SOON = timedelta(seconds=45)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Two process machines, ready."""
+    folder = tmp_path_factory.mktemp("extend")
+    with rehearsed(folder, machines="process", nodes=2, access={"mode": "private"}) as made:
+        made.up()
+        yield made
+
+
+def deadline_of(cluster: Rehearsed) -> datetime:
+    path = Path(cluster.env["CLUSTERCTL_HOME"]) / "inventory" / f"{cluster.name}@rehearsal.json"
+    return datetime.fromisoformat(json.loads(path.read_text())["deadline"])
+
+
+def on_nodes(cluster: Rehearsed) -> set[datetime]:
+    """The deadlines that the nodes themselves know."""
+    lines = cluster.ok("ssh", "--node", "all", "--json", "--command", ON_NODE).splitlines()
+    return {datetime.fromisoformat(row["stdout"].strip()) for row in map(json.loads, lines) if "stdout" in row}
+
+
+def outside(cluster: Rehearsed) -> set[datetime]:
+    """The deadlines that AWS knows: of the schedule and of the reservation, in the engine's state."""
+    rows = json.loads(cluster.pulumi("stack", "export").stdout)["deployment"]["resources"]
+    schedule = next(row for row in rows if row["type"] == "aws:scheduler/schedule:Schedule")["inputs"]
+    reservation = next(row for row in rows if row["type"].endswith(":CapacityReservation"))["inputs"]
+    fires = datetime.fromisoformat(schedule["scheduleExpression"][3:-1]).replace(tzinfo=UTC)
+    return {fires, datetime.fromisoformat(reservation["endDate"])}
+
+
+def settings(cluster: Rehearsed) -> dict[str, str]:
+    read = yaml.safe_load((cluster.folder / "Pulumi.dev.yaml").read_text())
+    return dict(read["config"])
+
+
+def test_later_and_earlier_move_it_on_every_layer_and_touch_nothing_else(cluster: Rehearsed) -> None:
+    before, ids, starts = deadline_of(cluster), cluster.instance_ids(), cluster.starts()
+    later = json.loads(cluster.ok("extend", "2h", "--json"))
+    wanted = before + timedelta(hours=2)
+    assert datetime.fromisoformat(later["deadline"]) == wanted
+    assert (later["simulated"], [row["taken"] for row in later["nodes"]]) == (True, [True, True])
+    assert later["added_usd"] == pytest.approx(2 * (2 * 55.04 + 0.005), abs=0.01)
+    assert on_nodes(cluster) == outside(cluster) == {wanted} == {deadline_of(cluster)}
+
+    sooner = before - timedelta(minutes=30)
+    cluster.ok("extend", "--until", f"{sooner:%Y-%m-%dT%H:%M:%SZ}")
+    assert on_nodes(cluster) == outside(cluster) == {sooner}
+    assert (cluster.instance_ids(), cluster.starts()) == (ids, starts)
+    plain = cluster.pulumi("preview", "--expect-no-changes")
+    assert plain.exit_code == 0, plain.text
+    assert "extend)" in cluster.ok("status")
+
+
+def test_a_budget_moves_it_to_where_it_is_spent_and_bounds_what_may_be_added(cluster: Rehearsed) -> None:
+    before = deadline_of(cluster)
+    cluster.ok("extend", "--budget", "25")
+    by_budget = deadline_of(cluster)
+    assert by_budget < before
+    assert on_nodes(cluster) == outside(cluster) == {by_budget}
+    cost = json.loads(cluster.ok("cost", "--json"))
+    assert cost["estimated_cost"]["at_deadline_usd"] == pytest.approx(25, abs=2 * 110 / 3600)
+    planned = json.loads(cluster.ok("plan", str(cluster.folder), "--json"))
+    assert planned["estimated_cost"]["at_deadline_usd"] == pytest.approx(25, abs=2 * 110 / 3600)
+    status = cluster.status()
+    assert status["spent_usd"] == pytest.approx(cost["estimated_cost"]["spent_usd"], abs=10 * 110 / 3600)
+    refused = cluster.run("extend", "1h")
+    assert refused.exit_code == 1, refused.text
+    assert "the budget of $25.00 is spent at" in refused.stderr
+    assert deadline_of(cluster) == by_budget
+    too_little = cluster.run("extend", "--budget", "0.01")
+    assert "a budget of $0.01 is below what" in too_little.stderr
+    cluster.ok("extend", "--until", f"{before:%Y-%m-%dT%H:%M:%SZ}", "--budget", "1000")
+    assert on_nodes(cluster) == outside(cluster) == {before}
+
+
+def test_one_that_was_killed_is_done_again_and_not_added_to(cluster: Rehearsed) -> None:
+    before = deadline_of(cluster)
+    killed = subprocess.Popen([CLUSTERCTL, "extend", "20m"], env=cluster.env, cwd=cluster.folder)
+    try:
+        # Its first engine run is over and the nodes are being told, or have been, when the inventory has the new end.
+        wait_until(lambda: deadline_of(cluster) != before, what="the new end is written", timeout_s=60)
+    finally:
+        killed.kill()
+        killed.wait(timeout=10)
+    assert "clusterctl:extended-from" in settings(cluster)
+    cluster.ok("extend", "20m")
+    wanted = before + timedelta(minutes=20)
+    assert on_nodes(cluster) == outside(cluster) == {wanted}
+    assert "clusterctl:extended-from" not in settings(cluster)
+
+
+def test_a_node_that_did_not_take_it_is_named_with_what_that_means(cluster: Rehearsed) -> None:
+    before = deadline_of(cluster)
+    cluster.fault("freeze", f"{cluster.name}-1")
+    done = cluster.run("extend", "10m")
+    cluster.fault("thaw", f"{cluster.name}-1")
+    assert done.exit_code == 4, done.text
+    assert f"{cluster.name}-1: still ends at {before:%H:%M} UTC (" in done.stderr
+    wanted = before + timedelta(minutes=10)
+    assert f"clusterctl extend --until {wanted:%Y-%m-%dT%H:%M:%SZ}" in done.stderr
+    assert outside(cluster) == {wanted}
+    assert on_nodes(cluster) == {before, wanted}
+    cluster.ok("extend", "--until", f"{wanted:%Y-%m-%dT%H:%M:%SZ}")
+    assert on_nodes(cluster) == {wanted}
+
+
+def test_it_lives_past_its_old_deadline_and_ends_at_the_new(cluster: Rehearsed) -> None:
+    near = datetime.now(UTC).replace(microsecond=0) + SOON
+    cluster.ok("extend", "--until", near.isoformat())
+    cluster.ok("extend", "15s")
+    end = (near + timedelta(seconds=15)).timestamp()
+    time.sleep(max(0.0, near.timestamp() + 3 - time.time()))  # time itself is what is waited for
+    assert len(alive_without_root(cluster.name)) == 2
+    left_s = end - time.time() + TOLERANCE_S
+    wait_until(lambda: alive_without_root(cluster.name) == [], what="both nodes are gone", timeout_s=left_s)
+    assert abs(time.time() - end) <= TOLERANCE_S
+    over = cluster.run("extend", "1h")
+    assert over.exit_code == 1, over.text
+    assert "ended at" in over.stderr

@@ -1,0 +1,31 @@
+"""Moments as people type them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from clusterctl.instant import parse_instant
+
+NOW = datetime(2026, 11, 21, 16, 30, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("17:30", datetime(2026, 11, 21, 17, 30, tzinfo=UTC)),
+        ("17:30 UTC", datetime(2026, 11, 21, 17, 30, tzinfo=UTC)),
+        ("16:30", datetime(2026, 11, 22, 16, 30, tzinfo=UTC)),
+        ("2026-11-22 08:00", datetime(2026, 11, 22, 8, 0, tzinfo=UTC)),
+        ("2026-11-22T08:00:05Z", datetime(2026, 11, 22, 8, 0, 5, tzinfo=UTC)),
+        ("2026-11-22T08:00:00+01:00", datetime(2026, 11, 22, 7, 0, tzinfo=UTC)),
+    ],
+)
+def test_times_without_a_zone_are_utc_and_a_time_of_day_is_the_next_one(text: str, moment: datetime) -> None:
+    assert parse_instant(text, now=NOW) == moment
+
+
+@pytest.mark.parametrize("text", ["", "25:00", "17:60", "tomorrow", "2026-11-22", "2026-13-01T00:00", "1700", "2h"])
+def test_what_is_no_moment_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match="write 17:30"):
+        parse_instant(text, now=NOW)
