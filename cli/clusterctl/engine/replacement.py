@@ -12,6 +12,7 @@ from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYP
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.change import Change, failure, open_change
+from clusterctl.engine.deadline_stage import try_deadline
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.engine.node_stage import NodeStage
@@ -86,17 +87,19 @@ class _Replacement:
         )
         with stage.watching():
             self._run(intent, targets, display, stage, state)
+            unproven = try_deadline(change, slots={request.slot})
             stage.finish(timeout_s=request.ready_timeout_s)
+        if unproven is not None:
+            raise unproven
 
     def _run(
         self, intent: Intent, targets: tuple[str, ...], display: Display, stage: NodeStage, state: StackState
     ) -> None:
         """The engine on these targets alone, with the size that is there: other changes of the config wait."""
         change = self._change
-        write_config(
-            self._config_file,
-            with_values(read_config(self._config_file), {k: v for k, v in intent.changes.items() if k != "nodes"}),
-        )
+        # An `extend` that was cut off stays unfinished: the schedule is not among the targets.
+        kept = {key: value for key, value in intent.changes.items() if key not in ("nodes", "extended-from")}
+        write_config(self._config_file, with_values(read_config(self._config_file), kept))
         options = [f"--replace={targets[0]}", *(f"--target={urn}" for urn in targets)]
         text = with_values(read_config(self._config_file), intent.changes)
         with config_of_one_run(self._config_file, text, why="replace") as config_file:
