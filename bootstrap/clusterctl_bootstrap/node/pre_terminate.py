@@ -15,16 +15,16 @@ MARGIN_S = 10
 
 
 class PreTerminate:
-    """The hook of one end; runs once, beside all else."""
+    """The hook; runs once for an end, beside all else."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.process: Optional[subprocess.Popen[bytes]] = None
 
     def start(self, left_s: float, reason: str) -> None:
-        """Starts it, if there is one, with the time that it may take."""
+        """Starts it, if there is one, with the time that it may take; one that still runs for an end before goes on."""
         hook = self.root / HOOK
-        if not hook.exists():
+        if not hook.exists() or self.is_running():
             return
         if not os.access(str(hook), os.X_OK):
             return tell(self.root, "/%s does not run: chmod +x /%s" % (HOOK, HOOK))

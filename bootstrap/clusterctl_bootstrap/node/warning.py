@@ -23,6 +23,8 @@ def stage(left_s: float) -> int:
 
 def in_words(left_s: float) -> str:
     """`15 minutes`, `90 seconds`: what a person does something with."""
+    if left_s >= 7200:
+        return "%d hours" % round(left_s / 3600)
     if left_s > 119:
         return "%d minutes" % round(left_s / 60)
     return "%d seconds" % max(0, left_s)

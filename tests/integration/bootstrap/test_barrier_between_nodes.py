@@ -52,6 +52,7 @@ def test_slot_0_may_reboot_while_the_others_wait(trio: Bootstrapped, begun: list
     wait_until(lambda: guests_of(trio) == 1, lambda: f"{guests_of(trio)} guests", 20)
     trio.ssh(0, "sudo systemctl reboot")
     assert trio.wait_until_another_boot(0, boot_id)["phase"] == "ready"
+    assert trio.output(0, "systemctl is-active clusterctl-watch") == "active\n", "what came with the membership stays"
     begun += [Waiting(trio, slot, "start") for slot in (0, 2)]
     for session in begun[1:]:
         code, printed, said = session.ended()

@@ -103,6 +103,21 @@ def test_each_warning_is_told_once_also_by_a_watch_that_started_anew(ending: End
     ]
 
 
+@pytest.mark.parametrize(
+    ("left_s", "words"),
+    [
+        (7200, "2 hours"),
+        (7199, "120 minutes"),
+        (900, "15 minutes"),
+        (119, "119 seconds"),
+        (0.4, "0 seconds"),
+        (-3, "0 seconds"),
+    ],
+)
+def test_time_is_told_in_the_unit_that_people_use(left_s: float, words: str) -> None:
+    assert warning.in_words(left_s) == words
+
+
 def test_the_log_has_it_too_and_a_full_disk_is_no_reason_to_be_silent(ending: Ending) -> None:
     ending.look(45 * MINUTE)
     log = ending.root / "var/log/clusterctl.log"
@@ -263,6 +278,14 @@ def test_where_there_is_no_systemd_the_first_process_is_ended(ruled: Ending, ver
     ruled.look(0)
     ruled.look(LEAST_S)
     assert ["sh", "-c", "kill 1"] in ruled.outside.commands
+
+
+def test_a_hook_that_is_no_program_is_told_with_what_helps(ending: Ending) -> None:
+    hook = ending.root / "etc/clusterctl/hooks/pre-terminate"
+    hook.parent.mkdir(parents=True)
+    hook.touch()
+    said = ending.look(55 * MINUTE)
+    assert "/etc/clusterctl/hooks/pre-terminate does not run: chmod +x /etc/clusterctl/hooks/pre-terminate" in said
 
 
 def test_the_recipe_of_the_documentation_is_the_examples() -> None:
