@@ -48,6 +48,7 @@ two differ.
 | a systemd unit | `EnvironmentFile=/etc/clusterctl/env` | all |
 | a script anywhere | `set -a; . /etc/clusterctl/env; set +a` | all |
 | a command over SSH | sshd reads `~ubuntu/.ssh/environment`, the text of `env.list`, each time | those in `env.list` |
+| `clusterctl ssh --sudo` | root's shell reads `env` first | all |
 | a container | `docker run --env-file /etc/clusterctl/env.list …` | those in `env.list` |
 | a script written for Slurm | `set -a; . /etc/clusterctl/slurm.env; set +a` first | Slurm's |
 

@@ -18,10 +18,9 @@ from clusterctl.options import (
 )
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.guard import ENVIRONMENT_FILE
 from clusterctl.ssh.on_nodes import read_file
 from clusterctl.views.environment import environment_json
-
-FILE = "/etc/clusterctl/env"
 
 
 @click.command("env")
@@ -42,11 +41,11 @@ def command(output: Output, cluster: str | None, node: str, connect_timeout: flo
     if len(rows) != 1:
         raise UsageError(f"env is of one node, and --node names {len(rows)}", hint="clusterctl env --help")
     home = home_directory(os.environ)
-    text = read_file(inventory, rows[0], FILE, home=home, deadlines=Deadlines.within(connect_timeout))
+    text = read_file(inventory, rows[0], ENVIRONMENT_FILE, home=home, deadlines=Deadlines.within(connect_timeout))
     if not as_json:
         output.data(text.rstrip("\n"))
         return
     try:
         output.json(environment_json(text))
     except ValueError as e:
-        raise ClusterctlError(f"{rows[0].name}:{FILE} cannot be read: {e}") from e
+        raise ClusterctlError(f"{rows[0].name}:{ENVIRONMENT_FILE} cannot be read: {e}") from e

@@ -16,6 +16,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+ENVIRONMENT_FILE = "/etc/clusterctl/env"
+"""A node's variables, in words that every shell reads."""
 GRACE_S = 1
 """How long a command has for its own end after SIGTERM, before SIGKILL."""
 MOST_S = GRACE_S + 1.5
@@ -27,24 +29,26 @@ BEATS = 3
 _MARK = "clusterctl-group"
 _MARKED = rb"clusterctl-group (\d+)\n"
 # Sudo keeps the group; without a terminal it makes no new session (sudoers(5), use_pty, checked 2026-11-21).
+# It starts the command without the session's variables (sudoers(5), env_reset): root reads the node's own again.
+_NODE_VARIABLES = f"if [ -r {ENVIRONMENT_FILE} ]; then set -a; . {ENVIRONMENT_FILE}; set +a; fi; "
 _SUDO = 'exec sudo -n -- "${SHELL:-/bin/sh}" -c '
 
 
 def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
     """The text for a command without input: the channel's input is the watcher's."""
     # Started by a shell that ends at once: the watcher is then no child that a `wait` in the line would wait for.
-    start = f"exec 3<&0 </dev/null\n(\n{_watcher(silence_s)} <&3 >/dev/null &\n)\nexec 3<&-\n"
-    return _text(start + _exports(environment) + line, is_sudo=is_sudo)
+    start = f"exec 3<&0 </dev/null; ( {_watcher(silence_s)} <&3 >/dev/null & ); exec 3<&-; "
+    return _text(start, line, environment, is_sudo=is_sudo)
 
 
 def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool) -> bytes:
     """The text for a command that reads the channel's input; it says its group first, see `group_in`."""
-    return _text(f'echo "{_MARK} $clusterctl_group" >&2\n{_exports(environment)}{line}', is_sudo=is_sudo)
+    return _text(f'echo "{_MARK} $clusterctl_group" >&2; ', line, environment, is_sudo=is_sudo)
 
 
 def watcher(group: int, *, is_sudo: bool, silence_s: float) -> bytes:
     """The text for the channel beside a command with input."""
-    text = f"clusterctl_group={group}\n{_watcher(silence_s)} >/dev/null"
+    text = f"clusterctl_group={group}; {_watcher(silence_s)} >/dev/null"
     return (_SUDO + shlex.quote(text) if is_sudo else text).encode()
 
 
@@ -54,21 +58,27 @@ def group_in(said: bytes) -> tuple[int, bytes] | None:
     return None if found is None else (int(found[1]), said[: found.start()] + said[found.end() :])
 
 
-def _text(body: str, *, is_sudo: bool) -> bytes:
-    """sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on."""
+def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: bool) -> bytes:
+    """All of ours on the first line and the person's by `eval`, so that the shell counts and shows the person's lines.
+
+    sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on.
+    """
+    exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in environment.items())
+    command = f"{exports}eval {shlex.quote(line)}"
     if is_sudo:
-        return f"{_SUDO}{shlex.quote(f'clusterctl_group=$0{chr(10)}{body}')} $$".encode()
-    return f"clusterctl_group=$$\n{body}".encode()
-
-
-def _exports(environment: Mapping[str, str]) -> str:
-    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+        return f"{_SUDO}{shlex.quote(f'clusterctl_group=$0; {start}{_NODE_VARIABLES}{command}')} $$".encode()
+    return f"clusterctl_group=$$; {start}{command}".encode()
 
 
 @functools.cache
 def _watcher(silence_s: float) -> str:
-    """guard.sh without what only people read, its settings before it."""
+    """guard.sh as one line, without what only people read, its settings before it."""
     text = Path(__file__).with_name("guard.sh").read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines()]
-    body = "\n".join(line for line in lines if line and not line.startswith("#"))
-    return f"clusterctl_silence_s={max(1, round(silence_s))}\nclusterctl_grace_s={GRACE_S}\n{body}"
+    body = "".join(f"{line}{_joint(line)}" for line in lines if line and not line.startswith("#")).removesuffix("; ")
+    return f"clusterctl_silence_s={max(1, round(silence_s))}; clusterctl_grace_s={GRACE_S}; {body}"
+
+
+def _joint(line: str) -> str:
+    """What stands between this line of a shell script and the next, when both are one."""
+    return " " if line.split()[-1] in {"{", "(", "&", "then", "else", "do"} else "; "

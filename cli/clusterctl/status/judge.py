@@ -123,7 +123,9 @@ def _alive(machine: InstanceState, answer: NodeReport | NodeFailure | None, now:
     if answer is None:
         return _Verdict(state="unknown")
     is_young = machine.launched_at is not None and now - machine.launched_at < BOOT_TIME
-    if is_young and answer.kind in NOT_YET:
+    # One that takes connections and then says nothing has come further than booting: it stands still.
+    is_frozen = answer.kind == "timeout" and answer.phase != "connect"
+    if is_young and answer.kind in NOT_YET and not is_frozen:
         return _Verdict(state="booting", phase="no SSH yet", since=machine.launched_at, note=answer.message)
     return _Verdict(state="unreachable", note=answer.message)
 

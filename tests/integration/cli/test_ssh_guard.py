@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from clusterctl.ssh.guard import BEAT, group_in, guarded, watcher, with_input
 
-from tests.integration.cli.waiting import comes_true, is_alive
+from tests.integration.cli.waiting import comes_true, is_alive, watchers_of
 
 SHELLS = [shell for shell in ("bash", "dash", "zsh", "ksh") if shutil.which(shell)]
 SILENCE_S = 1
@@ -195,15 +195,6 @@ def sshd_in(namespace: str, folder: Path) -> Iterator[Path]:
             yield inventory
         finally:
             server.terminate()
-
-
-def watchers_of(leader: int) -> int:
-    """How many shells have this group in their text, the leader's own aside."""
-    found = 0
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            found += f"clusterctl_group={leader}\n".encode() in (folder / "cmdline").read_bytes()
-    return found
 
 
 def ip(*arguments: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,3 +31,12 @@ def is_alive(pid: int) -> bool:
 def has_ended(pid: int, *, within_s: float = 20) -> bool:
     """Whether the process is gone in this time; sshd needs a moment to deliver a signal."""
     return comes_true(lambda: not is_alive(pid), within_s=within_s)
+
+
+def watchers_of(leader: int) -> int:
+    """How many shells have this group in their text, the leader's own aside."""
+    found = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found += f"clusterctl_group={leader};".encode() in (folder / "cmdline").read_bytes()
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from tests.integration.rehearsed import Rehearsed, alive, cgroups_of, rehearsed, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, cgroups_of, rehearsed, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +95,28 @@ def test_a_node_that_never_answers_is_waited_for_in_bounds(living: Rehearsed) ->
     nodes = living.nodes()
     assert time.monotonic() - started < 30
     assert nodes[f"{living.name}-0"]["state"] == "ready"
-    assert nodes[f"{living.name}-1"]["state"] != "ready"
+    assert nodes[f"{living.name}-1"]["state"] == "unreachable"
+    assert "says nothing" in nodes[f"{living.name}-1"]["note"]
     living.fault("thaw", f"{living.name}-1")
+
+
+def test_a_command_as_root_has_the_nodes_variables_and_ends_with_its_caller(living: Rehearsed) -> None:
+    said = living.ok("ssh", "--node", "1", "--sudo", "--env", "MINE=1", "--command", "id -u; echo $NODE_RANK $MINE")
+    assert said == "0\n1 1\n"
+    argv = [CLUSTERCTL, "ssh", "--node", "1", "--sudo", "--command", "trap '' TERM; echo $$; sleep 3000; sleep 3001"]
+    with subprocess.Popen(argv, env=living.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as client:
+        assert client.stdout is not None
+        pid = int(client.stdout.readline())
+        client.kill()
+    is_there = ("ssh", "--node", "1", "--", "test", "-d", f"/proc/{pid}")
+    wait_until(lambda: living.run(*is_there).exit_code == 1, what="root's command has ended", timeout_s=30)
+
+
+def test_a_file_goes_from_one_node_to_another_by_the_nodes_own_trust(living: Rehearsed) -> None:
+    living.ok("cp", "0:/etc/clusterctl/hostfile", "1:from-0")
+    assert living.ok("ssh", "--node", "1", "cat", "from-0") == living.ok(
+        "ssh", "--node", "0", "cat /etc/clusterctl/hostfile"
+    )
 
 
 def test_a_reboot_keeps_the_deadline(living: Rehearsed) -> None:

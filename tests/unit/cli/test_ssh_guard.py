@@ -9,10 +9,14 @@ from clusterctl.ssh.guard import group_in, guarded, watcher, with_input
 MOST_BYTES = 1500
 
 
-def test_the_line_comes_last_and_as_it_is() -> None:
+def test_the_line_comes_last_and_as_it_is_and_what_is_ours_takes_one_line() -> None:
     line = "cat <<END\n$x 'y' # a comment\nEND"
-    assert guarded(line, environment={}, is_sudo=False, silence_s=45).decode().endswith("\n" + line)
-    assert with_input(line, environment={}, is_sudo=False).decode().endswith("\n" + line)
+    for text in (
+        guarded(line, environment={}, is_sudo=False, silence_s=45).decode(),
+        with_input(line, environment={}, is_sudo=False).decode(),
+    ):
+        assert text.endswith(f"; eval {shlex.quote(line)}")
+        assert text.count("\n") == line.count("\n")
 
 
 def test_what_every_node_gets_is_small() -> None:
@@ -20,7 +24,7 @@ def test_what_every_node_gets_is_small() -> None:
 
 
 def test_variables_are_quoted_for_the_shell() -> None:
-    assert b"export A='it'\"'\"'s $HOME'\n" in guarded(
+    assert b"export A='it'\"'\"'s $HOME'; " in guarded(
         "x", environment={"A": "it's $HOME"}, is_sudo=False, silence_s=45
     )
 
@@ -30,9 +34,10 @@ def test_under_sudo_the_watcher_is_roots_too_and_the_group_is_the_login_shells()
     words = shlex.split(text)
     assert words[:4] == ["exec", "sudo", "-n", "--"]
     assert words[-1] == "$$"
-    assert words[-2].startswith("clusterctl_group=$0\n")
+    assert words[-2].startswith("clusterctl_group=$0; ")
+    assert words[-2].endswith("set -a; . /etc/clusterctl/env; set +a; fi; eval 'id -u'")
     assert "kill -s TERM" in words[-2]
-    assert shlex.split(watcher(7, is_sudo=True, silence_s=45).decode())[-1].startswith("clusterctl_group=7\n")
+    assert shlex.split(watcher(7, is_sudo=True, silence_s=45).decode())[-1].startswith("clusterctl_group=7; ")
 
 
 def test_the_group_is_found_among_what_a_login_shell_says() -> None:

@@ -50,6 +50,7 @@ def one(make_inventory: MakeInventory, facts: Facts) -> NodeStatus:
         ((machine(),), SILENT, "unreachable"),
         ((machine(age_s=60),), SILENT, "booting"),
         ((machine(age_s=60),), NodeFailure("host-key", "another key"), "unreachable"),
+        ((machine(age_s=60),), NodeFailure("timeout", "says nothing", phase="greeting"), "unreachable"),
         ((machine(state="pending"),), SILENT, "booting"),
         ((machine(state="stopped"),), SILENT, "stopped"),
         ((machine(state="terminated"),), SILENT, "terminated"),
