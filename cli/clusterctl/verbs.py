@@ -25,7 +25,7 @@ VERBS = {
     "ssh-config": "A block for ~/.ssh/config.",
     "env": "What /etc/clusterctl/env has on a node.",
     "schema": "JSON Schema of cluster.yaml, for editors.",
-    "rehearse": "The rehearsed region: list, clean, fault, image.",
+    "rehearse": "The rehearsed region: list, bill, clean, fault, image.",
     "completion": "Completion for bash, zsh or fish.",
 }
 

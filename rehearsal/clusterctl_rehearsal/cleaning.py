@@ -37,6 +37,7 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
         removed.append(f"forgot {forgotten} resources")
     if cluster is None:
         (home.root / "faults.json").unlink(missing_ok=True)
+        (home.root / "bill.jsonl").unlink(missing_ok=True)
     return removed
 
 

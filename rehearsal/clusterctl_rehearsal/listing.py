@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any  # JSON values
+
+from clusterctl_rehearsal.region.bill import BillRow
 
 
 def listed(rows: dict[str, Any]) -> str:
@@ -23,3 +27,22 @@ def listed(rows: dict[str, Any]) -> str:
     lines += [f"fault: {key} = {value}" for key, value in rows["faults"].items()]
     lines += sorted({f"of another home: {row['cluster']} ({row['clean']})" for row in rows["elsewhere"]})
     return "\n".join(lines) if lines else "nothing exists in the rehearsed region"
+
+
+def bill_text(rows: Sequence[BillRow]) -> str:
+    """A line for each thing that ever billed, and the sum; all of it simulated money."""
+    lines = [
+        f"{row.id:<24} {row.kind:<20} {_clock(row.began_at)}  {_clock(row.ended_at):<11}  {_usd(row.usd):>10}"
+        for row in rows
+    ]
+    known = [row.usd for row in rows if row.usd is not None]
+    total = _usd(sum(known) if len(known) == len(rows) else None)
+    return "\n".join([*lines, f"in all {total} (simulated; disks, traffic and what is stored are not in it)"])
+
+
+def _clock(at: float | None) -> str:
+    return "still there" if at is None else f"{datetime.fromtimestamp(at, UTC):%d %H:%M:%S}"
+
+
+def _usd(amount: float | None) -> str:
+    return "unknown" if amount is None else f"${amount:.2f}"

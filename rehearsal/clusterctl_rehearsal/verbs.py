@@ -7,18 +7,23 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any, NoReturn  # JSON values
+
+from clusterctl_infra.catalog.reader import load_catalog
 
 from clusterctl_rehearsal.cleaning import clean, elsewhere
 from clusterctl_rehearsal.home import RehearsalHome, clean_command, current_home
-from clusterctl_rehearsal.listing import listed
+from clusterctl_rehearsal.listing import bill_text, listed
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.processes import root_elsewhere
+from clusterctl_rehearsal.region.bill import bill, billed_things
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
 from clusterctl_rehearsal.region.faults import FAULTS, FaultError, known_fault
 from clusterctl_rehearsal.region.process import cache_folder
 from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
+from clusterctl_rehearsal.region.store import Store
 
 PROGRAM = "clusterctl rehearse"
 STOP_TIMEOUT_S = 10.0
@@ -57,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     one = verbs.add_parser("list", help="what exists in the region")
     one.add_argument("--json", action="store_true")
     one.set_defaults(do=_list)
+    one = verbs.add_parser("bill", help="what all that was ever made here would have cost, by list price (simulated)")
+    one.add_argument("--json", action="store_true")
+    one.set_defaults(do=_bill)
     one = verbs.add_parser("clean", help="remove a rehearsal with everything it left, whatever state it is in")
     one.add_argument("cluster", nargs="?")
     one.add_argument("--all", action="store_true", help="everything of this home")
@@ -96,6 +104,15 @@ def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
         for cluster, node, folder in elsewhere(home)
     ]
     print(json.dumps(rows) if asked.json else listed(rows))
+    return 0
+
+
+def _bill(asked: argparse.Namespace, home: RehearsalHome) -> int:
+    """From the files alone: a region that is dead has a bill, too."""
+    store = Store(home.store) if home.store.is_dir() else None
+    things = () if store is None else billed_things(store.journal.rows(), store.live())
+    rows = bill(things, load_catalog(), until=time.time())
+    print(json.dumps({"simulated": True, "rows": [asdict(row) for row in rows]}) if asked.json else bill_text(rows))
     return 0
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from clusterctl_rehearsal.region.journal import Journal
 from clusterctl_rehearsal.region.record import Record, record_from_json, record_to_json
 
 
@@ -17,8 +19,10 @@ class Store:
     The caller serialises writers; readers get copies of lists.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
+        self._clock = clock
+        self.journal = Journal(folder.parent / "bill.jsonl")
         self._by_token: dict[str, dict[str, Record]] = {}
         folder.mkdir(parents=True, exist_ok=True)
         found = [record_from_json(json.loads(path.read_bytes())) for path in folder.glob("*.json")]
@@ -31,6 +35,7 @@ class Store:
 
     def put(self, record: Record) -> Record:
         """The record, kept."""
+        self.journal.follow(self.get(record.token, record.id), record, at=self._clock())
         path = self._path(record)
         temporary = path.with_suffix(".new")
         temporary.write_text(json.dumps(record_to_json(record)))
@@ -40,6 +45,7 @@ class Store:
 
     def forget(self, record: Record) -> None:
         """Removes it."""
+        self.journal.follow(self.get(record.token, record.id), None, at=self._clock())
         self._path(record).unlink(missing_ok=True)
         self._by_token.get(record.token, {}).pop(record.id, None)
 

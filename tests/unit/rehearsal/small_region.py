@@ -41,7 +41,7 @@ class SmallRegion:
         self.behaviour = Behaviour(folder)
         (folder / "store").mkdir(parents=True, exist_ok=True)
         self.behaviour.register(settings)
-        self.store = Store(folder / "store")
+        self.store = Store(folder / "store", clock=lambda: self.now)
         room = MachineRoom(
             folder=folder / "machines",
             choose=partial(choose, root=folder / "machines", cache=folder / "cache"),

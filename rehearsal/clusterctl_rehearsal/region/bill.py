@@ -1,0 +1,135 @@
+"""The simulated bill: what AWS would take for everything that was ever made here, by list price and the second. Pure.
+
+Counted from what the region did, and from nothing that clusterctl wrote down. As on AWS, an instance in a reservation
+bills as an instance, and what of the reservation is empty bills as if it were full. AWS's minimum of a minute for each
+launch is left out, and so are disks, traffic and what is stored.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from clusterctl_infra.catalog.reader import Catalog
+
+from clusterctl_rehearsal.region.journal import ADDRESS, BILLING, INSTANCE, RESERVATION, billed_facts
+from clusterctl_rehearsal.region.record import Properties, Record
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Billed:
+    """One thing that bills, or did; times are seconds since 1970."""
+
+    id: str
+    token: str
+    region: str
+    cluster_id: str | None
+    began_at: float
+    ended_at: float | None
+    """None while it exists."""
+    instance_type: str | None
+    reservation: str | None
+    counts: tuple[tuple[float, int], ...] = field(default=())
+    """Of a reservation: from when on it held how many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BillRow:
+    """What one thing has cost; None: its price is not known."""
+
+    id: str
+    kind: str
+    cluster_id: str | None
+    began_at: float
+    ended_at: float | None
+    usd: float | None
+
+
+def billed_things(journal: Iterable[Properties], living: Iterable[Record]) -> tuple[Billed, ...]:
+    """Everything that ever billed, from the journal's lines and the records of what exists."""
+    lines: dict[str, list[Properties]] = {}
+    for row in journal:
+        lines.setdefault(row["id"], []).append(row)
+    here = {record.id: record for record in living if record.token in BILLING and record.is_live}
+    gone = [_gone(rows) for id, rows in lines.items() if id not in here and rows[-1]["what"] == "ended"]
+    return (*gone, *(_living(record, lines.get(id, [])) for id, record in here.items()))
+
+
+def bill(things: Sequence[Billed], catalog: Catalog, *, until: float) -> tuple[BillRow, ...]:
+    """What each has cost up to `until`."""
+    machines = [one for one in things if one.token == INSTANCE]
+    rows = []
+    for one in things:
+        hours = (_empty_s(one, machines, until) if one.token == RESERVATION else _lived_s(one, until)) / HOUR_S
+        each = _usd_per_hour(one, catalog)
+        rows.append(
+            BillRow(
+                id=one.id,
+                kind=one.token.rpartition(":")[2],
+                cluster_id=one.cluster_id,
+                began_at=one.began_at,
+                ended_at=one.ended_at,
+                usd=None if each is None else each * hours,
+            )
+        )
+    return tuple(rows)
+
+
+def _usd_per_hour(one: Billed, catalog: Catalog) -> float | None:
+    if one.token in (INSTANCE, RESERVATION):
+        return catalog.price_usd_per_hour(one.instance_type or "", one.region)
+    if one.token == ADDRESS:
+        return catalog.public_address_usd_per_hour
+    charges = catalog.charges.get(one.region)
+    return None if charges is None else charges.nat_gateway_usd_per_hour
+
+
+def _lived_s(one: Billed, until: float) -> float:
+    return max(0.0, _end(one, until) - one.began_at)
+
+
+def _empty_s(reservation: Billed, machines: Sequence[Billed], until: float) -> float:
+    """Seconds times places in which nothing ran."""
+    inside = [one for one in machines if one.reservation == reservation.id]
+    end = _end(reservation, until)
+    moments = {reservation.began_at, end, *(at for at, _ in reservation.counts)}
+    moments |= {at for one in inside for at in (one.began_at, _end(one, until))}
+    inner = sorted(at for at in moments if reservation.began_at <= at <= end)
+    total = 0.0
+    for start, stop in itertools.pairwise(inner):
+        held = [count for at, count in reservation.counts if at <= start][-1]
+        used = sum(one.began_at <= start and _end(one, until) >= stop for one in inside)
+        total += max(0, held - used) * (stop - start)
+    return total
+
+
+def _end(one: Billed, until: float) -> float:
+    return until if one.ended_at is None else min(one.ended_at, until)
+
+
+def _gone(rows: Sequence[Properties]) -> Billed:
+    return _billed(rows[-1], rows, ended_at=float(rows[-1]["at"]))
+
+
+def _living(record: Record, rows: Sequence[Properties]) -> Billed:
+    return _billed(billed_facts(record), rows, ended_at=None)
+
+
+def _billed(facts: Properties, rows: Sequence[Properties], *, ended_at: float | None) -> Billed:
+    began_at = float(facts["began_at"])
+    changes = tuple((float(row["at"]), int(row["count"])) for row in rows if row["what"] == "counted")
+    first = int(rows[0]["first_count"]) if rows else int(facts["first_count"])
+    return Billed(
+        id=facts["id"],
+        token=facts["token"],
+        region=facts["region"],
+        cluster_id=facts["cluster_id"],
+        began_at=began_at,
+        ended_at=ended_at,
+        instance_type=facts["instance_type"],
+        reservation=facts["reservation"],
+        counts=((began_at, first), *changes),
+    )

@@ -1,0 +1,69 @@
+"""What bills, after it is gone: one line for each end and each change of a count, appended and never changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from clusterctl_rehearsal.region.record import Properties, Record
+
+INSTANCE = "aws:ec2/instance:Instance"
+RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
+ADDRESS = "aws:ec2/eip:Eip"
+BILLING = (INSTANCE, RESERVATION, ADDRESS, "aws:ec2/natGateway:NatGateway")
+"""What has a price by the hour that does not depend on what is in it."""
+
+
+class Journal:
+    """The file `bill.jsonl`; a line is written before the store follows, so a killed region may write one twice."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def follow(self, old: Record | None, new: Record | None, *, at: float) -> None:
+        """Writes what becomes of `old` when the store has `new` in its place."""
+        if old is None or old.token not in BILLING or not old.is_live:
+            return
+        if new is None or not new.is_live:
+            self._append({**billed_facts(old), "at": at, "what": "ended"})
+        elif count_of(old) != count_of(new):
+            self._append({**billed_facts(old), "at": at, "what": "counted", "count": count_of(new)})
+
+    def rows(self) -> list[Properties]:
+        """All lines, in the order in which they were written; a torn one is no line."""
+        try:
+            lines = self.path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        return [row for line in lines if (row := _read(line)) is not None]
+
+    def _append(self, row: Properties) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def billed_facts(record: Record) -> Properties:
+    """What its bill is made from."""
+    return {
+        "id": record.id,
+        "token": record.token,
+        "region": record.region,
+        "cluster_id": record.tags.get("clusterctl:id"),
+        "began_at": record.created_at,
+        "instance_type": record.facts.get("instance_type") or record.inputs.get("instanceType"),
+        "reservation": record.facts.get("reservation"),
+        "first_count": count_of(record),
+    }
+
+
+def count_of(record: Record) -> int:
+    """How many machines a reservation holds; 1 of anything else."""
+    return int(record.inputs.get("instanceCount", 1)) if record.token == RESERVATION else 1
+
+
+def _read(line: str) -> Properties | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None

@@ -1,0 +1,111 @@
+"""The simulated bill, from what the region did: by the second, full or empty, and after everything is gone."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_rehearsal.listing import bill_text
+from clusterctl_rehearsal.region.bill import Billed, bill, billed_things
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
+from clusterctl_rehearsal.region.journal import INSTANCE, RESERVATION, Journal
+from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.region.types import network
+
+from tests.unit.rehearsal.small_region import EVERYTHING, SmallRegion
+
+CATALOG = load_catalog()
+P5_USD_PER_S = 55.04 / 3600
+
+
+def billed(id: str, began: float, ended: float | None, **facts: object) -> Billed:
+    return Billed(
+        **{  # type: ignore[arg-type]  # a table of facts
+            "id": id,
+            "token": INSTANCE,
+            "region": "us-west-2",
+            "cluster_id": "0123456789ab",
+            "began_at": began,
+            "ended_at": ended,
+            "instance_type": "p5.48xlarge",
+            "reservation": None,
+            **facts,
+        }
+    )
+
+
+def total(world: SmallRegion) -> float:
+    rows = bill(billed_things(world.store.journal.rows(), world.store.live()), CATALOG, until=world.now)
+    return sum(row.usd or 0.0 for row in rows)
+
+
+def test_a_machine_bills_from_its_launch_to_its_end_and_not_after(tmp_path: Path) -> None:
+    world = SmallRegion(tmp_path)
+    node = world.node()
+    world.now += 100
+    assert total(world) == pytest.approx(100 * P5_USD_PER_S)
+    world.region.instances.terminate(node)
+    world.now += 10_000
+    world.region.instances.watch()
+    assert world.store.get(network.INSTANCE, node.id) is None, "AWS does not show it any more"
+    assert total(world) == pytest.approx(100 * P5_USD_PER_S)
+
+
+def test_what_is_reserved_bills_full_or_empty_and_by_its_count_of_the_time(tmp_path: Path) -> None:
+    world = SmallRegion(tmp_path)
+    held = world.make(CAPACITY_RESERVATION, **EVERYTHING[CAPACITY_RESERVATION])
+    world.now += 50
+    world.region.update(CAPACITY_RESERVATION, held.id, {**held.inputs, "instanceCount": 3})
+    world.now += 10
+    world.region.delete(CAPACITY_RESERVATION, held.id)
+    world.now += 1000
+    assert total(world) == pytest.approx((2 * 50 + 3 * 10) * P5_USD_PER_S)
+
+
+def test_a_place_with_a_machine_in_it_bills_once() -> None:
+    held = billed("cr-1", 0, 100, token=RESERVATION, counts=((0, 2), (80, 1)))
+    inside = billed("i-1", 10, 60, reservation="cr-1")
+    beside = billed("i-2", 20, None)
+    rows = {row.id: row.usd for row in bill([held, inside, beside], CATALOG, until=120)}
+    assert rows["i-1"] == pytest.approx(50 * P5_USD_PER_S)
+    assert rows["cr-1"] == pytest.approx((2 * 80 + 1 * 20 - 50) * P5_USD_PER_S)
+    assert rows["i-2"] == pytest.approx(100 * P5_USD_PER_S)
+
+
+def test_the_sum_is_what_counting_every_second_gives() -> None:
+    source = random.Random(7)
+    held = billed("cr-1", 0, 200, token=RESERVATION, counts=((0, 2), (90, 4), (150, 1)))
+    machines = []
+    for number in range(12):
+        began = source.randrange(180)
+        machines.append(billed(f"i-{number}", began, began + source.randrange(1, 60), reservation="cr-1"))
+    seconds = 0
+    for at in range(200):
+        count = [held_count for since, held_count in held.counts if since <= at][-1]
+        running = sum(one.began_at <= at < (one.ended_at or 0) for one in machines)
+        seconds += max(running, count)
+    seconds += sum(max(0, int(one.ended_at or 0) - max(200, int(one.began_at))) for one in machines)
+    rows = bill([held, *machines], CATALOG, until=500)
+    assert sum(row.usd or 0 for row in rows) == pytest.approx(seconds * P5_USD_PER_S)
+
+
+def test_an_unknown_price_is_unknown_in_the_sum_too() -> None:
+    rows = bill([billed("i-1", 0, 10, instance_type="p99.large")], CATALOG, until=10)
+    assert rows[0].usd is None
+    assert "in all unknown (simulated" in bill_text(rows)
+    assert "in all $0.00 (simulated" in bill_text([])
+
+
+def test_a_region_killed_in_the_middle_of_an_end_bills_it_once(tmp_path: Path) -> None:
+    world = SmallRegion(tmp_path)
+    node = world.node()
+    world.now += 10
+    world.store.journal.follow(node, None, at=world.now)  # the line is written, the store did not follow
+    with (tmp_path / "bill.jsonl").open("a") as file:
+        file.write('{"id": "torn')
+    again = Store(tmp_path / "store")
+    rows = bill(billed_things(Journal(tmp_path / "bill.jsonl").rows(), again.live()), CATALOG, until=world.now + 5)
+    assert [row.ended_at for row in rows if row.id == node.id] == [None]
+    assert sum(row.usd or 0 for row in rows) == pytest.approx(15 * P5_USD_PER_S)
