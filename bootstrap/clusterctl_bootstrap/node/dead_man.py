@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.trust import BARRIER_SECRET
+from clusterctl_bootstrap.node.warning import in_words
 
 PORT = 19999
 """Of slot 0, for datagrams. Beside the barrier's ports, below those that Linux gives to outgoing connections."""
@@ -69,7 +70,7 @@ class DeadMan:
         if unseen_s <= allowed_s:
             return ""
         what = "%d of %d nodes" % (there, known["nodes"]) if known["slot"] == 0 else "no slot 0"
-        return "dead man: %s seen for %d seconds" % (what, unseen_s)
+        return "dead man: %s seen for %s" % (what, in_words(unseen_s))
 
     def _there(self, nodes: int, within_s: float) -> int:
         """How many of the slots there are were heard by slot 0, with itself."""

@@ -87,7 +87,7 @@ class Watch:
 
     def _next_end(self) -> End:
         """The deadline, or what a rule wants before it."""
-        whys = [why for why in (rule() for rule in self.rules) if why]
+        whys = [why for why in map(verdict, self.rules) if why]
         last = deadline(self.root)
         if not whys:
             self.early = None
@@ -100,6 +100,14 @@ class Watch:
 
     def _tell(self, text: str) -> None:
         warning.tell(self.root, text)
+
+
+def verdict(rule: Rule) -> str:
+    """What the rule says; nothing when it cannot say anything, since that is no reason to end."""
+    try:
+        return rule()
+    except (FactsError, OSError, ValueError, LookupError):
+        return ""
 
 
 def untold(at: float) -> Dict[str, Any]:

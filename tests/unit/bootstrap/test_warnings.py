@@ -265,6 +265,17 @@ def test_a_rule_that_wants_no_end_any_more_gives_the_machine_back(ruled: Ending,
     assert "5 minutes" in ruled.look(30), "and is warned of anew"
 
 
+def test_a_rule_that_cannot_judge_ends_nothing_and_silences_nobody(tmp_path: Path) -> None:
+    def blind() -> str:
+        raise OSError("no space left on device")
+
+    ending = Ending(tmp_path, blind)
+    ending.deadline(60 * MINUTE)
+    assert "15 minutes" in ending.look(45 * MINUTE)
+    ending.look(46 * MINUTE)
+    assert not ending.has_ended
+
+
 def test_a_deadline_before_a_rules_end_is_the_guards(ruled: Ending, verdict: list[str]) -> None:
     verdict.append(WHY)
     assert "(its deadline)" in ruled.look(58 * MINUTE)
