@@ -51,6 +51,11 @@ def guard_name(cluster_id: str) -> str:
     return f"{GUARD_PREFIX}{cluster_id}-deadline"
 
 
+def alarm_name(cluster_id: str, metric: str) -> str:
+    """Of the alarm that tells that what ends a cluster has failed in this way."""
+    return f"{guard_name(cluster_id)}-{metric.lower()}"
+
+
 def id_in_name(name: str) -> str | None:
     """The cluster's id in a name that we give: what carries no tags is known by it; None in anybody else's name."""
     found = _OURS.fullmatch(name)

@@ -44,7 +44,7 @@ class Clients:
 
     def warm_up(self) -> None:
         """Makes the clients now: boto3 makes them in one thread only, and they may then be used in many."""
-        for client in (self.ec2, self.iam, self.efs, self.fsx, self.scheduler, self.sfn):
+        for client in (self.ec2, self.iam, self.efs, self.fsx, self.scheduler, self.sfn, self.cloudwatch):
             client.meta  # noqa: B018  asked for so that it is there
 
     @functools.cached_property
@@ -78,6 +78,11 @@ class Clients:
     def scheduler(self) -> Any:
         """Amazon EventBridge Scheduler."""
         return self._session.client("scheduler", endpoint_url=self.endpoint_url, config=self._config)
+
+    @functools.cached_property
+    def cloudwatch(self) -> Any:
+        """Amazon CloudWatch."""
+        return self._session.client("cloudwatch", endpoint_url=self.endpoint_url, config=self._config)
 
     @functools.cached_property
     def sfn(self) -> Any:

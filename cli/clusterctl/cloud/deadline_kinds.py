@@ -1,10 +1,10 @@
-"""Kinds that end a cluster at its deadline: the schedule and its state machine, found by the id in their names."""
+"""Kinds that end a cluster at its deadline: schedule, state machine and alarms, found by the id in their names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterctl_infra.names import GUARD_PREFIX, ID_TAG, guard_name, guarded_id
+from clusterctl_infra.names import GUARD_PREFIX, ID_TAG, guard_name, guarded_id, id_in_name
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind
@@ -47,6 +47,19 @@ def _delete_machine(clients: Clients, found: Found) -> None:
     clients.sfn.delete_state_machine(stateMachineArn=found.id)
 
 
+def _alarms(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+    prefix = GUARD_PREFIX if cluster_id is None else guard_name(cluster_id)
+    for page in clients.cloudwatch.get_paginator("describe_alarms").paginate(AlarmNamePrefix=prefix):
+        for row in page["MetricAlarms"]:
+            found_id = id_in_name(row["AlarmName"])
+            if found_id is not None and cluster_id in (None, found_id):
+                yield Found(kind="alarm", id=row["AlarmName"], created_at=None, tags={ID_TAG: found_id})
+
+
+def _delete_alarm(clients: Clients, found: Found) -> None:
+    clients.cloudwatch.delete_alarms(AlarmNames=[found.id])
+
+
 DEADLINE_KINDS = (
     Kind(
         name="schedule",
@@ -62,6 +75,14 @@ DEADLINE_KINDS = (
         find=state_machines,
         delete=_delete_machine,
         bills=None,
+        is_guard=True,
+    ),
+    Kind(
+        name="alarm",
+        types=("aws:cloudwatch/metricAlarm:MetricAlarm",),
+        find=_alarms,
+        delete=_delete_alarm,
+        bills="about $0.10 a month",
         is_guard=True,
     ),
 )

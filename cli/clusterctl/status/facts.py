@@ -8,6 +8,7 @@ from datetime import datetime
 
 from clusterctl_infra.ledger import Ledger
 
+from clusterctl.cloud.alarms import Alarm
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.engine.node_report import NodeReport
 from clusterctl.ssh.failures import NodeFailure
@@ -22,6 +23,8 @@ class Facts:
     """None: the API did not answer, which says nothing about the machines."""
     cloud_trouble: str | None = None
     """Why it did not."""
+    alarms: tuple[Alarm, ...] | None = None
+    """Those that are on; None: not asked, as the deadline has not come, or no answer."""
     answers: Mapping[int, NodeReport | NodeFailure] = field(default_factory=dict)
     """By slot; a slot that was not asked is not in it."""
     ssh_trouble: str | None = None

@@ -7,14 +7,18 @@ import json
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
+from clusterctl.cloud.alarms import Alarm, alarms_on
+from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import InstanceState, describe_instances
 from clusterctl.engine.node_report import NodeReport, parse_report
 from clusterctl.engine.region import ensure_region
@@ -39,6 +43,7 @@ DIRECTLY_S, BY_SESSION_MANAGER_S = 5.0, 20.0
 USUAL_WAITS = f"{DIRECTLY_S:.0f}s, by Session Manager {BY_SESSION_MANAGER_S:.0f}s"
 
 Instances = tuple[InstanceState, ...]
+T = TypeVar("T")
 
 
 def gather(
@@ -52,6 +57,8 @@ def gather(
 ) -> Facts:
     """The facts about the cluster; never raises for what does not answer."""
     api = _Asked(lambda: ask_api(inventory, home, environ))
+    is_over = datetime.fromisoformat(inventory.deadline) <= now
+    watch = _Asked(lambda: ask_alarms(inventory, home, environ)) if is_over else None
     nodes = inventory.nodes
     if any(_lacks_its_way(inventory, node) for node in nodes):
         # A half-made cluster: only AWS knows where its nodes are.
@@ -65,10 +72,12 @@ def gather(
     except NodeFailure as failure:
         ssh_trouble = failure.message
     instances, trouble = api.answer()
+    alarms = None if watch is None else watch.answer()[0]
     return Facts(
         now=now,
         instances=instances,
         cloud_trouble=trouble,
+        alarms=alarms,
         answers=answers,
         ssh_trouble=ssh_trouble,
         account=read_account(home.ledger_file(inventory.cluster_id)),
@@ -91,6 +100,13 @@ def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Ins
     """The cluster's instances. Raises ClusterctlError."""
     endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
     return describe_instances(inventory.region, inventory.cluster_id, endpoint_url=endpoint, timeout_s=API_CALL_S)
+
+
+def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> tuple[Alarm, ...]:
+    """The cluster's alarms that are on. Raises ClusterctlError."""
+    endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
+    clients = Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
+    return alarms_on(clients, inventory.cluster_id)
 
 
 def rehearsal_endpoint(home: Home, environ: Mapping[str, str]) -> str:
@@ -149,20 +165,21 @@ def _lacks_its_way(inventory: Inventory, node: InventoryNode) -> bool:
     return address is None or (node.instance_id is None and names_machine(inventory.ssh.proxy_command))
 
 
-class _Asked:
+class _Asked(Generic[T]):
     """A question that is being asked by a thread of its own."""
 
-    def __init__(self, ask: Callable[[], Instances]) -> None:
+    def __init__(self, ask: Callable[[], T]) -> None:
         self._ask = ask
-        self._said: queue.SimpleQueue[tuple[Instances | None, str | None]] = queue.SimpleQueue()
-        self._known: tuple[Instances | None, str | None] | None = None
+        self._said: queue.SimpleQueue[tuple[T | None, str | None]] = queue.SimpleQueue()
+        self._known: tuple[T | None, str | None] | None = None
+        self._give_up = time.monotonic() + API_S
         threading.Thread(target=self._work, daemon=True, name="ask AWS").start()
 
-    def answer(self) -> tuple[Instances | None, str | None]:
-        """The instances, or None and why; waits no longer than `API_S`."""
+    def answer(self) -> tuple[T | None, str | None]:
+        """The answer, or None and why; waits until `API_S` after it was asked."""
         if self._known is None:
             try:
-                self._known = self._said.get(timeout=API_S)
+                self._known = self._said.get(timeout=max(0.0, self._give_up - time.monotonic()))
             except queue.Empty:
                 self._known = None, f"no answer in {API_S:g} s"
         return self._known

@@ -42,6 +42,7 @@ def status_json(seen: Overview) -> dict[str, object]:
         "budget_usd": inventory.budget_usd,
         "generation": inventory.generation,
         "cloud": {"answered": facts.instances is not None, "trouble": facts.cloud_trouble},
+        "alarms": None if facts.alarms is None else [alarm.name for alarm in facts.alarms],
         "ssh_trouble": facts.ssh_trouble,
         "strays": [{"instance_id": row.instance_id, "slot": row.slot, "state": row.state} for row in seen.strays],
         "nodes": [_node_json(inventory, node) for node in seen.nodes],
@@ -83,6 +84,10 @@ def remarks(seen: Overview) -> list[str]:
     if facts.instances is None:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"
         told.append(f"{where} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone")
+    told += [
+        f"{alarm.means}, at {clock(alarm.since, facts.now)} (alarm {alarm.name}); next: clusterctl down"
+        for alarm in facts.alarms or ()
+    ]
     if facts.ssh_trouble is not None:
         told.append(f"no node was asked: {facts.ssh_trouble}")
     if seen.strays:

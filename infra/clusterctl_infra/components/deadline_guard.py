@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import pulumi
 import pulumi_aws as aws
 
 from clusterctl_infra.components.network import named
 from clusterctl_infra.components.partition import partition
-from clusterctl_infra.names import ID_TAG, guard_name
+from clusterctl_infra.names import ID_TAG, alarm_name, guard_name
 from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definition
 
 TRUST = {
@@ -31,6 +32,12 @@ TRUST = {
 _LOOKS = ("ec2:DescribeCapacityReservations", "ec2:DescribeInstances", "ec2:DescribeTags")
 """EC2 knows no resources for these: they cannot be limited to one cluster (service authorization reference)."""
 
+FAILURES = {"ExecutionsFailed": "failed", "ExecutionsTimedOut": "did not come to its end in an hour"}
+"""CloudWatch metric of the state machine → what it means (Step Functions developer guide, "Monitoring"; 2026-11-21).
+
+Nobody is called: the alarm is to be seen, by `clusterctl status` and in the account.
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeadlineGuardArgs:
@@ -44,7 +51,7 @@ class DeadlineGuardArgs:
 
 
 class DeadlineGuard(pulumi.ComponentResource):
-    """The role, the state machine and the schedule; a new deadline changes the schedule in place."""
+    """The role, the state machine, the schedule and the alarms; a new deadline changes the schedule in place."""
 
     ready: list[pulumi.Resource]
     """What has to be there before anything is paid."""
@@ -92,6 +99,24 @@ class DeadlineGuard(pulumi.ComponentResource):
             target={"arn": machine.arn, "role_arn": role.arn, "input": SCHEDULE_INPUT},
             opts=pulumi.ResourceOptions(parent=self, depends_on=[policy]),
         )
+        for metric, means in FAILURES.items():
+            aws.cloudwatch.MetricAlarm(
+                f"{name}-{metric.lower()}",
+                name=args.cluster_id.apply(partial(alarm_name, metric=metric)),
+                alarm_description=f"clusterctl: what ends a cluster at its deadline {means}",
+                namespace="AWS/States",
+                metric_name=metric,
+                dimensions={"StateMachineArn": machine.arn},
+                statistic="Sum",
+                period=60,
+                evaluation_periods=1,
+                comparison_operator="GreaterThanOrEqualToThreshold",
+                threshold=1,
+                # The metric is there only in the minute of a failure: without this the alarm would be over in the next.
+                treat_missing_data="ignore",
+                tags=named(args.tags, f"{name}-{metric.lower()}"),
+                opts=child,
+            )
         self.ready = [schedule]
         self.register_outputs({})
 

@@ -11,6 +11,7 @@ from typing import Any  # parameters and answers are JSON-like
 from urllib.parse import parse_qsl
 
 from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.cloudwatch import cloudwatch
 from clusterctl_rehearsal.api.ec2 import EC2
 from clusterctl_rehearsal.api.file_systems import FSX, efs_route
 from clusterctl_rehearsal.api.iam import IAM
@@ -43,7 +44,11 @@ class Api:
     def __init__(self, *, region: Region, before: Callable[[], None], executions: Executions) -> None:
         self._region = region
         self._before = before
-        self._json_services = {**_JSON_SERVICES, "states": step_functions(executions)}
+        self._json_services = {
+            **_JSON_SERVICES,
+            "monitoring": cloudwatch(executions),
+            "states": step_functions(executions),
+        }
         self._models = {service: ServiceModel(service) for service in _QUERY_SERVICES}
 
     def warm_up(self) -> None:

@@ -73,6 +73,10 @@ class Executions:
         """The execution, under way or over."""
         return self._rows.get(arn)
 
+    def of_machine(self, machine_arn: str) -> tuple[ExecutionRow, ...]:
+        """The executions of a state machine, oldest first."""
+        return tuple(row for row in list(self._rows.values()) if row.machine_arn == machine_arn)
+
     def _ended(self, row: ExecutionRow, definition: dict[str, object], region: str) -> ExecutionRow:
         try:
             if region not in self._by_region:

@@ -58,3 +58,4 @@ def test_a_region_that_was_down_at_the_deadline_fires_the_schedule_when_it_is_ba
             return [row["id"] for row in client.ask("list", {})["resources"] if row["type"] == INSTANCE]
 
         wait_until(lambda: instances() == [], what="no instance is left", timeout_s=30)
+    assert recorded.status()["alarms"] == [], "asked of the region, and none is on: the state machine did its work"

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from clusterctl.cloud.alarms import Alarm
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.engine.node_report import NodeCheck, NodeReport
 from clusterctl.ssh.failures import NodeFailure
@@ -201,6 +202,16 @@ def test_a_silent_api_is_said_once_and_nodes_are_not_gone(make_inventory: MakeIn
     seen = overview(make_inventory(size=2), facts)
     assert [node.state for node in seen.nodes] == ["ready", "unknown"]
     assert status_text(seen).count("AWS did not answer (no answer in 8 s)") == 1
+
+
+def test_an_alarm_is_named_with_what_it_means(make_inventory: MakeInventory) -> None:
+    late = BEGAN + timedelta(hours=13)
+    alarm = Alarm(name="clusterctl-x-failed", means="what ends a cluster at its deadline failed", since=late)
+    facts = Facts(now=late, instances=(machine(0),), alarms=(alarm,), answers={0: READY})
+    seen = overview(make_inventory(size=1), facts)
+    told = "what ends a cluster at its deadline failed, at 23:00 UTC (alarm clusterctl-x-failed); next: clusterctl down"
+    assert told in status_text(seen)
+    assert status_json(seen)["alarms"] == ["clusterctl-x-failed"]
 
 
 def test_a_rehearsal_says_so(make_inventory: MakeInventory) -> None:

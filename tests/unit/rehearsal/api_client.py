@@ -13,7 +13,12 @@ from clusterctl_rehearsal.api.front import Api
 from tests.unit.rehearsal.small_region import REGION, SmallRegion
 
 SESSION = botocore.session.Session()
-SIGNED_AS = {"resourcegroupstaggingapi": "tagging", "efs": "elasticfilesystem", "stepfunctions": "states"}
+SIGNED_AS = {
+    "resourcegroupstaggingapi": "tagging",
+    "efs": "elasticfilesystem",
+    "stepfunctions": "states",
+    "cloudwatch": "monitoring",
+}
 
 
 class Client:

@@ -9,7 +9,7 @@ from typing import Any  # definitions and answers
 import pytest
 from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT, SCHEDULE_INPUT, ending_definition
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
-from clusterctl_rehearsal.region.types.deadline import SCHEDULE, STATE_MACHINE, due_at
+from clusterctl_rehearsal.region.types.deadline import ALARM, SCHEDULE, STATE_MACHINE, due_at
 from clusterctl_rehearsal.region.types.identity import ROLE
 from clusterctl_rehearsal.states.definition import check_definition
 from clusterctl_rehearsal.states.executions import Executions
@@ -116,6 +116,44 @@ def test_boto3_lists_and_deletes_a_schedule_by_its_name(world: SmallRegion) -> N
     assert client.call("scheduler", "ListSchedules", NamePrefix="other")["Schedules"] == []
     client.call("scheduler", "DeleteSchedule", Name="guard", GroupName="default")
     assert client.call("scheduler", "DeleteSchedule", Name="guard") == "ResourceNotFoundException"
+
+
+def an_alarm(world: SmallRegion, metric: str, machine_arn: str) -> str:
+    name = f"guard-{metric.lower()}"
+    world.make(
+        ALARM,
+        name=name,
+        namespace="AWS/States",
+        metricName=metric,
+        dimensions={"StateMachineArn": machine_arn},
+        treatMissingData="ignore",
+    )
+    return name
+
+
+def test_an_alarm_is_on_once_an_execution_of_its_machine_failed_in_its_way(world: SmallRegion) -> None:
+    guarded(world)
+    role = next(iter(world.store.live(ROLE))).outputs["arn"]
+    definition = json.dumps({**ending_definition(TAGS["clusterctl:id"]), "TimeoutSeconds": -1})
+    brief = world.make(STATE_MACHINE, name="brief", roleArn=role, definition=definition)
+    failed, late = (an_alarm(world, metric, brief.id) for metric in ("ExecutionsFailed", "ExecutionsTimedOut"))
+    client = Client(world)
+
+    def states() -> dict[str, str]:
+        rows = client.call("cloudwatch", "DescribeAlarms", AlarmNamePrefix="guard-")["MetricAlarms"]
+        return {row["AlarmName"]: row["StateValue"] for row in rows}
+
+    assert states() == {failed: "INSUFFICIENT_DATA", late: "INSUFFICIENT_DATA"}
+    client.call("stepfunctions", "StartExecution", stateMachineArn=brief.id, input=SCHEDULE_INPUT)
+    assert states() == {failed: "INSUFFICIENT_DATA", late: "ALARM"}
+    client.call("cloudwatch", "DeleteAlarms", AlarmNames=[failed])
+    assert states() == {late: "ALARM"}
+    assert client.call("cloudwatch", "DeleteAlarms", AlarmNames=[failed]) == "ResourceNotFound"
+
+
+def test_an_alarm_on_anything_else_is_refused_as_the_stand_ins_own_limit(world: SmallRegion) -> None:
+    with pytest.raises(StandInRefusal, match="failures of state machines only yet"):
+        an_alarm(world, "ExecutionsStarted", "arn:aws:states:x")
 
 
 def test_an_execution_that_takes_too_long_ends_as_timed_out(world: SmallRegion) -> None:

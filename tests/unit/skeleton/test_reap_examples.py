@@ -19,6 +19,7 @@ from clusterctl_infra.names import id_in_name
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "reap"
 SERVICES = {
+    "cloudwatch": "cloudwatch",
     "ec2": "ec2",
     "efs": "elasticfilesystem",
     "fsx": "fsx",

@@ -1,4 +1,4 @@
-"""Step Functions' state machines and EventBridge Scheduler's one-time schedules."""
+"""Step Functions' state machines, EventBridge Scheduler's one-time schedules, CloudWatch's alarms on these machines."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from clusterctl_rehearsal.region.types.row import Request, ResourceType
 from clusterctl_rehearsal.states.definition import check_definition
 
 STATE_MACHINE = "aws:sfn/stateMachine:StateMachine"
+ALARM = "aws:cloudwatch/metricAlarm:MetricAlarm"
 SCHEDULE = "aws:scheduler/schedule:Schedule"
 _AT = re.compile(r"at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)")
 _NAME = re.compile(r"[0-9a-zA-Z-_.]{1,64}")
@@ -51,6 +52,15 @@ def _check_schedule(request: Request) -> None:
     _check_role(request, str(target.get("roleArn")), "scheduler.amazonaws.com", "ValidationException")
 
 
+def _check_alarm(request: Request) -> None:
+    inputs = request.inputs
+    watched = (inputs.get("namespace"), inputs.get("metricName"))
+    if watched not in (("AWS/States", "ExecutionsFailed"), ("AWS/States", "ExecutionsTimedOut")):
+        raise StandInRefusal(f"the stand-in's alarms watch failures of state machines only yet, not {watched}")
+    if inputs.get("treatMissingData") != "ignore":
+        raise StandInRefusal("the stand-in's alarms keep their state without data (ignore) only yet")
+
+
 def _check_role(request: Request, arn: str, service: str, code: str) -> None:
     role = next((row for row in request.store.live(ROLE) if row.outputs["arn"] == arn), None)
     services = [] if role is None else _trusted(str(role.inputs["assumeRolePolicy"]))
@@ -69,6 +79,10 @@ def _machine_arn(name: str, region: str) -> str:
 
 def _machine(request: Request) -> Properties:
     return {"arn": request.id, "creationDate": request.timestamp(), "status": "ACTIVE"}
+
+
+def _alarm(request: Request) -> Properties:
+    return {"arn": f"arn:aws:cloudwatch:{request.region}:{ACCOUNT_ID}:alarm:{request.inputs['name']}"}
 
 
 def _schedule(request: Request) -> Properties:
@@ -114,5 +128,19 @@ DEADLINE_TYPES = (
         id=lambda inputs, region: f"{inputs['groupName']}/{inputs['name']}",
         check=_check_schedule,
         outputs=_schedule,
+    ),
+    ResourceType(
+        token=ALARM,
+        label="CloudWatch Metric Alarm",
+        service="CloudWatch",
+        create="PutMetricAlarm",
+        delete="DeleteAlarms",
+        not_found="ResourceNotFound",
+        source="internal/service/cloudwatch/metric_alarm.go",
+        replace=("name",),
+        name="name",
+        id=lambda inputs, region: str(inputs["name"]),
+        check=_check_alarm,
+        outputs=_alarm,
     ),
 )

@@ -13,6 +13,7 @@ from tests.unit.infra.components.recorded_program import INSTANCE, Recording, cl
 
 CLUSTER_ID = "0123456789ab"
 NAME = f"clusterctl-{CLUSTER_ID}-deadline"
+ALARM = "aws:cloudwatch/metricAlarm:MetricAlarm"
 SCHEDULE = "aws:scheduler/schedule:Schedule"
 STATE_MACHINE = "aws:sfn/stateMachine:StateMachine"
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
@@ -43,9 +44,18 @@ def test_the_guard_is_there_before_anything_is_paid(four_nodes: Recording) -> No
     assert "RolePolicy train-deadline" in {short(urn) for urn in four_nodes.one(SCHEDULE).request.dependencies}
 
 
+def test_alarms_tell_of_a_state_machine_that_failed_or_did_not_end(four_nodes: Recording) -> None:
+    rows = {row.inputs["metricName"]: row.inputs for row in four_nodes.of_type(ALARM)}
+    assert sorted(rows) == ["ExecutionsFailed", "ExecutionsTimedOut"]
+    for metric, inputs in rows.items():
+        assert inputs["name"] == f"{NAME}-{metric.lower()}"
+        assert inputs["dimensions"] == {"StateMachineArn": "train-deadline-machine-arn"}
+        assert (inputs["treatMissingData"], inputs.get("alarmActions")) == ("ignore", None)
+
+
 def test_a_cluster_that_is_down_has_no_guard() -> None:
     rows = record(cluster_program(down=True)).resources
-    assert not [row for row in rows if row.type in (SCHEDULE, STATE_MACHINE)]
+    assert not [row for row in rows if row.type in (SCHEDULE, STATE_MACHINE, ALARM)]
 
 
 def test_a_later_deadline_changes_the_schedule_alone() -> None:

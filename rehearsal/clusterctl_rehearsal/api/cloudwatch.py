@@ -1,0 +1,53 @@
+"""CloudWatch: what seeing and ending a cluster's alarms needs."""
+
+from __future__ import annotations
+
+from typing import Any  # parameters and answers are JSON-like
+
+from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.types.deadline import ALARM
+from clusterctl_rehearsal.states.executions import ExecutionRow, Executions
+
+_STATUS = {"ExecutionsFailed": "FAILED", "ExecutionsTimedOut": "TIMED_OUT"}
+
+
+def cloudwatch(executions: Executions) -> dict[str, Handler]:
+    """The handlers by operation."""
+
+    def describe(call: Call) -> dict[str, Any]:
+        prefix = call.parameters.get("AlarmNamePrefix", "")
+        rows = [row for row in call.records(ALARM) if str(row.inputs["name"]).startswith(prefix)]
+        return {"MetricAlarms": [_alarm(row, executions) for row in rows], "CompositeAlarms": []}
+
+    return {"DescribeAlarms": describe, "DeleteAlarms": _delete}
+
+
+def _delete(call: Call) -> dict[str, Any]:
+    for name in call.parameters["AlarmNames"]:
+        if call.region.store.get(ALARM, name) is None:
+            raise AwsError("ResourceNotFound", f"Alarm {name} does not exist", status=404)
+        call.region.delete(ALARM, name)
+    return {}
+
+
+def _alarm(row: Record, executions: Executions) -> dict[str, Any]:
+    """As DescribeAlarms shows it; without data an alarm keeps its state, so one failure counts for good."""
+    wanted = _STATUS[str(row.inputs["metricName"])]
+    machine = row.inputs["dimensions"]["StateMachineArn"]
+    failed = [one for one in executions.of_machine(machine) if one.status == wanted]
+    return {
+        "AlarmName": row.inputs["name"],
+        "AlarmArn": row.outputs["arn"],
+        "AlarmDescription": row.inputs.get("alarmDescription"),
+        "Namespace": row.inputs["namespace"],
+        "MetricName": row.inputs["metricName"],
+        **_state(row, failed),
+    }
+
+
+def _state(row: Record, failed: list[ExecutionRow]) -> dict[str, Any]:
+    if not failed:
+        return {"StateValue": "INSUFFICIENT_DATA", "StateUpdatedTimestamp": row.created_at}
+    return {"StateValue": "ALARM", "StateUpdatedTimestamp": failed[-1].ended_at or failed[-1].started_at}
