@@ -48,6 +48,22 @@ echo "$CLUSTERCTL_ENDS_IN_S s left for slot $CLUSTERCTL_SLOT" >/run/hooked
 while :; do sleep 1; done
 END
 chmod +x /etc/clusterctl/hooks/pre-terminate"""
+HANG_A_MOUNT = """\
+serve() { setsid bash -c 'exec -a "@$0" bindfs -f "$@"' "$@" >/dev/null 2>&1 </dev/null & }
+wait_for() { until eval "$1"; do sleep 0.1; done; }
+cd /mnt && mkdir real stopped hung
+serve stopped /mnt/real /mnt/stopped
+wait_for "mountpoint -q stopped"
+serve hung /mnt/stopped /mnt/hung
+wait_for "mountpoint -q hung"
+pkill -STOP -f '^@stopped'
+setsid ls /mnt/hung/file >/dev/null 2>&1 </dev/null &
+wait_for "ps -o wchan:32= -C ls | grep -q request_wait_answer"
+pkill -KILL -x ls
+wait_for "ps -o stat= -C ls | grep -q ^D"
+"""
+"""One server waits for another that is stopped, and a process waits for both, which no signal ends. By their names
+they are none of systemd's business."""
 STOP_AS_NOBODY = """\
 for verb in stop mask disable; do
     for unit in clusterctl-deadline.timer clusterctl-deadline-clock.timer clusterctl-last-stage clusterctl-watch; do
@@ -121,7 +137,7 @@ def test_a_user_at_its_units_a_full_disk_and_no_network_change_nothing(machines:
 
 
 def test_who_uses_a_machine_is_warned_on_the_terminal_in_the_journal_and_by_signal(machines: Bootstrapped) -> None:
-    machines.boot(machines.plan(STUBBORN, nodes=SLOTS, left_s=HOUR_S))
+    machines.boot(machines.plan(STUBBORN, nodes=SLOTS, left_s=HOUR_S), shares={"/dev/fuse": "/dev/fuse"})
     machines.wait_until_settled(STUBBORN)
     machines.deliver_modules(STUBBORN)
     assert machines.push(STUBBORN, nodes=SLOTS).json["ok"]
@@ -137,7 +153,8 @@ def test_who_uses_a_machine_is_warned_on_the_terminal_in_the_journal_and_by_sign
     assert machines.ssh(STUBBORN, "test -e /run/hooked").code != 0, "the hook is for the last five minutes"
 
 
-def test_neither_a_job_nor_a_hook_that_ends_for_nobody_holds_the_end(machines: Bootstrapped) -> None:
+def test_neither_job_nor_hook_nor_a_mount_that_hangs_holds_the_end(machines: Bootstrapped) -> None:
+    machines.output(STUBBORN, "sudo timeout 30 bash", stdin=HANG_A_MOUNT)
     moment = int(time.time() + 15)
     assert machines.push(STUBBORN, nodes=SLOTS, generation=3, deadline=iso(moment)).json["ok"]
     wait_until(lambda: machines.ssh(STUBBORN, "cat /run/hooked").code == 0, lambda: "the hook did not run", 10)
