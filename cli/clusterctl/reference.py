@@ -28,7 +28,7 @@ lies below `$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
 | 1 | what was wanted could not be done, for a reason that is named |
 | 2 | a flag, an argument or cluster.yaml is wrong; nothing was done |
 | 3 | no such cluster, no such node |
-| 4 | some of several nodes failed (`ssh`, `cp`, `sync`), were not heard (`logs`, `top`), \
+| 4 | some of several nodes failed (`ssh`, `cp`, `sync`), were not heard or have no such log (`logs`, `top`), \
 are not ready (`status`, `up`) or have a fault (`sweep`); what bills is left (`down`, `reap`) |
 | 70 | a fault of clusterctl's own; the traceback is in `$CLUSTERCTL_HOME/log` |
 | 130 | Ctrl-C |

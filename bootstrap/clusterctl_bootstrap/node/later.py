@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import sys
 from pathlib import Path
 from typing import List, Optional
 
@@ -38,6 +39,9 @@ def run(arguments: List[str], root: Path, outside: Outside) -> Optional[int]:
     waits = BARRIER.match(" ".join(arguments))
     if waits:
         return barrier(root, waits.group(1), int(waits.group(2) or 10) * SECONDS[waits.group(3) or "m"])
+    if len(arguments) > 1 and arguments[0] == "barrier" and not BARRIER.match("barrier " + arguments[1]):
+        told = "no name for a barrier: letters, digits, . _ and -, at most 64"
+        print("clusterctl-node: %r is %s" % (arguments[1], told), file=sys.stderr)
     return watch(root, outside) if arguments == ["watch"] else None
 
 

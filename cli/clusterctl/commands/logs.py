@@ -26,8 +26,21 @@ from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.remote_command import usable_keys
 
+HELP = """Logs of many nodes, merged by time (UTC, by this computer's clock): bootstrap, cloud-init, kernel, system.
 
-@click.command("logs")
+A SOURCE is one of these, a file (/var/log/nvidia-fabricmanager.log), or a unit (unit:ssh.service);
+bootstrap when none is named. Of each file the last MiB is read. The exit code is 4 when a node was not
+reached, or has no such log. --json gives one line per log line.
+
+\b
+Examples:
+  clusterctl logs
+  clusterctl logs kernel --grep Xid
+  clusterctl logs -f --node 0-1 cloud-init /shared/run/train.log
+"""
+
+
+@click.command("logs", help=HELP)
 @cluster_option
 @node_option(default="all", help="The nodes: 2, or 0,2-5, or train-2, or all.")
 @click.option("-f", "--follow", is_flag=True, help="Go on as lines are written, over lost connections too.")
@@ -48,18 +61,6 @@ def command(
     as_json: bool,
     sources: tuple[str, ...],
 ) -> int:
-    """Logs of many nodes, merged by time (UTC, by this computer's clock): bootstrap, cloud-init, kernel, system.
-
-    A SOURCE is one of these, a file (/var/log/nvidia-fabricmanager.log), or a unit (unit:ssh.service);
-    bootstrap when none is named. Of each file the last MiB is read. The exit code is 4 when a node was not
-    reached. --json gives one line per log line.
-
-    \b
-    Examples:
-      clusterctl logs
-      clusterctl logs kernel --grep Xid
-      clusterctl logs -f --node 0-1 cloud-init /shared/run/train.log
-    """
     chosen = chosen_sources(sources)
     try:
         re.compile(grep or "")

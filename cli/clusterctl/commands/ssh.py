@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
 from clusterctl.home import home_directory
 from clusterctl.machines import chosen_machines
-from clusterctl.node_set import ALL
 from clusterctl.options import (
-    chosen_rows,
     cluster_option,
     connect_timeout_option,
     environment_option,
@@ -25,15 +19,34 @@ from clusterctl.options import (
     time_option,
 )
 from clusterctl.output import Output
-from clusterctl.ssh.command import Command
 from clusterctl.ssh.command_line import command_line
-from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.flags import WITHOUT_TERMINAL, refuse_beside_terminal, refuse_contradiction
-from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
-from clusterctl.ssh.remote_command import RemoteCommand, input_for, usable_keys, warm_folder
+from clusterctl.ssh.flags import refuse_contradiction
+from clusterctl.ssh.on_nodes import Shown
+from clusterctl.ssh.request import SshRequest, do
+
+HELP = """Run a command on nodes, or log in to one.
+
+Everything after the options is the command: one word is a line for the shell there, several are
+passed on word by word, a single - is a script from stdin. What is piped in goes to every node.
+Without a command the system's ssh logs in. A host that does not show the host key it was made with
+is refused. The command ends with clusterctl, also when the network goes; with -t it ends as a terminal's
+commands do, by Ctrl-C or by SIGHUP when the connection does. --sudo has the node's variables too.
+
+On one node the exit code is the command's own, 255 when the node was not reached. On several, lines
+carry their node's name, and the exit code is 4 if any node failed. --json gives one line per node.
+
+\b
+Examples:
+  clusterctl ssh --node 2 nvidia-smi
+  clusterctl ssh --gather uname -r
+  clusterctl ssh --node 0,2-3 -- test -e /shared/ok
+  clusterctl ssh --node all --command 'dmesg | tail -1'
+  clusterctl ssh --sudo - < setup.sh
+  clusterctl ssh
+"""
 
 
-@click.command("ssh", context_settings={"allow_interspersed_args": False})
+@click.command("ssh", context_settings={"allow_interspersed_args": False}, help=HELP)
 @cluster_option
 @inventory_option
 @node_option(default=None, help="The nodes: 2, or 0,2-5, or train-2, or all. A command: all; a login: 0.")
@@ -68,49 +81,19 @@ def command(
     tty: bool,
     argv: tuple[str, ...],
 ) -> int:
-    """Run a command on nodes, or log in to one.
-
-    Everything after the options is the command: one word is a line for the shell there, several are
-    passed on word by word, a single - is a script from stdin. What is piped in goes to every node.
-    Without a command the system's ssh logs in. A host that does not show the host key it was made with
-    is refused. The command ends with clusterctl, also when the network goes; with -t it ends as a terminal's
-    commands do, by Ctrl-C or by SIGHUP when the connection does. --sudo has the node's variables too.
-
-    On one node the exit code is the command's own, 255 when the node was not reached. On several, lines
-    carry their node's name, and the exit code is 4 if any node failed. --json gives one line per node.
-
-    \b
-    Examples:
-      clusterctl ssh --node 2 nvidia-smi
-      clusterctl ssh --gather uname -r
-      clusterctl ssh --node 0,2-3 -- test -e /shared/ok
-      clusterctl ssh --node all --command 'dmesg | tail -1'
-      clusterctl ssh --sudo - < setup.sh
-      clusterctl ssh
-    """
     refuse_contradiction(gather=gather, as_json=as_json)
-    inventory = chosen_machines(cluster, file)
-    wanted = command_line(argv, line)
-    home = home_directory(os.environ)
-    if wanted is None or tty:
-        given = (gather, as_json, env, sudo, timeout, fail_fast)
-        refuse_beside_terminal(dict(zip(WITHOUT_TERMINAL, given, strict=True)))
-        nodes = chosen_rows(inventory, "0" if node is None else node)
-        login = importlib.import_module("clusterctl.ssh.login")  # loaded on use, as a verb is
-        log_in: Callable[..., NoReturn] = login.log_in
-        log_in(inventory, nodes, wanted, home=home, is_terminal_wanted=tty, connect_timeout_s=connect_timeout)
-    nodes = chosen_rows(inventory, ALL if node is None else node)
-    remote = RemoteCommand(
-        inventory=inventory,
-        nodes=nodes,
-        command=Command(line=wanted, environment=env, is_sudo=sudo, timeout_s=timeout),
-        keys=usable_keys(inventory, home),
-        deadlines=Deadlines.within(connect_timeout),
-        stdin=input_for(None if sys.stdin is None else sys.stdin.buffer, nodes=len(nodes)),
-        fan_out=fanout,
+    request = SshRequest(
+        inventory=chosen_machines(cluster, file),
+        node=node,
+        line=command_line(argv, line),
+        shown=Shown.JSON if as_json else Shown.GATHERED if gather else Shown.LIVE,
+        environment=env,
+        is_sudo=sudo,
+        is_terminal_wanted=tty,
         is_failing_fast=fail_fast,
-        warm_dir=warm_folder(home, os.environ, is_cold=cold),
+        is_cold=cold,
+        timeout_s=timeout,
+        connect_timeout_s=connect_timeout,
+        fan_out=fanout,
     )
-    shown = Shown.JSON if as_json else Shown.GATHERED if gather else Shown.LIVE
-    is_one_named = len(nodes) == 1 and node is not None and node.strip() != ALL and not gather
-    return (run_on_one if is_one_named else run_on_several)(remote, output, shown=shown)
+    return do(request, output, home=home_directory(os.environ), environ=os.environ)

@@ -23,6 +23,8 @@ LOOK_S = 0.25
 CONNECT_S = 10
 BLOCK = "1M"
 
+Ended = queue.SimpleQueue[NodeResult | BaseException]
+
 
 class NotGiven(Exception):
     """A holder did not bring it there; `is_lost`: it does not answer us either."""
@@ -57,30 +59,30 @@ class Givers:
         # Whether `node` is the source itself: a copy beside it needs no network.
         login = None if node.slot == source.node.slot else f"{self.inventory.ssh.user}@{node.name}"
         command = Command(line=giving_line(source.path, login, partial, offset))
-        ended: queue.SimpleQueue[NodeResult | BaseException] = queue.SimpleQueue()
         canceller = Canceller()
-
-        def run() -> None:
-            try:
-                results = run_on_nodes(
-                    self.inventory,
-                    [source.node],
-                    command,
-                    keys=self.keys,
-                    deadlines=self.deadlines,
-                    canceller=canceller,
-                )
-                ended.put(results[source.node.slot])
-            except BaseException as e:  # noqa: BLE001 handed to the thread that waits, which raises it
-                ended.put(e)
-
-        threading.Thread(target=run, daemon=True, name=f"{source.node.name} gives to {node.name}").start()
+        ended = self._started(source.node, command, canceller)
         try:
             result = _awaited(ended, files, partial, offset, moved)
         except BaseException:
             canceller.cancel()
             raise
         _check(result, source)
+
+    def _started(self, node: InventoryNode, command: Command, canceller: Canceller) -> Ended:
+        """Runs the command in a thread; its end is put where the caller looks."""
+        ended: Ended = queue.SimpleQueue()
+
+        def run() -> None:
+            try:
+                results = run_on_nodes(
+                    self.inventory, [node], command, keys=self.keys, deadlines=self.deadlines, canceller=canceller
+                )
+                ended.put(results[node.slot])
+            except BaseException as e:  # noqa: BLE001 handed to the thread that waits, which raises it
+                ended.put(e)
+
+        threading.Thread(target=run, daemon=True, name=f"{node.name} gives").start()
+        return ended
 
 
 def giving_line(path: str, login: str | None, partial: str, offset: int) -> str:
@@ -98,7 +100,7 @@ def giving_line(path: str, login: str | None, partial: str, offset: int) -> str:
 
 
 def _awaited(
-    ended: queue.SimpleQueue[NodeResult | BaseException],
+    ended: Ended,
     files: RemoteFiles,
     partial: str,
     offset: int,

@@ -18,6 +18,7 @@ from clusterctl.output import Output
 from clusterctl.process import PACKAGES
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.fan_out import run_on_nodes
+from clusterctl.ssh.login_keys import files_for_ssh
 from clusterctl.ssh.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.remote_command import usable_keys
@@ -86,6 +87,7 @@ def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:
 def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, home: Home, output: Output) -> int:
     """0, or 4 when some of several failed. Raises the failure of a single one."""
     known_hosts, key_file = write_known_hosts(inventory, home), login_key_file(inventory, home)
+    own_files = files_for_ssh(inventory, home, Path.home() / ".ssh")
     unfit = _unfit(syncs, inventory, way, home)
 
     def run(sync: TreeSync) -> tuple[TreeSync, ClusterctlError | None, str]:
@@ -94,6 +96,7 @@ def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, 
         ssh = login_argv(
             target_of(inventory, sync.node),
             key_file=key_file,
+            own_files=own_files,
             known_hosts=known_hosts,
             connect_timeout_s=way.connect_timeout_s,
         )

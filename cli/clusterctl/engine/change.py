@@ -217,12 +217,17 @@ def open_change(
 def failure(result: RunResult, *, doing: str, more: str = "", hint: str | None = None) -> ClusterctlError:
     """The error that a failed run means: AWS's code once, else what the engine said."""
     from_aws = next((refusal for refusal in result.refusals if refusal.code is not None), None)
-    tail = f" {more}" if more else ""
+    tail = f". {more}" if more else ""
     if from_aws is not None and from_aws.code is not None:
-        return CloudError(f"{from_aws.code}: {from_aws.text}{tail}", code=from_aws.code, hint=hint)
+        return CloudError(f"{from_aws.code}: {_before(tail, from_aws.text)}{tail}", code=from_aws.code, hint=hint)
     locks = locks_named(result.said)
     if locks:
         return EngineError(f"{doing}: {locks[0].named}", hint=f"wait for it, or end it: kill -INT {locks[0].pid}")
     said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
     text = said[0] or "the engine ended without a reason"
-    return EngineError(f"{doing} failed: {text}{tail}\n  log      {result.log}", hint=hint)
+    return EngineError(f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}", hint=hint)
+
+
+def _before(tail: str, text: str) -> str:
+    """The engine's words without the full stop that the tail brings."""
+    return text.rstrip().removesuffix(".") if tail else text

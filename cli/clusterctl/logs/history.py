@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from clusterctl.logs.request import LogRequest, reader_command
 from clusterctl.logs.stream import LogLine, NodeStream
@@ -12,10 +13,20 @@ from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.sinks import NodeSinks
 
 
-def read_history(
-    request: LogRequest, *, on_trouble: Callable[[str, str], None]
-) -> tuple[Sequence[LogLine], Sequence[NodeResult]]:
-    """All lines by time, and each node's result. `on_trouble` hears a node's name and what could not be read."""
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """What was read of the logs."""
+
+    lines: Sequence[LogLine]
+    """By time."""
+    results: Sequence[NodeResult]
+    """Each node's."""
+    missing: Sequence[str]
+    """The nodes that have nothing of a source that was named."""
+
+
+def read_history(request: LogRequest, *, on_trouble: Callable[[str, str], None]) -> History:
+    """All there is. `on_trouble` hears a node's name and what could not be read."""
     lines: list[LogLine] = []
     lock = threading.Lock()
 
@@ -36,4 +47,8 @@ def read_history(
         deadlines=request.deadlines,
         sinks=NodeSinks(stdout=lambda node, chunk: streams[node.slot].feed(chunk), stderr=lambda node, chunk: None),
     )
-    return sorted(lines, key=lambda line: (line.at_s, line.slot)), tuple(results.values())
+    return History(
+        lines=sorted(lines, key=lambda line: (line.at_s, line.slot)),
+        results=tuple(results.values()),
+        missing=[node.name for node in request.nodes if streams[node.slot].missing],
+    )

@@ -19,14 +19,15 @@ from clusterctl.views.node_failure import node_failure_json
 
 
 def show_history(request: LogRequest, output: Output, *, as_json: bool) -> int:
-    """0, or 4 when a node's logs could not be read."""
-    lines, results = read_history(request, on_trouble=lambda name, trouble: output.note(f"[{name}] {trouble}"))
-    for line in lines:
+    """0, or 4 when a node was not reached, or has nothing of a source."""
+    history = read_history(request, on_trouble=lambda name, trouble: output.note(f"[{name}] {trouble}"))
+    results = history.results
+    for line in history.lines:
         _show(line, request, output, as_json=as_json)
     if as_json:
         _tell_programs(results, request, output)
     if (summary := failure_summary(results)) is None:
-        return 0
+        return SomeNodesFailed.exit_code if history.missing else 0
     output.note(summary)
     for step in _next_steps(results, request):
         output.note(f"  next: {step}")

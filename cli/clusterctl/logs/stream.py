@@ -43,6 +43,8 @@ class NodeStream:
         self._ahead_s = 0.0
         self._clocks: dict[str, SourceClock] = {}
         self._told: set[str] = set()
+        self.missing: set[str] = set()
+        """Sources of which the node has nothing to read."""
         self.places: dict[str, str] = {}
         """Source → where its last line that arrived whole ended."""
 
@@ -66,6 +68,8 @@ class NodeStream:
             elif "trouble" in row and row["trouble"] not in self._told:
                 self._told.add(row["trouble"])
                 self._on_trouble(str(row["trouble"]))
+                if row.get("missing"):
+                    self.missing.add(str(row["source"]))
             return
         if not isinstance(row, list):
             return

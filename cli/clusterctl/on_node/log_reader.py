@@ -26,6 +26,7 @@ LONGEST_LINE = 64 * 1024
 LOOK_S = 0.25
 BEAT_S = 1.0
 MOST_ENTRIES = 20000
+SHORT_S = 10.0
 
 Row = tuple[str, float, str]
 
@@ -187,16 +188,18 @@ class Reader:
                 self._read_journal(name, source["journal"])
         except BrokenPipeError:
             return
+        except FileNotFoundError as e:
+            self._tell(name, "there is no %s here" % e.filename, is_missing=True)
         except Exception as e:  # noqa: BLE001 one source's end must not be the others'; the person is told
-            self._printer.put({"source": name, "trouble": "%s: %s" % (type(e).__name__, e)})
+            self._tell(name, "%s: %s" % (type(e).__name__, e), is_missing=True)
 
     def _read_files(self, name: str, paths: list[str]) -> None:
         places = json.loads(self._asked["places"].get(name) or "{}")
         files = {path: LogFile(path, places.get(path, ""), self._asked["tail"]) for path in paths}
-        for path in paths:
-            if not os.access(path, os.R_OK):
-                why = "cannot be read" if os.path.exists(path) else "is not there"
-                self._printer.put({"source": name, "trouble": "%s %s" % (path, why)})
+        unread = [path for path in paths if not os.access(path, os.R_OK)]
+        for path in unread:
+            why = "cannot be read" if os.path.exists(path) else "is not there"
+            self._tell(name, "%s %s" % (path, why), is_missing=unread == paths)
         is_live = False
         while True:
             for path, file in files.items():
@@ -205,7 +208,7 @@ class Reader:
                     at_s = time.time() if is_live else changed_s
                     self._printer.line(name, json.dumps(places), at_s, is_live, line)
                 if file.is_cut and not is_live:
-                    self._printer.put({"source": name, "trouble": path + ": only its last MiB was read"})
+                    self._tell(name, path + ": only its last MiB was read")
             self._printer.flush()
             if not self._asked["follow"]:
                 return
@@ -213,12 +216,17 @@ class Reader:
             time.sleep(LOOK_S)
 
     def _read_journal(self, name: str, options: list[str]) -> None:
+        absence = absence_in_journal(options)
+        if absence and self._asked["follow"]:
+            self._tell(name, absence, is_missing=True)  # nobody would ever say it: it may still come
         argv = self._journal_argv(name, options)
+        has_lines = False
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._children.append(child)
         assert child.stdout is not None
         assert child.stderr is not None
         for raw in child.stdout:
+            has_lines = True
             row = json.loads(raw)
             message = row.get("MESSAGE")
             if isinstance(message, list):  # bytes that are not text
@@ -228,7 +236,12 @@ class Reader:
                 self._printer.flush()
         said = child.stderr.read().decode(errors="replace").strip()
         if child.wait() and said:
-            self._printer.put({"source": name, "trouble": said.splitlines()[-1]})
+            self._tell(name, said.splitlines()[-1], is_missing=True)
+        elif absence and not has_lines and not self._asked["follow"]:
+            self._tell(name, absence, is_missing=True)
+
+    def _tell(self, name: str, trouble: str, is_missing: bool = False) -> None:
+        self._printer.put({"source": name, "trouble": trouble, "missing": is_missing})
 
     def _journal_argv(self, name: str, options: list[str]) -> list[str]:
         argv = ["journalctl", "-q", "--no-pager", "-o", "json", "--output-fields=MESSAGE", *options]
@@ -240,6 +253,18 @@ class Reader:
         lines = str(tail) if tail and not cursor else "all" if self._asked["follow"] else str(MOST_ENTRIES)
         argv += ["-n", lines]
         return [*argv, "-f"] if self._asked["follow"] else argv
+
+
+def absence_in_journal(options: list[str], root: str = "/") -> str:
+    """Why the journal may have nothing: a container without a kernel log, a unit that does not exist; else empty."""
+    # systemd writes this file in containers, and only there (https://systemd.io/CONTAINER_INTERFACE, 2026-11-21).
+    if options == ["-k"] and os.path.exists(os.path.join(root, "run/systemd/container")):
+        return "no kernel log: this machine is a container, and its kernel is its host's"
+    if options[:1] == ["-u"]:
+        known = subprocess.run(["systemctl", "cat", "--", options[1]], capture_output=True, timeout=SHORT_S)
+        if known.returncode:
+            return "no unit is called %s here" % options[1]
+    return ""
 
 
 def main(asked: dict[str, Any]) -> None:

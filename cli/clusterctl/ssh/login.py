@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from clusterctl_infra.errors import UsageError
@@ -13,6 +14,7 @@ from clusterctl.process import become
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.host_check import check_host
+from clusterctl.ssh.login_keys import files_for_ssh
 from clusterctl.ssh.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.system_ssh import login_argv
@@ -45,6 +47,7 @@ def log_in(
     argv = login_argv(
         target,
         key_file=login_key_file(inventory, home),
+        own_files=files_for_ssh(inventory, home, Path.home() / ".ssh"),
         known_hosts=write_known_hosts(inventory, home),
         command=command,
         is_terminal_wanted=is_terminal_wanted,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.identity_files import identity_files
 from clusterctl.ssh.key_agent import agent_keys
 from clusterctl.ssh.openssh_files import login_key_file
-from clusterctl.ssh.persons_node import PersonsNode
 
 OWN_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 MOST_KEYS = 5
@@ -55,8 +55,12 @@ def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> Login
         LoginKey(public=key, agent_socket=agent_socket) for key in (agent_keys(agent_socket) if agent_socket else [])
     ]
     known = {key.public for key in agent}
-    files = [path for path in [*_identity_files(inventory), *(ssh_dir / name for name in OWN_KEYS)] if path.is_file()]
-    found = [*agent, *(key_in_file(file) for file in dict.fromkeys(files) if _public_half(file) not in known)]
+    in_files, failures = _readable(
+        file for file in persons_files(inventory, ssh_dir) if _public_half(file) not in known
+    )
+    found = [*agent, *in_files]
+    if not found and failures:
+        raise failures[0]
     if not found:
         raise NodeFailure("key", f"no SSH key: the agent has none, and {ssh_dir} has none of {', '.join(OWN_KEYS)}")
     keys = keys_to_try(found, inventory.ssh.public_keys)
@@ -66,10 +70,27 @@ def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> Login
     return LoginKeys(keys=tuple(keys), described=described)
 
 
-def _identity_files(inventory: Inventory) -> list[Path]:
-    """What the person's ssh configuration names for these machines, each once."""
-    named = (file for node in inventory.nodes if isinstance(node, PersonsNode) for file in node.identity_files)
-    return [Path(file) for file in dict.fromkeys(named)]
+def persons_files(inventory: Inventory, ssh_dir: Path) -> list[Path]:
+    """The person's private keys that are there: what `config` in `ssh_dir` names for these nodes, then the usual."""
+    named = identity_files(inventory.nodes, ssh_dir / "config")
+    return [path for path in dict.fromkeys([*named, *(ssh_dir / name for name in OWN_KEYS)]) if path.is_file()]
+
+
+def files_for_ssh(inventory: Inventory, home: Home, ssh_dir: Path) -> list[Path]:
+    """What OpenSSH has to be told, since it reads no configuration of the person's here; none: the usual, it knows."""
+    has_named = login_key_file(inventory, home) is None and identity_files(inventory.nodes, ssh_dir / "config")
+    return persons_files(inventory, ssh_dir) if has_named else []
+
+
+def _readable(files: Iterable[Path]) -> tuple[list[LoginKey], list[NodeFailure]]:
+    """The keys that can be used as they are, and why others cannot: one with a passphrase is in nobody's way."""
+    keys, failures = [], []
+    for file in files:
+        try:
+            keys.append(key_in_file(file))
+        except NodeFailure as failure:
+            failures.append(failure)
+    return keys, failures
 
 
 def keys_to_try(keys: Sequence[LoginKey], declared: Sequence[str]) -> list[LoginKey]:

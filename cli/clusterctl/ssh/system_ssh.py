@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from clusterctl.ssh.target import Target
@@ -16,11 +17,15 @@ def login_argv(
     *,
     key_file: Path | None,
     known_hosts: Path,
+    own_files: Sequence[Path] = (),
     command: str | None = None,
     is_terminal_wanted: bool = False,
     connect_timeout_s: float = 10,
 ) -> list[str]:
-    """The argv of `ssh`: no configuration file is read, only the declared host key is believed."""
+    """The argv of `ssh`: no configuration file is read, only the declared host key is believed.
+
+    `key_file`, the cluster's own, alone is tried; without one the agent's keys are, and `own_files` or the usual ones.
+    """
     settings = [
         f"UserKnownHostsFile={quoted_path(known_hosts)}",
         "GlobalKnownHostsFile=/dev/null",
@@ -34,6 +39,7 @@ def login_argv(
     ]
     if key_file is not None:
         settings += [f"IdentityFile={quoted_path(key_file)}", "IdentitiesOnly=yes"]
+    settings += [f"IdentityFile={quoted_path(file)}" for file in own_files]
     if target.proxy_argv is not None:
         settings.append(f"ProxyCommand={proxy_line(target.proxy_argv)}")
     argv = ["ssh", "-F", "none"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -72,7 +73,7 @@ def test_files_of_several_nodes_are_merged_by_time(loopback_cluster: LoopbackClu
     ]
     assert len(done.stdout.decode().splitlines()) == 8
     assert "[train-2] /nowhere is not there" in done.stderr.decode()
-    assert done.returncode == 0
+    assert done.returncode == 4
 
 
 def test_following_survives_a_lost_connection_without_losing_or_doubling_a_line(
@@ -112,4 +113,9 @@ def test_only_lines_that_match_are_sent(loopback_cluster: LoopbackCluster) -> No
     done = loopback_cluster.run("logs", "--node", "0-1", "--grep", "^loss", str(log))
     assert [line[-6:] for line in done.stdout.decode().splitlines()] == ["loss 1", "loss 2"]
     assert "train-1 not reached" in done.stderr.decode()
+    assert "  next: clusterctl status --cluster train" in done.stderr.decode()
     assert done.returncode == 4
+    done = loopback_cluster.run("logs", "--node", "0-1", "--json", "--grep", "^loss", str(log))
+    rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    assert [row.get("line") for row in rows] == ["loss 1", "loss 2", None]
+    assert (rows[2]["node"], rows[2]["rank"], rows[2]["error_class"]) == ("train-1", 1, "refused")

@@ -112,6 +112,16 @@ def test_a_command_as_root_has_the_nodes_variables_and_ends_with_its_caller(livi
     wait_until(lambda: living.run(*is_there).exit_code == 1, what="root's command has ended", timeout_s=30)
 
 
+def test_a_log_that_a_node_has_not_is_said_so(living: Rehearsed) -> None:
+    kernel = living.run("logs", "--node", "1", "kernel")
+    assert (kernel.exit_code, kernel.stdout) == (4, "")
+    assert "no kernel log: this machine is a container" in kernel.stderr
+    unit = living.run("logs", "--node", "1", "unit:nope", "unit:ssh")
+    assert unit.exit_code == 4
+    assert "no unit is called nope here" in unit.stderr
+    assert "[unit:ssh]" in unit.stdout
+
+
 def test_a_file_goes_from_one_node_to_another_by_the_nodes_own_trust(living: Rehearsed) -> None:
     living.ok("cp", "0:/etc/clusterctl/hostfile", "1:from-0")
     assert living.ok("ssh", "--node", "1", "cat", "from-0") == living.ok(

@@ -28,7 +28,16 @@ def test_wrong_usage_is_told_with_the_right_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert main(["barrier", *arguments], tmp_path, FakeOutside()) == 2
-    assert capsys.readouterr().err == f"{USAGE}\n"
+    assert capsys.readouterr().err.endswith(f"{USAGE}\n")
+
+
+@pytest.mark.parametrize("name", ["../start", "x" * 65, "a b", "größe"])
+def test_a_name_that_cannot_be_one_is_told_with_what_can(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["barrier", name], tmp_path, FakeOutside()) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"clusterctl-node: {name!r} is no name for a barrier: letters, digits, ")
 
 
 def test_a_machine_that_is_no_node_yet_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from clusterctl.home import Home
-from clusterctl.ssh.login_keys import OWN_KEYS, key_in_file, keys_to_try, load_login_keys
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.login_keys import OWN_KEYS, files_for_ssh, key_in_file, keys_to_try, load_login_keys
 from clusterctl_infra.keys import KeyPair, host_key
 from clusterctl_infra.outputs import InventorySsh
 
@@ -38,6 +39,32 @@ def test_of_many_keys_the_declared_are_tried_first_and_no_more_than_sshd_takes(t
         keys.append(key_in_file(path))
     tried = keys_to_try(keys, [PAIRS[6].public, "broken"])
     assert [base64.b64encode(key.public).decode() for key in tried] == [base64_of(PAIRS[n]) for n in (6, 0, 1, 2, 3)]
+
+
+def test_a_key_that_the_persons_configuration_names_for_a_node_is_one_of_theirs(
+    tmp_path: Path, make_inventory: MakeInventory
+) -> None:
+    home, inventory = Home(path=tmp_path), make_inventory(ssh=ssh(PAIRS[5]))
+    (tmp_path / "work_key").write_text(PAIRS[5].private_pem)
+    config = tmp_path / "config"
+    config.write_text(f"Host other\n  IdentityFile {tmp_path / 'work_key'}\n")
+    with pytest.raises(NodeFailure, match="no SSH key"):
+        load_login_keys(inventory, home, ssh_dir=tmp_path)
+    assert files_for_ssh(inventory, home, tmp_path) == []
+    config.write_text(f"Host train-*\n  User nobody\n  IdentityFile {tmp_path / 'work_key'}\n")
+    found = load_login_keys(inventory, home, ssh_dir=tmp_path)
+    assert [base64.b64encode(key.public).decode() for key in found.keys] == [base64_of(PAIRS[5])]
+    assert files_for_ssh(inventory, home, tmp_path) == [tmp_path / "work_key"]
+    assert files_for_ssh(make_inventory(), home, tmp_path) == [], "the cluster has a key of its own"
+
+
+def test_a_key_with_a_passphrase_is_in_nobodys_way(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    locked = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n-----END RSA PRIVATE KEY-----\n"
+    (tmp_path / "id_rsa").write_text(locked)
+    with pytest.raises(NodeFailure, match="has a passphrase: add it to your agent"):
+        load_login_keys(make_inventory(ssh=ssh()), Home(path=tmp_path), ssh_dir=tmp_path)
+    (tmp_path / "id_ed25519").write_text(PAIRS[0].private_pem)
+    assert len(load_login_keys(make_inventory(ssh=ssh()), Home(path=tmp_path), ssh_dir=tmp_path).keys) == 1
 
 
 def test_the_declared_one_of_a_persons_keys_is_tried_first(tmp_path: Path, make_inventory: MakeInventory) -> None:

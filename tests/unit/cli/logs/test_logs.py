@@ -13,7 +13,7 @@ from clusterctl.logs.following import HOLD_S, Notice, merged
 from clusterctl.logs.line_time import SourceClock, without_time, written_at_s
 from clusterctl.logs.source import Source, chosen_sources
 from clusterctl.logs.stream import LogLine, NodeStream
-from clusterctl.on_node.log_reader import LogFile
+from clusterctl.on_node.log_reader import LogFile, absence_in_journal
 from clusterctl.views.logs import log_json, log_text
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
@@ -110,8 +110,19 @@ def test_a_trouble_is_told_once(make_inventory: MakeInventory) -> None:
     heard = Heard(make_inventory(size=1))
     for _ in range(2):
         heard.stream.begin()
-        heard.stream.feed(rows({"source": "x", "trouble": "/x is not there"}, {}))
-    assert heard.troubles == ["/x is not there"]
+        heard.stream.feed(rows({"source": "x", "trouble": "/x is not there", "missing": True}, {}))
+    heard.stream.feed(rows({"source": "y", "trouble": "/y: only its last MiB was read", "missing": False}, {}))
+    assert heard.troubles == ["/x is not there", "/y: only its last MiB was read"]
+    assert heard.stream.missing == {"x"}
+
+
+def test_a_container_has_no_kernel_log_and_says_so(tmp_path: Path) -> None:
+    assert absence_in_journal(["-k"], str(tmp_path)) == ""
+    marker = tmp_path / "run/systemd/container"
+    marker.parent.mkdir(parents=True)
+    marker.write_text("systemd-nspawn")
+    assert absence_in_journal(["-k"], str(tmp_path)).startswith("no kernel log: this machine is a container")
+    assert absence_in_journal([], str(tmp_path)) == ""
 
 
 def line(at_s: float, text: str, *, slot: int = 0) -> LogLine:
