@@ -62,7 +62,7 @@ class Givers:
         canceller = Canceller()
         ended = self._started(source.node, command, canceller)
         try:
-            result = _awaited(ended, files, partial, offset, moved)
+            result = _awaited(ended, source, files, partial, offset, moved)
         except BaseException:
             canceller.cancel()
             raise
@@ -101,6 +101,7 @@ def giving_line(path: str, login: str | None, partial: str, offset: int) -> str:
 
 def _awaited(
     ended: Ended,
+    source: NodeFile,
     files: RemoteFiles,
     partial: str,
     offset: int,
@@ -122,7 +123,7 @@ def _awaited(
         if result is not None:
             return result
         if time.monotonic() - grew_at > SILENT_S:
-            raise NotGiven(f"nothing came for {SILENT_S:g} s")
+            raise NotGiven(f"{source.node.name}: nothing came for {SILENT_S:g} s")
 
 
 def _check(result: NodeResult, source: NodeFile) -> None:

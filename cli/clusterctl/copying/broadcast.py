@@ -99,6 +99,11 @@ class Broadcast:
                     raise
                 is_lost = isinstance(e, NotGiven) and e.is_lost
                 failed[source.node.slot] = str(e)
+            except OSError as e:
+                if not failed:
+                    raise
+                # SFTP has no words for a full disk, and those that tried before may have said it.
+                raise CopyFailed(f"{reason(e, target)}; before that, {'; '.join(failed.values())}") from e
             finally:
                 self._holders.has_given(source, is_lost=is_lost)
         raise CopyFailed("; ".join(failed.values()) or "no node is left that has it")

@@ -58,7 +58,9 @@ class Holders:
     def add(self, holder: NodeFile) -> None:
         """One more node has it."""
         with self._changed:
-            self._free.append(holder)
+            known = self._giving | {one.node.slot for one in self._free}
+            if holder.node.slot not in known:
+                self._free.append(holder)
             self._changed.notify_all()
 
     def _is_turn_of_here(self, tried: Collection[int]) -> bool:

@@ -93,10 +93,22 @@ def run_on_nodes(
     run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, fan_out, dialled, pool)
     if canceller is not None:
         canceller.on_cancel(run.stop)
-    results: dict[int, NodeResult] = {}
     run.start()
     try:
-        while len(results) < len(nodes):
+        results = _heard(run, len(nodes), on_result, is_failing_fast=is_failing_fast)
+    finally:
+        if dialled is not None:
+            dialled.close()
+    return {node.slot: results[node.slot] for node in nodes}
+
+
+def _heard(
+    run: _Run, count: int, on_result: Callable[[NodeResult], None] | None, *, is_failing_fast: bool
+) -> dict[int, NodeResult]:
+    """Every node's result as it comes; what interrupts this ends the run first."""
+    results: dict[int, NodeResult] = {}
+    try:
+        while len(results) < count:
             result = run.next_result()
             results[result.slot] = result
             if on_result is not None:
@@ -107,10 +119,7 @@ def run_on_nodes(
         run.stop()
         run.hear_last_words()
         raise
-    finally:
-        if dialled is not None:
-            dialled.close()
-    return {node.slot: results[node.slot] for node in nodes}
+    return results
 
 
 def _is_by_proxy(inventory: Inventory, nodes: Sequence[InventoryNode]) -> bool:

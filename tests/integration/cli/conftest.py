@@ -61,8 +61,9 @@ class LoopbackCluster:
         program.write_text(f"#!/bin/sh\ncat <<'END'\n{report}\nEND\n")
         program.chmod(0o755)
 
-    def install_ssh(self, slot: int, *, break_after_bytes: int | None = None) -> None:
-        """The node's `ssh train-2` reaches that node without questions; it may break off in the middle of its input."""
+    def install_ssh(self, slot: int, *, break_after_bytes: int | None = None, is_lost: bool = False) -> None:
+        """The node's `ssh train-2` reaches that node without questions; it may break off in the middle of its input,
+        and take the connection from here with it."""
         (self.folder / "ssh_config").write_text(
             "".join(f"Host {node.name}\n  HostName {node.private_ip}\n" for node in self.inventory.nodes)
             + f"Host *\n  Port {self.port}\n  IdentityFile {self.folder / 'login'}\n  StrictHostKeyChecking no\n"
@@ -71,7 +72,9 @@ class LoopbackCluster:
         program = self.folder / f"node-{slot}" / "bin" / "ssh"
         program.parent.mkdir(exist_ok=True)
         real = f'/usr/bin/ssh -F {self.folder / "ssh_config"} "$@"'
-        breach = f"head -c {break_after_bytes} | {real}; echo the way broke >&2; exit 255"
+        # The shell that runs this program is the child of the sshd process that serves the connection.
+        end = "kill -9 $(ps -o ppid= -p $PPID)" if is_lost else "echo the way broke >&2; exit 255"
+        breach = f"head -c {break_after_bytes} | {real}; {end}"
         program.write_text(f"#!/bin/sh\n{breach if break_after_bytes else f'exec {real}'}\n")
         program.chmod(0o755)
 

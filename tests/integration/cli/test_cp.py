@@ -121,10 +121,13 @@ def test_a_large_file_goes_from_node_to_node_and_only_once_from_here(
     assert again.stderr.count(b"was there already") == 4
 
 
-def test_a_node_that_cannot_give_it_on_takes_nobody_with_it(trusting_cluster: LoopbackCluster, large: Path) -> None:
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_node_that_cannot_give_it_on_takes_nobody_with_it(
+    trusting_cluster: LoopbackCluster, large: Path, is_lost: bool
+) -> None:
     """Every node but one breaks off in the middle of what it passes on; each breach is gone on from elsewhere."""
     for slot in (0, 1, 2):
-        trusting_cluster.install_ssh(slot, break_after_bytes=9_000_000)
+        trusting_cluster.install_ssh(slot, break_after_bytes=9_000_000, is_lost=is_lost)
     done = trusting_cluster.run("cp", str(large), "all:large.bin", timeout_s=60)
     assert done.returncode == 0, done.stderr
     assert b"(before that, train-" in done.stderr

@@ -47,7 +47,8 @@ class Terminal:
 def at_a_terminal(cluster: LoopbackCluster, *arguments: str) -> Iterator[Terminal]:
     """clusterctl in a session of its own, all three streams on its controlling terminal."""
     master, slave = pty.openpty()
-    argv = ["setsid", "--ctty", *cluster.command(*arguments)]
+    # Whoever runs the tests may be deaf to a hang-up (nohup), and children inherit that.
+    argv = ["env", "--default-signal=HUP", "setsid", "--ctty", *cluster.command(*arguments)]
     process = subprocess.Popen(argv, env=cluster.environ, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     try:
@@ -97,5 +98,5 @@ def test_a_clusterctl_that_is_killed_leaves_no_command_on_the_node(
     with at_a_terminal(rooted_cluster, "ssh", *flags, "--command", LINE) as terminal:
         pid = terminal.remote_pid()
         assert "-t" in flags or comes_true(lambda: watchers_of(pid) > 0), "the watcher has a channel of its own"
-        terminal.process.kill()  # setsid has become clusterctl, and with -t that has become ssh
+        terminal.process.kill()  # env has become setsid, that clusterctl, and with -t that has become ssh
         assert has_ended(pid)

@@ -84,6 +84,12 @@ def test_a_failed_node_says_where_and_what(make_inventory: MakeInventory) -> Non
     assert (node.phase, node.note) == ("network", "no lease")
 
 
+def test_a_node_with_another_host_key_says_what_helps(make_inventory: MakeInventory) -> None:
+    changed = NodeFailure("host-key", "shows another key", phase="key exchange")
+    node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: changed}))
+    assert (node.state, node.note) == ("unreachable", "shows another key; next: clusterctl replace --node 0")
+
+
 def test_a_node_with_an_old_generation_is_named(make_inventory: MakeInventory) -> None:
     report = NodeReport(phase="ready", generation=2)
     node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))

@@ -67,6 +67,17 @@ def test_when_the_first_node_fails_the_next_one_gets_it_from_here() -> None:
     assert given == [HERE]
 
 
+def test_a_node_gives_to_one_at_a_time_however_often_it_is_told_of(files: list[NodeFile]) -> None:
+    holders = Holders(None, files[:1])
+    holders.add(files[0])
+    assert holders.take(()) == files[0]
+    holders.add(files[0])
+    thread, given = later(lambda: holders.take(()))
+    holders.has_given(files[0])
+    thread.join(5)
+    assert given == [files[0]]
+
+
 def test_a_holder_that_is_lost_gives_no_more_and_another_one_does(files: list[NodeFile]) -> None:
     holders = Holders(None, files[:2])
     assert holders.take(()) == files[0]
