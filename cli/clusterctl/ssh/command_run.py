@@ -76,7 +76,7 @@ class CommandRun:
         else:
             text = with_input(command.line, environment=command.environment, is_sudo=command.is_sudo)
         try:
-            self._channel = yield from self._opened(ends_at)
+            self._channel = yield from link.opened(self._window, ends_at)
             yield from link.until_done(lambda: self._channel.execute(text), ends_at)
         except Late as e:
             raise NodeFailure("timeout", f"{link.target.name} opened no session in its time", phase="session") from e
@@ -112,6 +112,7 @@ class CommandRun:
                 yield from self._end_watcher(self._beats_to, ends_at)
             yield from self._link.until_done(self._channel.close, ends_at)
             self._channel.free()
+            self._link.open_ahead(self._window)
         except (Libssh2Error, Late):
             return False
         return True
@@ -127,11 +128,6 @@ class CommandRun:
         yield from self._link.until_done(channel.wait_closed, ends_at)
         yield from self._link.until_done(channel.close, ends_at)
         channel.free()
-
-    def _opened(self, ends_at: float) -> Generator[Waiting, bool, Channel]:
-        while (channel := self._link.session.open_channel(self._window)) is None:
-            yield from self._link.until_ready(ends_at)
-        return channel
 
     def _until_closed(self, ends_at: float) -> Generator[Waiting, bool, ExitCode]:
         link, channel = self._link, self._channel
@@ -206,7 +202,7 @@ class CommandRun:
             return
         text = watcher(self._group, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
         try:
-            channel = yield from self._opened(ends_at)
+            channel = yield from self._link.opened(self._window, ends_at)
             yield from self._link.until_done(lambda: channel.execute(text), ends_at)
         except Libssh2Error as e:
             if e.code in BROKEN:

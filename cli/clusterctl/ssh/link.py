@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 
 from clusterctl.ssh.event_loop import NEVER, Waiting
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.libssh2 import AGAIN, BLOCKED_READING, BLOCKED_WRITING, BUFFER_BYTES, Libssh2Error, Session
+from clusterctl.ssh.libssh2 import AGAIN, BLOCKED_READING, BLOCKED_WRITING, BUFFER_BYTES, Channel, Libssh2Error, Session
 from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target
 
@@ -40,6 +40,25 @@ class Link:
         self._proxy = proxy
         self._silence_s = silence_s
         self._asks_at = NEVER
+        self._ahead_bytes = 0
+        self._ahead: Channel | None = None
+
+    def opened(self, window_bytes: int, ends_at: float = NEVER) -> Generator[Waiting, bool, Channel]:
+        """A channel with this window: the one that was opened ahead, else a new one. Raises Late, Libssh2Error."""
+        if self._ahead_bytes:
+            size, ahead = self._ahead_bytes, self._ahead
+            self._ahead_bytes, self._ahead = 0, None
+            channel = ahead or (yield from self._new_channel(size, ends_at))
+            if size == window_bytes:
+                return channel
+            yield from self.until_done(channel.close, ends_at)
+            channel.free()
+        return (yield from self._new_channel(window_bytes, ends_at))
+
+    def open_ahead(self, window_bytes: int) -> None:
+        """Asks for the next command's channel, which then need not wait a round trip for it; returns at once."""
+        self._ahead_bytes = window_bytes
+        self._hear_of_ahead()
 
     def until_done(
         self, step: Callable[[], int], ends_at: float = NEVER, *, is_watched: bool = False
@@ -88,9 +107,24 @@ class Link:
 
     def is_quiet(self) -> bool:
         """Nothing has come that nobody asked for: on an idle connection that is mostly its end."""
+        self._hear_of_ahead()
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
         return not poll.poll(0)
+
+    def _new_channel(self, window_bytes: int, ends_at: float) -> Generator[Waiting, bool, Channel]:
+        while (channel := self.session.open_channel(window_bytes)) is None:
+            yield from self.until_ready(ends_at)
+        return channel
+
+    def _hear_of_ahead(self) -> None:
+        """Takes the answer to `open_ahead` if it is there; a refusal is left to the next command to meet."""
+        if not self._ahead_bytes or self._ahead is not None:
+            return
+        try:
+            self._ahead = self.session.open_channel(self._ahead_bytes)
+        except Libssh2Error:
+            self._ahead_bytes = 0
 
     def descriptors(self) -> set[int]:
         """The numbers that must stay open for this connection to live."""

@@ -79,10 +79,16 @@ class LinkPool:
             time.sleep(wait_s)
             return
         for descriptor, _ in poll.poll(wait_s * 1000):
+            self._drop_if_dead(by_descriptor[descriptor])
+
+    def _drop_if_dead(self, key: LinkKey) -> None:
+        with self._changing:
             # Taken meanwhile, it is not here; taken and put back, it is quiet again.
-            link = self.take(by_descriptor[descriptor])
-            if link is not None:
-                self.put(by_descriptor[descriptor], link)
+            link = self._links.get(key)
+            if link is None or link.is_quiet():
+                return
+            del self._links[key]
+        link.close()
 
     def descriptors(self) -> set[int]:
         """What must stay open for these connections to live."""
