@@ -44,12 +44,12 @@ class Link:
         self._ahead: Channel | None = None
 
     def opened(self, window_bytes: int, ends_at: float = NEVER) -> Generator[Waiting, bool, Channel]:
-        """A channel with this window: the one that was opened ahead, else a new one. Raises Late, Libssh2Error."""
+        """A channel with about this window: the one opened ahead, else a new one. Raises Late, Libssh2Error."""
         if self._ahead_bytes:
             size, ahead = self._ahead_bytes, self._ahead
             self._ahead_bytes, self._ahead = 0, None
             channel = ahead or (yield from self._new_channel(size, ends_at))
-            if size == window_bytes:
+            if window_bytes / 4 <= size <= window_bytes * 2:
                 return channel
             yield from self.until_done(channel.close, ends_at)
             channel.free()
