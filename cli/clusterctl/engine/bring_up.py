@@ -102,7 +102,7 @@ class _Up:
         refuse_other_name(state, config.name, shown=self._shown)
         source = f"{self._request.stack_dir}/{change.stack.cluster_file.name}"
         refuse_harm(state, config, load_catalog(), source=source)
-        refuse_other_network(state, config, source=source)
+        refuse_other_network(state, config, source=source, shown=self._shown)
         if self._request.reorders_ranks:
             refuse_reorder(self._written)
         intent = for_up(self._written, state)

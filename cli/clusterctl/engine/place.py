@@ -45,14 +45,14 @@ def refuse_other_home(state: StackState, home: Path) -> None:
         )
 
 
-def refuse_other_network(state: StackState, config: ClusterConfig, *, source: str) -> None:
+def refuse_other_network(state: StackState, config: ClusterConfig, *, source: str, shown: str) -> None:
     """Raises ConfigError when the network would be made anew below living machines and file systems."""
     problems = list(_moved(state, config))
     if problems:
         raise ConfigError(
             f"{source}: {count(len(problems), 'change')} would make the network anew, nothing was changed",
             problems=[f"  {problem}" for problem in problems],
-            hint="clusterctl down --all",
+            hint=f"clusterctl down {shown} --all",
         )
 
 

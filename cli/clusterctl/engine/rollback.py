@@ -30,7 +30,7 @@ def roll_back(change: Change, *, before_text: str, before_state: StackState, int
         change.output.note(UNDOING)
     state = change.mend(change.engine.export() or StackState(), was_cut_off=True)
     if old == 0 and holds_data(state):
-        return _to_zero(change, before_text, intent, state)
+        return _to_zero(change, before_text, intent, state, shown=shown)
     if old == 0:
         return _to_nothing(change, before_text)
     write_config(change.engine.environment.config_file, before_text)
@@ -71,7 +71,7 @@ def _to_nothing(change: Change, before_text: str) -> str:
     return "Nothing was kept: no node runs, nothing bills."
 
 
-def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState) -> str:
+def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState, *, shown: str) -> str:
     """Zero nodes of the size that the cluster had before: `--nodes` of an `up` that failed is not kept."""
     told = {key: value for key, value in for_zero_nodes(intent, state).changes.items() if key != "nodes"}
     write_config(change.engine.environment.config_file, with_values(before_text, told))
@@ -80,7 +80,7 @@ def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState
         return _left_over(result)
     change.finish()
     lines = bill_lines(data_in(state), load_catalog(), region=intent.config.region)
-    return f"No node runs; storage and network are kept: {'; '.join(lines)}. clusterctl down --all ends them."
+    return f"No node runs; storage and network are kept: {'; '.join(lines)}. clusterctl down {shown} --all ends them."
 
 
 def _to_old_size(change: Change, before_text: str, nodes: int) -> str:

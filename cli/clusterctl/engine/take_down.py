@@ -105,7 +105,7 @@ class _Down:
         source, config = str(self._change.stack.cluster_file), self._written().config
         refuse_other_region(state, config.region)
         refuse_harm(state, config, load_catalog(), source=source)
-        refuse_other_network(state, config, source=source)
+        refuse_other_network(state, config, source=source, shown=self._request.where.shown)
 
     def _stray_data(self, state: StackState) -> tuple[Found, ...]:
         """File systems of a killed run: only `--all` ends them, by the id that the state keeps."""
@@ -151,7 +151,8 @@ class _Down:
         self._output.note(f"{change.cluster}: no node runs; network and storage are kept")
         self._tell_staying(intent.config.region)
         shown = self._request.where.shown
-        self._output.note(f"  next: clusterctl up begins a new run; clusterctl down {shown} --all ends the data too")
+        up = f"clusterctl up {change.typed(change.stack.directory)}"
+        self._output.note(f"  next: {up} begins a new run; clusterctl down {shown} --all ends the data too")
 
     def _tell_staying(self, region: str) -> None:
         """What the state and AWS say is left; what should not be is ended. Raises StillBills, CloudError."""

@@ -9,6 +9,7 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.estimate import NOT_COUNTED, CostRow, Sums, by_kind, cost_rows, sums, uncounted
+from clusterctl.views.again import up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, usd
 from clusterctl.views.status import ends
@@ -85,7 +86,8 @@ def remarks(seen: CostView) -> list[str]:
     dated = "" if inventory.prices_dated is None else f" of {inventory.prices_dated}"
     told = [f"{money}{dated}; not in it: {', '.join(NOT_COUNTED)}"]
     if inventory.prices_dated is None:
-        told.append("addresses and storage are not counted: the last up was an older clusterctl's; next: clusterctl up")
+        older = "the last up was an older clusterctl's"
+        told.append(f"addresses and storage are not counted: {older}; next: {up_again(inventory)}")
     if seen.account is None:
         told.append("this computer has no account of the cluster: earlier sizes, replacements and runs are not counted")
     if inventory.run > 1 and (seen.account is None or not seen.account.standing):
@@ -94,7 +96,7 @@ def remarks(seen: CostView) -> list[str]:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"
         told.append(f"{where} did not answer ({seen.cloud_trouble}): what runs now is taken from the account")
     if more := uncounted(seen.account, seen.alive):
-        told.append(f"runs and is in no account, so it is not counted: {', '.join(more)}; next: clusterctl up")
+        told.append(f"runs and is in no account, so it is not counted: {', '.join(more)}; next: {up_again(inventory)}")
     return told
 
 

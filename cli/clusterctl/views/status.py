@@ -10,6 +10,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.overview import Overview
+from clusterctl.views.again import down_again, up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, count, duration, usd
 from clusterctl.views.table import render_table
@@ -92,18 +93,20 @@ def remarks(seen: Overview) -> list[str]:
         told.append(f"no node was asked: {facts.ssh_trouble}")
     if seen.strays:
         ids = ", ".join(row.instance_id for row in seen.strays)
-        told.append(f"runs without a place in the cluster: {ids}; next: clusterctl up, or clusterctl down")
+        told.append(
+            f"runs without a place in the cluster: {ids}; next: {up_again(inventory)}, or {down_again(inventory)}"
+        )
     if seen.is_down:
         kept = f"storage and network are kept ({usd(inventory.usd_per_hour)}/h, and what bills by use)"
-        told.append(f"{kept}; next: clusterctl up, or clusterctl down --all ends the data too")
+        told.append(f"{kept}; next: {up_again(inventory)}, or {down_again(inventory)} --all ends the data too")
     gone = sum(node.state in GONE for node in seen.nodes)
     is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
     if is_over and any(row.is_alive for row in facts.instances or ()):
-        told.append("machines still run after the deadline; next: clusterctl down")
+        told.append(f"machines still run after the deadline; next: {down_again(inventory)}")
     elif is_over and seen.nodes and facts.instances is not None:
-        told.append("its time is over and no machine runs; next: clusterctl down")
+        told.append(f"its time is over and no machine runs; next: {down_again(inventory)}")
     elif gone:
-        told.append(f"{count(gone, 'machine')} gone; next: clusterctl up, same name and address")
+        told.append(f"{count(gone, 'machine')} gone; next: {up_again(inventory)}, same name and address")
     return told
 
 

@@ -54,8 +54,8 @@ def test_another_region_changes_nothing() -> None:
 
 
 def test_the_network_as_it_is_and_other_nodes_addresses_are_let_through() -> None:
-    refuse_other_network(state_of(), config_of(node_subnet_cidr="10.0.32.0/20"), source="cluster.yaml")
-    refuse_other_network(StackState(), config_of(vpc_cidr="10.8.0.0/16"), source="cluster.yaml")
+    refuse_other_network(state_of(), config_of(node_subnet_cidr="10.0.32.0/20"), source="cluster.yaml", shown="s")
+    refuse_other_network(StackState(), config_of(vpc_cidr="10.8.0.0/16"), source="cluster.yaml", shown="s")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_the_network_as_it_is_and_other_nodes_addresses_are_let_through() -> Non
 )
 def test_what_would_make_the_network_anew_is_refused(network: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match="1 change would make the network anew, nothing was changed") as caught:
-        refuse_other_network(state_of(), config_of(**network), source="cluster.yaml")
+        refuse_other_network(state_of(), config_of(**network), source="cluster.yaml", shown="s")
     assert said in caught.value.problems[0]
 
 

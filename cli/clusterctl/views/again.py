@@ -1,0 +1,25 @@
+"""What a person types to go on with a cluster that is known here, or to end it, wherever they are."""
+
+from __future__ import annotations
+
+import shlex
+
+from clusterctl_infra.outputs import Inventory
+
+
+def up_again(inventory: Inventory) -> str:
+    """`clusterctl up /home/ada/stacks/train`: the folder, since a cluster's name is none that `up` takes."""
+    if inventory.stack_dir is None:
+        return "clusterctl up STACK"
+    # A stack that is always rehearsed takes the flag, too.
+    flags = [*(["--rehearse"] if inventory.rehearsal else []), *_other_name(inventory)]
+    return shlex.join(["clusterctl", "up", inventory.stack_dir, *flags])
+
+
+def down_again(inventory: Inventory) -> str:
+    """`clusterctl down --cluster train`."""
+    return shlex.join(["clusterctl", "down", "--cluster", inventory.cluster])
+
+
+def _other_name(inventory: Inventory) -> list[str]:
+    return [] if inventory.stack_name == "dev" else ["--stack-name", inventory.stack_name]
