@@ -62,6 +62,8 @@ def test_elastic_addresses_are_counted_before_anything_is_made(recorded: Rehears
     assert "next: clusterctl rehearse fault quota addresses=2" in refused.stderr
     assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
     assert recorded.pulumi("stack", "export").exit_code != 0, "not even a stack was begun"
+    assert recorded.run("rehearse", "fault", "quota", "addreses=2").exit_code == 2
+    assert recorded.run("rehearse", "fault", "kill", f"{recorded.name}-7").exit_code == 3
     recorded.fault("quota", "addresses=2")
     recorded.up()
     assert len(instances(recorded)) == 2

@@ -53,7 +53,7 @@ def refuse_extension(
     refuse_move(wish, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
     source = str(change.stack.cluster_file)
     refuse_other_region(state, intent.config.region)
-    refuse_other_network(state, intent.config, source=source)
+    refuse_other_network(state, intent.config, source=source, shown=shown)
     refuse_other_placement(state, cluster_plan.placement, source=source, shown=shown)
     refuse_harm(state, intent.config, intent.catalog, source=source)
     refuse(intent, cluster_plan, source=source, shown=shown, now=now)

@@ -124,7 +124,8 @@ class _Up:
         else:
             state = change.mend(state, was_cut_off=self._was_cut_off)
             living = self._forget_missing(state)
-            places = places_meanwhile(living, nodes=len(cluster_plan.slots), anew=(one.slot for one in anew))
+            slots, kind = len(cluster_plan.slots), cluster_plan.instance_type
+            places = places_meanwhile(living, nodes=slots, instance_type=kind, anew=(one.slot for one in anew))
         self._make(intent, cluster_plan, state, places=places)
 
     def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, places: int | None) -> None:

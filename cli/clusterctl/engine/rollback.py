@@ -13,6 +13,7 @@ from clusterctl.engine.data import bill_lines, data_in, holds_data
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_zero_nodes, without_own_values
 from clusterctl.engine.run import RunResult
+from clusterctl.engine.shrinking import places_meanwhile
 from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.views.quantities import count
@@ -37,7 +38,8 @@ def roll_back(change: Change, *, before_text: str, before_state: StackState, int
     if intent.config.nodes <= old:
         change.finish()
         return what_runs_on(state, nodes=intent.config.nodes, shown=shown)
-    return _to_old_size(change, before_text, old)
+    kind = intent.config.instance_type_name(intent.catalog)
+    return _to_old_size(change, before_text, old, places=places_meanwhile(state, nodes=old, instance_type=kind))
 
 
 def old_size(before: StackState) -> int:
@@ -83,12 +85,14 @@ def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState
     return f"No node runs; storage and network are kept: {'; '.join(lines)}. clusterctl down {shown} --all ends them."
 
 
-def _to_old_size(change: Change, before_text: str, nodes: int) -> str:
-    text = with_values(before_text, {"nodes": str(nodes)})
-    with config_of_one_run(change.engine.environment.config_file, text, why="old-size") as config_file:
-        result = change.run("up", nodes=nodes, display=Display(change.output), config_file=config_file)
-    if not result.succeeded:
-        return _left_over(result)
+def _to_old_size(change: Change, before_text: str, nodes: int, *, places: int | None) -> str:
+    """With `places` in two steps, as when a person makes the cluster smaller."""
+    for reserved in (None,) if places is None else (str(places), None):
+        text = with_values(before_text, {"nodes": str(nodes), "reserved": reserved})
+        with config_of_one_run(change.engine.environment.config_file, text, why="old-size") as config_file:
+            result = change.run("up", nodes=nodes, display=Display(change.output), config_file=config_file)
+        if not result.succeeded:
+            return _left_over(result)
     change.finish()
     return f"Back to {count(nodes, 'node')}, which ran on."
 

@@ -16,14 +16,18 @@ from clusterctl.engine.events import Event
 from clusterctl.engine.progress import summary
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
-from clusterctl.engine.state import StackState
+from clusterctl.engine.state import RESERVATION_TYPE, StackState
 
 
-def places_meanwhile(state: StackState, *, nodes: int, anew: Iterable[int]) -> int | None:
+def places_meanwhile(state: StackState, *, nodes: int, instance_type: str, anew: Iterable[int] = ()) -> int | None:
     """How many places the reservation needs while the engine goes to `nodes`; None where no more than in the end.
 
-    `state` holds the machines that live, `anew` the slots whose machines are replaced.
+    `state` holds the machines that live, `anew` the slots whose machines are replaced. For another instance type there
+    will be another reservation, which none of the present machines is in.
     """
+    reservation = state.find(RESERVATION_TYPE)
+    if reservation is None or reservation.inputs.get("instanceType") != instance_type:
+        return None
     living = {one.slot for one in state.instances}
     surplus = {slot for slot in living if slot >= nodes}
     comes = set(range(nodes)) - living | set(anew)

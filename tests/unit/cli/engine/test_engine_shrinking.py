@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 from clusterctl.engine.shrinking import places_meanwhile
-from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
+from clusterctl.engine.state import INSTANCE_TYPE, RESERVATION_TYPE, StackState, StateResource
+
+TYPE = "p5.48xlarge"
 
 
 def living(slots: Sequence[int]) -> StackState:
@@ -14,7 +16,8 @@ def living(slots: Sequence[int]) -> StackState:
         StateResource(urn=f"urn:{slot}", type=INSTANCE_TYPE, id=f"i-{slot}", inputs={"tags": {"clusterctl:slot": slot}})
         for slot in slots
     )
-    return StackState(resources=tuple(rows))
+    reservation = StateResource(urn="urn:cr", type=RESERVATION_TYPE, id="cr-1", inputs={"instanceType": TYPE})
+    return StackState(resources=(reservation, *rows))
 
 
 @pytest.mark.parametrize(
@@ -43,4 +46,10 @@ def living(slots: Sequence[int]) -> StackState:
 def test_surplus_machines_keep_their_places_while_others_are_made(
     slots: Sequence[int], nodes: int, anew: Sequence[int], places: int | None
 ) -> None:
-    assert places_meanwhile(living(slots), nodes=nodes, anew=anew) == places
+    assert places_meanwhile(living(slots), nodes=nodes, instance_type=TYPE, anew=anew) == places
+
+
+def test_machines_of_another_type_are_in_no_place_of_the_new_reservation() -> None:
+    state = living((0, 1, 2, 3, 4, 5))
+    assert places_meanwhile(state, nodes=4, instance_type="p4d.24xlarge", anew=range(4)) is None
+    assert places_meanwhile(StackState(), nodes=4, instance_type=TYPE) is None
