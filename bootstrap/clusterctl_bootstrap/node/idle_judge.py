@@ -7,8 +7,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 GPU_PERCENT = 5
 """From so much on a GPU works; one that only answers nvidia-smi shows a percent or two now and then."""
-CORES = 0.5
-"""A program that computes keeps one core busy; what an image runs besides stays far below."""
+CORES = 0.2
+"""A program that computes keeps one core busy; what an image runs besides stays below."""
 BYTES_PER_S = 1e6
 """Logs and heartbeats stay below, a checkpoint or a copy does not."""
 

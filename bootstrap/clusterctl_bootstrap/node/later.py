@@ -9,28 +9,29 @@ from typing import List, Optional
 from clusterctl_bootstrap.node import guard
 from clusterctl_bootstrap.node.barrier import barrier
 from clusterctl_bootstrap.node.files import write_atomically
+from clusterctl_bootstrap.node.idle_cluster import keep_watch, limit_s
+from clusterctl_bootstrap.node.idle_node import report
 from clusterctl_bootstrap.node.outside import Outside
-from clusterctl_bootstrap.node.watch import PID, watch
+from clusterctl_bootstrap.node.watch import watch
 
 BARRIER = re.compile(r"barrier ([\w.-]{1,64})(?: --timeout (\d{1,6})([smh]))?\Z", re.ASCII)
 SECONDS = {"s": 1, "m": 60, "h": 3600}
-NAME = "clusterctl-watch.service"
 # A hook of the watch goes on when a push starts the watch anew.
 UNIT = """\
 [Unit]
-Description=clusterctl: warns before the end of this machine
+Description=clusterctl: %s
 [Service]
-ExecStart=/usr/local/bin/clusterctl-node watch
+ExecStart=/usr/local/bin/clusterctl-node %s
 Restart=always
 RestartSec=2
 KillMode=process
 OOMScoreAdjust=-900
 SyslogIdentifier=clusterctl
 """
-# Where there is no systemd: the watch before this one, known by its process id, is ended first.
+# Where there is no systemd: the one before this, known by its process id, is ended first.
 DETACHED = (
-    'read -r old <"$1" && grep -qz "^watch$" "/proc/$old/cmdline" && kill "$old"; '
-    'setsid "$0" watch >/dev/null 2>&1 </dev/null &'
+    'read -r old <"$1" && grep -qz "^$2$" "/proc/$old/cmdline" && kill "$old"; '
+    'setsid "$0" "$2" >/dev/null 2>&1 </dev/null &'
 )
 
 
@@ -42,17 +43,30 @@ def run(arguments: List[str], root: Path, outside: Outside) -> Optional[int]:
     if len(arguments) > 1 and arguments[0] == "barrier" and not BARRIER.match("barrier " + arguments[1]):
         told = "no name for a barrier: letters, digits, . _ and -, at most 64"
         print("clusterctl-node: %r is %s" % (arguments[1], told), file=sys.stderr)
+    if arguments[:1] == ["idle-report"] and len(arguments) > 3:
+        every_s, address, port = arguments[1:4]
+        return report(root, float(every_s), (address, int(port)), outside)
+    if arguments == ["idle"]:
+        return keep_watch(root, outside)
     return watch(root, outside) if arguments == ["watch"] else None
 
 
 def attend(root: Path, outside: Outside) -> None:
-    """The watch runs, by the newest code and membership."""
+    """What a node runs for as long as it lives does run, by the newest code and membership."""
+    _start("watch", "warns before the end of this machine", root, outside)
+    if limit_s(root):
+        _start("idle", "ends the cluster when nobody uses it", root, outside)
+
+
+def _start(verb: str, what: str, root: Path, outside: Outside) -> None:
     if not guard.applies(root):
-        outside.run(["sh", "-c", DETACHED, "/usr/local/bin/clusterctl-node", str(root / PID)])
+        place = root / "run/clusterctl" / (verb + ".pid")
+        outside.run(["sh", "-c", DETACHED, "/usr/local/bin/clusterctl-node", str(place), verb])
         return
-    unit = root / "run/systemd/system" / NAME
+    name, text = "clusterctl-%s.service" % verb, UNIT % (what, verb)
+    unit = root / "run/systemd/system" / name
     with contextlib.suppress(OSError):  # a membership is taken, whether there is a watch or not
-        if not unit.exists() or unit.read_text() != UNIT:
-            write_atomically(unit, UNIT)
+        if not unit.exists() or unit.read_text() != text:
+            write_atomically(unit, text)
             outside.run(["systemctl", "daemon-reload"])
-    outside.run(["systemctl", "restart", "--no-block", NAME])
+    outside.run(["systemctl", "restart", "--no-block", name])

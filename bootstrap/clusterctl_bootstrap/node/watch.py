@@ -14,6 +14,7 @@ from clusterctl_bootstrap.node.dead_man import DeadMan
 from clusterctl_bootstrap.node.ending import DEADLINE, End, deadline, end_now, uptime_s
 from clusterctl_bootstrap.node.facts import FactsError, birth, read_json
 from clusterctl_bootstrap.node.files import write_atomically
+from clusterctl_bootstrap.node.idle_node import wanted_end
 from clusterctl_bootstrap.node.outside import Outside
 from clusterctl_bootstrap.node.pre_terminate import PreTerminate
 
@@ -34,7 +35,7 @@ def watch(root: Path, outside: Outside) -> int:
     """Never returns."""
     write_atomically(root / PID, "%d\n" % os.getpid())
     warning.open_register(root)
-    one = Watch(root, outside, [DeadMan(root, outside.monotonic).look])
+    one = Watch(root, outside, [DeadMan(root, outside.monotonic).look, lambda: wanted_end(root)])
     while True:
         with contextlib.suppress(FactsError, OSError, ValueError):  # a file that is being written, a full disk
             one.look()

@@ -13,7 +13,8 @@ from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 from clusterctl.status.account import read_account
-from clusterctl.status.gather import asked_instances
+from clusterctl.status.gather import asked_early_end, asked_instances
+from clusterctl.status.overview import ended_early
 from clusterctl.views.cost import CostView, cost_json, cost_text
 
 WATCH_S = 10.0
@@ -48,11 +49,14 @@ def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> 
 
 def _look(inventory: Inventory) -> CostView:
     home = home_directory(os.environ)
+    now = datetime.now(UTC).replace(microsecond=0)
+    account = read_account(home.ledger_file(inventory.cluster_id))
     instances, trouble = asked_instances(inventory, home=home, environ=os.environ)
+    end = asked_early_end(inventory, instances, account, home=home, environ=os.environ, now=now)
     return CostView(
-        inventory=inventory,
-        account=read_account(home.ledger_file(inventory.cluster_id)),
+        inventory=ended_early(inventory, end, now=now),
+        account=account,
         alive=None if instances is None else frozenset(row.instance_id for row in instances if row.is_alive),
         cloud_trouble=trouble,
-        now=datetime.now(UTC).replace(microsecond=0),
+        now=now,
     )

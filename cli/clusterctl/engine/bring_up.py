@@ -38,7 +38,7 @@ from clusterctl.engine.stack import read_stack
 from clusterctl.engine.stack_config import own_config, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.engine.stopped import what_exists
-from clusterctl.engine.truth import missing_instances
+from clusterctl.engine.truth import gone_reservations, missing_instances
 from clusterctl.home import home_directory
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
@@ -176,9 +176,11 @@ class _Up:
         for one in missing:
             known = one.known
             self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
-        if missing:
-            self._change.engine.refresh([one.known.urn for one in missing])
-        return state.without(one.known.urn for one in missing)
+        if not missing:
+            return state
+        gone = [*(one.known.urn for one in missing), *gone_reservations(self._change.clients, state)]
+        self._change.engine.refresh(gone)
+        return state.without(gone)
 
     def _foretell(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
         """Says what happens to machines that run, before anybody is asked."""

@@ -23,7 +23,7 @@ from clusterctl.engine.deadline_stage import try_deadline
 from clusterctl.engine.delivery import deliver
 from clusterctl.engine.display import Display
 from clusterctl.engine.intent import Intent, for_up, plan_of, read_intent
-from clusterctl.engine.membership import membership_file
+from clusterctl.engine.membership import membership_of
 from clusterctl.engine.new_deadline import Move, Wish
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.spend_gate import agree_to
@@ -176,12 +176,7 @@ class _Extension:
         if change.is_rehearsal and machine_kind(change.stack.directory) == "none":
             return gone
         inventory = read_inventory(change.home.inventory_file(change.cluster))
-        content = membership_file(
-            inventory,
-            slot_cidr=meant.plan.network.slot_cidr,
-            env=config.env,
-            authorized_keys=config.access.authorized_keys or None,
-        )
+        content = membership_of(inventory, config, slot_cidr=meant.plan.network.slot_cidr)
         living = [node for node in inventory.nodes if node.slot not in gone]
         return {**gone, **deliver(inventory, living, content, home=change.home)}
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from clusterctl_bootstrap.agent_source import later_sources
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER
+from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.ssh.transport import NodeConnection
@@ -27,6 +28,18 @@ INSTALL = f"sudo -n python3 -ISc {shlex.quote(INSTALLER)}"
 """Takes the modules that come later as JSON, name → text, each put in place at once."""
 
 
+def membership_of(inventory: Inventory, config: ClusterConfig, *, slot_cidr: str) -> bytes:
+    """The membership with all that the configuration tells running nodes: whoever pushes one pushes the whole."""
+    return membership_file(
+        inventory,
+        slot_cidr=slot_cidr,
+        env=config.env,
+        authorized_keys=config.access.authorized_keys or None,
+        dead_man=config.caps.dead_man,
+        idle=config.caps.idle,
+    )
+
+
 def membership_file(
     inventory: Inventory,
     *,
@@ -34,10 +47,11 @@ def membership_file(
     env: Mapping[str, str],
     authorized_keys: Sequence[str] | None,
     dead_man: timedelta | None = None,
+    idle: timedelta | None = None,
 ) -> bytes:
     """The JSON of what lives, for every node the same; the highest generation holds.
 
-    `dead_man`: how long a node may be without the others.
+    `dead_man`: how long a node may be without the others; `idle`: how long the cluster may be without use.
     """
     content = {
         "version": VERSION,
@@ -52,6 +66,7 @@ def membership_file(
         **_ranks(inventory),
         **({} if dead_man is None else {"dead_man_s": dead_man.total_seconds()}),
         "authorized_keys": None if authorized_keys is None else list(authorized_keys),
+        **({} if idle is None else {"idle_s": int(idle.total_seconds())}),
     }
     return json.dumps(content).encode()
 

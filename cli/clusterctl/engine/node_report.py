@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any  # a row of JSON
 
 READY = "ready"
 FAILED = "failed"
@@ -20,6 +23,20 @@ class NodeCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IdleReport:
+    """What slot 0 found of the whole cluster's use."""
+
+    at: datetime
+    limit_s: float
+    since: datetime | None
+    """None: something keeps it."""
+    keeps: tuple[str, ...]
+    """What does, such as `train-1: 8 GPU processes`."""
+    ends: bool = False
+    """It is decided, and nothing stops it any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeReport:
     """A node's own words; other keys are for other readers."""
 
@@ -31,6 +48,8 @@ class NodeReport:
     log: tuple[str, ...] = ()
     checks: tuple[NodeCheck, ...] = ()
     """Of this boot, as far as it has come."""
+    idle: IdleReport | None = None
+    """Of slot 0, where the cluster has an idle rule."""
 
 
 def parse_report(line: str) -> NodeReport | None:
@@ -49,6 +68,20 @@ def parse_report(line: str) -> NodeReport | None:
                 NodeCheck(name=str(one["name"]), verdict=str(one["verdict"]), detail=str(one["detail"]))
                 for one in row.get("checks") or ()
             ),
+            idle=_idle(row.get("idle")),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _idle(row: Mapping[str, Any] | None) -> IdleReport | None:
+    if not row:
+        return None
+    since = row["since"]
+    return IdleReport(
+        at=datetime.fromisoformat(row["at"]),
+        limit_s=float(row["limit_s"]),
+        since=None if since is None else datetime.fromisoformat(since),
+        keeps=tuple(str(one) for one in row["keeps"]),
+        ends=bool(row.get("ends")),
+    )

@@ -15,7 +15,7 @@ from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl.engine.change import Change
 from clusterctl.engine.display import Display
 from clusterctl.engine.events import Event
-from clusterctl.engine.membership import membership_file
+from clusterctl.engine.membership import membership_of
 from clusterctl.engine.node_report import FAILED
 from clusterctl.engine.ready import NodeWatch, ReadyWatch, why_not_ready
 from clusterctl.views.quantities import clock, count
@@ -103,15 +103,7 @@ class NodeStage:
         """What was seen of each node once all are ready or failed, or the time is over; each gets the membership."""
         for node in inventory.nodes:
             self._watch.start(node.slot, node.name)
-        self._watch.settle(
-            membership_file(
-                inventory,
-                slot_cidr=self._plan.network.slot_cidr,
-                env=self._config.env,
-                authorized_keys=self._config.access.authorized_keys or None,
-                dead_man=self._config.caps.dead_man,
-            )
-        )
+        self._watch.settle(membership_of(inventory, self._config, slot_cidr=self._plan.network.slot_cidr))
         try:
             return self._watch.wait(timeout_s=timeout_s, on_tick=self._display.live)
         except KeyboardInterrupt:

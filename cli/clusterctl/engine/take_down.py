@@ -24,6 +24,7 @@ from clusterctl.engine.progress import summary
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import RESERVATION_TYPE, StackState
+from clusterctl.engine.truth import gone_reservations
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.output import Output
@@ -114,10 +115,13 @@ class _Down:
         return orphans(look(self._change.clients, state.cluster_id, DATA_KINDS), state.physical_ids, DATA_KINDS)
 
     def _forget_expired(self, state: StackState) -> None:
-        """A reservation past its end date is gone by itself, and AWS takes no cancelling of it: it leaves the state."""
-        past = expired_reservations(state, now=datetime.now(UTC))
-        if past:
-            self._change.engine.refresh(past)
+        """A reservation past its end date, or of a cluster that ended early, is gone: it leaves the state.
+
+        AWS takes no cancelling of it.
+        """
+        gone = {*expired_reservations(state, now=datetime.now(UTC)), *gone_reservations(self._change.clients, state)}
+        if gone:
+            self._change.engine.refresh(sorted(gone))
 
     def _nothing(self) -> None:
         self._change.finish()

@@ -6,13 +6,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from clusterctl_infra.names import ID_TAG
+
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import InstanceState, instances_of
-from clusterctl.engine.state import SlotInstance, StackState
+from clusterctl.cloud.refusal import aws_errors
+from clusterctl.engine.state import RESERVATION_TYPE, SlotInstance, StackState
 
 ENDING = "shutting-down"
 ENDING_S = 900.0
 """A big GPU machine takes minutes to end, and has its slot's address until then."""
+ENDED_RESERVATIONS = ("cancelled", "expired", "failed", "unavailable")
 POLL_S = 5.0
 REHEARSAL_POLL_S = 0.3
 
@@ -48,6 +52,20 @@ def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[st
             told = True
             tell(f"waiting for {', '.join(one.instance_id for one in ending)}, which is ending")
         time.sleep(REHEARSAL_POLL_S if clients.is_rehearsal else POLL_S)
+
+
+def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
+    """URNs of the state's reservations that AWS holds no more: an early end cancels them. Raises CloudError."""
+    known = state.of_type(RESERVATION_TYPE)
+    if not known or state.cluster_id is None:
+        return ()
+    with aws_errors(f"looking for the reservation of {state.cluster_id}"):
+        pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate(
+            Filters=[{"Name": f"tag:{ID_TAG}", "Values": [state.cluster_id]}]
+        )
+        rows = [row for page in pages for row in page["CapacityReservations"]]
+    held = {row["CapacityReservationId"] for row in rows if row["State"] not in ENDED_RESERVATIONS}
+    return tuple(one.urn for one in known if one.id not in held)
 
 
 def _missing(state: StackState, seen: dict[str, InstanceState]) -> tuple[Missing, ...]:

@@ -15,10 +15,12 @@ from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.cloud.alarms import Alarm, alarms_on
 from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.early_end import EarlyEnd, early_end
 from clusterctl.cloud.instances import InstanceState, describe_instances
 from clusterctl.engine.node_report import NodeReport, parse_report
 from clusterctl.engine.region import ensure_region
@@ -73,6 +75,7 @@ def gather(
         ssh_trouble = failure.message
     instances, trouble = api.answer()
     alarms = None if watch is None else watch.answer()[0]
+    account = read_account(home.ledger_file(inventory.cluster_id))
     return Facts(
         now=now,
         instances=instances,
@@ -80,7 +83,8 @@ def gather(
         alarms=alarms,
         answers=answers,
         ssh_trouble=ssh_trouble,
-        account=read_account(home.ledger_file(inventory.cluster_id)),
+        account=account,
+        early_end=asked_early_end(inventory, instances, account, home=home, environ=environ, now=now),
     )
 
 
@@ -94,6 +98,32 @@ def asked_instances(
 ) -> tuple[Instances | None, str | None]:
     """The cluster's instances, or None and why; waits no longer than `API_S`."""
     return _Asked(lambda: ask_api(inventory, home, environ)).answer()
+
+
+def asked_early_end(
+    inventory: Inventory,
+    instances: Instances | None,
+    account: Ledger | None,
+    *,
+    home: Home,
+    environ: Mapping[str, str],
+    now: datetime,
+) -> EarlyEnd | None:
+    """What ended the cluster before its deadline; None where machines live, and where AWS does not say."""
+    is_gone = instances is not None and not any(row.is_alive for row in instances)
+    if not is_gone or not inventory.nodes:
+        return None
+    # An end of machines before these is not theirs.
+    starts = [row.launched_at for row in instances or () if row.launched_at is not None]
+    starts += [span.started_at for span in account.spans] if account is not None else []
+    after = max([datetime.fromisoformat(inventory.started_at), *starts])
+
+    def ask() -> EarlyEnd | None:
+        endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
+        clients = Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
+        return early_end(clients, inventory.cluster_id, after=after, now=now)
+
+    return _Asked(ask).answer()[0]
 
 
 def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.cloud.early_end import EarlyEnd
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.status.account import spent_usd
 from clusterctl.status.facts import Facts
 from clusterctl.status.judge import NodeStatus, judge, strays
+from clusterctl.views.quantities import clock
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,7 @@ class Overview:
 
 def overview(inventory: Inventory, facts: Facts) -> Overview:
     """The overview that the facts allow."""
+    inventory = ended_early(inventory, facts.early_end, now=facts.now)
     return Overview(
         inventory=inventory,
         facts=facts,
@@ -45,6 +50,14 @@ def overview(inventory: Inventory, facts: Facts) -> Overview:
         strays=strays(inventory, facts),
         spent_usd=spent_usd(inventory, facts.account, alive=_alive(facts), now=facts.now),
     )
+
+
+def ended_early(inventory: Inventory, end: EarlyEnd | None, *, now: datetime) -> Inventory:
+    """The cluster with the end that it had instead of its deadline, and why."""
+    if end is None:
+        return inventory
+    reason = f"idle since {clock(end.idle_since, now)}"
+    return dataclasses.replace(inventory, deadline=end.at.isoformat(), deadline_reason=reason)
 
 
 def _alive(facts: Facts) -> frozenset[str] | None:

@@ -12,6 +12,7 @@ from clusterctl.status.judge import NodeStatus
 from clusterctl.status.overview import Overview
 from clusterctl.views.again import down_again, up_again
 from clusterctl.views.headline import rehearsed
+from clusterctl.views.idle import idle_json, idle_line
 from clusterctl.views.quantities import clock, count, duration, usd
 from clusterctl.views.table import render_table
 
@@ -45,6 +46,8 @@ def status_json(seen: Overview) -> dict[str, object]:
         "cloud": {"answered": facts.instances is not None, "trouble": facts.cloud_trouble},
         "alarms": None if facts.alarms is None else [alarm.name for alarm in facts.alarms],
         "ssh_trouble": facts.ssh_trouble,
+        "ended_early": None if facts.early_end is None else facts.early_end.at.isoformat(),
+        "idle": idle_json(facts),
         "strays": [{"instance_id": row.instance_id, "slot": row.slot, "state": row.state} for row in seen.strays],
         "nodes": [_node_json(inventory, node) for node in seen.nodes],
     }
@@ -99,6 +102,8 @@ def remarks(seen: Overview) -> list[str]:
     if seen.is_down:
         kept = f"storage and network are kept ({usd(inventory.usd_per_hour)}/h, and what bills by use)"
         told.append(f"{kept}; next: {up_again(inventory)}, or {down_again(inventory)} --all ends the data too")
+    if (use := idle_line(facts)) is not None:
+        told.append(use)
     gone = sum(node.state in GONE for node in seen.nodes)
     is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
     if is_over and any(row.is_alive for row in facts.instances or ()):

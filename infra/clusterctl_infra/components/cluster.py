@@ -19,6 +19,7 @@ from clusterctl_infra.components.access import Access, AccessArgs
 from clusterctl_infra.components.birth import FACTS, Birth, Facts, login_private_key, login_public_key
 from clusterctl_infra.components.capacity import Capacity, CapacityArgs
 from clusterctl_infra.components.deadline_guard import DeadlineGuard, DeadlineGuardArgs
+from clusterctl_infra.components.early_end import EarlyEnd, EarlyEndArgs, is_needed
 from clusterctl_infra.components.firewall import Firewall, FirewallArgs
 from clusterctl_infra.components.network import Network, NetworkArgs
 from clusterctl_infra.components.nodes import Nodes, NodesArgs, SlotInputs
@@ -100,7 +101,7 @@ class Cluster(pulumi.ComponentResource):
         stored = [] if storage is None else storage.ready
         mounts: Mounts = pulumi.Output.from_input(()) if storage is None else storage.mounts
         # Storage first: it may take ten minutes, and a reservation is paid from its first second.
-        guard = self._make_guard()
+        guard = [*self._make_guard(), *self._make_early_end(access)]
         before_capacity = [*network.ready, written, *stored, *guard]
         capacity = Capacity(self._prefix, self._capacity_args(), self._aws_child(), after=before_capacity)
         nodes = Nodes(
@@ -161,6 +162,17 @@ class Cluster(pulumi.ComponentResource):
             tags=self._tags,
         )
         return DeadlineGuard(self._prefix, args, self._aws_child()).ready
+
+    def _make_early_end(self, access: Access) -> list[pulumi.Resource]:
+        if not self._draft.slots or not is_needed(self._birth.config.caps):
+            return []
+        args = EarlyEndArgs(
+            cluster_id=self._identity.cluster_id,
+            account_id=self._account_id,
+            region=self._draft.region,
+            role_name=access.role_name,
+        )
+        return EarlyEnd(self._prefix, args, self._aws_child()).ready
 
     def _make_inventory(self, planned: pulumi.Output[Mapping[str, Any]]) -> InventoryResource:
         return InventoryResource(
@@ -281,4 +293,6 @@ def live_facts_hash(config: ClusterConfig) -> str:
     told: dict[str, object] = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
     if config.caps.dead_man is not None:
         told["dead_man_s"] = config.caps.dead_man.total_seconds()
+    if config.caps.idle is not None:  # left out, the hash of a cluster without it stays what it was
+        told["idle_s"] = int(config.caps.idle.total_seconds())
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]

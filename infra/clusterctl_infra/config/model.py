@@ -130,7 +130,14 @@ class CapsConfig(BaseModel):
         ),
         examples=["30m"],
     )
-    idle: Duration | None = Field(default=None, description="End after so long without use.")
+    idle: Duration | None = Field(
+        default=None,
+        description=(
+            "The cluster ends when no node has shown a sign of life for so long. Left out: it does not, because one "
+            "that is prepared today and used tomorrow would be gone."
+        ),
+        examples=["45m"],
+    )
 
 
 class ClusterConfig(BaseModel):

@@ -56,9 +56,4 @@ NOT_BUILT = (
         asked=lambda value: value is not None,
         sentence="a network that exists; leave adopt out and the cluster gets its own",
     ),
-    NotBuilt(
-        path=("caps", "idle"),
-        asked=lambda value: value is not None,
-        sentence="an end after idling; runtime and budget_usd end the cluster",
-    ),
 )

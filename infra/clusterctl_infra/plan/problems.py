@@ -18,6 +18,8 @@ from clusterctl_infra.plan.storage_problems import STORAGE_RULES, unknown_price
 SHORT_BUDGET = timedelta(hours=1)
 LONG_REBOOT = timedelta(minutes=15)
 """A choice, not a measurement: machines with terabytes of memory take minutes to start."""
+SHORT_IDLE = timedelta(minutes=10)
+"""A choice: about a break with a coffee."""
 EVERYBODY = "0.0.0.0/0"
 
 
@@ -211,6 +213,19 @@ def dead_man_is_patient(case: Case) -> Iterator[Problem]:
         )
 
 
+def idle_is_patient(case: Case) -> Iterator[Problem]:
+    caps = case.config.caps
+    if caps.idle is None:
+        return
+    if caps.idle >= caps.runtime:
+        told = f"{format_duration(caps.idle)} is not shorter than runtime, {format_duration(caps.runtime)}"
+        yield warning("caps.idle", f"{told}: the deadline always comes first")
+    elif caps.idle < SHORT_IDLE:
+        yield warning(
+            "caps.idle", f"{format_duration(caps.idle)}: the cluster ends while somebody thinks about what to run next"
+        )
+
+
 def user_data_fits(case: Case) -> Iterator[Problem]:
     if case.user_data_refusal is not None:
         yield error("", case.user_data_refusal)
@@ -233,6 +248,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     budget_can_be_kept,
     time_is_left,
     dead_man_is_patient,
+    idle_is_patient,
     user_data_fits,
     copied_variables,
     *STORAGE_RULES,

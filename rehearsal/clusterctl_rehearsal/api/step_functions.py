@@ -15,7 +15,8 @@ def step_functions(executions: Executions) -> dict[str, Handler]:
     """The handlers by operation."""
 
     def start(call: Call) -> dict[str, Any]:
-        row = executions.start(_machine(call), call.parameters.get("input") or "{}")
+        given, name = call.parameters.get("input") or "{}", call.parameters.get("name")
+        row = executions.start(_machine(call), given, name=name)
         return {"executionArn": row.arn, "startDate": row.started_at}
 
     def describe(call: Call) -> dict[str, Any]:
@@ -25,8 +26,15 @@ def step_functions(executions: Executions) -> dict[str, Handler]:
             raise AwsError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'")
         return _execution(row)
 
+    def of_machine(call: Call) -> dict[str, Any]:
+        newest_first = executions.of_machine(_machine(call).id)[::-1]
+        rows = newest_first[: int(call.parameters.get("maxResults") or 100)]
+        shown = ("executionArn", "stateMachineArn", "name", "status", "startDate", "stopDate")
+        return {"executions": [{key: row[key] for key in shown if key in row} for row in map(_execution, rows)]}
+
     return {
         "StartExecution": start,
+        "ListExecutions": of_machine,
         "DescribeExecution": describe,
         "ListStateMachines": _machines,
         "DeleteStateMachine": _delete,

@@ -81,7 +81,16 @@ REMAPPED: Fields = {
     "remapped_rows.pending": ("remapped_pending", ""),
     "remapped_rows.failure": ("remapped_failure", ""),
 }
-APPS = ("gpu_uuid", "gpu_name", "gpu_bus_id", "pid", "process_name", "name", "used_gpu_memory", "used_memory")
+APPS: Fields = {
+    "gpu_uuid": ("uuid", ""),
+    "gpu_name": ("gpu_name", ""),
+    "gpu_bus_id": ("bus_id", ""),
+    "pid": ("pid", ""),
+    "process_name": ("process_name", ""),
+    "name": ("process_name", ""),
+    "used_gpu_memory": ("used_mib", "MiB"),
+    "used_memory": ("used_mib", "MiB"),
+}
 
 
 def main(argv: list[str], path: str = DATA) -> int:
@@ -182,10 +191,15 @@ def show(asked: dict[str, str], data: Row, gpus: list[Row]) -> str:
     if "query-remapped-rows" in asked:
         return csv(asked["query-remapped-rows"], asked.get("format"), REMAPPED, gpus)
     if "query-compute-apps" in asked:
-        return csv(asked["query-compute-apps"], asked.get("format"), {name: (name, "") for name in APPS}, [])
+        return csv(asked["query-compute-apps"], asked.get("format"), APPS, processes(gpus))
     if "query" in asked:
         return xml(data, gpus) if "xml-format" in asked else details(data, gpus)
     return table(data, gpus)
+
+
+def processes(gpus: list[Row]) -> list[Row]:
+    """A row for each process on each GPU."""
+    return [dict(gpu, gpu_name=gpu["name"], **process) for gpu in gpus for process in gpu.get("processes", ())]
 
 
 def csv(fields: str, form: str | None, known: Fields, gpus: list[Row]) -> str:
@@ -261,6 +275,7 @@ def _xml_gpu(gpu: Row) -> str:
         reasons=reasons,
         mig="Enabled" if devices else "Disabled",
         instances=instances or "None",
+        running="".join(XML_PROCESS.format(**process) for process in gpu.get("processes", ())),
     )
 
 
@@ -311,9 +326,14 @@ XML_GPU = """\
 		<clocks><sm_clock>{sm_mhz} MHz</sm_clock><mem_clock>{memory_mhz} MHz</mem_clock></clocks>
 		<max_clocks><sm_clock>{sm_max_mhz} MHz</sm_clock></max_clocks>
 		<fabric><state>{fabric_state}</state></fabric>
-		<processes>
+		<processes>{running}
 		</processes>
 	</gpu>"""
+XML_PROCESS = """
+			<process_info>
+				<pid>{pid}</pid><type>C</type><process_name>{process_name}</process_name>
+				<used_memory>{used_mib} MiB</used_memory>
+			</process_info>"""
 HEAD = """\
 |-----------------------------------------+------------------------+----------------------+
 | GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
@@ -333,8 +353,9 @@ PROCESSES = """\
 |  GPU   GI   CI        PID   Type   Process name                              GPU Memory |
 |        ID   ID                                                               Usage      |
 |=========================================================================================|
-|  No running processes found                                                             |
 """
+PROCESS = "| {index:>4}   N/A  N/A {pid:>10}      C   {process_name:<35.35} {used_mib:>12}MiB |\n"
+NO_PROCESS = "|  No running processes found                                                             |\n"
 
 
 def table(data: Row, gpus: list[Row]) -> str:
@@ -344,7 +365,8 @@ def table(data: Row, gpus: list[Row]) -> str:
     head = time.strftime("%a %b %e %H:%M:%S %Y") + "\n" + edge
     head += f"| {MARK:<{WIDTH - 1}}|\n| {versions:<{WIDTH - 1}}|\n"
     rows = "".join(GPU.format(**{**gpu, "name": gpu["name"][:24]}) for gpu in gpus)
-    return head + HEAD + rows + "\n" + edge + PROCESSES + edge
+    running = "".join(PROCESS.format(**row) for row in processes(gpus)) or NO_PROCESS
+    return head + HEAD + rows + "\n" + edge + PROCESSES + running + edge
 
 
 if __name__ == "__main__":

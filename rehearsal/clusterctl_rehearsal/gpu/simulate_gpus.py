@@ -14,6 +14,7 @@ DATA = "/etc/clusterctl-rehearsal/gpus.json"
 STATES: dict[str, dict[str, Any]] = {
     "well": {},
     "busy": {"utilization_percent": 97, "temperature_c": 61, "memory_share": 0.89, "power_share": 0.98},
+    "held": {"processes": [{"pid": 4711, "process_name": "python3", "used_mib": 1024}]},
     "hot": {
         "utilization_percent": 41,
         "temperature_c": 93,

@@ -8,28 +8,45 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any  # what the handler's base class takes
+
+from clusterctl_infra.names import REHEARSAL_CREDENTIAL
 
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
 
 Lookup = Callable[[str, str], Record | None]
 """(network, private address) → the live instance that has it."""
+RoleOf = Callable[[Record], str | None]
+"""The name of an instance's role."""
+Ask = Callable[[Record, Mapping[str, str], bytes], tuple[int, bytes]]
+"""What AWS answers to a machine's request: machines have no other way to it."""
 MAX_TOKEN_S = 21600
+SIMULATED_CREDENTIALS = {
+    "Code": "Success",
+    "Type": "AWS-HMAC",
+    "AccessKeyId": REHEARSAL_CREDENTIAL,
+    "SecretAccessKey": REHEARSAL_CREDENTIAL,
+    "Token": REHEARSAL_CREDENTIAL,
+    "Expiration": "2100-01-01T00:00:00Z",
+}
+"""Of every machine's role; real nowhere."""
 
 
 class MetadataService:
     """Answers every machine as itself: who asks is known by the address it asks from."""
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: Lookup, *, role_of: RoleOf = lambda record: None, ask: Ask | None = None) -> None:
         self._lookup = lookup
+        self._role_of = role_of
+        self._ask = ask
         self._servers: dict[str, ThreadingHTTPServer] = {}
 
     def serve(self, network: str, listener: socket.socket) -> None:
         """Answers on `listener` until the network is closed."""
         self.close(network)
-        server = _Server(listener, _handler(network, self._lookup))
+        server = _Server(listener, _handler(network, self._lookup, self._role_of, self._ask))
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
         self._servers[network] = server
 
@@ -41,9 +58,11 @@ class MetadataService:
             server.server_close()
 
 
-def metadata_text(record: Record, path: str) -> str | None:
+def metadata_text(record: Record, path: str, role: str | None = None) -> str | None:
     """What the service says under `/latest/meta-data/`; None: no such page. A folder is a list of names."""
     tree = _tree(record)
+    if role is not None:
+        tree["iam"] = {"security-credentials": {role: json.dumps(SIMULATED_CREDENTIALS)}}
     node: Any = tree
     for part in path.strip("/").split("/"):
         if part == "":
@@ -123,7 +142,7 @@ class _Server(ThreadingHTTPServer):
         self.tokens: dict[str, float] = {}
 
 
-def _handler(network: str, lookup: Lookup) -> type[BaseHTTPRequestHandler]:
+def _handler(network: str, lookup: Lookup, role_of: RoleOf, ask: Ask | None) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         server: _Server
         server_version, sys_version = "EC2ws", ""
@@ -145,8 +164,15 @@ def _handler(network: str, lookup: Lookup) -> type[BaseHTTPRequestHandler]:
             needed = record is None or record.facts["metadata_options"].get("httpTokens") == "required"
             if (needed or token is not None) and self.server.tokens.get(token or "", 0) < time.monotonic():
                 return self._say(401)
-            page = None if record is None else _page(record, self.path)
+            page = None if record is None else _page(record, self.path, role_of(record))
             return self._say(404) if page is None else self._say(200, page)
+
+        def do_POST(self) -> None:
+            record = lookup(network, self.client_address[0])
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if record is None or ask is None or self.path != "/":
+                return self._say(404)
+            self._say(*ask(record, dict(self.headers.items()), body))
 
         def log_message(self, format: str, *args: Any) -> None:
             """Nobody reads it."""
@@ -163,7 +189,7 @@ def _handler(network: str, lookup: Lookup) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _page(record: Record, path: str) -> bytes | None:
+def _page(record: Record, path: str, role: str | None) -> bytes | None:
     path = path.partition("?")[0]
     _version, _, rest = path.strip("/").partition("/")
     if rest == "user-data":
@@ -171,6 +197,6 @@ def _page(record: Record, path: str) -> bytes | None:
     if rest == "dynamic/instance-identity/document":
         return identity_document(record).encode()
     if rest == "meta-data" or rest.startswith("meta-data/"):
-        text = metadata_text(record, rest.removeprefix("meta-data"))
+        text = metadata_text(record, rest.removeprefix("meta-data"), role)
         return None if text is None else text.encode()
     return None

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -18,6 +19,7 @@ from typing import TextIO
 from clusterctl_infra.catalog.reader import load_catalog
 
 from clusterctl_rehearsal.api.front import Api
+from clusterctl_rehearsal.api.node_calls import NodeCalls
 from clusterctl_rehearsal.gpu.files import machine_files
 from clusterctl_rehearsal.home import RehearsalHome, current_home
 from clusterctl_rehearsal.machines.auto import choose
@@ -28,8 +30,9 @@ from clusterctl_rehearsal.region.desk import Desk
 from clusterctl_rehearsal.region.faults import Faults
 from clusterctl_rehearsal.region.http import RegionServer
 from clusterctl_rehearsal.region.instances import Instances
-from clusterctl_rehearsal.region.machine_room import MachineRoom
+from clusterctl_rehearsal.region.machine_room import METADATA_ADDRESS, MachineRoom
 from clusterctl_rehearsal.region.metadata import MetadataService
+from clusterctl_rehearsal.region.node_role import role_of
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.region.schedules import Schedules
@@ -43,6 +46,8 @@ from clusterctl_rehearsal.states.executions import Executions
 from clusterctl_rehearsal.storage.bucket_service import BucketService
 from clusterctl_rehearsal.storage.files import storage_binds, storage_files
 
+AWS_ENDPOINT = "/etc/clusterctl-rehearsal/aws-endpoint"
+"""Tells a node where its AWS is: machines reach no real one."""
 WATCH_S = 0.25
 LOCK_TIMEOUT_S = 2.0
 IDLE_S = 10.0
@@ -83,7 +88,7 @@ class _Process:
             files=self._files,
             shares=lambda: {**torch_share(cache_folder()), **self._behaviour.settings().shares},
             binds=lambda: storage_binds(home.shares),
-            metadata=MetadataService(self._asker),
+            metadata=MetadataService(self._asker, role_of=self._role_of, ask=self._ask),
             buckets=BucketService(home.buckets),
         )
         self._instances = Instances(store=self.store, room=room)
@@ -98,7 +103,9 @@ class _Process:
         self._desk = Desk(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
         executions = Executions(calls=lambda name: region_calls(self._endpoint(), name))
         self._schedules = Schedules(region=region, executions=executions)
-        self._server = self._listen(Api(region=region, before=self._desk.as_aws, executions=executions))
+        api = Api(region=region, before=self._desk.as_aws, executions=executions)
+        self._node_calls = NodeCalls(api=api, store=self.store)
+        self._server = self._listen(api)
 
     def run(self) -> None:
         """Takes over what a predecessor left, says where it listens, serves."""
@@ -154,12 +161,21 @@ class _Process:
                 return row
         return None
 
+    def _role_of(self, record: Record) -> str | None:
+        role = role_of(self.store, record)
+        return None if role is None else role.id
+
+    def _ask(self, record: Record, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+        reply = self._node_calls.answer(record, headers, body)
+        return reply.status, reply.body
+
     def _files(self, record: Record) -> dict[str, MachineFile]:
         kind = self._catalog.instance_type(record.facts["instance_type"])
         failures = self._behaviour.faults().get("fail_bootstrap", {})
         failure = failures.get(record.facts["node"])
         files = {} if kind is None else {**machine_files(kind, record.id), **storage_files(kind), **package_files()}
         files.update(simulated_efa(record))
+        files[AWS_ENDPOINT] = MachineFile(content=f"http://{METADATA_ADDRESS}/\n".encode())
         if failure is not None:
             files["/var/lib/clusterctl/simulated-failure"] = MachineFile(content=f"{failure}\n".encode())
         return files

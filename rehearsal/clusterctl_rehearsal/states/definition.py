@@ -20,10 +20,10 @@ FIELDS: Mapping[str, set[str]] = {
     "Map": {"ItemsPath", "ItemSelector", "ItemProcessor", "MaxConcurrency"} | _RESULT | _ONWARD,
     "Pass": {"Result", "ResultPath"} | _ONWARD,
     "Choice": {"Choices", "Default"},
-    "Wait": {"Seconds"} | _ONWARD,
+    "Wait": {"Seconds", "SecondsPath"} | _ONWARD,
     "Succeed": set(),
 }
-TESTS = ("IsPresent", "IsNull", "BooleanEquals", "StringGreaterThan")
+TESTS = ("IsPresent", "IsNull", "BooleanEquals", "StringGreaterThan", "NumericGreaterThan")
 SDK = "states:::aws-sdk:ec2:"
 States = Mapping[str, Any]
 
@@ -87,7 +87,7 @@ def _paths(value: Any) -> Iterator[Any]:
     if not isinstance(value, Mapping):
         return
     for key, item in value.items():
-        if key in ("Variable", "ItemsPath", "OutputPath") or key.endswith(".$"):
+        if key in ("Variable", "ItemsPath", "OutputPath", "SecondsPath") or key.endswith(".$"):
             yield item
         elif key == "ResultPath":
             yield from () if item is None or is_path(item) else (item,)

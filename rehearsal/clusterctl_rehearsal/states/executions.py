@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.states.failure import TIMEOUT, ExecutionFailed
 from clusterctl_rehearsal.states.interpreter import Call, Execution
 
@@ -53,9 +54,16 @@ class Executions:
         self._rows: dict[str, ExecutionRow] = {}
         self._by_region: dict[str, Call] = {}
 
-    def start(self, machine: Record, given: str, ended: Callable[[], None] = lambda: None) -> ExecutionRow:
-        """The new execution of a state machine; `ended` is called when it is over, however it went."""
-        arn = f"{machine.id.replace(':stateMachine:', ':execution:')}:{uuid.uuid4()}"
+    def start(
+        self, machine: Record, given: str, ended: Callable[[], None] = lambda: None, *, name: str | None = None
+    ) -> ExecutionRow:
+        """The new execution of a state machine; `ended` is called when it is over, however it went.
+
+        Raises AwsError when there is one of the name.
+        """
+        arn = f"{machine.id.replace(':stateMachine:', ':execution:')}:{name or uuid.uuid4()}"
+        if arn in self._rows:
+            raise AwsError("ExecutionAlreadyExists", f"Execution Already Exists: '{arn}'")
         row = ExecutionRow(arn=arn, machine_arn=machine.id, started_at=self._clock(), given=given)
         self._keep(row)
         definition = json.loads(machine.inputs["definition"])

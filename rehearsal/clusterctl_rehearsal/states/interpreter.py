@@ -58,7 +58,7 @@ class Execution:
         if kind == "Choice":
             return next((rule["Next"] for rule in state["Choices"] if _holds(rule, data)), state["Default"]), data
         if kind == "Wait":
-            self.pause(float(state["Seconds"]))
+            self.pause(float(state["Seconds"] if "Seconds" in state else value_at(state["SecondsPath"], data, context)))
             return state.get("Next"), data
         if kind == "Succeed":
             return None, data
@@ -125,6 +125,8 @@ def _passes(test: States, data: Any) -> bool:
         return (value is None) is test["IsNull"]
     if "BooleanEquals" in test:
         return value is test["BooleanEquals"]
+    if "NumericGreaterThan" in test:
+        return isinstance(value, int | float) and value > test["NumericGreaterThan"]
     return isinstance(value, str) and value > test["StringGreaterThan"]
 
 

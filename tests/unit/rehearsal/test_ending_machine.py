@@ -239,3 +239,14 @@ def test_a_dry_run_without_machines_ends_nothing_and_cancels_nothing() -> None:
     fleet = Fleet(0, 1)
     executed(fleet, DRY_RUN_INPUT)
     assert fleet.asked == ["describeTags"]
+
+
+def test_an_execution_that_nodes_start_lets_them_save_first(world: SmallRegion) -> None:
+    machine = guarded(world)
+    world.node(0)
+    began = world.now
+    world.executions.start(machine, '{"WaitSeconds": 320}', name="idle-x")
+    (row,) = world.executions.of_machine(machine.id)
+    assert row.arn.endswith(":execution:guard:idle-x")
+    assert (row.status, living(world)) == ("SUCCEEDED", [])
+    assert world.now - began >= 320

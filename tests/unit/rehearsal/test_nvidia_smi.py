@@ -109,7 +109,7 @@ def test_gpus_can_be_told_what_to_be_and_get_well_again(machine: Machine) -> Non
 
 @pytest.mark.parametrize(
     ("argv", "said"),
-    [(("sad",), "busy, hot, ecc, link-down, lost"), ((), "STATE is one of"), (("hot", "9"), "no GPU 9")],
+    [(("sad",), "busy, held, hot, ecc, link-down, lost"), ((), "STATE is one of"), (("hot", "9"), "no GPU 9")],
 )
 def test_what_cannot_be_simulated_is_refused(machine: Machine, argv: tuple[str, ...], said: str) -> None:
     code, told = machine.simulate(*argv)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any  # what cluster.yaml may say
 
 import pytest
-from clusterctl.engine.membership import membership_file, refusal_in
+from clusterctl.engine.membership import membership_file, membership_of, refusal_in
 from clusterctl.engine.node_report import NodeReport, parse_report
 from clusterctl.engine.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s, what_helps
 from clusterctl.engine.ready import NodeWatch, why_not_ready
@@ -124,6 +124,12 @@ def test_the_membership_says_how_long_a_node_may_be_alone_where_there_is_a_limit
         return json.loads(file).get("dead_man_s", "nothing")
 
     assert (told(None), told(timedelta(minutes=30))) == ("nothing", 1800)
+
+
+def test_whoever_pushes_a_membership_pushes_all_that_the_configuration_says() -> None:
+    config = a_config(env={"A": "1"}, caps={"idle": "45m", "dead_man": "30m"})
+    told = json.loads(membership_of(inventory(), config, slot_cidr="10.0.8.0/21"))
+    assert (told["idle_s"], told["dead_man_s"], told["env"]) == (2700, 1800, {"A": "1"})
 
 
 def test_the_membership_has_ranks_where_they_are_not_the_slots() -> None:

@@ -80,3 +80,25 @@ def test_in_chinas_regions_every_arn_is_of_their_own_cloud() -> None:
     policy: Any = policy_of(CLUSTER_ID, region="cn-north-1", account_id="123456789012")
     assert policy["Statement"][2]["Resource"].startswith("arn:aws-cn:states:")
     assert "arn:aws:" not in json.dumps(ending_definition(CLUSTER_ID, partition="aws-cn"))
+
+
+EARLY_END = "RolePolicy train-early-end"
+
+
+def test_nodes_may_start_the_state_machine_and_nothing_else_where_they_may_end_the_cluster() -> None:
+    rows = record(cluster_program(caps={"idle": "45m"}))
+    (policy,) = [row for row in rows.resources if short(row.urn) == EARLY_END]
+    (statement,) = json.loads(policy.inputs["policy"])["Statement"]
+    assert statement["Action"] == "states:StartExecution"
+    assert statement["Resource"].endswith(f":stateMachine:{policy_name(rows)}")
+    for node in rows.of_type(INSTANCE):
+        assert EARLY_END in {short(urn) for urn in node.request.dependencies}
+
+
+def policy_name(rows: Recording) -> str:
+    name: str = rows.one(STATE_MACHINE).inputs["name"]
+    return name
+
+
+def test_without_such_a_rule_nodes_have_no_right(four_nodes: Recording) -> None:
+    assert EARLY_END not in {short(row.urn) for row in four_nodes.resources}

@@ -97,7 +97,6 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("caps: {total_usd_per_hour: 0}", "above 0; leave the key out for no cap"),
         ("caps: {total_usd_per_hour: 1000001}", "a cap above $1000000 an hour refuses nothing"),
         ("caps: {total_usd: 5}", "caps.total_usd: unknown key (did you mean total_usd_per_hour?)"),
-        ("caps: {idle: 45m}", "not built yet: an end after idling"),
         ("env: {1BAD: x}", "env: 1BAD: not the name of an environment variable"),
         ("env: [A=1]", "not a mapping of names to values"),
         ("env: {NODE_RANK: 0}", "NODE_RANK: clusterctl sets it, differently on each node"),

@@ -48,6 +48,8 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"caps": {"budget_usd": 100}}, "caps.budget_usd", "$100.00 pays for 27 more minutes"),
         ({"caps": {"dead_man": "5m"}}, "caps.dead_man", "5m: a large machine may take 15m to reboot"),
         ({"caps": {"dead_man": "30m"}, "nodes": 1}, "caps.dead_man", "one node has nobody to see"),
+        ({"caps": {"idle": "5m"}}, "caps.idle", "5m: the cluster ends while somebody thinks"),
+        ({"caps": {"idle": "12h", "runtime": "6h"}}, "caps.idle", "12h is not shorter than runtime, 6h"),
         ({"nodes": 6}, "access.mode", "AWS gives 5 per region by default (up asks for your number"),
         ({"access": {"mode": "private"}}, "access.mode", "NAT gateway is not in the price"),
         (

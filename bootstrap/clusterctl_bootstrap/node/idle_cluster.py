@@ -1,0 +1,166 @@
+"""Slot 0's part of the idle rule: hears every node, judges, warns, and ends the cluster when all agree.
+
+It asks over the SSH that the nodes of a cluster have among each other. Should slot 0 be gone, nobody judges, and the
+deadline holds.
+"""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+from clusterctl_bootstrap.node import facts as facts_file
+from clusterctl_bootstrap.node import status
+from clusterctl_bootstrap.node.environment import address
+from clusterctl_bootstrap.node.files import log, write_atomically
+from clusterctl_bootstrap.node.idle_judge import Heard, Verdict, verdict
+from clusterctl_bootstrap.node.idle_peer import Peer, argv
+from clusterctl_bootstrap.node.outside import Outside
+from clusterctl_bootstrap.node.release import start_ending
+from clusterctl_bootstrap.node.warning import in_words
+from clusterctl_bootstrap.node.watch import DRAIN_S
+
+LONGEST_INTERVAL_S = 30.0
+LOOKS = 20
+"""In the idle time, at least."""
+STALE = 3
+"""A report older than so many intervals, and the slack, does not count."""
+SLACK_S = 45.0
+"""What two nvidia-smi that answer at the last moment take; no longer than the rule's own time."""
+WARN_S = 300.0
+DOWN_S = 20
+"""For machines that have nothing to save: until they are off, as a rule."""
+PROBES = 16
+KEPT_SIGNS = 5
+"""As many are shown."""
+
+
+def limit_s(root: Path) -> float:
+    """After how long without use this node has to end its cluster; 0 where it has not to. Raises FactsError."""
+    pushed = facts_file.pushed(root) or {}
+    return float(pushed.get("idle_s") or 0) if facts_file.birth(root)["slot"] == 0 else 0.0
+
+
+def keep_watch(root: Path, outside: Outside) -> int:
+    """Never returns."""
+    write_atomically(root / "run/clusterctl/idle.pid", "%d\n" % os.getpid())
+    while True:
+        pushed, limit = facts_file.pushed(root), limit_s(root)
+        if not limit:
+            status.note(root, idle=None)
+            outside.sleep(LONGEST_INTERVAL_S)
+            continue
+        watch = Watch(root, facts_file.present(root), limit, outside)
+        try:
+            while facts_file.pushed(root) == pushed:
+                watch.look()
+                outside.sleep(watch.interval_s)
+        finally:
+            watch.stop()
+
+
+class Watch:
+    """Over all nodes of one membership."""
+
+    def __init__(self, root: Path, known: Dict[str, Any], limit_s: float, outside: Outside) -> None:
+        self.root = root
+        self.known = known
+        self.limit_s = limit_s
+        self.outside = outside
+        self.interval_s = interval_s(limit_s)
+        self.slack_s = min(SLACK_S, limit_s)
+        self.is_warned = False
+        self.is_ending = False
+        self.asked = 0
+        self.peers = [Peer(argv(known, slot, self.interval_s)) for slot in range(known["nodes"])]
+
+    def stop(self) -> None:
+        for peer in self.peers:
+            peer.stop()
+
+    def look(self) -> None:
+        """One judgement, and what follows from it."""
+        self._probe()
+        found = self._judge(self._fresh)
+        self._note(found)
+        left_s = self.limit_s - found.idle_s
+        if found.keeps or left_s > warn_s(self.limit_s):
+            self.is_warned = False
+        elif not found.is_over and not self.is_warned:
+            self.is_warned = True
+            self._say("warn " + warning(self.known["cluster"], found.idle_s, left_s))
+        if found.is_over and not self.is_ending:
+            self._end_if_all_agree()
+
+    def _end_if_all_agree(self) -> None:
+        """Asks each node once more, now: what it says then is what counts."""
+        self.asked += 1
+        self._say("look %d" % self.asked)
+        until = time.monotonic() + self.slack_s
+        while time.monotonic() < until and not all(map(self._answered, filter(self._fresh, self.peers))):
+            self.outside.sleep(0.2)
+        found = self._judge(self._answered)
+        self._note(found)
+        if not found.is_over:
+            return
+        self.is_ending = True
+        self._note(found)
+        since = datetime.now(timezone.utc) - timedelta(seconds=found.idle_s)
+        reason = "idle since %s" % since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        log(self.root, "the cluster ends: %s, longer than %d s" % (reason, self.limit_s))
+        # First what ends the rest, should this node be gone in the next moment; it waits for the hooks.
+        saves = any(peer.report.get("saves") for peer in self.peers)
+        log(self.root, start_ending(self.root, self.known, since, DOWN_S + (DRAIN_S if saves else 0)))
+        self._say("end " + reason)
+
+    def _judge(self, counts: Callable[[Peer], bool]) -> Verdict:
+        now = time.monotonic()
+        heard = [Heard(peer.report if counts(peer) else None, now - peer.seen_s) for peer in self.peers]
+        return verdict(heard, self.known["cluster"], self.known["generation"], self.limit_s)
+
+    def _fresh(self, peer: Peer) -> bool:
+        return time.monotonic() - peer.reported_s < STALE * self.interval_s + self.slack_s
+
+    def _answered(self, peer: Peer) -> bool:
+        return self._fresh(peer) and peer.report["asked"] == self.asked
+
+    def _probe(self) -> None:
+        """A node that does not report, but whose SSH server answers, is there."""
+        silent = [slot for slot, peer in enumerate(self.peers) if not self._fresh(peer)]
+
+        def ask(slot: int) -> None:
+            if self.outside.ssh_banner(address(self.known["slot_cidr"], slot)).startswith("SSH-"):
+                self.peers[slot].seen_s = time.monotonic()
+
+        with ThreadPoolExecutor(PROBES) as pool:
+            list(pool.map(ask, silent))
+
+    def _say(self, line: str) -> None:
+        for peer in self.peers:
+            peer.say(line)
+
+    def _note(self, found: Verdict) -> None:
+        """For `clusterctl status`."""
+        now = datetime.now(timezone.utc).replace(microsecond=0)
+        since = None if found.keeps else (now - timedelta(seconds=found.idle_s)).isoformat()
+        keeps = found.keeps[:KEPT_SIGNS]
+        told = {"at": now.isoformat(), "limit_s": self.limit_s, "since": since, "keeps": keeps, "ends": self.is_ending}
+        status.note(self.root, idle=told)
+
+
+def interval_s(limit_s: float) -> float:
+    """From one look to the next."""
+    return max(1.0, min(LONGEST_INTERVAL_S, limit_s / LOOKS))
+
+
+def warn_s(limit_s: float) -> float:
+    """How long before the end people are warned."""
+    return min(WARN_S, limit_s / 3)
+
+
+def warning(cluster: str, idle_s: float, left_s: float) -> str:
+    """What people read on their terminals; who reads it is logged in, and that alone keeps the cluster."""
+    told = "%s has been idle for %s and ends in %s: a login, a job or work on any node keeps it"
+    return told % (cluster, in_words(idle_s), in_words(left_s))

@@ -1,0 +1,52 @@
+"""Whether nodes ended their cluster before its deadline: they name the execution that ends it after the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any  # rows of ListExecutions
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.deadline_kinds import state_machines
+from clusterctl.cloud.refusal import aws_errors
+
+IDLE = "idle-%Y-%m-%dT%H-%M-%SZ"
+"""The name of an execution that nodes start: since when nobody used the cluster."""
+LOOKED_AT = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlyEnd:
+    """An end before the deadline."""
+
+    idle_since: datetime
+    at: datetime
+    """When AWS had ended all of it."""
+
+
+def early_end(clients: Clients, cluster_id: str, *, after: datetime, now: datetime) -> EarlyEnd | None:
+    """The early end that was begun after an instant, if there was one. Raises CloudError."""
+    with aws_errors("asking what ended the cluster"):
+        machine = next(iter(state_machines(clients, cluster_id)), None)
+        if machine is None:
+            return None
+        rows = clients.sfn.list_executions(stateMachineArn=machine.id, maxResults=LOOKED_AT)["executions"]
+    return newest_early_end(rows, after=after, now=now)
+
+
+def newest_early_end(rows: Iterable[Mapping[str, Any]], *, after: datetime, now: datetime) -> EarlyEnd | None:
+    """The last early end among executions; one that failed ended nothing for sure, and is none."""
+    found = []
+    for row in rows:
+        since = _idle_since(str(row["name"]))
+        if since is not None and row["startDate"] > after and row["status"] in ("RUNNING", "SUCCEEDED"):
+            found.append(EarlyEnd(idle_since=since, at=row.get("stopDate") or now))
+    return max(found, key=lambda end: end.at, default=None)
+
+
+def _idle_since(name: str) -> datetime | None:
+    try:
+        return datetime.strptime(name, IDLE).replace(tzinfo=UTC)
+    except ValueError:
+        return None

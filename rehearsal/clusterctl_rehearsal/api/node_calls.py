@@ -1,0 +1,41 @@
+"""What a machine asks of AWS by its role: refused where the role's policies do not allow it, as AWS would."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from clusterctl_rehearsal.api.front import Api, Reply
+from clusterctl_rehearsal.region.node_role import allows, role_of
+from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
+from clusterctl_rehearsal.region.store import Store
+
+START = "AWSStepFunctions.StartExecution"
+
+
+class NodeCalls:
+    """Starting a state machine is all that our nodes may ever do; the stand-in knows no more of it."""
+
+    def __init__(self, *, api: Api, store: Store) -> None:
+        self._api = api
+        self._store = store
+
+    def answer(self, instance: Record, headers: Mapping[str, str], body: bytes) -> Reply:
+        """The answer to a request that came from the instance's machine."""
+        machine = _machine(body)
+        role = role_of(self._store, instance)
+        is_start = headers.get("X-Amz-Target") == START
+        if role is not None and is_start and allows(self._store, role, "states:StartExecution", machine):
+            return self._api.answer(headers, body)
+        who = f"arn:aws:sts::{ACCOUNT_ID}:assumed-role/{'none' if role is None else role.id}/{instance.id}"
+        asked = headers.get("X-Amz-Target", "").rpartition(".")[2]
+        said = f"User: {who} is not authorized to perform: states:{asked} on resource: {machine}"
+        refusal = json.dumps({"__type": "AccessDeniedException", "message": said}).encode()
+        return Reply(status=400, body=refusal, content_type="application/x-amz-json-1.0")
+
+
+def _machine(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["stateMachineArn"])
+    except (ValueError, TypeError, KeyError):
+        return "*"

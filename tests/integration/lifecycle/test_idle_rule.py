@@ -1,0 +1,150 @@
+"""A cluster ends itself when nobody uses it, and not while one signal on one node says otherwise."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+import pytest
+from clusterctl.cloud.clients import Clients
+from clusterctl_rehearsal.machines import machine_processes
+
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
+
+LIMIT_S = 10
+BUSY = "for one in 1 2 3; do (while :; do :; done) & done; wait"
+"""Several, since tests that run beside this one take their share of the processors."""
+COLD = {"CLUSTERCTL_WARM": "no"}
+"""A kept connection of the command line would be a session for ten minutes."""
+
+
+@pytest.fixture(scope="module")
+def unused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Three process machines whose cluster ends after ten seconds without use."""
+    caps = {"runtime": "1h", "idle": f"{LIMIT_S}s"}
+    with rehearsed(tmp_path_factory.mktemp("idle"), machines="process", nodes=3, caps=caps) as cluster:
+        cluster.env.update(COLD)
+        cluster.up()
+        yield cluster
+
+
+def machines(cluster: Rehearsed) -> list[str]:
+    """The machines that have processes, without asking them."""
+    return sorted(node for name, node in machine_processes.machines() if name == cluster.name)
+
+
+def found(cluster: Rehearsed) -> dict[str, Any]:
+    """What slot 0 found last; nothing keeps it before the first time."""
+    report: dict[str, Any] = json.loads((disk(cluster) / "etc/clusterctl/status.json").read_text())
+    return report.get("idle") or {"keeps": [], "since": None}
+
+
+def idle_s(cluster: Rehearsed) -> float:
+    """For how long, by what slot 0 found last."""
+    since = found(cluster)["since"]
+    return 0.0 if since is None else (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
+
+
+def log(cluster: Rehearsed) -> str:
+    """The log of slot 0, as long as it has a disk."""
+    with suppress(FileNotFoundError):
+        return (disk(cluster) / "var/log/clusterctl.log").read_text()
+    return ""
+
+
+def disk(cluster: Rehearsed) -> Path:
+    """Of slot 0: read from here, since a login would be a sign of life."""
+    return Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal/machines" / cluster.name / f"{cluster.name}-0" / "upper"
+
+
+@contextmanager
+def after(cluster: Rehearsed, start: str, stop: str) -> Iterator[None]:
+    """Slot 1 between two commands; the connections that brought them are gone."""
+    cluster.ok("ssh", "--node", "1", "--", start)
+    yield
+    cluster.ok("ssh", "--node", "1", "--", stop)
+
+
+@contextmanager
+def session(cluster: Rehearsed) -> Iterator[None]:
+    """Somebody is logged in on slot 1 and does nothing."""
+    argv = [CLUSTERCTL, "ssh", "--node", "1", "--", "sleep", "300"]
+    with subprocess.Popen(argv, env=cluster.env, cwd=cluster.folder, stdin=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+SIGNS = {
+    "a GPU that works": ("sudo simulate-gpus busy 3", "sudo simulate-gpus well", "a GPU at 97 %"),
+    "a process that holds a GPU": ("sudo simulate-gpus held", "sudo simulate-gpus well", "8 GPU processes"),
+    "a signal that cannot be read": ("sudo simulate-gpus lost 3", "sudo simulate-gpus well", "not readable"),
+    "a job": (
+        "mkdir -p /run/clusterctl/jobs && touch /run/clusterctl/jobs/train",
+        "rm /run/clusterctl/jobs/train",
+        "job train",
+    ),
+    "a program that computes": (
+        f"setsid sh -c '{BUSY}' </dev/null >/dev/null 2>&1 & echo $! >/tmp/busy",
+        "kill -- -$(cat /tmp/busy)",
+        "processor cores in use",
+    ),
+    "a login": ("", "", "1 SSH session"),
+}
+
+
+@pytest.mark.parametrize(("start", "stop", "sign"), SIGNS.values(), ids=SIGNS.keys())
+def test_one_sign_of_life_on_one_node_keeps_the_cluster(unused: Rehearsed, start: str, stop: str, sign: str) -> None:
+    with after(unused, start, stop) if start else session(unused):
+        wait_until(
+            lambda: any(sign in line and f"{unused.name}-1" in line for line in found(unused)["keeps"]),
+            what=f"slot 0 hears of {sign}: {found(unused)}",
+            timeout_s=LIMIT_S,
+        )
+        until = time.monotonic() + LIMIT_S + 3
+        while time.monotonic() < until:
+            assert idle_s(unused) < LIMIT_S / 2  # a busy computer may hide a program's work from a look
+            assert len(machines(unused)) == 3
+            time.sleep(0.5)
+
+
+def test_without_any_the_cluster_ends_and_its_reservation_with_it(unused: Rehearsed) -> None:
+    unused.fault("kill", f"{unused.name}-2")
+    told: list[str] = []
+
+    def is_over() -> bool:
+        told.append(log(unused))
+        return machines(unused) == []
+
+    wait_until(is_over, what="the machines end, the lost one does not keep them", timeout_s=60)
+    shown = unused.run("status")
+    assert "idle since" in shown.text, max(told, key=len)
+    region = json.loads((Path(unused.env["CLUSTERCTL_HOME"]) / "rehearsal/region.json").read_text())
+    ec2 = Clients(region="us-west-2", endpoint_url=region["endpoint"]).ec2
+    wait_until(
+        lambda: (
+            not any(row["State"] == "active" for row in ec2.describe_capacity_reservations()["CapacityReservations"])
+        ),
+        what="AWS cancels the reservation",
+        timeout_s=60,
+    )
+    status = unused.status()
+    assert status["ended_early"] == status["deadline"]
+    assert status["deadline_reason"].startswith("idle since")
+    cost = json.loads(unused.ok("cost", "--json"))
+    assert cost["estimated_cost"]["usd_per_hour"] < 1  # addresses alone
+    spent = [json.loads(unused.ok("cost", "--json"))["kinds"]["node"]["spent_usd"] for _ in range(2)]
+    assert spent[0] == spent[1]
+
+
+def test_it_comes_up_again_with_a_reservation_of_its_own(unused: Rehearsed) -> None:
+    unused.up()
+    status = unused.status()
+    assert (status["ready"], status["ended_early"], status["deadline_reason"]) == (3, None, "runtime")

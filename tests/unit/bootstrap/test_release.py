@@ -1,0 +1,33 @@
+"""How a node asks AWS, by nothing but the standard library, to end its cluster."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from clusterctl_bootstrap.node.release import signed_headers
+
+BODY = b'{"stateMachineArn": "arn:aws:states:us-west-2:123456789012:stateMachine:x"}'
+HEADERS = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AWSStepFunctions.StartExecution"}
+KEY = {"AccessKeyId": "ASIAEXAMPLE", "SecretAccessKey": "wJalr+XUtnFEMI/K7MDENG", "Token": "IQoJb3JpZ2luX2Vj//=="}
+NOW = datetime(2026, 11, 21, 16, 52, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("region", ["us-west-2", "cn-north-1"])
+def test_a_request_is_signed_as_botocore_signs_it(region: str) -> None:
+    host = f"states.{region}.amazonaws.com"
+    ours = signed_headers(host, region, HEADERS, BODY, KEY, NOW)
+    told = {name: value for name, value in ours.items() if name != "Authorization"}
+    request = AWSRequest("POST", f"https://{host}/", data=BODY, headers=told)
+    request.context["timestamp"] = "20261121T165207Z"
+    keys = Credentials(KEY["AccessKeyId"], KEY["SecretAccessKey"], KEY["Token"])
+    theirs = SigV4Auth(keys, "states", region)
+    signature = theirs.signature(theirs.string_to_sign(request, theirs.canonical_request(request)), request)
+    assert ours["Authorization"] == (
+        f"AWS4-HMAC-SHA256 Credential=ASIAEXAMPLE/20261121/{region}/states/aws4_request, "
+        "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, "
+        f"Signature={signature}"
+    )

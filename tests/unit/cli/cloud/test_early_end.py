@@ -1,0 +1,44 @@
+"""What an execution's name tells of a cluster's end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any  # rows of ListExecutions
+
+import pytest
+from clusterctl.cloud.early_end import EarlyEnd, newest_early_end
+
+BEGAN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+STARTED = BEGAN + timedelta(hours=2)
+NOW = BEGAN + timedelta(hours=3)
+SINCE = datetime(2026, 11, 21, 11, 15, 7, tzinfo=UTC)
+NAME = "idle-2026-11-21T11-15-07Z"
+
+
+def row(name: str = NAME, **changes: Any) -> dict[str, Any]:
+    ended = {"stopDate": STARTED + timedelta(seconds=50), "status": "SUCCEEDED"}
+    return {"name": name, "startDate": STARTED, **ended, **changes}
+
+
+def test_an_idle_end_is_known_by_its_name() -> None:
+    expected = EarlyEnd(idle_since=SINCE, at=STARTED + timedelta(seconds=50))
+    assert newest_early_end([row("e2a8b0c4"), row()], after=BEGAN, now=NOW) == expected
+
+
+def test_an_end_that_is_under_way_bills_until_now() -> None:
+    found = newest_early_end([row(status="RUNNING", stopDate=None)], after=BEGAN, now=NOW)
+    assert found == EarlyEnd(idle_since=SINCE, at=NOW)
+
+
+NONE = {
+    "a schedule's own": [row("0f3c")],
+    "one that failed": [row(status="FAILED")],
+    "one of machines before these": [row(startDate=BEGAN - timedelta(seconds=1))],
+    "a name that only begins so": [row("idle-today")],
+    "nothing": [],
+}
+
+
+@pytest.mark.parametrize("rows", NONE.values(), ids=NONE.keys())
+def test_other_executions_are_no_early_end(rows: list[dict[str, Any]]) -> None:
+    assert newest_early_end(rows, after=BEGAN, now=NOW) is None
