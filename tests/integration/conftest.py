@@ -15,9 +15,11 @@ APART = (
     "lifecycle/test_from_up_to_down.py",
     "lifecycle/test_nothing_changes_by_itself.py",
     "machines/",
+    "test_campaign.py",
     "test_engine_rehearsal.py",
     "test_kill_up.py",
     "test_provider_engine.py",
+    "test_reap.py",
     "test_stand_in_engine.py",
     "test_up_all_or_nothing.py",
 )

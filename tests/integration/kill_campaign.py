@@ -1,7 +1,7 @@
 """Kills one part of a running `up` or `down` at a random moment, then goes on, and looks whether all is right.
 
 The moments are counted in what the engine has written, not in seconds, so that they are spread alike on every machine.
-`scripts/campaign` runs many of them and prints a table; tests/integration/test_kill_*.py run twenty.
+`scripts/campaign kills` runs many of them and prints a table; tests/integration/test_kill_*.py run twenty.
 """
 
 from __future__ import annotations
@@ -180,7 +180,9 @@ def assert_gone(cluster: Rehearsed) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Runs a campaign and prints its table; 1 when a run did not end right."""
-    parser = argparse.ArgumentParser(prog="scripts/campaign", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        prog="scripts/campaign kills", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--nodes", type=int, default=2)

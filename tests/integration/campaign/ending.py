@@ -1,0 +1,103 @@
+"""The end of a cluster's life: by `down`, or left alone by everybody until its deadline."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from datetime import datetime
+from pathlib import Path
+
+from clusterctl_infra.names import HOME_VARIABLE, IDENTITY_TYPE
+
+from tests.integration.campaign.living import COMMAND_S, Report, do_fault, make_whole, write
+from tests.integration.campaign.mishap import Life
+from tests.integration.campaign.truth import (
+    billing,
+    deadline_of,
+    machines_alive,
+    money,
+    unlisted,
+)
+from tests.integration.rehearsed import Rehearsed, wait_until
+
+ENDS_IN_S = 25
+"""The deadline that an abandoned cluster gets, from then."""
+PROMISED_S = 150.0
+"""So late after its deadline the last machine is gone, whatever became of its own timers."""
+SPAN_S = 20.0
+"""Between the instant that a change is planned for, which the account has, and what the change then does."""
+
+
+def end(cluster: Rehearsed, report: Report) -> None:
+    """`down --all` must succeed, and nothing may be left."""
+    done = cluster.run("down", str(cluster.folder), "--all", timeout_s=COMMAND_S)
+    if done.exit_code != 0:
+        report.wrong.append(f"down --all: exit {done.exit_code}: {done.text[-600:]}")
+    _note_money(cluster, report, deadline=None)
+    if left := billing(cluster):
+        report.wrong.append(f"after down --all there is {left}")
+    if still := machines_alive(cluster):
+        report.wrong.append(f"after down --all these live: {still}")
+
+
+def abandon(cluster: Rehearsed, life: Life, report: Report) -> None:
+    """Everything of clusterctl is killed, and nobody does anything any more: the deadline has to end the machines."""
+    started = _started_at(cluster)
+    runtime_s = ENDS_IN_S if started is None else int(time.time() - started) + ENDS_IN_S
+    write(cluster, nodes=2, caps={"runtime": f"{runtime_s}s"})
+    make_whole(cluster, report)
+    if life.is_frozen_at_the_end:
+        do_fault(cluster, "freeze", f"{cluster.name}-1")
+    deadline = deadline_of(cluster)
+    if deadline is None:
+        report.wrong.append("nothing says a deadline")
+        return
+    wait_until(lambda: time.time() >= deadline, what="the deadline", timeout_s=COMMAND_S)
+    give_up = deadline + PROMISED_S
+    while (still := machines_alive(cluster)) and time.time() < give_up:
+        time.sleep(0.1)
+    report.late_s = time.time() - deadline
+    if still:
+        report.wrong.append(f"{PROMISED_S:.0f} s after the deadline these live: {still}")
+    _note_money(cluster, report, deadline=deadline)
+    _reap_rest(cluster, report)
+
+
+def _reap_rest(cluster: Rehearsed, report: Report) -> None:
+    """All local state is lost; what bills is listed, and reap ends it."""
+    home = Path(cluster.env[HOME_VARIABLE])
+    for path in home.iterdir():
+        if path.name != "rehearsal":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    lost = unlisted(cluster)
+    report.leaks += len(lost)
+    report.wrong += [f"after the deadline {one} bills and reap does not list it" for one in lost]
+    words = ("reap", "--rehearse", "--region", "us-west-2", "--anyones", "--grace", "1s", "--yes")
+    done = cluster.run(*words, timeout_s=COMMAND_S)
+    if done.exit_code != 0:
+        report.wrong.append(f"reap: exit {done.exit_code}: {done.text[-600:]}")
+    if left := billing(cluster):
+        report.wrong.append(f"after reap there is {left}")
+
+
+def _note_money(cluster: Rehearsed, report: Report, *, deadline: float | None) -> None:
+    """Each machine's span is true to some seconds; an account may err early, as a deadline then does."""
+    found = report.money = money(cluster, deadline=deadline)
+    if found.unreal:
+        report.wrong.append(f"the account has machines that never were: {found.unreal}")
+    if found.begun_late_s > SPAN_S or found.ended_early_s > SPAN_S:
+        report.wrong.append(
+            f"the account has a machine {found.begun_late_s:.1f} s after it began, or ends one "
+            f"{found.ended_early_s:.1f} s before it did"
+        )
+
+
+def _started_at(cluster: Rehearsed) -> float | None:
+    """When the present run of the cluster began, by the stack's state; None before there is one."""
+    done = cluster.pulumi("stack", "export", "--stack", "dev")
+    if done.exit_code != 0:
+        return None
+    rows = json.loads(done.stdout)["deployment"].get("resources") or []
+    started = [row["outputs"]["started_at"] for row in rows if row["type"] == IDENTITY_TYPE]
+    return datetime.fromisoformat(started[0]).timestamp() if started else None
