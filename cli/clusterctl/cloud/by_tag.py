@@ -1,7 +1,8 @@
-"""The filter by which everything of a cluster is found, and what the tags of a found thing say."""
+"""The filter by which everything of a cluster is found, and the same where AWS has no such filter."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from clusterctl_infra.names import ID_TAG
@@ -15,3 +16,8 @@ def by_id(cluster_id: str | None) -> FilterTypeDef:
     if cluster_id is None:
         return {"Name": "tag-key", "Values": [ID_TAG]}
     return {"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}
+
+
+def is_of(tags: Mapping[str, str], cluster_id: str | None) -> bool:
+    """Whether these are the tags of something of this cluster (None: of any)."""
+    return ID_TAG in tags and cluster_id in (None, tags[ID_TAG])

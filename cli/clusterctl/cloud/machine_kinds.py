@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterctl.cloud.by_tag import by_id
+from clusterctl.cloud.by_tag import by_id, is_of
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Meter
 from clusterctl.cloud.instances import ALIVE, tags_of
@@ -31,17 +31,20 @@ def _end_instance(clients: Clients, found: Found) -> None:
 
 
 def _reservations(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+    """The call documents no filter by tag (EC2 API in botocore 1.44; 2026-11-21), so all are asked for."""
     pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate(
-        Filters=[by_id(cluster_id), {"Name": "state", "Values": ["active", "pending", "scheduled", "assessing"]}]
+        Filters=[{"Name": "state", "Values": ["active", "pending", "scheduled", "assessing"]}]
     )
     for page in pages:
         for row in page["CapacityReservations"]:
+            if not is_of((tags := tags_of(row.get("Tags"))), cluster_id):
+                continue
             yield Found(
                 kind="capacity reservation",
                 id=row["CapacityReservationId"],
                 aliases=frozenset({row.get("CapacityReservationArn", "")}),
                 created_at=row.get("CreateDate"),
-                tags=tags_of(row.get("Tags")),
+                tags=tags,
                 # What is in use bills as instances.
                 meter=Meter(unit="machine", name=row["InstanceType"], amount=row.get("AvailableInstanceCount", 0)),
             )

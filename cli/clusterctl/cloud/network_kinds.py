@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterctl.cloud.by_tag import by_id
+from clusterctl.cloud.by_tag import by_id, is_of
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Meter
 from clusterctl.cloud.instances import tags_of
@@ -48,15 +48,14 @@ def _delete_endpoint(clients: Clients, found: Found) -> None:
 
 
 def _rules(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
-    for page in clients.ec2.get_paginator("describe_security_group_rules").paginate(Filters=[by_id(cluster_id)]):
+    """The call documents a filter by a tag's value, none by its key (EC2 API in botocore 1.44; 2026-11-21)."""
+    filters = [] if cluster_id is None else [by_id(cluster_id)]
+    for page in clients.ec2.get_paginator("describe_security_group_rules").paginate(Filters=filters):
         for row in page["SecurityGroupRules"]:
+            if not is_of((tags := tags_of(row.get("Tags"))), cluster_id):
+                continue
             direction = "egress" if row.get("IsEgress") else "ingress"
-            yield Found(
-                kind=f"{direction} rule",
-                id=row["SecurityGroupRuleId"],
-                parent=row["GroupId"],
-                tags=tags_of(row.get("Tags")),
-            )
+            yield Found(kind=f"{direction} rule", id=row["SecurityGroupRuleId"], parent=row["GroupId"], tags=tags)
 
 
 def _revoke_rule(clients: Clients, found: Found) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any  # answers of services for which no types are installed
 
-from clusterctl_infra.names import ID_TAG
-
+from clusterctl.cloud.by_tag import is_of
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Meter
 from clusterctl.cloud.instances import tags_of
@@ -55,7 +54,7 @@ def _delete_lustre(clients: Clients, found: Found) -> None:
 def _ours(row: Mapping[str, Any], cluster_id: str | None) -> dict[str, str] | None:
     """The tags of what belongs to the cluster (None: to any); neither service filters by tag."""
     tags = tags_of(row.get("Tags"))
-    return tags if ID_TAG in tags and cluster_id in (None, tags[ID_TAG]) else None
+    return tags if is_of(tags, cluster_id) else None
 
 
 def _file_system(service: str, row: Mapping[str, Any], tags: Mapping[str, str], meter: Meter) -> Found:

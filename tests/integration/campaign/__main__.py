@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.integration.campaign.ending import abandon, end
 from tests.integration.campaign.living import Report, live, write
-from tests.integration.campaign.mishap import ACTIONS, Life, Mishap, lives
+from tests.integration.campaign.mishap import Life, Mishap, lives
 from tests.integration.rehearsed import rehearsed
 
 
@@ -22,9 +22,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--runs", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(argv)
-    reports = [run_life(life) for life in lives(asked.seed, runs=asked.runs, actions=ACTIONS)]
+    lived = lives(asked.seed, runs=asked.runs)
+    reports = [run_life(life) for life in lived]
     wrong = [line for report in reports for line in report.wrong]
-    print("\n".join([*table(lives(asked.seed, runs=asked.runs, actions=ACTIONS), reports), *wrong]))
+    print("\n".join([*table(lived, reports), *wrong]))
     return 1 if wrong else 0
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
-from clusterctl_infra.names import HOME_VARIABLE, IDENTITY_TYPE
+from clusterctl_infra.names import HOME_VARIABLE
 
 from tests.integration.campaign.living import COMMAND_S, Report, do_fault, make_whole, write
 from tests.integration.campaign.mishap import Life
 from tests.integration.campaign.truth import (
     billing,
-    deadline_of,
     machines_alive,
     money,
     unlisted,
@@ -42,17 +40,16 @@ def end(cluster: Rehearsed, report: Report) -> None:
 
 
 def abandon(cluster: Rehearsed, life: Life, report: Report) -> None:
-    """Everything of clusterctl is killed, and nobody does anything any more: the deadline has to end the machines."""
-    started = _started_at(cluster)
-    runtime_s = ENDS_IN_S if started is None else int(time.time() - started) + ENDS_IN_S
-    write(cluster, nodes=2, caps={"runtime": f"{runtime_s}s"})
+    """Nobody does anything any more: the deadline has to end the machines, and `reap` whatever else bills."""
+    write(cluster, nodes=2)
     make_whole(cluster, report)
+    deadline = int(time.time()) + ENDS_IN_S
+    at = datetime.fromtimestamp(deadline, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    done = cluster.run("extend", "--until", at, "--cluster", f"{cluster.name}@rehearsal", timeout_s=COMMAND_S)
+    if done.exit_code != 0:
+        report.wrong.append(f"extend --until {at}: exit {done.exit_code}: {done.text[-600:]}")
     if life.is_frozen_at_the_end:
         do_fault(cluster, "freeze", f"{cluster.name}-1")
-    deadline = deadline_of(cluster)
-    if deadline is None:
-        report.wrong.append("nothing says a deadline")
-        return
     wait_until(lambda: time.time() >= deadline, what="the deadline", timeout_s=COMMAND_S)
     give_up = deadline + PROMISED_S
     while (still := machines_alive(cluster)) and time.time() < give_up:
@@ -91,13 +88,3 @@ def _note_money(cluster: Rehearsed, report: Report, *, deadline: float | None) -
             f"the account has a machine {found.begun_late_s:.1f} s after it began, or ends one "
             f"{found.ended_early_s:.1f} s before it did"
         )
-
-
-def _started_at(cluster: Rehearsed) -> float | None:
-    """When the present run of the cluster began, by the stack's state; None before there is one."""
-    done = cluster.pulumi("stack", "export", "--stack", "dev")
-    if done.exit_code != 0:
-        return None
-    rows = json.loads(done.stdout)["deployment"].get("resources") or []
-    started = [row["outputs"]["started_at"] for row in rows if row["type"] == IDENTITY_TYPE]
-    return datetime.fromisoformat(started[0]).timestamp() if started else None

@@ -6,13 +6,11 @@ import random
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from clusterctl.verbs import VERBS
-
 from tests.integration.kill_campaign import PARTS, Part
 
 Action = Literal["up", "resize", "change", "extend", "job", "down"]
 Fault = Literal["kill", "interrupt", "freeze", "partition", "reboot"]
-ACTIONS: tuple[Action, ...] = tuple(one for one in get_args(Action) if one != "extend" or "extend" in VERBS)
+ACTIONS: tuple[Action, ...] = get_args(Action)
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 WEIGHTS: dict[Fault, int] = {"kill": 5, "interrupt": 2, "freeze": 1, "partition": 1, "reboot": 1}
 STEPS = 100
@@ -51,10 +49,10 @@ class Life:
     """Of an abandoned one: a node cannot end itself at the deadline, so AWS has to."""
 
 
-def lives(seed: int, *, runs: int, actions: tuple[Action, ...] = ACTIONS) -> tuple[Life, ...]:
+def lives(seed: int, *, runs: int) -> tuple[Life, ...]:
     """`runs` mishaps in as many lives as that takes, abandoned and ended in turn; the same for the same seed."""
     source = random.Random(seed)
-    drawn = [_mishap(source, actions) for _ in range(runs)]
+    drawn = [_mishap(source) for _ in range(runs)]
     parts = [drawn[start : start + MISHAPS_A_LIFE] for start in range(0, runs, MISHAPS_A_LIFE)]
     return tuple(
         Life(mishaps=tuple(part), is_abandoned=number % 2 == 0, is_frozen_at_the_end=number % 4 == 0)
@@ -62,8 +60,8 @@ def lives(seed: int, *, runs: int, actions: tuple[Action, ...] = ACTIONS) -> tup
     )
 
 
-def _mishap(source: random.Random, actions: tuple[Action, ...]) -> Mishap:
-    action = source.choice(actions)
+def _mishap(source: random.Random) -> Mishap:
+    action = source.choice(ACTIONS)
     fault = source.choices(FAULTS, weights=[WEIGHTS[one] for one in FAULTS])[0]
     return Mishap(
         action=action,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from clusterctl.cloud.clients import Clients
@@ -117,10 +116,3 @@ def _end(span: Span, until: float) -> float:
 def _usd(span: Span, until: float) -> float:
     assert span.price_usd_per_hour is not None
     return span.price_usd_per_hour * max(0.0, _end(span, until) - span.started_at.timestamp()) / 3600
-
-
-def deadline_of(cluster: Rehearsed) -> float | None:
-    """The deadline that the machines' tags say, the latest; None when nothing is tagged."""
-    tags = [row.tags.get("clusterctl:deadline") for row in Store(home_of(cluster).store).live()]
-    times = [datetime.fromisoformat(text).timestamp() for text in tags if text is not None]
-    return max(times, default=None)
