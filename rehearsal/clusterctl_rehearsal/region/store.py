@@ -25,7 +25,7 @@ class Store:
         self.journal = Journal(folder.parent / "bill.jsonl")
         self._by_token: dict[str, dict[str, Record]] = {}
         folder.mkdir(parents=True, exist_ok=True)
-        found = [record_from_json(json.loads(path.read_bytes())) for path in folder.glob("*.json")]
+        found = [record for path in folder.glob("*.json") if (record := _read(path)) is not None]
         for record in sorted(found, key=lambda record: record.created_at):
             self._by_token.setdefault(record.token, {})[record.id] = record
 
@@ -66,3 +66,11 @@ class Store:
     def _path(self, record: Record) -> Path:
         kind = record.token.rpartition(":")[2]
         return self._folder / f"{kind}.{quote(record.id, safe='')}.json"
+
+
+def _read(path: Path) -> Record | None:
+    """None for one that its owner forgets while somebody else looks."""
+    try:
+        return record_from_json(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return None
