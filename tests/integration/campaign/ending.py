@@ -19,11 +19,11 @@ from tests.integration.campaign.truth import (
 )
 from tests.integration.rehearsed import Rehearsed, wait_until
 
-ENDS_IN_S = 25
+ENDS_IN_S = 40
 """The deadline that an abandoned cluster gets, from then."""
 PROMISED_S = 150.0
 """So late after its deadline the last machine is gone, whatever became of its own timers."""
-SPAN_S = 20.0
+SPAN_S = 45.0
 """Between the instant that a change is planned for, which the account has, and what the change then does."""
 
 

@@ -20,7 +20,7 @@ from tests.integration.campaign.truth import Money, home_of, machines_alive, unl
 from tests.integration.kill_campaign import steps_in, victims_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed
 
-COMMAND_S = 150.0
+COMMAND_S = 240.0
 HEALS_AFTER_S = 1.0
 
 
