@@ -63,7 +63,7 @@ def root_elsewhere(root: Path, cluster: str) -> Path | None:
 def first_other_root(root: Path, cluster: str, found: Sequence[Supervisor]) -> Path | None:
     """The first root in `found` that is there, is not `root`, and has a machine of the cluster."""
     roots = sorted({Path(one.root) for one in found if one.cluster == cluster})
-    return next((one for one in roots if one.is_dir() and one.resolve() != root.resolve()), None)
+    return next((one for one in roots if _is_there(one) and one.resolve() != root.resolve()), None)
 
 
 def holders() -> list[Holder]:
@@ -126,6 +126,14 @@ def wait_until_gone(process_id: int) -> bool:
             return False
         time.sleep(_POLL_S)
     return True
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether the folder exists; one below a folder that only somebody else may look into does."""
+    try:
+        return folder.is_dir()
+    except PermissionError:
+        return True
 
 
 def _is_alive(process_id: int) -> bool:
