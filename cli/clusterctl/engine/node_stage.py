@@ -18,6 +18,7 @@ from clusterctl.engine.events import Event
 from clusterctl.engine.membership import membership_of
 from clusterctl.engine.node_report import FAILED
 from clusterctl.engine.ready import NodeWatch, ReadyWatch, why_not_ready
+from clusterctl.views.again import replace_again
 from clusterctl.views.quantities import clock, count
 
 REHEARSAL_READY_S = 120.0
@@ -32,11 +33,8 @@ def longest_way_s(config: ClusterConfig, *, is_rehearsal: bool) -> float:
 
 def what_helps(bad: Sequence[NodeWatch], *, cluster: str) -> str:
     """The command to type: a node whose boot failed stays as it is until it is replaced; of others more may come."""
-    failed = [watch for watch in bad if watch.phase == FAILED]
-    if not failed:
-        return f"clusterctl status --cluster {cluster}"
-    rest = f"  (then {', '.join(watch.name for watch in failed[1:])} the same way)" if failed[1:] else ""
-    return f"clusterctl replace --node {failed[0].slot} --cluster {cluster}{rest}"
+    failed = {watch.slot: watch.name for watch in bad if watch.phase == FAILED}
+    return replace_again(cluster, failed) if failed else f"clusterctl status --cluster {cluster}"
 
 
 class NodeStage:

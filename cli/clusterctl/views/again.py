@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 from clusterctl_infra.outputs import Inventory
 
@@ -19,6 +20,13 @@ def up_again(inventory: Inventory) -> str:
 def down_again(inventory: Inventory) -> str:
     """`clusterctl down --cluster train`."""
     return shlex.join(["clusterctl", "down", "--cluster", inventory.cluster])
+
+
+def replace_again(cluster: str, names: Mapping[int, str]) -> str:
+    """`clusterctl replace --node 1 --cluster train  (then train-3 the same way)`; `names`: slot → node, one or more."""
+    (first, _), *others = sorted(names.items())
+    rest = f"  (then {', '.join(name for _, name in others)} the same way)" if others else ""
+    return shlex.join(["clusterctl", "replace", "--node", str(first), "--cluster", cluster]) + rest
 
 
 def _other_name(inventory: Inventory) -> list[str]:

@@ -10,7 +10,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.overview import Overview
-from clusterctl.views.again import down_again, up_again
+from clusterctl.views.again import down_again, replace_again, up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.idle import idle_json, idle_line
 from clusterctl.views.quantities import clock, count, duration, usd
@@ -112,6 +112,8 @@ def remarks(seen: Overview) -> list[str]:
         told.append(f"its time is over and no machine runs; next: {down_again(inventory)}")
     elif gone:
         told.append(f"{count(gone, 'machine')} gone; next: {up_again(inventory)}, same name and address")
+    if failed := {node.slot: node.name for node in seen.nodes if node.state == "failed"}:
+        told.append(f"{count(len(failed), 'node')} failed; next: {replace_again(inventory.cluster, failed)}")
     return told
 
 

@@ -184,6 +184,13 @@ def test_the_headline_has_count_time_cost_and_end(make_inventory: MakeInventory)
     )
 
 
+def test_a_node_whose_boot_failed_is_helped_by_replacing_it(make_inventory: MakeInventory) -> None:
+    failed = NodeReport(phase="failed", generation=3, failed_phase="network", message="no lease")
+    facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: failed})
+    told = status_text(overview(make_inventory(size=2), facts))
+    assert "1 node failed; next: clusterctl replace --node 1 --cluster train" in told
+
+
 def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_inventory: MakeInventory) -> None:
     late = BEGAN + timedelta(hours=13)
     facts = Facts(now=late, instances=(machine(0, "terminated"),))
