@@ -122,11 +122,11 @@ def test_fewer_nodes_while_one_that_stays_is_dead(recorded: Rehearsed) -> None:
 def test_nodes_of_an_up_that_was_cut_off_outlive_the_next_one_that_fails(recorded: Rehearsed) -> None:
     """They may be in use: only what the failed `up` made itself is ended."""
     quick = {"capacity": {"p5.48xlarge": 2}}
-    recorded.write(machines="none", settings={**quick, "latency_ms": 400}, access=PUBLIC)
+    recorded.write(machines="none", settings={**quick, "latency_ms": 200}, access=PUBLIC)
     quiet = subprocess.DEVNULL
     argv = [CLUSTERCTL, "up", str(recorded.folder)]
     with subprocess.Popen(argv, env=recorded.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:
-        wait_until(lambda: made(recorded) != [], what="the state has an instance", timeout_s=60)
+        wait_until(lambda: made(recorded) != [], what="the state has an instance", timeout_s=150)
         for pid in victims_of("both", recorded, cli=child.pid):
             os.kill(pid, signal.SIGKILL)
     cut_off = made(recorded)
