@@ -7,6 +7,7 @@ machine and nothing else; where it may not, or AWS is not reached, the nodes end
 import hashlib
 import hmac
 import json
+import urllib.error
 import urllib.request
 from datetime import datetime, timezone
 from pathlib import Path
@@ -85,5 +86,8 @@ def _ask(url: str, headers: Dict[str, str], body: Any = None, method: str = "") 
     request = urllib.request.Request(url, body, headers, method=method or None)
     # Not through a proxy of the environment: the metadata service is on this machine's own link.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=TIMEOUT_S) as answer:
-        return str(answer.read().decode())
+    try:
+        with opener.open(request, timeout=TIMEOUT_S) as answer:
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as e:  # AWS's reason is in the body
+        raise OSError("%s: %d: %s" % (url, e.code, e.read()[:300].decode("utf-8", "replace"))) from e
