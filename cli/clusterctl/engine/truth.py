@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from clusterctl_infra.names import ID_TAG
-
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.refusal import aws_errors
@@ -55,14 +53,15 @@ def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[st
 
 
 def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
-    """URNs of the state's reservations that AWS holds no more: an early end cancels them. Raises CloudError."""
+    """URNs of the state's reservations that AWS holds no more: an early end cancels them. Raises CloudError.
+
+    All are asked for: the call documents no filter by tag (EC2 API in botocore 1.44; 2026-11-21).
+    """
     known = state.of_type(RESERVATION_TYPE)
     if not known or state.cluster_id is None:
         return ()
     with aws_errors(f"looking for the reservation of {state.cluster_id}"):
-        pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate(
-            Filters=[{"Name": f"tag:{ID_TAG}", "Values": [state.cluster_id]}]
-        )
+        pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate()
         rows = [row for page in pages for row in page["CapacityReservations"]]
     held = {row["CapacityReservationId"] for row in rows if row["State"] not in ENDED_RESERVATIONS}
     return tuple(one.urn for one in known if one.id not in held)
