@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clusterctl.copying.broadcast import LEAST_BYTES
 
 from tests.integration.rehearsed import Rehearsed, rehearsed
 
 
 @pytest.fixture
 def rootless(tmp_path: Path) -> Iterator[Rehearsed]:
-    """A stack of two process machines, not yet up."""
-    with rehearsed(tmp_path, machines="process", nodes=2) as cluster:
+    """A stack of three process machines, not yet up."""
+    with rehearsed(tmp_path, machines="process", nodes=3) as cluster:
         yield cluster
 
 
@@ -22,9 +24,22 @@ def test_process_machines_reach_each_other_and_meet(rootless: Rehearsed) -> None
     other = f"{rootless.name}-1"
     assert rootless.ok("ssh", "--node", "0", "--", "ssh", "-o", "BatchMode=yes", other, "hostname") == f"{other}\n"
     met = rootless.ok("ssh", "--node", "all", "--", "clusterctl-node", "barrier", "start", "--timeout", "30s")
-    assert met.count('"barrier": "start"') == 2
+    assert met.count('"barrier": "start"') == 3
+    a_large_file_leaves_this_computer_once(rootless)
     another_home_leaves_it_alone(rootless)
     rootless.down()
+
+
+def a_large_file_leaves_this_computer_once(cluster: Rehearsed) -> None:
+    """Two of three nodes have it from a node, by the nodes' own trust."""
+    file = cluster.folder / "weights.bin"
+    file.write_bytes(b"".join(number.to_bytes(8, "big") for number in range(LEAST_BYTES // 8)))
+    done = cluster.run("cp", str(file), "all:weights.bin")
+    assert done.exit_code == 0, done.text
+    assert done.stderr.count(f"weights.bin from {cluster.name}-") == 2, done.text
+    sums = cluster.ok("ssh", "--node", "all", "--gather", "sha256sum", "weights.bin")
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in sums
+    assert "(3 nodes)" in sums, sums
 
 
 def another_home_leaves_it_alone(cluster: Rehearsed) -> None:
