@@ -22,7 +22,7 @@ from clusterctl.output import Output
 from clusterctl.ssh.command_line import command_line
 from clusterctl.ssh.flags import refuse_contradiction
 from clusterctl.ssh.on_nodes import Shown
-from clusterctl.ssh.request import SshRequest, do
+from clusterctl.ssh.request import SshRequest, carry_out
 
 HELP = """Run a command on nodes, or log in to one.
 
@@ -96,4 +96,4 @@ def command(
         connect_timeout_s=connect_timeout,
         fan_out=fanout,
     )
-    return do(request, output, home=home_directory(os.environ), environ=os.environ)
+    return carry_out(request, output, home=home_directory(os.environ), environ=os.environ)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,13 +54,15 @@ def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> Login
     agent = [
         LoginKey(public=key, agent_socket=agent_socket) for key in (agent_keys(agent_socket) if agent_socket else [])
     ]
-    known = {key.public for key in agent}
-    in_files, failures = _readable(
-        file for file in persons_files(inventory, ssh_dir) if _public_half(file) not in known
-    )
-    found = [*agent, *in_files]
-    if not found and failures:
-        raise failures[0]
+    told = _declared(inventory.ssh.public_keys)
+    usual, unusable = _usable(_usual_files(ssh_dir), agent)
+    named: list[LoginKey] = []
+    if not any(key.public in told for key in [*agent, *usual]):  # else nobody need read the configuration
+        named, others = _usable(identity_files(inventory.nodes, ssh_dir / "config"), [*agent, *usual])
+        unusable |= others
+    found = [*agent, *named, *usual]
+    if not any(key.public in told for key in found):
+        _refuse_unusable(unusable, told, has_others=bool(found))
     if not found:
         raise NodeFailure("key", f"no SSH key: the agent has none, and {ssh_dir} has none of {', '.join(OWN_KEYS)}")
     keys = keys_to_try(found, inventory.ssh.public_keys)
@@ -70,33 +72,48 @@ def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> Login
     return LoginKeys(keys=tuple(keys), described=described)
 
 
-def persons_files(inventory: Inventory, ssh_dir: Path) -> list[Path]:
-    """The person's private keys that are there: what `config` in `ssh_dir` names for these nodes, then the usual."""
-    named = identity_files(inventory.nodes, ssh_dir / "config")
-    return [path for path in dict.fromkeys([*named, *(ssh_dir / name for name in OWN_KEYS)]) if path.is_file()]
-
-
 def files_for_ssh(inventory: Inventory, home: Home, ssh_dir: Path) -> list[Path]:
     """What OpenSSH has to be told, since it reads no configuration of the person's here; none: the usual, it knows."""
-    has_named = login_key_file(inventory, home) is None and identity_files(inventory.nodes, ssh_dir / "config")
-    return persons_files(inventory, ssh_dir) if has_named else []
-
-
-def _readable(files: Iterable[Path]) -> tuple[list[LoginKey], list[NodeFailure]]:
-    """The keys that can be used as they are, and why others cannot: one with a passphrase is in nobody's way."""
-    keys, failures = [], []
-    for file in files:
-        try:
-            keys.append(key_in_file(file))
-        except NodeFailure as failure:
-            failures.append(failure)
-    return keys, failures
+    if login_key_file(inventory, home) is not None:
+        return []
+    named = identity_files(inventory.nodes, ssh_dir / "config")
+    return [path for path in dict.fromkeys([*named, *_usual_files(ssh_dir)]) if path.is_file()] if named else []
 
 
 def keys_to_try(keys: Sequence[LoginKey], declared: Sequence[str]) -> list[LoginKey]:
     """The keys whose public halves the cluster was told of, then others, each group in its old order; not too many."""
-    told = {_decoded(line.split()[1]) for line in declared if len(line.split()) > 1}
+    told = _declared(declared)
     return sorted(keys, key=lambda key: key.public not in told)[:MOST_KEYS]
+
+
+def _usual_files(ssh_dir: Path) -> list[Path]:
+    return [ssh_dir / name for name in OWN_KEYS]
+
+
+def _declared(lines: Sequence[str]) -> set[bytes]:
+    return {_decoded(line.split()[1]) for line in lines if len(line.split()) > 1}
+
+
+def _usable(files: Iterable[Path], known: Sequence[LoginKey]) -> tuple[list[LoginKey], dict[Path, NodeFailure]]:
+    """The keys of files that are there and not known, and why some cannot be used: those are in nobody's way."""
+    publics = {key.public for key in known}
+    keys: list[LoginKey] = []
+    unusable: dict[Path, NodeFailure] = {}
+    for file in files:
+        if not file.is_file() or _public_half(file) in publics:
+            continue
+        try:
+            keys.append(key_in_file(file))
+        except NodeFailure as failure:
+            unusable[file] = failure
+    return keys, unusable
+
+
+def _refuse_unusable(unusable: Mapping[Path, NodeFailure], told: set[bytes], *, has_others: bool) -> None:
+    """Raises NodeFailure for a key that would be the right one, or is all there is."""
+    for file, failure in unusable.items():
+        if not has_others or _public_half(file) in told:
+            raise failure
 
 
 def key_in_file(path: Path) -> LoginKey:

@@ -52,7 +52,7 @@ class SshRequest:
         return self.node is None or self.node.strip() == ALL or self.shown is Shown.GATHERED
 
 
-def do(request: SshRequest, output: Output, *, home: Home, environ: Mapping[str, str]) -> int:
+def carry_out(request: SshRequest, output: Output, *, home: Home, environ: Mapping[str, str]) -> int:
     """The exit code of the command, or of all of them; a login never returns. Raises ClusterctlError."""
     if request.line is None or request.is_terminal_wanted:
         _log_in(request, home)

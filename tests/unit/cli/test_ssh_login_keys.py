@@ -65,6 +65,9 @@ def test_a_key_with_a_passphrase_is_in_nobodys_way(tmp_path: Path, make_inventor
         load_login_keys(make_inventory(ssh=ssh()), Home(path=tmp_path), ssh_dir=tmp_path)
     (tmp_path / "id_ed25519").write_text(PAIRS[0].private_pem)
     assert len(load_login_keys(make_inventory(ssh=ssh()), Home(path=tmp_path), ssh_dir=tmp_path).keys) == 1
+    (tmp_path / "id_rsa.pub").write_text(PAIRS[3].public)
+    with pytest.raises(NodeFailure, match="has a passphrase"):
+        load_login_keys(make_inventory(ssh=ssh(PAIRS[3])), Home(path=tmp_path), ssh_dir=tmp_path)
 
 
 def test_the_declared_one_of_a_persons_keys_is_tried_first(tmp_path: Path, make_inventory: MakeInventory) -> None:
