@@ -113,19 +113,18 @@ def end_all(
         were_tried = all(key_of(one) in asked for one in now_due)
         is_hopeless = bool(rest) and were_tried and all(_is_hopeless(refusals.get(key_of(one))) for one in now_due)
         if quiet >= LOOKS or is_hopeless or (time.monotonic() > give_up and rest and were_tried):
-            present = {key_of(one) for one in rest}
-            return Sweep(
-                ended=tuple(one for key, one in asked.items() if key not in present),
-                left=spared,
-                not_ended=rest,
-                refusals=refusals,
-            )
+            return Sweep(ended=_gone(asked, rest), left=spared, not_ended=rest, refusals=refusals)
         for one in now_due:
             if key_of(one) not in asked:
                 tell(f"{one.kind} {one.id}")
             _note(refusals, one, _end(clients, one, kinds))
             asked[key_of(one)] = one
         pause()
+
+
+def _gone(asked: Mapping[Key, Found], rest: Sequence[Found]) -> tuple[Found, ...]:
+    present = {key_of(one) for one in rest}
+    return tuple(one for key, one in asked.items() if key not in present)
 
 
 def due(rest: Iterable[Found], kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:

@@ -76,14 +76,10 @@ def run_engine(
 
     To be called from the main thread: the child is told when the thread that started it ends (prctl(2)).
     """
-    environment = engine.environment
+    environment, name = engine.environment, engine.stack.name
+    file = config_file or environment.config_file
     argv = engine_argv(
-        environment.executable,
-        verb,
-        stack_name=engine.stack.name,
-        config_file=config_file or environment.config_file,
-        parallel=parallel,
-        options=options,
+        environment.executable, verb, stack_name=name, config_file=file, parallel=parallel, options=options
     )
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _private(log) as stdout, _private(_error_log(log)) as stderr, log.open("rb") as reader:
