@@ -42,7 +42,7 @@ def command(
 
     Later: the nodes are told first, then AWS. Earlier: AWS first. Until all is moved, the earlier of the two ends the
     cluster. A node that did not take it is named with what that means, and the exit code is 4. On AWS what it adds is
-    agreed to first. It holds for this run; --budget also for later ones.
+    agreed to first. It holds for this run; --budget is kept in the stack's config, for later runs too.
 
     \b
     Examples:
@@ -59,10 +59,17 @@ def command(
     wish = Wish(
         by=by,
         until=_read(until, lambda text: parse_instant(text, now=now), "--until"),
-        budget_usd=_read(budget, parse_dollars, "--budget"),
+        budget_usd=_read(budget, _whole_cents, "--budget"),
     )
     request = ExtendRequest(inventory=chosen_cluster(cluster), wish=wish, is_agreed=yes, as_json=as_json)
     extend(request, output, home_directory(os.environ), os.environ)
+
+
+def _whole_cents(text: str) -> float:
+    usd = round(parse_dollars(text), 2)
+    if usd < 0.01:
+        raise ValueError("a budget is at least one cent")
+    return usd
 
 
 def _read(text: str | None, parse: Callable[[str], T], name: str) -> T | None:

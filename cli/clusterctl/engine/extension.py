@@ -34,6 +34,7 @@ from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.views.extend import move_json, move_line, move_question, untold
+from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, count
 
 
@@ -95,13 +96,13 @@ class _Extension:
         self._ask(meant)
         state = change.mend(found, was_cut_off=self._was_cut_off)
         missing = missing_instances(change.clients, state, tell=change.tell)
-        gone = {one.known.slot: f"it is gone: {one.why}" for one in missing}
+        gone = {one.known.slot: one.why for one in missing}
         self._write(meant.intent.changes)
         untaken = self._move(meant, state, gone)
         self._write({"extended-from": None})
         change.finish()
         unproven = try_deadline(change, slots={one.slot for one in state.instances} - gone.keys())
-        self._end(meant, untaken)
+        self._end(meant, untaken, gone)
         if unproven is not None:
             raise unproven
 
@@ -131,7 +132,8 @@ class _Extension:
     def _ask(self, meant: _Meaning) -> None:
         question = move_question(meant.plan, meant.move, now=self._now)
         if self._change.is_rehearsal or self._request.is_agreed:
-            self._output.note(f"{self._change.cluster}: {question.removesuffix(' Move the deadline?')}")
+            label = rehearsed(self._change.is_rehearsal, meant.plan.gpus_per_node > 0)
+            self._output.note(f"{self._change.cluster}: {question.removesuffix('. Move the deadline?')}{label}")
             return
         agree_to(
             self._output,
@@ -144,7 +146,7 @@ class _Extension:
         )
 
     def _move(self, meant: _Meaning, state: StackState, gone: Mapping[int, str]) -> Mapping[int, str]:
-        """Slot → why the node has not got the new deadline."""
+        """Slot → why the node, which runs, has not got the new deadline."""
         own = [one.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for one in state.of_type(type)]
         # A machine that is gone is left as it is: an `up` remakes it.
         all_else = [f"--exclude={one.urn}" for one in state.instances if one.slot in gone]
@@ -174,31 +176,35 @@ class _Extension:
     def _deliver(self, meant: _Meaning, gone: Mapping[int, str]) -> Mapping[int, str]:
         change, config = self._change, meant.intent.config
         if change.is_rehearsal and machine_kind(change.stack.directory) == "none":
-            return gone
+            return {}
         inventory = read_inventory(change.home.inventory_file(change.cluster))
         content = membership_of(inventory, config, slot_cidr=meant.plan.network.slot_cidr)
         living = [node for node in inventory.nodes if node.slot not in gone]
-        return {**gone, **deliver(inventory, living, content, home=change.home)}
+        return deliver(inventory, living, content, home=change.home)
 
     def _write(self, changes: Mapping[str, str | None]) -> None:
         kept = {key: value for key, value in changes.items() if key != "nodes"}
         write_config(self._config_file, with_values(read_config(self._config_file), kept))
 
-    def _end(self, meant: _Meaning, untaken: Mapping[int, str]) -> None:
-        """Says what holds now. Raises SomeNodesFailed naming each node that has another deadline."""
+    def _end(self, meant: _Meaning, untaken: Mapping[int, str], gone: Mapping[int, str]) -> None:
+        """Says what holds now. Raises SomeNodesFailed naming each node that has another deadline, or no machine."""
         move = meant.move
         inventory = read_inventory(self._change.home.inventory_file(self._change.cluster))
         self._output.note(f" {move_line(inventory, move, now=self._now)}")
         if self._request.as_json:
-            self._output.json(move_json(inventory, move, meant.plan, untaken))
+            self._output.json(move_json(inventory, move, meant.plan, {**gone, **untaken}))
         names = {node.slot: node.name for node in inventory.nodes}
-        told = [untold(names[slot], move, why, now=self._now) for slot, why in sorted(untaken.items())]
-        for line in told:
-            self._output.note(f" {line}")
-        if told:
-            nodes = f"{count(len(told), 'node')} of {len(names)}"
-            named = ", ".join(names[slot] for slot in sorted(untaken))
-            raise SomeNodesFailed(f"{nodes} did not take the new deadline: {named}", hint=self._again(move))
+        for slot, why in sorted(untaken.items()):
+            self._output.note(f" {untold(names[slot], move, why, now=self._now)}")
+        for slot, why in sorted(gone.items()):
+            self._output.note(f" {names[slot]}: has no machine ({why})")
+        if untaken or gone:
+            slots = sorted({*untaken, *gone})
+            named = ", ".join(names[slot] for slot in slots)
+            raise SomeNodesFailed(
+                f"{count(len(slots), 'node')} of {len(names)} did not take the new deadline: {named}",
+                hint=self._again(move) if untaken else f"clusterctl up {self._shown}",
+            )
 
     def _again(self, move: Move) -> str:
         return self._request.wish.again(self._change.cluster, move.after)

@@ -38,8 +38,10 @@ class Wish:
 
     def again(self, cluster: str, deadline: datetime) -> str:
         """The command that asks for the same end, typed at any later time."""
-        asked = f"clusterctl extend --until {deadline:%Y-%m-%dT%H:%M:%SZ} --cluster {cluster}"
-        return asked if self.budget_usd is None else f"{asked} --budget {self.budget_usd:.2f}"
+        is_timed = self.budget_usd is None or self.by is not None or self.until is not None
+        until = f" --until {deadline:%Y-%m-%dT%H:%M:%SZ}" if is_timed else ""
+        budget = "" if self.budget_usd is None else f" --budget {self.budget_usd:.2f}"
+        return f"clusterctl extend{until}{budget} --cluster {cluster}"
 
 
 @dataclass(frozen=True, kw_only=True)

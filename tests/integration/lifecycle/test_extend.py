@@ -127,15 +127,22 @@ def test_a_node_that_did_not_take_it_is_named_with_what_that_means(cluster: Rehe
     assert on_nodes(cluster) == {wanted}
 
 
-def test_it_lives_past_its_old_deadline_and_ends_at_the_new(cluster: Rehearsed) -> None:
+def test_beside_a_machine_that_is_gone_the_others_live_past_the_old_deadline_and_end_at_the_new(
+    cluster: Rehearsed,
+) -> None:
+    ids = cluster.instance_ids()
+    cluster.fault("kill", f"{cluster.name}-1")
     near = datetime.now(UTC).replace(microsecond=0) + SOON
-    cluster.ok("extend", "--until", near.isoformat())
-    cluster.ok("extend", "15s")
+    for arguments in (("--until", near.isoformat()), ("15s",)):
+        done = cluster.run("extend", *arguments)
+        assert done.exit_code == 4, done.text
+        assert f"{cluster.name}-1: has no machine (" in done.stderr
+    assert cluster.instance_ids() == ids, "nothing was made anew"
     end = (near + timedelta(seconds=15)).timestamp()
     time.sleep(max(0.0, near.timestamp() + 3 - time.time()))  # time itself is what is waited for
-    assert len(alive_without_root(cluster.name)) == 2
+    assert alive_without_root(cluster.name) == [f"{cluster.name}-0"]
     left_s = end - time.time() + TOLERANCE_S
-    wait_until(lambda: alive_without_root(cluster.name) == [], what="both nodes are gone", timeout_s=left_s)
+    wait_until(lambda: alive_without_root(cluster.name) == [], what="the node is gone", timeout_s=left_s)
     assert abs(time.time() - end) <= TOLERANCE_S
     over = cluster.run("extend", "1h")
     assert over.exit_code == 1, over.text

@@ -107,6 +107,21 @@ def test_longer_counts_from_the_end_that_holds() -> None:
     assert Wish(budget_usd=50).changes(base=BORN) == {"extended-from": BORN.isoformat(), "budget_usd": "50.00"}
 
 
+@pytest.mark.parametrize(
+    ("wish", "command"),
+    [
+        (Wish(by=HOUR), "clusterctl extend --until 2026-03-01T14:00:00Z --cluster train"),
+        (Wish(budget_usd=50), "clusterctl extend --budget 50.00 --cluster train"),
+        (
+            Wish(until=NOW, budget_usd=50),
+            "clusterctl extend --until 2026-03-01T14:00:00Z --budget 50.00 --cluster train",
+        ),
+    ],
+)
+def test_the_command_that_is_offered_asks_for_the_same_end_whenever_it_is_typed(wish: Wish, command: str) -> None:
+    assert wish.again("train", BORN + 2 * HOUR) == command
+
+
 def test_what_is_added_is_the_rate_times_the_longer_time_and_nothing_for_an_earlier_end() -> None:
     _, made = an_intent(Wish())
     later = Move(before=BORN + 2 * HOUR, after=BORN + 4 * HOUR)
