@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
+from clusterctl.cloud.early_end import EarlyEnd
 from clusterctl.cost.estimate import EMPTY, LATE, NO_ACCOUNT, TAIL, by_kind, cost_rows, sums, uncounted
+from clusterctl.status.overview import ended_early
 from clusterctl.views.cost import CostView, cost_json, cost_text
 from clusterctl_infra.ledger import Ledger, Span, Standing
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
@@ -114,6 +116,16 @@ def test_an_end_not_seen_counts_to_the_deadline_while_storage_bills_on() -> None
     assert {row.ended_at for row in machines} == {at(1), DEADLINE}
     assert sums(machines).spent_usd == pytest.approx(12 * 2 * 55.04)
     assert sums(rows).usd_per_hour == pytest.approx(1.39)
+
+
+def test_a_cluster_that_ended_early_costs_until_its_end_and_says_why() -> None:
+    end = EarlyEnd(idle_since=at(1), at=at(2))
+    inventory = ended_early(an_inventory(), end, now=at(5))
+    machines = Ledger(spans=(a_span(0, "i-a"), a_span(1, "i-c")))
+    for hours in (3.0, 11.0, 13.0):
+        rows = cost_rows(inventory, machines, alive=frozenset(), now=at(hours))
+        assert by_kind(rows)["node"].spent_usd == pytest.approx(2 * 2 * 55.04)
+    assert (inventory.deadline, inventory.deadline_reason[:10]) == (at(2).isoformat(), "idle since")
 
 
 def test_within_the_hour_after_the_deadline_the_reservation_may_still_bill() -> None:
