@@ -19,8 +19,8 @@ from tests.integration.rehearsed import rehearsed
 def main(argv: Sequence[str]) -> int:
     """Runs a campaign and prints its table; 1 when something was wrong."""
     parser = argparse.ArgumentParser(prog="scripts/campaign", description=__doc__.partition(":")[0] if __doc__ else "")
-    parser.add_argument("--runs", type=int, default=25)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=25, help="how many mishaps")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed draws the same mishaps")
     asked = parser.parse_args(argv)
     lived = lives(asked.seed, runs=asked.runs)
     reports = [run_life(life) for life in lived]

@@ -127,9 +127,10 @@ def _do(cluster: Rehearsed, mishap: Mishap, child: subprocess.Popen[bytes]) -> N
     if mishap.fault == "interrupt":
         child.send_signal(signal.SIGINT)
     elif mishap.fault == "kill":
-        for pid in victims_of(mishap.part, cluster, cli=child.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(FileNotFoundError):  # the region has not said yet where it is
+            for pid in victims_of(mishap.part, cluster, cli=child.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
     else:
         node, other = f"{cluster.name}-{mishap.node}", f"{cluster.name}-{1 - mishap.node}"
         do_fault(cluster, mishap.fault, *([node, other] if mishap.fault == "partition" else [node]))
