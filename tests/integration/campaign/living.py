@@ -13,7 +13,7 @@ from pathlib import Path
 
 from clusterctl_infra.names import HOME_VARIABLE
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
-from clusterctl_rehearsal.region.refusal import StandInRefusal
+from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 
 from tests.integration.campaign.mishap import Life, Mishap
 from tests.integration.campaign.truth import Money, home_of, machines_alive, unlisted
@@ -65,7 +65,7 @@ def make_whole(cluster: Rehearsed, report: Report) -> None:
 
 def do_fault(cluster: Rehearsed, verb: str, *nodes: str) -> None:
     """A fault of the rehearsal; nothing happens where there is no such node yet."""
-    with contextlib.suppress(RegionUnreachable, StandInRefusal), RegionClient(home_of(cluster)) as client:
+    with contextlib.suppress(RegionUnreachable, StandInRefusal, NothingThere), RegionClient(home_of(cluster)) as client:
         client.ask("fault", {"verb": verb, "args": list(nodes)})
 
 
