@@ -51,6 +51,12 @@ def idle_s(cluster: Rehearsed) -> float:
     return 0.0 if since is None else (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
 
 
+def aws(cluster: Rehearsed) -> Clients:
+    """The region's API."""
+    region = json.loads((Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal/region.json").read_text())
+    return Clients(region="us-west-2", endpoint_url=region["endpoint"])
+
+
 def log(cluster: Rehearsed) -> str:
     """The log of slot 0, as long as it has a disk."""
     with suppress(FileNotFoundError):
@@ -126,8 +132,7 @@ def test_without_any_the_cluster_ends_and_its_reservation_with_it(unused: Rehear
     wait_until(is_over, what="the machines end, the lost one does not keep them", timeout_s=60)
     shown = unused.run("status")
     assert "idle since" in shown.text, max(told, key=len)
-    region = json.loads((Path(unused.env["CLUSTERCTL_HOME"]) / "rehearsal/region.json").read_text())
-    ec2 = Clients(region="us-west-2", endpoint_url=region["endpoint"]).ec2
+    ec2 = aws(unused).ec2
     wait_until(
         lambda: (
             not any(row["State"] == "active" for row in ec2.describe_capacity_reservations()["CapacityReservations"])
@@ -144,6 +149,21 @@ def test_without_any_the_cluster_ends_and_its_reservation_with_it(unused: Rehear
 
 
 def test_it_comes_up_again_with_a_reservation_of_its_own(unused: Rehearsed) -> None:
+    """Once the state machine has looked a last time: before, it would end the new ones, too."""
+    sfn = aws(unused).sfn
+    machines_of = sfn.list_state_machines()["stateMachines"]
+    arns = [row["stateMachineArn"] for row in machines_of if unused.status()["cluster_id"] in row["name"]]
+    wait_until(
+        lambda: (
+            not any(
+                row["status"] == "RUNNING"
+                for arn in arns
+                for row in sfn.list_executions(stateMachineArn=arn)["executions"]
+            )
+        ),
+        what="the state machine is done",
+        timeout_s=90,
+    )
     unused.up()
     status = unused.status()
     assert (status["ready"], status["ended_early"], status["deadline_reason"]) == (3, None, "runtime")
