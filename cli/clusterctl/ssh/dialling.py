@@ -48,11 +48,11 @@ class Dialled:
 
 def dialled(inventory: Inventory, nodes: Iterable[InventoryNode]) -> Dialled:
     """Connections to these nodes under way; a node that cannot be dialled says why when its turn comes."""
-    dialled = Dialled()
+    under_way = Dialled()
     for node in nodes:
         with contextlib.suppress(NodeFailure):
-            dialled.begin(target_of(inventory, node))
-    return dialled
+            under_way.begin(target_of(inventory, node))
+    return under_way
 
 
 def begun(family: socket.AddressFamily, address: SocketAddress) -> tuple[socket.socket, int]:
