@@ -10,16 +10,20 @@ import hmac
 import json
 import secrets
 import socket
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node.environment import address
+from clusterctl_bootstrap.node.release import start_ending
 from clusterctl_bootstrap.node.trust import BARRIER_SECRET
-from clusterctl_bootstrap.node.warning import in_words
+from clusterctl_bootstrap.node.warning import in_words, tell
 
 PORT = 19999
 """Of slot 0, for datagrams. Beside the barrier's ports, below those that Linux gives to outgoing connections."""
+WHY = "alone"
+"""Begins the name of the execution that ends the rest."""
 BEATS = 6
 """At least so many in the time that is allowed."""
 LONGEST_BEAT_S = 10.0
@@ -48,6 +52,8 @@ class DeadMan:
         self.own: List[str] = []
         self.theirs = ""
         self.door: Optional[socket.socket] = None
+        self.is_alone = False
+        self.is_told = False
 
     def look(self) -> str:
         """Why this node has to end; nothing while it has not to. Raises FactsError and OSError."""
@@ -57,7 +63,7 @@ class DeadMan:
         known = facts_file.present(self.root)
         allowed_s = float((facts_file.pushed(self.root) or {}).get("dead_man_s") or 0)
         if not allowed_s or known["nodes"] < 2:
-            self.seen_s = self.awake_s
+            self.seen_s, self.is_alone = self.awake_s, False
             return ""
         pause_s = min(LONGEST_BEAT_S, allowed_s / BEATS)
         secret = (self.root / BARRIER_SECRET).read_bytes()
@@ -67,10 +73,23 @@ class DeadMan:
         if known["slot"] == 0 and 2 * there > known["nodes"]:
             self.seen_s = self.awake_s
         unseen_s = self.awake_s - self.seen_s
-        if unseen_s <= allowed_s:
+        self.is_alone = unseen_s > allowed_s
+        if not self.is_alone:
             return ""
         what = "%d of %d nodes" % (there, known["nodes"]) if known["slot"] == 0 else "no slot 0"
         return "dead man: %s seen for %s" % (what, in_words(unseen_s))
+
+    def last_words(self, wait_s: int) -> None:
+        """Called before this node ends: without a majority the cluster is over, and slot 0 has AWS end what is left.
+
+        Another node has no such word: it cannot know that the rest is dead. `wait_s` is left to those who still save.
+        """
+        known = facts_file.present(self.root)
+        if known["slot"] != 0 or not self.is_alone or self.is_told:
+            return
+        self.is_told = True
+        since = datetime.now(timezone.utc) - timedelta(seconds=self.awake_s - self.seen_s)
+        tell(self.root, start_ending(self.root, known, WHY, since, wait_s))
 
     def _there(self, nodes: int, within_s: float) -> int:
         """How many of the slots there are were heard by slot 0, with itself."""

@@ -15,22 +15,23 @@ from typing import Any, Dict, Tuple
 
 METADATA = "http://169.254.169.254/latest/"
 TIMEOUT_S = 10
+STAMP = "-%Y-%m-%dT%H-%M-%SZ"
 SIMULATED = "etc/clusterctl-rehearsal/aws-endpoint"
 """In a rehearsal: where the stand-in for AWS answers."""
 
 
-def start_ending(root: Path, known: Dict[str, Any], since: datetime, wait_s: int) -> str:
+def start_ending(root: Path, known: Dict[str, Any], why: str, since: datetime, wait_s: int) -> str:
     """What came of it, for the log; never raises.
 
-    `since` names the execution, by which others know why it began; it ends nothing for `wait_s`.
+    `why` (one word) and `since` name the execution, by which others know why it began; it ends nothing for `wait_s`.
     """
     try:
-        return "AWS ends what is left in %d s: %s" % (wait_s, _start(root, known, since, wait_s))
+        return "AWS ends what is left in %d s: %s" % (wait_s, _start(root, known, since.strftime(why + STAMP), wait_s))
     except Exception as e:  # noqa: BLE001  # whatever it was, this node ends
         return "AWS was not told, so a reservation bills until the deadline: %s: %s" % (type(e).__name__, e)
 
 
-def _start(root: Path, known: Dict[str, Any], since: datetime, wait_s: int) -> str:
+def _start(root: Path, known: Dict[str, Any], name: str, wait_s: int) -> str:
     place = json.loads(metadata("dynamic/instance-identity/document"))
     role = metadata("meta-data/iam/security-credentials/").split()[0]
     credentials = json.loads(metadata("meta-data/iam/security-credentials/" + role))
@@ -40,7 +41,7 @@ def _start(root: Path, known: Dict[str, Any], since: datetime, wait_s: int) -> s
     body = json.dumps(
         {
             "stateMachineArn": machine % (partition, place["region"], place["accountId"], known["cluster_id"]),
-            "name": since.strftime("idle-%Y-%m-%dT%H-%M-%SZ"),
+            "name": name,
             "input": json.dumps({"WaitSeconds": wait_s}),
         }
     ).encode()

@@ -35,7 +35,8 @@ def watch(root: Path, outside: Outside) -> int:
     """Never returns."""
     write_atomically(root / PID, "%d\n" % os.getpid())
     warning.open_register(root)
-    one = Watch(root, outside, [DeadMan(root, outside.monotonic).look, lambda: wanted_end(root)])
+    dead_man = DeadMan(root, outside.monotonic)
+    one = Watch(root, outside, [dead_man.look, lambda: wanted_end(root)], dead_man.last_words)
     while True:
         with contextlib.suppress(FactsError, OSError, ValueError):  # a file that is being written, a full disk
             one.look()
@@ -45,10 +46,13 @@ def watch(root: Path, outside: Outside) -> int:
 class Watch:
     """What has been told of the present end; kept in a file, so that a new start of the watch tells nothing twice."""
 
-    def __init__(self, root: Path, outside: Outside, rules: List[Rule]) -> None:
+    def __init__(
+        self, root: Path, outside: Outside, rules: List[Rule], last_words: Callable[[int], None] = lambda wait_s: None
+    ) -> None:
         self.root = root
         self.outside = outside
         self.rules = rules
+        self.last_words = last_words
         self.hook = PreTerminate(root)
         known = birth(root)
         self.name = "%s-%d" % (known["cluster"], known["slot"])
@@ -84,6 +88,7 @@ class Watch:
                 write_atomically(self.root / WARNED, json.dumps(self.told))
         if end.why != DEADLINE and (end.left_s <= 0 or (end.left_s <= DRAIN_S - LEAST_S and not is_saving)):
             self._tell("%s ends now: %s" % (self.name, end.why))
+            self.last_words(DRAIN_S)
             end_now(self.root, self.outside)
 
     def _next_end(self) -> End:

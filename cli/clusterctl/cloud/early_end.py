@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,8 +12,8 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.deadline_kinds import state_machines
 from clusterctl.cloud.refusal import aws_errors
 
-IDLE = "idle-%Y-%m-%dT%H-%M-%SZ"
-"""The name of an execution that nodes start: since when nobody used the cluster."""
+REASONS = {"idle-%Y-%m-%dT%H-%M-%SZ": "idle", "alone-%Y-%m-%dT%H-%M-%SZ": "without a majority of its nodes"}
+"""The name of an execution that nodes start, with the instant since when it is so, and what that means."""
 LOOKED_AT = 50
 
 
@@ -20,7 +21,8 @@ LOOKED_AT = 50
 class EarlyEnd:
     """An end before the deadline."""
 
-    idle_since: datetime
+    reason: str
+    since: datetime
     at: datetime
     """When AWS had ended all of it."""
 
@@ -39,14 +41,15 @@ def newest_early_end(rows: Iterable[Mapping[str, Any]], *, after: datetime, now:
     """The last early end among executions; one that failed ended nothing for sure, and is none."""
     found = []
     for row in rows:
-        since = _idle_since(str(row["name"]))
-        if since is not None and row["startDate"] > after and row["status"] in ("RUNNING", "SUCCEEDED"):
-            found.append(EarlyEnd(idle_since=since, at=row.get("stopDate") or now))
+        told = _told(str(row["name"]))
+        if told is not None and row["startDate"] > after and row["status"] in ("RUNNING", "SUCCEEDED"):
+            found.append(EarlyEnd(reason=told[0], since=told[1], at=row.get("stopDate") or now))
     return max(found, key=lambda end: end.at, default=None)
 
 
-def _idle_since(name: str) -> datetime | None:
-    try:
-        return datetime.strptime(name, IDLE).replace(tzinfo=UTC)
-    except ValueError:
-        return None
+def _told(name: str) -> tuple[str, datetime] | None:
+    """The reason and since when, by a name."""
+    for pattern, reason in REASONS.items():
+        with contextlib.suppress(ValueError):
+            return reason, datetime.strptime(name, pattern).replace(tzinfo=UTC)
+    return None

@@ -56,7 +56,7 @@ def ended_early(inventory: Inventory, end: EarlyEnd | None, *, now: datetime) ->
     """The cluster with the end that it had instead of its deadline, and why."""
     if end is None:
         return inventory
-    reason = f"idle since {clock(end.idle_since, now)}"
+    reason = f"{end.reason} since {clock(end.since, now)}"
     return dataclasses.replace(inventory, deadline=end.at.isoformat(), deadline_reason=reason)
 
 

@@ -47,7 +47,7 @@ class EarlyEnd(pulumi.ComponentResource):
 
 def is_needed(caps: CapsConfig) -> bool:
     """Whether a rule on the nodes may end the whole cluster: without one they have no right at all."""
-    return caps.idle is not None
+    return caps.idle is not None or caps.dead_man is not None
 
 
 def policy_of(cluster_id: str, *, region: str, account_id: str) -> dict[str, object]:

@@ -86,6 +86,14 @@ def test_slot_0_ends_without_a_majority(cluster: Cluster, gone: set[int], ends: 
         assert verdicts[0].startswith(f"dead man: {4 - len(gone)} of 4 nodes seen for ")
 
 
+def test_no_node_but_a_lonely_slot_0_has_aws_end_the_rest(cluster: Cluster) -> None:
+    cluster.nodes[0].last_words(1)
+    cluster.silent = {0}
+    assert 1 in cluster.run(ALLOWED_S + 15)
+    cluster.nodes[1].last_words(1)
+    assert not any(node.is_told for node in cluster.nodes)
+
+
 def test_a_node_that_comes_back_takes_the_verdict_back(cluster: Cluster) -> None:
     cluster.silent = {0}
     assert len(cluster.run(ALLOWED_S + 15)) == 3

@@ -59,3 +59,10 @@ def test_who_is_cut_off_saves_and_ends_and_so_does_slot_0_without_a_majority(tri
 
     trio.fault("kill", f"{trio.name}-1")
     wait_until(is_gone(trio, 0), what="slot 0 has ended", timeout_s=IN_TIME_S)
+    reasons: list[str] = []
+
+    def is_told_why() -> bool:
+        reasons.append(trio.status()["deadline_reason"])
+        return reasons[-1].startswith("without a majority of its nodes since")
+
+    wait_until(is_told_why, what="status says why", timeout_s=IN_TIME_S)

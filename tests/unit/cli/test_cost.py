@@ -119,7 +119,7 @@ def test_an_end_not_seen_counts_to_the_deadline_while_storage_bills_on() -> None
 
 
 def test_a_cluster_that_ended_early_costs_until_its_end_and_says_why() -> None:
-    end = EarlyEnd(idle_since=at(1), at=at(2))
+    end = EarlyEnd(reason="idle", since=at(1), at=at(2))
     inventory = ended_early(an_inventory(), end, now=at(5))
     machines = Ledger(spans=(a_span(0, "i-a"), a_span(1, "i-c")))
     for hours in (3.0, 11.0, 13.0):

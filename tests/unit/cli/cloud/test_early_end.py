@@ -21,13 +21,19 @@ def row(name: str = NAME, **changes: Any) -> dict[str, Any]:
 
 
 def test_an_idle_end_is_known_by_its_name() -> None:
-    expected = EarlyEnd(idle_since=SINCE, at=STARTED + timedelta(seconds=50))
+    expected = EarlyEnd(reason="idle", since=SINCE, at=STARTED + timedelta(seconds=50))
     assert newest_early_end([row("e2a8b0c4"), row()], after=BEGAN, now=NOW) == expected
 
 
 def test_an_end_that_is_under_way_bills_until_now() -> None:
     found = newest_early_end([row(status="RUNNING", stopDate=None)], after=BEGAN, now=NOW)
-    assert found == EarlyEnd(idle_since=SINCE, at=NOW)
+    assert found == EarlyEnd(reason="idle", since=SINCE, at=NOW)
+
+
+def test_an_end_without_a_majority_is_another_reason() -> None:
+    found = newest_early_end([row("alone-2026-11-21T11-15-07Z")], after=BEGAN, now=NOW)
+    assert found is not None
+    assert (found.reason, found.since) == ("without a majority of its nodes", SINCE)
 
 
 NONE = {
