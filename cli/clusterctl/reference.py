@@ -31,8 +31,6 @@ lies below `$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
 | 4 | some of several nodes failed (`ssh`, `cp`, `sync`), were not heard or have no such log (`logs`, `top`), \
 are not ready (`status`, `up`), did not take the new deadline (`extend`) \
 or have a fault (`sweep`); what bills is left (`down`, `reap`) |
-are not ready (`status`, `up`), did not take the new deadline (`extend`) \
-or have a fault (`sweep`); what bills is left (`down`, `reap`) |
 | 70 | a fault of clusterctl's own; the traceback is in `$CLUSTERCTL_HOME/log` |
 | 130 | Ctrl-C |
 | 255 | the one node named was not reached; a command that did run gives its own exit code |
