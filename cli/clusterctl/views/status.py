@@ -89,7 +89,7 @@ def remarks(seen: Overview) -> list[str]:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"
         told.append(f"{where} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone")
     told += [
-        f"{alarm.means}, at {clock(alarm.since, facts.now)} (alarm {alarm.name}); next: clusterctl down"
+        f"{alarm.means}, at {clock(alarm.since, facts.now)} (alarm {alarm.name}); next: {down_again(inventory)}"
         for alarm in facts.alarms or ()
     ]
     if facts.ssh_trouble is not None:
