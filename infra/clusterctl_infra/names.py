@@ -41,8 +41,8 @@ INVENTORY_TYPE = "clusterctl:index:Inventory"
 PRICES_FILE = "prices.json"
 """Below the home: prices newer than the shipped ones. The command line writes it; it and the program read it."""
 
-
 GUARD_PREFIX = "clusterctl-"
+"""Before the cluster's id in the names of what carries no tags."""
 _OURS = re.compile(rf"{GUARD_PREFIX}([0-9a-f]{{12}})(-[a-z0-9-]+)?")
 
 

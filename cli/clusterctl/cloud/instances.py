@@ -36,15 +36,8 @@ class InstanceState:
         return self.state in ALIVE
 
 
-def describe_instances(
-    region: str, cluster_id: str, *, endpoint_url: str | None, timeout_s: float = 10.0
-) -> tuple[InstanceState, ...]:
-    """The instances with this cluster's id tag, by slot, ended ones too while AWS shows them. Raises CloudError."""
-    return instances_of(Clients(region=region, endpoint_url=endpoint_url, timeout_s=timeout_s), cluster_id)
-
-
 def instances_of(clients: Clients, cluster_id: str) -> tuple[InstanceState, ...]:
-    """The same through clients at hand. Raises CloudError."""
+    """The instances with this cluster's id tag, by slot, ended ones too while AWS shows them. Raises CloudError."""
     with aws_errors(f"describing the instances of {cluster_id}"):
         pages = clients.ec2.get_paginator("describe_instances").paginate(
             Filters=[{"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}]

@@ -37,7 +37,8 @@ def _reservations(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     )
     for page in pages:
         for row in page["CapacityReservations"]:
-            if not is_of((tags := tags_of(row.get("Tags"))), cluster_id):
+            tags = tags_of(row.get("Tags"))
+            if not is_of(tags, cluster_id):
                 continue
             yield Found(
                 kind="capacity reservation",

@@ -52,7 +52,8 @@ def _rules(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     filters = [] if cluster_id is None else [by_id(cluster_id)]
     for page in clients.ec2.get_paginator("describe_security_group_rules").paginate(Filters=filters):
         for row in page["SecurityGroupRules"]:
-            if not is_of((tags := tags_of(row.get("Tags"))), cluster_id):
+            tags = tags_of(row.get("Tags"))
+            if not is_of(tags, cluster_id):
                 continue
             direction = "egress" if row.get("IsEgress") else "ingress"
             yield Found(kind=f"{direction} rule", id=row["SecurityGroupRuleId"], parent=row["GroupId"], tags=tags)

@@ -48,7 +48,7 @@ def _roles(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
 
 
 def _role_tags(clients: Clients, name: str) -> dict[str, str]:
-    """None where the role has just gone."""
+    """What the role's tags say; nothing where it has just gone."""
     try:
         return tags_of(clients.iam.list_role_tags(RoleName=name)["Tags"])
     except clients.iam.exceptions.NoSuchEntityException:

@@ -21,7 +21,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl.cloud.alarms import Alarm, alarms_on
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.early_end import EarlyEnd, early_end
-from clusterctl.cloud.instances import InstanceState, describe_instances
+from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.engine.node_report import NodeReport, parse_report
 from clusterctl.engine.region import ensure_region
 from clusterctl.home import Home
@@ -119,24 +119,24 @@ def asked_early_end(
     after = max([datetime.fromisoformat(inventory.started_at), *starts])
 
     def ask() -> EarlyEnd | None:
-        endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
-        clients = Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
-        return early_end(clients, inventory.cluster_id, after=after, now=now)
+        return early_end(_clients(inventory, home, environ), inventory.cluster_id, after=after, now=now)
 
     return _Asked(ask).answer()[0]
 
 
 def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:
     """The cluster's instances. Raises ClusterctlError."""
-    endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
-    return describe_instances(inventory.region, inventory.cluster_id, endpoint_url=endpoint, timeout_s=API_CALL_S)
+    return instances_of(_clients(inventory, home, environ), inventory.cluster_id)
 
 
 def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> tuple[Alarm, ...]:
     """The cluster's alarms that are on. Raises ClusterctlError."""
+    return alarms_on(_clients(inventory, home, environ), inventory.cluster_id)
+
+
+def _clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Clients:
     endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
-    clients = Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
-    return alarms_on(clients, inventory.cluster_id)
+    return Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
 
 
 def rehearsal_endpoint(home: Home, environ: Mapping[str, str]) -> str:
