@@ -25,3 +25,8 @@ def parse_instant(text: str, *, now: datetime) -> datetime:
         raise ValueError(f"{text!r} is a day without a time; write {EXAMPLES}")
     zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return zoned.astimezone(UTC).replace(microsecond=0)
+
+
+def typed_instant(moment: datetime) -> str:
+    """`2026-11-22T08:00:00Z`: the moment in words that `parse_instant` takes, whenever they are typed."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -33,7 +33,7 @@ from clusterctl.engine.truth import missing_instances
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.output import Output
-from clusterctl.views.extend import move_json, move_line, move_question, untold
+from clusterctl.views.extend import move_json, move_line, move_told, untold
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, count
 
@@ -130,16 +130,16 @@ class _Extension:
         )
 
     def _ask(self, meant: _Meaning) -> None:
-        question = move_question(meant.plan, meant.move, now=self._now)
+        told = move_told(meant.plan, meant.move, now=self._now)
         if self._change.is_rehearsal or self._request.is_agreed:
             label = rehearsed(self._change.is_rehearsal, meant.plan.gpus_per_node > 0)
-            self._output.note(f"{self._change.cluster}: {question.removesuffix('. Move the deadline?')}{label}")
+            self._output.note(f"{self._change.cluster}: {told}{label}")
             return
         agree_to(
             self._output,
             meant.move.added(meant.plan),
             name=meant.plan.name,
-            question=question,
+            question=f"{told}. Move the deadline?",
             bound="--budget bounds what the cluster may cost in all",
             hint=f"{self._again(meant.move)} --yes",
             asks=not self._request.as_json,

@@ -12,12 +12,13 @@ from clusterctl_infra.plan.deadline import expenses, spent_usd
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.engine.intent import Intent
+from clusterctl.instant import typed_instant
 from clusterctl.spending import HOUR, Spending
 from clusterctl.views.quantities import clock, duration, usd
 
 AWS_AHEAD = timedelta(minutes=2)
-"""EventBridge Scheduler fires within a minute of its time and takes no time that has passed (aws-facts: precision
-60 s); the engine needs its own time to move it there."""
+"""EventBridge Scheduler is exact to a minute (its user guide, "Schedule types"; 2026-11-21) and takes no time that has
+passed; the engine needs its own time to move it there."""
 REHEARSAL_AHEAD = timedelta(seconds=10)
 
 
@@ -39,7 +40,7 @@ class Wish:
     def again(self, cluster: str, deadline: datetime) -> str:
         """The command that asks for the same end, typed at any later time."""
         is_timed = self.budget_usd is None or self.by is not None or self.until is not None
-        until = f" --until {deadline:%Y-%m-%dT%H:%M:%SZ}" if is_timed else ""
+        until = f" --until {typed_instant(deadline)}" if is_timed else ""
         budget = "" if self.budget_usd is None else f" --budget {self.budget_usd:.2f}"
         return f"clusterctl extend{until}{budget} --cluster {cluster}"
 
@@ -87,7 +88,7 @@ def refuse_move(
         raise CapExceeded(
             f"the budget of {usd(deadline.budget_usd)} is spent at {clock(deadline.budget_at, now)}, before "
             f"{clock(until, now)}: until then it costs about {usd(needed)} over all runs",
-            hint=f"clusterctl extend --until {until:%Y-%m-%dT%H:%M:%SZ}{enough}",
+            hint=f"clusterctl extend --until {typed_instant(until)}{enough}",
         )
 
 

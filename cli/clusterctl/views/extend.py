@@ -13,19 +13,17 @@ from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, count, duration, usd
 
 
-def move_question(cluster_plan: ClusterPlan, move: Move, *, now: datetime) -> str:
-    """`4 nodes run 2 h longer, until 19:22 UTC instead of 17:22 UTC: $440.36 more at $220.18/h. Move the deadline?`."""
+def move_told(cluster_plan: ClusterPlan, move: Move, *, now: datetime) -> str:
+    """`4 nodes run 2 h longer, until 19:22 UTC instead of 17:22 UTC: $440.36 more at $220.18/h`."""
     nodes, added = len(cluster_plan.slots), move.added(cluster_plan)
     ends = f"{clock(move.after, now)} instead of {clock(move.before, now)}"
     length = duration(move.after - move.before)
     if move.after < move.before:
-        told = f"{count(nodes, 'node')} end{'s' if nodes == 1 else ''} {length} earlier, at {ends}"
-    elif move.after == move.before:
-        told = f"the deadline stays {clock(move.after, now)}"
-    else:
-        more = f"{usd(added.until_deadline_usd)} more at {usd(added.usd_per_hour)}/h"
-        told = f"{count(nodes, 'node')} run{'s' if nodes == 1 else ''} {length} longer, until {ends}: {more}"
-    return f"{told}. Move the deadline?"
+        return f"{count(nodes, 'node')} end{'s' if nodes == 1 else ''} {length} earlier, at {ends}"
+    if move.after == move.before:
+        return f"the deadline stays {clock(move.after, now)}"
+    more = f"{usd(added.until_deadline_usd)} more at {usd(added.usd_per_hour)}/h"
+    return f"{count(nodes, 'node')} run{'s' if nodes == 1 else ''} {length} longer, until {ends}: {more}"
 
 
 def move_line(inventory: Inventory, move: Move, *, now: datetime) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from clusterctl.instant import parse_instant
+from clusterctl.instant import parse_instant, typed_instant
 
 NOW = datetime(2026, 11, 21, 16, 30, 12, tzinfo=UTC)
 
@@ -29,3 +29,8 @@ def test_times_without_a_zone_are_utc_and_a_time_of_day_is_the_next_one(text: st
 def test_what_is_no_moment_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="write 17:30"):
         parse_instant(text, now=NOW)
+
+
+def test_a_moment_that_is_offered_to_be_typed_is_taken_as_the_same() -> None:
+    assert typed_instant(NOW) == "2026-11-21T16:30:12Z"
+    assert parse_instant(typed_instant(NOW), now=NOW + timedelta(days=9)) == NOW

@@ -14,7 +14,6 @@ from clusterctl_infra.outputs import Inventory
 
 HERE = Path("w.bin")
 MakeInventory = Callable[..., Inventory]
-MakeFiles = Callable[[int], list[NodeFile]]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from clusterctl.engine.intent import Intent
 from clusterctl.engine.new_deadline import AWS_AHEAD, Move, Wish, refuse_move
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.spending import Spending
-from clusterctl.views.extend import move_question, untold
+from clusterctl.views.extend import move_told, untold
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.stack import stack_settings
 from clusterctl_infra.errors import CapExceeded, ClusterctlError, UsageError
@@ -141,11 +141,11 @@ def test_an_unknown_price_adds_an_unknown_sum() -> None:
 def test_the_question_names_nodes_time_and_what_is_added() -> None:
     _, made = an_intent(Wish())
     later = Move(before=BORN + 5 * HOUR, after=BORN + 7 * HOUR)
-    assert move_question(made, later, now=NOW) == (
-        "4 nodes run 2 h longer, until 19:00 UTC instead of 17:00 UTC: $440.33 more at $220.16/h. Move the deadline?"
+    assert move_told(made, later, now=NOW) == (
+        "4 nodes run 2 h longer, until 19:00 UTC instead of 17:00 UTC: $440.33 more at $220.16/h"
     )
     earlier = Move(before=later.after, after=later.before)
-    assert move_question(made, earlier, now=NOW).startswith("4 nodes end 2 h earlier, at 17:00 UTC instead of 19:00")
+    assert move_told(made, earlier, now=NOW).startswith("4 nodes end 2 h earlier, at 17:00 UTC instead of 19:00")
 
 
 def test_a_node_that_was_not_told_is_named_with_what_it_means() -> None:
