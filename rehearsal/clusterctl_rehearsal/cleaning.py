@@ -11,6 +11,7 @@ from clusterctl_rehearsal.machines.driver import MachineDriver
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.process import ProcessDriver
 from clusterctl_rehearsal.machines.processes import root_elsewhere
+from clusterctl_rehearsal.region.journal import BILL_FILE
 from clusterctl_rehearsal.region.process import cache_folder
 from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
@@ -37,7 +38,7 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
         removed.append(f"forgot {forgotten} resources")
     if cluster is None:
         (home.root / "faults.json").unlink(missing_ok=True)
-        (home.root / "bill.jsonl").unlink(missing_ok=True)
+        (home.root / BILL_FILE).unlink(missing_ok=True)
     return removed
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from clusterctl_infra.names import ID_TAG
+
 from clusterctl_rehearsal.region.record import Properties, Record
 
+BILL_FILE = "bill.jsonl"
+"""Beside the store; a new rehearsal of all begins without it."""
 INSTANCE = "aws:ec2/instance:Instance"
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 ADDRESS = "aws:ec2/eip:Eip"
@@ -15,7 +19,7 @@ BILLING = (INSTANCE, RESERVATION, ADDRESS, "aws:ec2/natGateway:NatGateway")
 
 
 class Journal:
-    """The file `bill.jsonl`; a line is written before the store follows, so a killed region may write one twice."""
+    """The file; a line is written before the store follows, so a killed region may write one twice."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,7 +52,7 @@ def billed_facts(record: Record) -> Properties:
         "id": record.id,
         "token": record.token,
         "region": record.region,
-        "cluster_id": record.tags.get("clusterctl:id"),
+        "cluster_id": record.tags.get(ID_TAG),
         "began_at": record.created_at,
         "instance_type": record.facts.get("instance_type") or record.inputs.get("instanceType"),
         "reservation": record.facts.get("reservation"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from clusterctl_rehearsal.region.journal import Journal
+from clusterctl_rehearsal.region.journal import BILL_FILE, Journal
 from clusterctl_rehearsal.region.record import Record, record_from_json, record_to_json
 
 
@@ -22,7 +22,7 @@ class Store:
     def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
-        self.journal = Journal(folder.parent / "bill.jsonl")
+        self.journal = Journal(folder.parent / BILL_FILE)
         self._by_token: dict[str, dict[str, Record]] = {}
         folder.mkdir(parents=True, exist_ok=True)
         found = [record for path in folder.glob("*.json") if (record := _read(path)) is not None]
