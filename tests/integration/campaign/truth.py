@@ -17,16 +17,14 @@ from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.machines.process import ProcessDriver
 from clusterctl_rehearsal.region.bill import bill, billed_things
 from clusterctl_rehearsal.region.client import ensure_region
-from clusterctl_rehearsal.region.journal import INSTANCE, RESERVATION
+from clusterctl_rehearsal.region.journal import BILLING
 from clusterctl_rehearsal.region.store import Store
 
 from tests.integration.rehearsed import Rehearsed, alive
 
 REGION = "us-west-2"
-BILLING = (
-    *(INSTANCE, RESERVATION, "aws:ec2/eip:Eip", "aws:ec2/natGateway:NatGateway"),
-    *("aws:efs/fileSystem:FileSystem", "aws:fsx/lustreFileSystem:LustreFileSystem"),
-)
+BILLS = (*BILLING, "aws:efs/fileSystem:FileSystem", "aws:fsx/lustreFileSystem:LustreFileSystem")
+"""By the hour or by what is in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +59,7 @@ def machines_alive(cluster: Rehearsed) -> list[str]:
 
 def billing(cluster: Rehearsed) -> dict[str, str]:
     """Id → type of everything that bills now."""
-    return {row.id: row.token for row in Store(home_of(cluster).store).live() if row.token in BILLING}
+    return {row.id: row.token for row in Store(home_of(cluster).store).live() if row.token in BILLS}
 
 
 def unlisted(cluster: Rehearsed) -> list[str]:

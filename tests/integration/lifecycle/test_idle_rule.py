@@ -13,9 +13,8 @@ from typing import Any  # parsed JSON
 
 import pytest
 from clusterctl.cloud.clients import Clients
-from clusterctl_rehearsal.machines import machine_processes
 
-from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive_without_root, rehearsed, wait_until
 
 LIMIT_S = 10
 BUSY = "for one in 1 2 3; do (while :; do :; done) & done; wait"
@@ -32,11 +31,6 @@ def unused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
         cluster.env.update(COLD)
         cluster.up()
         yield cluster
-
-
-def machines(cluster: Rehearsed) -> list[str]:
-    """The machines that have processes, without asking them."""
-    return sorted(node for name, node in machine_processes.machines() if name == cluster.name)
 
 
 def found(cluster: Rehearsed) -> dict[str, Any]:
@@ -117,7 +111,7 @@ def test_one_sign_of_life_on_one_node_keeps_the_cluster(unused: Rehearsed, start
         until = time.monotonic() + LIMIT_S + 3
         while time.monotonic() < until:
             assert idle_s(unused) < LIMIT_S / 2  # a busy computer may hide a program's work from a look
-            assert len(machines(unused)) == 3
+            assert len(alive_without_root(unused.name)) == 3
             time.sleep(0.5)
 
 
@@ -127,7 +121,7 @@ def test_without_any_the_cluster_ends_and_its_reservation_with_it(unused: Rehear
 
     def is_over() -> bool:
         told.append(log(unused))
-        return machines(unused) == []
+        return alive_without_root(unused.name) == []
 
     wait_until(is_over, what="the machines end, the lost one does not keep them", timeout_s=60)
     shown = unused.run("status")

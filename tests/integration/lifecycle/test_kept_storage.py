@@ -16,7 +16,6 @@ SCRATCH: dict[str, Any] = {
     "fsx-lustre": {"size": "1200GiB", "type": "scratch", "on_delete": "delete"},
 }
 DATA: dict[str, Any] = {"mount": "/data", "s3": {"bucket": "ml-datasets", "prefix": "imagenet/"}}
-DATA_TYPES = ("LustreFileSystem", "FileSystem")
 
 
 def in_region(cluster: Rehearsed) -> dict[str, list[str]]:
