@@ -21,7 +21,7 @@ EXAMPLE = EXAMPLES / "all_reduce" / "torch_gloo.py"
 CHECKPOINT = EXAMPLES / "checkpoint" / "train.py"
 PAIR = range(2)
 LAUNCH = (
-    f"PYTHONPATH={IN_MACHINES} OMP_NUM_THREADS=1 timeout -k 5 60 python3 -m torch.distributed.run --nnodes $NNODES "
+    f"PYTHONPATH={IN_MACHINES} OMP_NUM_THREADS=1 timeout -k 5 140 python3 -m torch.distributed.run --nnodes $NNODES "
     "--node-rank $NODE_RANK --nproc-per-node $NPROC_PER_NODE"
 )
 BACKENDS = {
@@ -51,7 +51,7 @@ def launched(pair: Bootstrapped, backend: str, program: Path, *arguments: str) -
     """torchrun on both, each ended when its future is."""
     command = f"cat >{program.name} && {LAUNCH} {BACKENDS[backend]} {program.name} {' '.join(arguments)}"
     pool = ThreadPoolExecutor(len(PAIR))
-    answers = [pool.submit(pair.ssh, slot, command, stdin=program.read_text(), timeout_s=150) for slot in PAIR]
+    answers = [pool.submit(pair.ssh, slot, command, stdin=program.read_text(), timeout_s=200) for slot in PAIR]
     pool.shutdown(wait=False)
     return answers
 

@@ -42,7 +42,7 @@ def test_the_others_results_come_when_one_node_is_dead_and_one_is_silent(loopbac
     with socket.create_server(("127.0.17.3", loopback_cluster.port)):
         began_at = time.monotonic()
         done = loopback_cluster.run("ssh", "--node", "all", "--connect-timeout", "2", "echo", "here")
-        assert time.monotonic() - began_at < 6
+        assert time.monotonic() - began_at < 10
     assert sorted(done.stdout.splitlines()) == [b"[train-0] here", b"[train-3] here"]
     assert b"2 of 4 failed:" in done.stderr
     assert b"train-1 not reached: connection refused" in done.stderr

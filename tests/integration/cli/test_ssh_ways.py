@@ -49,8 +49,8 @@ def test_what_is_piped_in_goes_to_every_node_whole(steady_cluster: LoopbackClust
 
 def test_a_node_that_reads_nothing_does_not_hold_up_the_others(steady_cluster: LoopbackCluster) -> None:
     line = f'case "{WHO}" in *.1) sleep 300;; *) wc -c;; esac'
-    done = steady_cluster.run("ssh", "--timeout", "4", line, stdin=b"x" * 40_000_000)
-    assert sorted(done.stdout.splitlines()) == [f"[train-{n}] 40000000".encode() for n in (1, 2, 3)]
+    done = steady_cluster.run("ssh", "--timeout", "8", line, stdin=b"x" * 20_000_000)
+    assert sorted(done.stdout.splitlines()) == [f"[train-{n}] 20000000".encode() for n in (1, 2, 3)]
     assert b"train-0 ended at --timeout" in done.stderr
 
 
