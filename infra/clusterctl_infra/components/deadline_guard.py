@@ -58,67 +58,86 @@ class DeadlineGuard(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: DeadlineGuardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("clusterctl:infra:DeadlineGuard", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
-        guard = args.cluster_id.apply(guard_name)
+        self._name = f"{name}-deadline"
+        self._args = args
+        self._guard = args.cluster_id.apply(guard_name)
+        self._child = pulumi.ResourceOptions(parent=self)
+        role, policy = self._make_role()
+        machine = self._make_machine(role)
+        schedule = self._make_schedule(role, machine, after=policy)
+        for metric, means in FAILURES.items():
+            self._make_alarm(f"{name}-{metric.lower()}", machine, metric, means)
+        self.ready = [schedule]
+        self.register_outputs({})
+
+    def _make_role(self) -> tuple[aws.iam.Role, aws.iam.RolePolicy]:
+        args = self._args
         role = aws.iam.Role(
-            f"{name}-deadline",
-            name=guard,
+            self._name,
+            name=self._guard,
             description="clusterctl: ends one cluster at its deadline",
             assume_role_policy=json.dumps(TRUST),
             force_detach_policies=True,  # one that a killed run attached is in no state, and would hold the role
-            tags=named(args.tags, f"{name}-deadline"),
-            opts=child,
+            tags=named(args.tags, self._name),
+            opts=self._child,
         )
         ids = pulumi.Output.all(args.cluster_id, args.account_id)
         policy = aws.iam.RolePolicy(
-            f"{name}-deadline",
-            name=guard,
+            self._name,
+            name=self._guard,
             role=role.name,
             policy=ids.apply(lambda known: json.dumps(policy_of(known[0], region=args.region, account_id=known[1]))),
-            opts=child,
+            opts=self._child,
         )
-        machine = aws.sfn.StateMachine(
-            f"{name}-deadline",
-            name=guard,
+        return role, policy
+
+    def _make_machine(self, role: aws.iam.Role) -> aws.sfn.StateMachine:
+        cloud = partition(self._args.region)
+        return aws.sfn.StateMachine(
+            self._name,
+            name=self._guard,
             role_arn=role.arn,
-            definition=args.cluster_id.apply(
-                lambda id: json.dumps(ending_definition(id, partition=partition(args.region)), sort_keys=True)
+            definition=self._args.cluster_id.apply(
+                lambda id: json.dumps(ending_definition(id, partition=cloud), sort_keys=True)
             ),
-            tags=named(args.tags, f"{name}-deadline"),
-            opts=child,
+            tags=named(self._args.tags, self._name),
+            opts=self._child,
         )
-        schedule = aws.scheduler.Schedule(
-            f"{name}-deadline",
-            name=guard,
+
+    def _make_schedule(
+        self, role: aws.iam.Role, machine: aws.sfn.StateMachine, *, after: pulumi.Resource
+    ) -> aws.scheduler.Schedule:
+        return aws.scheduler.Schedule(
+            self._name,
+            name=self._guard,
             description="clusterctl: the deadline of one cluster",
-            schedule_expression=args.deadline.apply(lambda at: f"at({at.removesuffix('Z')})"),
+            schedule_expression=self._args.deadline.apply(lambda at: f"at({at.removesuffix('Z')})"),
             schedule_expression_timezone="UTC",
             flexible_time_window={"mode": "OFF"},
             # Kept when it has fired: a later deadline changes it, and one that deleted itself could not be changed.
             action_after_completion="NONE",
             target={"arn": machine.arn, "role_arn": role.arn, "input": SCHEDULE_INPUT},
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[policy]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[after]),
         )
-        for metric, means in FAILURES.items():
-            aws.cloudwatch.MetricAlarm(
-                f"{name}-{metric.lower()}",
-                name=args.cluster_id.apply(partial(alarm_name, metric=metric)),
-                alarm_description=f"clusterctl: what ends a cluster at its deadline {means}",
-                namespace="AWS/States",
-                metric_name=metric,
-                dimensions={"StateMachineArn": machine.arn},
-                statistic="Sum",
-                period=60,
-                evaluation_periods=1,
-                comparison_operator="GreaterThanOrEqualToThreshold",
-                threshold=1,
-                # The metric is there only in the minute of a failure: without this the alarm would be over in the next.
-                treat_missing_data="ignore",
-                tags=named(args.tags, f"{name}-{metric.lower()}"),
-                opts=child,
-            )
-        self.ready = [schedule]
-        self.register_outputs({})
+
+    def _make_alarm(self, name: str, machine: aws.sfn.StateMachine, metric: str, means: str) -> None:
+        aws.cloudwatch.MetricAlarm(
+            name,
+            name=self._args.cluster_id.apply(partial(alarm_name, metric=metric)),
+            alarm_description=f"clusterctl: what ends a cluster at its deadline {means}",
+            namespace="AWS/States",
+            metric_name=metric,
+            dimensions={"StateMachineArn": machine.arn},
+            statistic="Sum",
+            period=60,
+            evaluation_periods=1,
+            comparison_operator="GreaterThanOrEqualToThreshold",
+            threshold=1,
+            # The metric is there only in the minute of a failure: without this the alarm would be over in the next.
+            treat_missing_data="ignore",
+            tags=named(self._args.tags, name),
+            opts=self._child,
+        )
 
 
 def policy_of(cluster_id: str, *, region: str, account_id: str) -> dict[str, object]:

@@ -46,38 +46,19 @@ def follow(
     """
     running = {(span.slot, span.instance_id) for span in ledger.spans if span.ended_at is None}
     wanted = set(members.items())
-    ended = {
-        span: _ended(span, at, ends_by)
-        for span in ledger.spans
-        if span.ended_at is None and (span.slot, span.instance_id) not in wanted
-    }
+    born_at = at if running else run_started_at
     spans = tuple(
-        Span(
-            slot=slot,
-            instance_id=instance_id,
-            started_at=at if running else run_started_at,
-            ended_at=None,
-            price_usd_per_hour=price_usd_per_hour,
-        )
-        for slot, instance_id in sorted(wanted - running)
+        Span(slot=slot, instance_id=id, started_at=born_at, ended_at=None, price_usd_per_hour=price_usd_per_hour)
+        for slot, id in sorted(wanted - running)
     )
-    over = {row: _over(row, at) for row in _open(ledger) if row.usd_per_hour != rates.get(row.kind, 0.0)}
-    standing = tuple(
-        Standing(
-            kind=kind,
-            started_at=run_started_at if ledger.is_empty else at,
-            ended_at=None,
-            usd_per_hour=rates[kind],
-        )
-        for kind in new_rates(ledger, rates)
-    )
-    return LedgerChange(
-        ledger=Ledger(
-            spans=(*(ended.get(span, span) for span in ledger.spans), *spans),
-            standing=(*(over.get(row, row) for row in ledger.standing), *standing),
-        ),
+    standing = _standing_anew(ledger, rates, at=run_started_at if ledger.is_empty else at)
+    gone = (span for span in ledger.spans if span.ended_at is None and (span.slot, span.instance_id) not in wanted)
+    over = (row for row in _open(ledger) if row.usd_per_hour != rates.get(row.kind, 0.0))
+    return _changed(
+        ledger,
         opened=Ledger(spans=spans, standing=standing),
-        closed=Ledger(spans=tuple(ended.values()), standing=tuple(over.values())),
+        ended={span: _ended(span, at, ends_by) for span in gone},
+        over={row: _over(row, at) for row in over},
     )
 
 
@@ -87,22 +68,36 @@ def changed_rates(ledger: Ledger, rates: Rates) -> tuple[StandingKind, ...]:
     return tuple(kind for kind in STANDING_KINDS if known.get(kind, 0.0) != rates.get(kind, 0.0))
 
 
-def new_rates(ledger: Ledger, rates: Rates) -> tuple[StandingKind, ...]:
-    """Those of them that bill at all."""
-    return tuple(kind for kind in changed_rates(ledger, rates) if rates.get(kind, 0.0) != 0.0)
-
-
 def close_all(ledger: Ledger, *, at: datetime, ends_by: datetime | None) -> LedgerChange:
     """The account when nothing is paid any more."""
-    ended = {span: _ended(span, at, ends_by) for span in ledger.spans if span.ended_at is None}
-    over = {row: _over(row, at) for row in _open(ledger)}
+    return _changed(
+        ledger,
+        opened=Ledger(),
+        ended={span: _ended(span, at, ends_by) for span in ledger.spans if span.ended_at is None},
+        over={row: _over(row, at) for row in _open(ledger)},
+    )
+
+
+def _changed(
+    ledger: Ledger, *, opened: Ledger, ended: Mapping[Span, Span], over: Mapping[Standing, Standing]
+) -> LedgerChange:
+    """The change by which rows of the account end, each open row → the same with its end, and new ones begin."""
     return LedgerChange(
         ledger=Ledger(
-            spans=tuple(ended.get(span, span) for span in ledger.spans),
-            standing=tuple(over.get(row, row) for row in ledger.standing),
+            spans=(*(ended.get(span, span) for span in ledger.spans), *opened.spans),
+            standing=(*(over.get(row, row) for row in ledger.standing), *opened.standing),
         ),
-        opened=Ledger(),
+        opened=opened,
         closed=Ledger(spans=tuple(ended.values()), standing=tuple(over.values())),
+    )
+
+
+def _standing_anew(ledger: Ledger, rates: Rates, *, at: datetime) -> tuple[Standing, ...]:
+    """What bills at another rate from now on, and bills at all."""
+    return tuple(
+        Standing(kind=kind, started_at=at, ended_at=None, usd_per_hour=rates[kind])
+        for kind in changed_rates(ledger, rates)
+        if rates.get(kind, 0.0) != 0.0
     )
 
 
