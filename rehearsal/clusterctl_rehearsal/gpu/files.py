@@ -57,9 +57,7 @@ def machine_files(kind: InstanceType, seed: str) -> dict[str, MachineFile]:
 def gpu_data(kind: InstanceType, seed: str) -> dict[str, object]:
     """What the program shows: an idle machine; `simulate-gpus` changes it."""
     name, memory_mib, limit_w, sm_mhz, memory_mhz = _product(kind)
-    nvlinks, link_gb_per_s = _NVLINKS.get(kind.gpu_api_name or "", (0, "0"))
-    if kind.gpu_count < _FEWEST_LINKED_GPUS:
-        nvlinks = 0
+    nvlinks, link_gb_per_s = _links(kind)
     digests = [hashlib.sha256(f"{seed}/{index}".encode()).hexdigest() for index in range(kind.gpu_count)]
     return {
         "driver_version": DRIVER_VERSION,
@@ -102,3 +100,9 @@ def _product(kind: InstanceType) -> tuple[str, int, int, int, int]:
     large = f"{api_name}-80" if kind.gpu_memory_mib > 60000 else api_name
     known = _PRODUCTS.get(large) or _PRODUCTS.get(api_name)
     return known or (f"NVIDIA {kind.gpu_name or api_name}", kind.gpu_memory_mib, 300, 1800, 5000)
+
+
+def _links(kind: InstanceType) -> tuple[int, str]:
+    """NVLinks of each GPU, and GB/s of each link."""
+    count, gb_per_s = _NVLINKS.get(kind.gpu_api_name or "", (0, "0"))
+    return (0 if kind.gpu_count < _FEWEST_LINKED_GPUS else count), gb_per_s

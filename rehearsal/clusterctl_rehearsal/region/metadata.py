@@ -46,7 +46,7 @@ class MetadataService:
     def serve(self, network: str, listener: socket.socket) -> None:
         """Answers on `listener` until the network is closed."""
         self.close(network)
-        server = _Server(listener, _handler(network, self._lookup, self._role_of, self._ask))
+        server = _Server(listener, network, self._lookup, self._role_of, self._ask)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
         self._servers[network] = server
 
@@ -134,59 +134,60 @@ def identity_document(record: Record) -> str:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, listener: socket.socket, handler: type[BaseHTTPRequestHandler]) -> None:
-        super().__init__(("", 0), handler, bind_and_activate=False)
+    def __init__(self, listener: socket.socket, network: str, lookup: Lookup, role_of: RoleOf, ask: Ask | None) -> None:
+        super().__init__(("", 0), _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
         self.server_address = listener.getsockname()
+        self.network = network
+        self.lookup = lookup
+        self.role_of = role_of
+        self.ask = ask
         self.tokens: dict[str, float] = {}
 
 
-def _handler(network: str, lookup: Lookup, role_of: RoleOf, ask: Ask | None) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        server: _Server
-        server_version, sys_version = "EC2ws", ""
-        timeout = 10
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    server_version, sys_version = "EC2ws", ""
+    timeout = 10
 
-        def do_PUT(self) -> None:
-            life_s = self.headers.get("X-aws-ec2-metadata-token-ttl-seconds", "")
-            if self.path != "/latest/api/token":
-                return self._say(404)
-            if not life_s.isdigit() or not 1 <= int(life_s) <= MAX_TOKEN_S:
-                return self._say(400)
-            token = secrets.token_urlsafe(40)
-            self.server.tokens[token] = time.monotonic() + int(life_s)
-            self._say(200, token.encode(), {"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": life_s})
+    def do_PUT(self) -> None:
+        life_s = self.headers.get("X-aws-ec2-metadata-token-ttl-seconds", "")
+        if self.path != "/latest/api/token":
+            return self._say(404)
+        if not life_s.isdigit() or not 1 <= int(life_s) <= MAX_TOKEN_S:
+            return self._say(400)
+        token = secrets.token_urlsafe(40)
+        self.server.tokens[token] = time.monotonic() + int(life_s)
+        self._say(200, token.encode(), {"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": life_s})
 
-        def do_GET(self) -> None:
-            record = lookup(network, self.client_address[0])
-            token = self.headers.get("X-aws-ec2-metadata-token")
-            needed = record is None or record.facts["metadata_options"].get("httpTokens") == "required"
-            if (needed or token is not None) and self.server.tokens.get(token or "", 0) < time.monotonic():
-                return self._say(401)
-            page = None if record is None else _page(record, self.path, role_of(record))
-            return self._say(404) if page is None else self._say(200, page)
+    def do_GET(self) -> None:
+        record = self.server.lookup(self.server.network, self.client_address[0])
+        token = self.headers.get("X-aws-ec2-metadata-token")
+        needed = record is None or record.facts["metadata_options"].get("httpTokens") == "required"
+        if (needed or token is not None) and self.server.tokens.get(token or "", 0) < time.monotonic():
+            return self._say(401)
+        page = None if record is None else _page(record, self.path, self.server.role_of(record))
+        return self._say(404) if page is None else self._say(200, page)
 
-        def do_POST(self) -> None:
-            record = lookup(network, self.client_address[0])
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if record is None or ask is None or self.path != "/":
-                return self._say(404)
-            self._say(*ask(record, dict(self.headers.items()), body))
+    def do_POST(self) -> None:
+        record = self.server.lookup(self.server.network, self.client_address[0])
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if record is None or self.server.ask is None or self.path != "/":
+            return self._say(404)
+        self._say(*self.server.ask(record, dict(self.headers.items()), body))
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nobody reads it."""
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nobody reads it."""
 
-        def _say(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
-            self.send_response(status)  # with a Date header, from which a node takes the time
-            for key, value in (headers or {}).items():
-                self.send_header(key, value)
-            self.send_header("Content-Type", "text/plain")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    return Handler
+    def _say(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)  # with a Date header, from which a node takes the time
+        for key, value in (headers or {}).items():
+            self.send_header(key, value)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
 
 def _page(record: Record, path: str, role: str | None) -> bytes | None:
