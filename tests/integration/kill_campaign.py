@@ -99,7 +99,7 @@ def survive(cluster: Rehearsed, kill: Kill, *, nodes: int) -> str:
 
 def kill_during(cluster: Rehearsed, kill: Kill) -> str:
     """Starts the command, kills the part at its moment with SIGKILL, and waits until the command line is gone too."""
-    logs = Path(cluster.env[HOME_VARIABLE]) / "log"
+    logs = cluster.home / "log"
     engine_verb = "up" if kill.during == "up" else "destroy"
     argv = [CLUSTERCTL, kill.during, str(cluster.folder)]
     quiet = subprocess.DEVNULL
@@ -132,7 +132,7 @@ def victims_of(part: Part, cluster: Rehearsed, *, cli: int) -> list[int]:
     if part == "cli":
         return [cli]
     if part == "region":
-        return [json.loads((Path(cluster.env[HOME_VARIABLE]) / "rehearsal" / "region.json").read_text())["pid"]]
+        return [json.loads((cluster.home / "rehearsal" / "region.json").read_text())["pid"]]
     if part == "plugin":
         return sorted(pids_of(cluster, lambda words: is_part(words) and "clusterctl_rehearsal.plugin" in words))
     engines = sorted(pids_of(cluster, is_engine))
@@ -166,7 +166,7 @@ def assert_up(cluster: Rehearsed, *, nodes: int, machines: str) -> None:
 
 def assert_gone(cluster: Rehearsed) -> None:
     """No resource, machine, namespace, mount, lock, record or process of it is left."""
-    home = Path(cluster.env[HOME_VARIABLE])
+    home = cluster.home
     assert json.loads(cluster.ok("rehearse", "list", "--json"))["resources"] == []
     cluster.run("rehearse", "region", "stop")
     assert alive(cluster.name) == []

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any  # parsed JSON
 
+from clusterctl_infra.names import HOME_VARIABLE
 from clusterctl_rehearsal.machines import machine_processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +46,11 @@ class Rehearsed:
     folder: Path
     env: dict[str, str]
     config: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def home(self) -> Path:
+        """What this computer knows of clusters, and the rehearsed region."""
+        return Path(self.env[HOME_VARIABLE])
 
     def write(self, *, machines: str, settings: Mapping[str, Any] | None = None, **config: Any) -> None:
         """Writes cluster.yaml (kept from call to call, `config` added) and rehearsal.yaml; JSON is YAML."""
@@ -83,10 +91,18 @@ class Rehearsed:
         """Node name → its row of `status --json`."""
         return {row["name"]: row for row in self.status()["nodes"]}
 
+    def inventory(self) -> dict[str, Any]:
+        """The inventory's file."""
+        parsed: dict[str, Any] = json.loads((self.home / "inventory" / f"{self.name}@rehearsal.json").read_text())
+        return parsed
+
     def instance_ids(self) -> dict[str, str]:
         """Node name → instance id, from the inventory."""
-        path = Path(self.env["CLUSTERCTL_HOME"]) / "inventory" / f"{self.name}@rehearsal.json"
-        return {row["name"]: row["instance_id"] for row in json.loads(path.read_text())["nodes"]}
+        return {row["name"]: row["instance_id"] for row in self.inventory()["nodes"]}
+
+    def deadline(self) -> datetime:
+        """The cluster's, from the inventory."""
+        return datetime.fromisoformat(self.inventory()["deadline"])
 
     def starts(self) -> dict[str, str]:
         """Node name → when its machine's first process started: changes when it starts anew."""
@@ -98,6 +114,12 @@ class Rehearsed:
     def fault(self, *arguments: str) -> None:
         """A fault verb of the rehearsal, which must be accepted."""
         self.ok("rehearse", "fault", *arguments)
+
+    def lose_home(self) -> None:
+        """All that this computer knew of clusters is lost; the stand-in for AWS itself is not."""
+        for path in self.home.iterdir():
+            if path.name != "rehearsal":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, timeout_s: float) -> Done:

@@ -64,7 +64,7 @@ def test_a_real_stack_is_rehearsed_without_reaching_aws(recorded: Rehearsed, tra
     assert len(recorded.instance_ids()) == 2
     assert not (recorded.folder / "Pulumi.dev.yaml").exists(), "the real stack's own config was touched"
     assert not list(Path(recorded.env["PULUMI_BACKEND_URL"].removeprefix("file://")).rglob("dev.json"))
-    state = Path(recorded.env["CLUSTERCTL_HOME"]) / "rehearsal" / "state"
+    state = recorded.home / "rehearsal" / "state"
     assert "AKIAIOSFODNN7EXAMPLE" not in next(iter(state.rglob("dev.json"))).read_text()
     done = recorded.run("down", str(recorded.folder), "--rehearse", env=env)
     assert done.exit_code == 0, done.text

@@ -75,7 +75,7 @@ def test_a_cluster_of_ones_own_is_ended_past_its_deadline_and_down_then_forgets_
 
 def kill_up_with_a_machine(cluster: Rehearsed) -> None:
     """SIGKILL to an `up`, its engine and all parts of that, as soon as the first machine is there."""
-    store = Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal" / "store"
+    store = cluster.home / "rehearsal" / "store"
     quiet = subprocess.DEVNULL
     argv = [CLUSTERCTL, "up", str(cluster.folder)]
     with subprocess.Popen(argv, env=cluster.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:
@@ -109,11 +109,8 @@ def resources(cluster: Rehearsed) -> list[dict[str, Any]]:
 
 
 def forget_everything_local(cluster: Rehearsed) -> None:
-    """All that a person's computer knew of the cluster is lost; the stand-in for AWS itself is not."""
-    home = Path(cluster.env["CLUSTERCTL_HOME"])
-    for path in home.iterdir():
-        if path.name != "rehearsal":
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    """All that a person's computer knew of the cluster is lost, the engine's state too."""
+    cluster.lose_home()
     shutil.rmtree(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
     for path in cluster.folder.glob("Pulumi.*.yaml"):
         path.unlink()

@@ -101,7 +101,7 @@ def test_a_refused_up_leaves_no_trace_on_this_computer(recorded: Rehearsed) -> N
     recorded.write(machines="none", caps={"runtime": "1h", "price_usd_per_hour": 1})
     refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
     assert refused.exit_code == 2, refused.text
-    assert not list((Path(recorded.env["CLUSTERCTL_HOME"]) / "runs").glob("*.json"))
+    assert not list((recorded.home / "runs").glob("*.json"))
     assert not (recorded.folder / "Pulumi.dev.yaml").exists()
 
 
@@ -143,7 +143,7 @@ def test_nodes_of_an_up_that_was_cut_off_outlive_the_next_one_that_fails(recorde
 
 def test_ctrl_c_stops_the_engine_and_says_what_exists(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"latency_ms": 150})
-    logs = Path(recorded.env["CLUSTERCTL_HOME"]) / "log"
+    logs = recorded.home / "log"
     with subprocess.Popen(
         [CLUSTERCTL, "up", str(recorded.folder)],
         env=recorded.env,

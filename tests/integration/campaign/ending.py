@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from datetime import UTC, datetime
-from pathlib import Path
-
-from clusterctl_infra.names import HOME_VARIABLE
 
 from tests.integration.campaign.living import COMMAND_S, Report, do_fault, make_whole, write
 from tests.integration.campaign.mishap import Life
@@ -63,10 +59,7 @@ def abandon(cluster: Rehearsed, life: Life, report: Report) -> None:
 
 def _reap_rest(cluster: Rehearsed, report: Report) -> None:
     """All local state is lost; what bills is listed, and reap ends it."""
-    home = Path(cluster.env[HOME_VARIABLE])
-    for path in home.iterdir():
-        if path.name != "rehearsal":
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    cluster.lose_home()
     lost = unlisted(cluster)
     report.leaks += len(lost)
     report.wrong += [f"after the deadline {one} bills and reap does not list it" for one in lost]

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clusterctl_infra.names import HOME_VARIABLE
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
 from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 
@@ -71,7 +70,7 @@ def do_fault(cluster: Rehearsed, verb: str, *nodes: str) -> None:
 
 def _befall(cluster: Rehearsed, mishap: Mishap, number: int) -> str:
     """Runs the action, does the fault at its moment; how the command ended."""
-    logs = Path(cluster.env[HOME_VARIABLE]) / "log"
+    logs = cluster.home / "log"
     steps_before = len(list(logs.glob("*.jsonl")))
     argv = [CLUSTERCTL, *_words(cluster, mishap, number)]
     text = cluster.folder.parent / "said"

@@ -12,7 +12,6 @@ from clusterctl.reap.search import search
 from clusterctl.status.account import read_account
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.ledger import Span
-from clusterctl_infra.names import HOME_VARIABLE
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.machines.process import ProcessDriver
 from clusterctl_rehearsal.region.bill import bill, billed_things
@@ -82,7 +81,7 @@ def money(cluster: Rehearsed, *, deadline: float | None) -> Money:
     store = Store(home_of(cluster).store)
     rows = bill(billed_things(store.journal.rows(), store.live()), load_catalog(), until=time.time())
     assert all(row.usd is not None for row in rows), "a price is unknown"
-    spans = _spans(Path(cluster.env[HOME_VARIABLE]) / "ledger")
+    spans = _spans(cluster.home / "ledger")
     machines = [row for row in rows if row.kind == "Instance"]
     counted = [(row, spans[row.id]) for row in machines if row.id in spans]
     until = time.time() if deadline is None else deadline

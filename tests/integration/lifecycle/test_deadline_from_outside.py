@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
-from datetime import datetime
-from pathlib import Path
 
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
@@ -24,11 +21,6 @@ systemctl stop clusterctl-deadline.timer clusterctl-deadline-clock.timer cluster
 ! systemctl is-active clusterctl-deadline.timer clusterctl-deadline-clock.timer clusterctl-last-stage.service"""
 
 
-def deadline_of(cluster: Rehearsed) -> float:
-    path = Path(cluster.env["CLUSTERCTL_HOME"]) / "inventory" / f"{cluster.name}@rehearsal.json"
-    return datetime.fromisoformat(json.loads(path.read_text())["deadline"]).timestamp()
-
-
 def wait_for(moment: float) -> None:
     """Time itself is what is waited for."""
     time.sleep(max(0.0, moment - time.time()))
@@ -38,7 +30,7 @@ def test_nodes_without_timers_are_gone_after_the_deadline(booted: Rehearsed) -> 
     booted.write(machines="nspawn", settings={"schedule_late_s": LATE_S}, caps={"runtime": "90s"})
     booted.up()
     booted.ok("ssh", "--node", "all", "--", "sudo", "sh", "-c", WITHOUT_TIMERS)
-    deadline = deadline_of(booted)
+    deadline = booted.deadline().timestamp()
     wait_for(deadline + LATE_S - 5)
     assert alive(booted.name) == [f"{booted.name}-0", f"{booted.name}-1"]
     left_s = deadline + PROMISED_S - time.time()
@@ -51,7 +43,7 @@ def test_a_region_that_was_down_at_the_deadline_fires_the_schedule_when_it_is_ba
     home = rehearsal_home(recorded.env)
     os.kill(ensure_region(home)["pid"], signal.SIGKILL)
     wait_until(lambda: running_region(home) is None, what="the region is dead", timeout_s=5)
-    wait_for(deadline_of(recorded) + 1)
+    wait_for(recorded.deadline().timestamp() + 1)
     with RegionClient(home) as client:
 
         def instances() -> list[str]:

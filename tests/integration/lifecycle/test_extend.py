@@ -11,7 +11,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 import yaml
@@ -29,11 +28,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
     with rehearsed(folder, machines="process", nodes=2, access={"mode": "private"}) as made:
         made.up()
         yield made
-
-
-def deadline_of(cluster: Rehearsed) -> datetime:
-    path = Path(cluster.env["CLUSTERCTL_HOME"]) / "inventory" / f"{cluster.name}@rehearsal.json"
-    return datetime.fromisoformat(json.loads(path.read_text())["deadline"])
 
 
 def on_nodes(cluster: Rehearsed) -> set[datetime]:
@@ -57,13 +51,13 @@ def settings(cluster: Rehearsed) -> dict[str, str]:
 
 
 def test_later_and_earlier_move_it_on_every_layer_and_touch_nothing_else(cluster: Rehearsed) -> None:
-    before, ids, starts = deadline_of(cluster), cluster.instance_ids(), cluster.starts()
+    before, ids, starts = cluster.deadline(), cluster.instance_ids(), cluster.starts()
     later = json.loads(cluster.ok("extend", "2h", "--json"))
     wanted = before + timedelta(hours=2)
     assert datetime.fromisoformat(later["deadline"]) == wanted
     assert (later["simulated"], [row["taken"] for row in later["nodes"]]) == (True, [True, True])
     assert later["added_usd"] == pytest.approx(2 * (2 * 55.04 + 0.005), abs=0.01)
-    assert on_nodes(cluster) == outside(cluster) == {wanted} == {deadline_of(cluster)}
+    assert on_nodes(cluster) == outside(cluster) == {wanted} == {cluster.deadline()}
 
     sooner = before - timedelta(minutes=30)
     cluster.ok("extend", "--until", f"{sooner:%Y-%m-%dT%H:%M:%SZ}")
@@ -75,9 +69,9 @@ def test_later_and_earlier_move_it_on_every_layer_and_touch_nothing_else(cluster
 
 
 def test_a_budget_moves_it_to_where_it_is_spent_and_bounds_what_may_be_added(cluster: Rehearsed) -> None:
-    before = deadline_of(cluster)
+    before = cluster.deadline()
     cluster.ok("extend", "--budget", "25")
-    by_budget = deadline_of(cluster)
+    by_budget = cluster.deadline()
     assert by_budget < before
     assert on_nodes(cluster) == outside(cluster) == {by_budget}
     cost = json.loads(cluster.ok("cost", "--json"))
@@ -89,7 +83,7 @@ def test_a_budget_moves_it_to_where_it_is_spent_and_bounds_what_may_be_added(clu
     refused = cluster.run("extend", "1h")
     assert refused.exit_code == 1, refused.text
     assert "the budget of $25.00 is spent at" in refused.stderr
-    assert deadline_of(cluster) == by_budget
+    assert cluster.deadline() == by_budget
     too_little = cluster.run("extend", "--budget", "0.01")
     assert "a budget of $0.01 is below what" in too_little.stderr
     cluster.ok("extend", "--until", f"{before:%Y-%m-%dT%H:%M:%SZ}", "--budget", "1000")
@@ -97,11 +91,11 @@ def test_a_budget_moves_it_to_where_it_is_spent_and_bounds_what_may_be_added(clu
 
 
 def test_one_that_was_killed_is_done_again_and_not_added_to(cluster: Rehearsed) -> None:
-    before = deadline_of(cluster)
+    before = cluster.deadline()
     killed = subprocess.Popen([CLUSTERCTL, "extend", "20m"], env=cluster.env, cwd=cluster.folder)
     try:
         # Its first engine run is over and the nodes are being told, or have been, when the inventory has the new end.
-        wait_until(lambda: deadline_of(cluster) != before, what="the new end is written", timeout_s=60)
+        wait_until(lambda: cluster.deadline() != before, what="the new end is written", timeout_s=60)
     finally:
         killed.kill()
         killed.wait(timeout=10)
@@ -113,7 +107,7 @@ def test_one_that_was_killed_is_done_again_and_not_added_to(cluster: Rehearsed) 
 
 
 def test_a_node_that_did_not_take_it_is_named_with_what_that_means(cluster: Rehearsed) -> None:
-    before = deadline_of(cluster)
+    before = cluster.deadline()
     cluster.fault("freeze", f"{cluster.name}-1")
     done = cluster.run("extend", "10m")
     cluster.fault("thaw", f"{cluster.name}-1")

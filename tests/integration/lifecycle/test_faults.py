@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, namespaces, wait_until
 
@@ -65,7 +64,7 @@ def test_of_two_ups_at_once_the_second_names_the_first(booted: Rehearsed) -> Non
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as first:
-        runs = Path(booted.env["CLUSTERCTL_HOME"]) / "runs"
+        runs = booted.home / "runs"
         wait_until(
             lambda: any(runs.glob("*.json")) or first.poll() is not None, what="the first has begun", timeout_s=30
         )

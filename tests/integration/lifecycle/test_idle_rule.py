@@ -47,7 +47,7 @@ def idle_s(cluster: Rehearsed) -> float:
 
 def aws(cluster: Rehearsed) -> Clients:
     """The region's API."""
-    region = json.loads((Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal/region.json").read_text())
+    region = json.loads((cluster.home / "rehearsal/region.json").read_text())
     return Clients(region="us-west-2", endpoint_url=region["endpoint"])
 
 
@@ -60,7 +60,7 @@ def log(cluster: Rehearsed) -> str:
 
 def disk(cluster: Rehearsed) -> Path:
     """Of slot 0: read from here, since a login would be a sign of life."""
-    return Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal/machines" / cluster.name / f"{cluster.name}-0" / "upper"
+    return cluster.home / "rehearsal/machines" / cluster.name / f"{cluster.name}-0" / "upper"
 
 
 @contextmanager

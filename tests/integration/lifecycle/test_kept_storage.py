@@ -29,7 +29,7 @@ def in_region(cluster: Rehearsed) -> dict[str, list[str]]:
 
 def shares(cluster: Rehearsed) -> Path:
     """Where the contents of file systems are in this rehearsal."""
-    return Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal" / "shares"
+    return cluster.home / "rehearsal" / "shares"
 
 
 def ended(done: Done, *, exit_code: int, told: str) -> None:

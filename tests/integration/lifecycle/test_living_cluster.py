@@ -7,7 +7,6 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import boto3
 import pytest
@@ -146,7 +145,7 @@ def test_a_reboot_keeps_the_deadline(living: Rehearsed) -> None:
 
 def elastic_addresses(cluster: Rehearsed) -> dict[str, str]:
     """Instance id → the elastic IP that AWS's API says is on it."""
-    record = Path(cluster.env["CLUSTERCTL_HOME"]) / "rehearsal" / "region.json"
+    record = cluster.home / "rehearsal" / "region.json"
     ec2 = boto3.client(
         "ec2",
         region_name="us-west-2",

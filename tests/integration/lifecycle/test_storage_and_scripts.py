@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.integration.rehearsed import Rehearsed
 
 STORAGE = [
@@ -16,7 +14,7 @@ TYPES = ["fuse.simulated-lustre", "fuse.simulated-nfs4", "fuse.simulated-mount-s
 
 
 def test_nodes_come_up_with_what_the_file_names_and_a_script_that_fails_is_named(booted: Rehearsed) -> None:
-    bucket = Path(booted.env["CLUSTERCTL_HOME"]) / "rehearsal/buckets/sets/imagenet"
+    bucket = booted.home / "rehearsal/buckets/sets/imagenet"
     bucket.mkdir(parents=True)
     (bucket / "a.txt").write_text("hello")
     (booted.folder / "setup.sh").write_text(
