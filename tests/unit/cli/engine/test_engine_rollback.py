@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 from clusterctl.engine.rollback import old_size, what_runs_on
-from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
+from clusterctl.engine.state import StackState, StateResource
 from clusterctl_infra.names import MEMBERSHIP_TYPE
+
+from tests.unit.cli.engine.state_rows import machines
 
 
 def state(slots: Sequence[int], members: int | None) -> StackState:
-    rows = [
-        StateResource(urn=f"urn:{slot}", type=INSTANCE_TYPE, id=f"i-{slot}", inputs={"tags": {"clusterctl:slot": slot}})
-        for slot in slots
-    ]
+    rows = [*machines(slots)]
     if members is not None:
         outputs = {"members": [{"slot": slot} for slot in range(members)]}
         rows.append(StateResource(urn="urn:members", type=MEMBERSHIP_TYPE, id="0123456789ab", outputs=outputs))

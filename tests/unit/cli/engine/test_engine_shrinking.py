@@ -6,18 +6,16 @@ from collections.abc import Sequence
 
 import pytest
 from clusterctl.engine.shrinking import places_meanwhile
-from clusterctl.engine.state import INSTANCE_TYPE, RESERVATION_TYPE, StackState, StateResource
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+
+from tests.unit.cli.engine.state_rows import machines
 
 TYPE = "p5.48xlarge"
 
 
 def living(slots: Sequence[int]) -> StackState:
-    rows = (
-        StateResource(urn=f"urn:{slot}", type=INSTANCE_TYPE, id=f"i-{slot}", inputs={"tags": {"clusterctl:slot": slot}})
-        for slot in slots
-    )
     reservation = StateResource(urn="urn:cr", type=RESERVATION_TYPE, id="cr-1", inputs={"instanceType": TYPE})
-    return StackState(resources=(reservation, *rows))
+    return StackState(resources=(reservation, *machines(slots)))
 
 
 @pytest.mark.parametrize(

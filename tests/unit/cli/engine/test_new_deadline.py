@@ -20,6 +20,7 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.provider.ledger_change import follow
 
+from tests.unit.cli.engine.state_rows import machines
 from tests.unit.infra.plan.plan_cases import BORN, a_config, a_plan
 
 HOUR = timedelta(hours=1)
@@ -162,16 +163,7 @@ def membership(*, deadline: str, members: int, instances: int) -> StackState:
     own = StateResource(
         urn="u::m", type="clusterctl:index:Membership", id="x", outputs={"deadline": deadline, "members": rows}
     )
-    machines = (
-        StateResource(
-            urn=f"u::{slot}",
-            type="aws:ec2/instance:Instance",
-            id=f"i-{slot}",
-            inputs={"tags": {"clusterctl:slot": str(slot)}},
-        )
-        for slot in range(instances)
-    )
-    return StackState(resources=(own, *machines))
+    return StackState(resources=(own, *machines(range(instances))))
 
 
 @pytest.mark.parametrize(
