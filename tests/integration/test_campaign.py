@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.campaign.__main__ import run_life
 from tests.integration.campaign.mishap import FAULTS, Life, lives
+from tests.integration.campaign.whole_life import run_life
 
 RUNS = 25
 SEED = 2

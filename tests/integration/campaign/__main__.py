@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
-from tests.integration.campaign.ending import abandon, end
-from tests.integration.campaign.living import Report, live, write
-from tests.integration.campaign.mishap import Life, Mishap, lives
-from tests.integration.rehearsed import rehearsed
+from tests.integration.campaign.living import Report
+from tests.integration.campaign.mishap import Life, lives
+from tests.integration.campaign.whole_life import run_life
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,30 +23,6 @@ def main(argv: Sequence[str]) -> int:
     wrong = [line for report in reports for line in report.wrong]
     print("\n".join([*table(lived, reports), *wrong]))
     return 1 if wrong else 0
-
-
-def run_life(life: Life) -> Report:
-    """One life on a stack of its own, told as it goes."""
-    began = time.monotonic()
-
-    def tell(mishap: Mishap, said: str) -> None:
-        at = f"step {mishap.after_steps}" if mishap.action != "job" else f"{mishap.after_s:.1f} s"
-        what = f"kill {mishap.part}" if mishap.fault == "kill" else mishap.fault
-        print(f"{time.monotonic() - began:>6.1f} s  {mishap.action:<7} {what:<12} {at:<9} {said}", flush=True)
-
-    with (
-        tempfile.TemporaryDirectory(prefix="campaign-") as folder,
-        rehearsed(Path(folder), machines="process", nodes=2) as cluster,
-    ):
-        write(cluster)
-        report = live(cluster, life, tell)
-        if life.is_abandoned:
-            abandon(cluster, life, report)
-        else:
-            end(cluster, report)
-    how = "left alone until its deadline" if life.is_abandoned else "down --all"
-    print(f"{time.monotonic() - began:>6.1f} s  {how}: {'; '.join(report.wrong) or 'right'}", flush=True)
-    return report
 
 
 def table(lived: Sequence[Life], reports: Sequence[Report]) -> list[str]:
