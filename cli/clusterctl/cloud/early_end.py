@@ -12,8 +12,10 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.deadline_kinds import state_machines
 from clusterctl.cloud.refusal import aws_errors
 
-REASONS = {"idle-%Y-%m-%dT%H-%M-%SZ": "idle", "alone-%Y-%m-%dT%H-%M-%SZ": "without a majority of its nodes"}
-"""The name of an execution that nodes start, with the instant since when it is so, and what that means."""
+REASONS = {"idle": "idle", "alone": "without a majority of its nodes"}
+"""The first word in the name of an execution that nodes start, and what it means."""
+SINCE = "-%Y-%m-%dT%H-%M-%SZ"
+"""The rest of the name: since when it is so."""
 LOOKED_AT = 50
 
 
@@ -49,7 +51,8 @@ def newest_early_end(rows: Iterable[Mapping[str, Any]], *, after: datetime, now:
 
 def _told(name: str) -> tuple[str, datetime] | None:
     """The reason and since when, by a name."""
-    for pattern, reason in REASONS.items():
+    word = name.partition("-")[0]
+    if word in REASONS:
         with contextlib.suppress(ValueError):
-            return reason, datetime.strptime(name, pattern).replace(tzinfo=UTC)
+            return REASONS[word], datetime.strptime(name, word + SINCE).replace(tzinfo=UTC)
     return None

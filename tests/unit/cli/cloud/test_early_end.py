@@ -7,6 +7,8 @@ from typing import Any  # rows of ListExecutions
 
 import pytest
 from clusterctl.cloud.early_end import EarlyEnd, newest_early_end
+from clusterctl_bootstrap.node import dead_man
+from clusterctl_bootstrap.node.release import STAMP
 
 BEGAN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 STARTED = BEGAN + timedelta(hours=2)
@@ -30,10 +32,11 @@ def test_an_end_that_is_under_way_bills_until_now() -> None:
     assert found == EarlyEnd(reason="idle", since=SINCE, at=NOW)
 
 
-def test_an_end_without_a_majority_is_another_reason() -> None:
-    found = newest_early_end([row("alone-2026-11-21T11-15-07Z")], after=BEGAN, now=NOW)
+@pytest.mark.parametrize(("word", "reason"), [("idle", "idle"), (dead_man.WHY, "without a majority of its nodes")])
+def test_the_name_that_nodes_give_is_read_as_they_mean_it(word: str, reason: str) -> None:
+    found = newest_early_end([row(SINCE.strftime(word + STAMP))], after=BEGAN, now=NOW)
     assert found is not None
-    assert (found.reason, found.since) == ("without a majority of its nodes", SINCE)
+    assert (found.reason, found.since) == (reason, SINCE)
 
 
 NONE = {
