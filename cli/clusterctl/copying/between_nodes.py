@@ -88,13 +88,14 @@ class Givers:
 def giving_line(path: str, login: str | None, partial: str, offset: int) -> str:
     """What the holder's shell runs: the file from `offset` on, written there at the same place.
 
-    Written by position, not appended: an earlier try that is still on its way writes the same bytes to the same place.
+    Written by position, and nothing is cut off: an earlier try that is still on its way, or another command's, writes
+    the same bytes to the same place. Nobody else may read it yet: its own permissions come with its name.
     """
     read = f"dd if={shlex.quote(path)} bs={BLOCK} skip={offset} iflag=skip_bytes status=none"
-    keep = " conv=notrunc" if offset else ""
-    write = f"dd of={shlex.quote(partial)} bs={BLOCK} seek={offset} oflag=seek_bytes{keep} status=none"
+    place = f"seek={offset} oflag=seek_bytes conv=notrunc"
+    write = f"umask 077; dd of={shlex.quote(partial)} bs={BLOCK} {place} status=none"
     if login is None:
-        return f"{read} | {write}"
+        return f"{read} | ({write})"
     options = f"-o BatchMode=yes -o ConnectTimeout={CONNECT_S} -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
     return f"{read} | ssh -x {options} {shlex.quote(login)} {shlex.quote(write)}"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from clusterctl.copying.content import Content, content_of
 from clusterctl.copying.place import Download, Upload, partial_name
 from clusterctl.copying.progress import Progress
-from clusterctl.copying.remote_files import CopyFailed, RemoteFiles
+from clusterctl.copying.remote_files import PARTIAL_MODE, CopyFailed, RemoteFiles
 
 Give = Callable[[str, int, Callable[[int], None]], None]
 """Brings the content from this offset on into the file of this name on the node; tells how many bytes have moved."""
@@ -49,9 +49,12 @@ def bring(target: str, content: Content, files: RemoteFiles, give: Give, progres
     partial = partial_name(target, content.sha256)
     offset = files.size_bytes(partial) or 0
     if offset > content.size_bytes:
+        files.remove(partial)
         offset = 0
     with progress.of_one(content.size_bytes - offset) as moved:
         give(partial, offset, moved)
+    if files.size_bytes(partial) is None and has_content(files, target, content):
+        return  # another command with the same file was quicker, and has put both commands' work in place
     if files.digest(partial, content.size_bytes) != content.sha256:
         files.remove(partial)
         raise WrongContent(f"{target}: what arrived has another checksum; nothing was replaced, try again")
@@ -67,8 +70,9 @@ def download(transfer: Download, files: RemoteFiles, progress: Progress) -> str:
     partial = Path(partial_name(str(target), content.sha256))
     offset = partial.stat().st_size if partial.is_file() else 0
     if offset > content.size_bytes:
+        partial.unlink()
         offset = 0
-    with progress.of_one(content.size_bytes - offset) as moved, partial.open("r+b" if offset else "wb") as sink:
+    with progress.of_one(content.size_bytes - offset) as moved, open(partial, "r+b", opener=_made_private) as sink:
         sink.seek(offset)
         files.read_on(transfer.remote, offset, content.size_bytes, sink, moved)
     if content_of(partial).sha256 != content.sha256:
@@ -77,6 +81,10 @@ def download(transfer: Download, files: RemoteFiles, progress: Progress) -> str:
     partial.chmod(content.mode)
     os.replace(partial, target)
     return str(target)
+
+
+def _made_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, PARTIAL_MODE)
 
 
 def _local_target(transfer: Download) -> Path:

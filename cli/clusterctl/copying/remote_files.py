@@ -21,6 +21,9 @@ SILENT_S = 60.0
 DIGEST_LEAST_S, DIGEST_BYTES_PER_S = 30.0, 20_000_000
 """A slow network file system still reads so much; a fast disk thirty times that."""
 
+PARTIAL_MODE = 0o600
+"""Until a file is whole and has its own permissions: it may be a secret."""
+
 
 class CopyFailed(Exception):
     """One copy that did not come to its end; the message is for the person."""
@@ -70,13 +73,22 @@ class RemoteFiles:
 
     def write_on(self, path: str, offset: int, moved: Callable[[int], None], *, source: Path) -> None:
         """Writes what the file `source` here has from `offset` on into the file there, from there on."""
-        with source.open("rb") as here, self._sftp.open(path, "r+b" if offset else "wb") as file:
+        with source.open("rb") as here, self._to_write_on(path) as file:
             here.seek(offset)
             file.set_pipelined(True)
             file.seek(offset)
             while chunk := here.read(CHUNK_BYTES):
                 file.write(chunk)
                 moved(len(chunk))
+
+    def _to_write_on(self, path: str) -> paramiko.SFTPFile:
+        """The file as it is, not cut off; a new one is for nobody else to read yet."""
+        try:
+            return self._sftp.open(path, "r+b")
+        except FileNotFoundError:
+            file = self._sftp.open(path, "x+b")
+            file.chmod(PARTIAL_MODE)
+            return file
 
     def read_on(self, path: str, offset: int, size_bytes: int, sink: BinaryIO, moved: Callable[[int], None]) -> None:
         """Reads the file from `offset` to its end into `sink`."""

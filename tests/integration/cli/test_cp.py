@@ -156,3 +156,16 @@ def test_a_file_goes_from_one_node_to_another(trusting_cluster: LoopbackCluster,
     done = trusting_cluster.run("cp", "0:nothing", "1:there.bin")
     assert done.returncode == 1
     assert b"train-0: nothing: No such file" in done.stderr
+
+
+def test_a_file_on_its_way_is_for_nobody_else_to_read(
+    trusting_cluster: LoopbackCluster, large: Path, tmp_path: Path
+) -> None:
+    """What there is of a file while its other megabytes are waited for."""
+    nodes = folders(trusting_cluster)
+    (nodes[0] / "large.bin").write_bytes(large.read_bytes())
+    for slot in (0, 1):
+        trusting_cluster.install_ssh(slot, break_after_bytes=9_000_000)
+    assert trusting_cluster.run("cp", "0:large.bin", "1:there.bin").returncode == 1
+    (left,) = nodes[1].glob(".there.bin.clusterctl-*")
+    assert (left.stat().st_size, left.stat().st_mode & 0o777) == (9_000_000, 0o600)

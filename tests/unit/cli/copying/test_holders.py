@@ -115,5 +115,7 @@ def test_the_holder_writes_by_position_and_quotes_twice() -> None:
     assert line.startswith("dd if='/a b' bs=1M skip=5000000 iflag=skip_bytes status=none | ssh -x -o BatchMode=yes ")
     assert " ubuntu@train-1 " in line
     assert "seek=5000000 oflag=seek_bytes conv=notrunc" in line
-    assert "notrunc" not in giving_line("/a", "ubuntu@train-1", "/b", 0), "an older, longer try is cut off"
+    assert " 'umask 077; dd of=" in line, "a secret is nobody else's to read on its way"
+    first = giving_line("/a", "ubuntu@train-1", "/b", 0)
+    assert "seek=0 oflag=seek_bytes conv=notrunc" in first, "a late try would cut off what another has brought"
     assert "ssh" not in giving_line("/a", None, "/b", 0)
