@@ -64,29 +64,55 @@ class CommandRun:
         self._channel: Channel
 
     def start(self, ends_at: float) -> Generator[Waiting, bool, None]:
-        """Has the command started. Raises NodeFailure; until then nothing has run."""
-        link, command = self._link, self._command
-        if self._stdin is None:
-            text = guarded(
-                command.line,
-                environment=command.environment,
-                is_sudo=command.is_sudo,
-                silence_s=self._silence_s,
-            )
-        else:
-            text = with_input(command.line, environment=command.environment, is_sudo=command.is_sudo)
+        """Has the command started. Raises NodeFailure."""
+        yield from self.open(ends_at)
+        yield from self.ask(ends_at)
+
+    def open(self, ends_at: float) -> Generator[Waiting, bool, None]:
+        """Has the command's channel. Raises NodeFailure: then nothing has run."""
         try:
-            self._channel = yield from link.opened(self._window, ends_at)
-            yield from link.until_done(lambda: self._channel.execute(text), ends_at)
+            self._channel = yield from self._link.opened(self._window, ends_at)
         except Late as e:
-            raise NodeFailure("timeout", f"{link.target.name} opened no session in its time", phase="session") from e
+            told = f"{self._link.target.name} opened no session in its time"
+            raise NodeFailure("timeout", told, phase="session") from e
         except Libssh2Error as e:
-            # Below -40 or so are refusals; a broken connection is one of the socket's errors.
-            if e.code in BROKEN:
-                raise NodeFailure("lost", f"the connection to {link.target.name} broke ({e})", phase="session") from e
-            raise NodeFailure("session", f"{link.target.name} opened no session ({e})", phase="session") from e
+            raise self._refusal(e) from e
+
+    def ask(self, ends_at: float, *, taken_by: float = NEVER) -> Generator[Waiting, bool, None]:
+        """Has the node start the command. Raises NodeFailure: then nothing has run, but in the phase "command".
+
+        A node that has not even taken the request until `taken_by` is waited for no longer.
+        """
+        link, text = self._link, self._text()
+        try:
+            try:
+                yield from link.until_done(lambda: self._channel.execute(text), min(ends_at, taken_by))
+            except Late as e:
+                if not link.is_taken():
+                    raise NodeFailure("timeout", f"{link.target.name} takes nothing", phase="session") from e
+                yield from link.until_done(lambda: self._channel.execute(text), ends_at)
+        except Late as e:
+            told = f"{link.target.name} did not say in its time whether the command has started"
+            raise NodeFailure("lost", told, phase="command") from e
+        except Libssh2Error as e:
+            raise self._refusal(e) from e
         if self._stdin is None:
             self._guarded_by(self._channel)
+
+    def _text(self) -> bytes:
+        command = self._command
+        if self._stdin is not None:
+            return with_input(command.line, environment=command.environment, is_sudo=command.is_sudo)
+        return guarded(
+            command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=self._silence_s
+        )
+
+    def _refusal(self, error: Libssh2Error) -> NodeFailure:
+        name = self._link.target.name
+        # Below -40 or so are refusals; a broken connection is one of the socket's errors.
+        if error.code in BROKEN:
+            return NodeFailure("lost", f"the connection to {name} broke ({error})", phase="session")
+        return NodeFailure("session", f"{name} opened no session ({error})", phase="session")
 
     def to_its_end(self) -> Generator[Waiting, bool, ExitCode]:
         """The exit code. Raises NodeFailure when there is none: the command is ended at its timeout."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import select
 import socket
+import struct
+import termios
 import time
 from collections.abc import Callable, Generator
 
@@ -111,6 +114,14 @@ class Link:
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
         return not poll.poll(0)
+
+    def is_taken(self) -> bool:
+        """The other side's kernel, or the proxy, has all that was sent; if not, `close` takes back what it has not."""
+        if struct.unpack("i", fcntl.ioctl(self.socket, termios.TIOCOUTQ, bytes(4)))[0] == 0:
+            return True
+        # SO_LINGER of 0 s: close drops what is not acknowledged, and resets the connection (tcp(7), socket(7)).
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return False
 
     def _new_channel(self, window_bytes: int, ends_at: float) -> Generator[Waiting, bool, Channel]:
         while (channel := self.session.open_channel(window_bytes)) is None:

@@ -25,7 +25,7 @@ from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import target_of
 
 WARM_ANSWER_S = 3.0
-"""A kept connection that does not start a command in this time is given up for a new one."""
+"""A kept connection that does not take a command in this time is given up for a new one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,11 +133,15 @@ def _started_warm(
         return None, None
     link.watch()
     run = _command_run(job, link, outlet)
+    now, session_s = time.monotonic(), job.deadlines.session_s
     try:
-        yield from run.start(time.monotonic() + min(WARM_ANSWER_S, job.deadlines.session_s))
-    except NodeFailure:
+        yield from run.open(now + min(WARM_ANSWER_S, session_s))
+        yield from run.ask(now + session_s, taken_by=now + WARM_ANSWER_S)
+    except NodeFailure as e:
         yield Waiting(until=0.0)  # the loop forgets the descriptor before its number comes again
         link.close()
+        if e.phase == "command":
+            raise  # it may have started: on another connection it would a second time
         return None, None
     except BaseException:
         link.close()
