@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import resource
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import IO, Self
 
 from clusterctl_infra.outputs import InventoryNode
 
+from clusterctl.ssh.many_files import allow_many_files
 from clusterctl.ssh.sinks import NodeSinks
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -75,9 +75,3 @@ class OutputSpool:
 
     def _spooled(self) -> Spooled:
         return Spooled(self._files.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)))
-
-
-def allow_many_files() -> None:
-    """As many descriptors as this process may have: a node takes one, its large outputs one each."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -19,6 +19,7 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.dialling import Dialled, dialled
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
+from clusterctl.ssh.many_files import allow_many_files
 from clusterctl.ssh.persons_node import PersonsNode
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.sinks import NodeSinks
@@ -54,6 +55,7 @@ class RemoteCommand:
             under_way = hand_over(self._job(), self.stdin, kept_in)
             if under_way is not None:
                 return under_way.results(sinks, on_result)
+        allow_many_files()
         under_way_to = dialled(self.inventory, self.nodes[: self.fan_out or FAN_OUT])
         # Loaded on use: a command whose connections are there already does without these 20 ms.
         run: _NewLinksRun = importlib.import_module("clusterctl.ssh.new_links_run").run_on_new_links

@@ -117,7 +117,7 @@ def _serve(house: _House, folder: Path) -> None:
         number = place.stat().st_ino
         threading.Thread(target=_look_after, args=(house,), daemon=True).start()
         while _is_wanted(house, place, number):
-            if select.select([listener], [], [], LOOK_S)[0]:
+            if _has_come(listener, LOOK_S):
                 connection, _ = listener.accept()
                 threading.Thread(target=_answer, args=(house, connection), daemon=True).start()
     place.unlink(missing_ok=True)
@@ -213,5 +213,12 @@ def _line(connection: socket.socket) -> bytes:
 def _cancel_when_left(connection: socket.socket, canceller: Canceller) -> None:
     """Ends the job when the command is gone: it says nothing after its job, so anything to read is its end."""
     with contextlib.suppress(OSError, ValueError):
-        select.select([connection], [], [])
+        _has_come(connection, None)
         canceller.cancel()
+
+
+def _has_come(connection: socket.socket, wait_s: float | None) -> bool:
+    """Whether there is something to read. By poll: select knows no descriptor above 1023, and each node has one."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(None if wait_s is None else wait_s * 1000))

@@ -9,12 +9,14 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from clusterctl.ssh.node_task import WARM_ANSWER_S
 
 from tests.integration.cli.waiting import comes_true
 
@@ -55,6 +57,29 @@ def test_the_second_command_finds_the_connections_of_the_first(warm_cluster: Loo
     assert (done.returncode, b'"stdout": "out\\n", "stderr": "err\\n"' in done.stdout) == (7, True)
 
 
+def test_more_nodes_than_descriptors_are_usual_are_kept(warm_cluster: LoopbackCluster) -> None:
+    """The process has numbers above 1023, and as many connections as it may."""
+    nodes = [
+        replace(node, slot=slot, rank=slot, name=f"train-{slot}")
+        for slot, node in enumerate(warm_cluster.inventory.nodes * 8)
+    ]
+    warm_cluster.write_inventory(replace(warm_cluster.inventory, nodes=tuple(nodes)))
+    few = "import os, resource, sys; most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]; "
+    few += "resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)); null = os.open(os.devnull, os.O_RDONLY); "
+    few += "[os.dup2(null, number) for number in range(3, 1060)]; "
+    few += "resource.setrlimit(resource.RLIMIT_NOFILE, (1070, most)); os.execv(sys.argv[1], sys.argv[1:])"
+    first = subprocess.run(
+        [sys.executable, "-c", few, *warm_cluster.command("ssh", PORT)],
+        env=warm_cluster.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=30,
+    )
+    assert first.returncode == 0, first.stderr
+    await_warm(warm_cluster)
+    assert ports(warm_cluster) == sorted(first.stdout.decode().splitlines())
+
+
 def test_only_its_owner_can_speak_to_the_process(warm_cluster: LoopbackCluster) -> None:
     ports(warm_cluster)
     await_warm(warm_cluster)
@@ -81,6 +106,25 @@ def test_a_node_that_was_restarted_is_reached_at_once(warm_cluster: LoopbackClus
     os.kill(session, signal.SIGKILL)
     done = warm_cluster.run("ssh", "echo here")
     assert (done.returncode, done.stdout.count(b"here")) == (0, 4)
+
+
+def test_a_node_that_is_slow_to_start_a_command_starts_it_once(warm_cluster: LoopbackCluster, tmp_path: Path) -> None:
+    ports(warm_cluster)
+    await_warm(warm_cluster)
+    session = int(warm_cluster.run("ssh", "--node", "1", "echo $PPID").stdout)
+    os.kill(session, signal.SIGSTOP)
+    try:
+        client = subprocess.Popen(
+            warm_cluster.command("ssh", "--node", "1", f"echo once >> {tmp_path / 'runs'}"),
+            env=warm_cluster.environ,
+            stdin=subprocess.DEVNULL,
+        )
+        with pytest.raises(subprocess.TimeoutExpired):
+            client.wait(WARM_ANSWER_S + 2)  # it has the command, so that another connection would be a second start
+    finally:
+        os.kill(session, signal.SIGCONT)
+    assert client.wait(15) == 0
+    assert (tmp_path / "runs").read_text() == "once\n"
 
 
 def test_ctrl_c_ends_what_runs_on_kept_connections(warm_cluster: LoopbackCluster) -> None:
