@@ -34,7 +34,10 @@ class LogRequest:
 
 
 def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
-    """The line that runs the reader on a node, as root where that is allowed: some logs are root's alone."""
+    """The line that runs the reader on a node, as root where that is allowed: some logs are root's alone.
+
+    Isolated: else a `json.py` in the person's home there, or on a PYTHONPATH of the cluster's, would be what it loads.
+    """
     program = files("clusterctl.on_node").joinpath("log_reader.py").read_text(encoding="utf-8")
     asked = {
         "sources": {
@@ -47,6 +50,6 @@ def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
         "grep": request.grep or "",
         "places": dict(places),
     }
-    reader = shlex.join(["python3", "-c", program, json.dumps(asked)])
+    reader = shlex.join(["python3", "-I", "-c", program, json.dumps(asked)])
     script = f"if sudo -n true 2>/dev/null; then exec sudo -n {reader}; else exec {reader}; fi"
     return "exec sh -c " + shlex.quote(script)

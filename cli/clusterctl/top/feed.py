@@ -19,7 +19,7 @@ from clusterctl.top.sample import parse_sample
 def sampler_command(interval_s: float) -> str:
     """The line that runs the sampler on a node."""
     program = files("clusterctl.on_node").joinpath("sampler.py").read_text(encoding="utf-8")
-    return "exec " + shlex.join(["python3", "-c", program, f"{interval_s:g}"])
+    return "exec " + shlex.join(["python3", "-I", "-c", program, f"{interval_s:g}"])
 
 
 def start_feeds(

@@ -80,7 +80,7 @@ def test_the_sampler_asks_the_fields_that_are_read() -> None:
     fields = sampler.FIELDS.split(",")
     assert fields[:4] == ["count", "index", "utilization.gpu", "memory.used"]
     assert len(fields) == 10
-    assert sampler_command(1.0).startswith("exec python3 -c ")
+    assert sampler_command(1.0).startswith("exec python3 -I -c "), "what lies in a home there is not loaded"
 
 
 def test_chunks_become_the_newest_sample_and_greetings_are_skipped(make_inventory: MakeInventory) -> None:
