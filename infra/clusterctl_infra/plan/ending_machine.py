@@ -27,6 +27,7 @@ PARALLEL = 40
 PASS_PAUSE_S = 30
 TIMEOUT_S = 3600
 """A machine that does not end, such as one protected from termination, fails the execution instead of hiding in it."""
+UNASKED = "every machine was ended; EC2 did not say which reservations there are, and an empty one bills to its end date"
 _LIVING = ["pending", "running", "stopping", "stopped"]
 _HELD = ["active", "pending", "scheduled", "assessing"]
 _RETRY = [
@@ -52,6 +53,8 @@ def ending_definition(cluster_id: str, *, partition: str = "aws") -> State:
             **_reservations(ec2, tagged),
             **_instances(ec2, tagged),
             "Wait": {"Type": "Wait", "Seconds": PASS_PAUSE_S, "Next": "Pass"},
+            "WasTrouble": _if_any("$.Trouble", then="Unasked", otherwise="Ended"),
+            "Unasked": {"Type": "Fail", "Error": "ReservationsUnknown", "Cause": UNASKED},
             "Ended": {"Type": "Succeed"},
         },
     }
@@ -115,7 +118,12 @@ def _first_wave(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
 
 
 def _reservations(ec2: _Ec2, tagged: State) -> dict[str, State]:
-    """A cluster has one; an empty one costs as much as a full one."""
+    """A cluster has one; an empty one costs as much as a full one.
+
+    That EC2 filters them by tag is not in its reference; Karpenter does so (karpenter-provider-aws,
+    pkg/providers/capacityreservation/types.go; 2026-11-22). Should it refuse, the machines end all the same.
+    """
+    caught = {"ErrorEquals": ["States.ALL"], "ResultPath": "$.Trouble", "Next": "Instances"}
     asked = {"Filters": [tagged, {"Name": "state", "Values": _HELD}], "MaxResults": 100}
     cancel = ec2.task("cancelCapacityReservation", {"CapacityReservationId.$": "$"}, retries=False)
     ids = "$.Held.CapacityReservations[*].CapacityReservationId"
@@ -123,6 +131,7 @@ def _reservations(ec2: _Ec2, tagged: State) -> dict[str, State]:
         "Reservations": {
             **ec2.task("describeCapacityReservations", asked),
             "ResultPath": "$.Held",
+            "Catch": [caught],
             "Next": "AnyReservations",
         },
         "AnyReservations": _if_any("$.Held.CapacityReservations[0]", then="Cancel", otherwise="Instances"),
@@ -145,17 +154,21 @@ def _instances(ec2: _Ec2, tagged: State) -> dict[str, State]:
         "EndPage": {**_each(ids, "EndOne", ec2.terminate("$")), "Next": "FoundInstance"},
         "FoundInstance": {"Type": "Pass", "Result": True, "ResultPath": "$.Found", "Next": "More"},
         "More": _if("$.Page.NextToken", {"StringGreaterThan": ""}, then="NextPage", otherwise="WasAny"),
-        "WasAny": _if("$.Found", {"BooleanEquals": True}, then="Wait", otherwise="Ended"),
+        "WasAny": _if("$.Found", {"BooleanEquals": True}, then="Wait", otherwise="WasTrouble"),
     }
 
 
 def _each(items: str, name: str, task: State, *, answer: str | None = None) -> State:
-    """One task for each item; a refusal stops none of the others, and is kept at `answer`."""
+    """One task for each item; a refusal stops none of the others, and is kept at `answer`.
+
+    The items are taken by InputPath: ItemsPath has to be a reference path, which has no `[*]` (developer guide,
+    "ItemsPath"; 2026-11-22).
+    """
     caught = {"ErrorEquals": ["States.ALL"], "ResultPath": answer, "Next": f"{name}Refused"}
     one = {**task, "ResultPath": None, "Catch": [caught], "End": True}
     return {
         "Type": "Map",
-        "ItemsPath": items,
+        "InputPath": items,
         "MaxConcurrency": PARALLEL,
         "ItemProcessor": {
             "ProcessorConfig": {"Mode": "INLINE"},

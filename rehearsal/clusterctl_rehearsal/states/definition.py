@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any  # definitions are JSON
 
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
-from clusterctl_rehearsal.states.paths import is_expression, is_path
+from clusterctl_rehearsal.states.paths import is_expression
 
 MOST_BYTES = 1_048_576
 MOST_PARALLEL = 40
@@ -17,12 +17,15 @@ _ONWARD = {"Next", "End"}
 _RESULT = {"ResultPath", "OutputPath"}
 FIELDS: Mapping[str, set[str]] = {
     "Task": {"Resource", "Parameters", "Retry", "Catch"} | _RESULT | _ONWARD,
-    "Map": {"ItemsPath", "ItemSelector", "ItemProcessor", "MaxConcurrency"} | _RESULT | _ONWARD,
+    "Map": {"InputPath", "ItemsPath", "ItemSelector", "ItemProcessor", "MaxConcurrency"} | _RESULT | _ONWARD,
     "Pass": {"Result", "ResultPath"} | _ONWARD,
     "Choice": {"Choices", "Default"},
     "Wait": {"Seconds", "SecondsPath"} | _ONWARD,
     "Succeed": set(),
+    "Fail": {"Error", "Cause"},
 }
+REFERENCES = ("Variable", "ItemsPath", "SecondsPath", "ResultPath")
+"""Fields that take reference paths alone, which lead to one place: no `[*]` (same guide, "Reference paths")."""
 TESTS = ("IsPresent", "IsNull", "BooleanEquals", "StringGreaterThan", "NumericGreaterThan")
 SDK = "states:::aws-sdk:ec2:"
 States = Mapping[str, Any]
@@ -58,9 +61,11 @@ def _check_state(name: str, state: States) -> None:
     _unknown(name, state, FIELDS[kind] | _ALWAYS)
     if FIELDS[kind] >= _ONWARD and ("Next" in state) == bool(state.get("End")):
         raise _invalid(f"SCHEMA_VALIDATION_FAILED: {name} needs either Next or End")
-    for path in _paths(state):
+    for key, path in _paths(state):
         if not is_expression(path):
             raise StandInRefusal(f"the stand-in does not follow the path {path!r} yet ({name})")
+        if key in REFERENCES and "[*]" in path:
+            raise _invalid(f"SCHEMA_VALIDATION_FAILED: Value is not a Reference Path at /States/{name}/{key}")
     if kind == "Task" and SDK not in str(state.get("Resource")):
         raise StandInRefusal(f"the stand-in runs only tasks of aws-sdk:ec2 yet ({name})")
     if kind == "Choice":
@@ -79,18 +84,16 @@ def _targets(state: States) -> Iterator[str]:
     yield from (rule["Next"] for key in ("Choices", "Catch") for rule in state.get(key, ()))
 
 
-def _paths(value: Any) -> Iterator[Any]:
-    """Everything that a state reads by a path, also deep in its templates."""
+def _paths(value: Any) -> Iterator[tuple[str, Any]]:
+    """Everything that a state reads by a path, also deep in its templates, with the key where it stands."""
     if isinstance(value, list):
         for item in value:
             yield from _paths(item)
     if not isinstance(value, Mapping):
         return
     for key, item in value.items():
-        if key in ("Variable", "ItemsPath", "OutputPath", "SecondsPath") or key.endswith(".$"):
-            yield item
-        elif key == "ResultPath":
-            yield from () if item is None or is_path(item) else (item,)
+        if key in ("InputPath", "OutputPath", *REFERENCES) or key.endswith(".$"):
+            yield from () if item is None else ((key, item),)
         elif key not in ("ItemProcessor", "Result"):
             yield from _paths(item)
 

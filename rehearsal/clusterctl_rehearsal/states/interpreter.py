@@ -17,7 +17,7 @@ from clusterctl_rehearsal.states.paths import is_there, placed, rendered, value_
 ANSWER_LIMIT_BYTES = 262_144
 EVENT_LIMIT = 25_000
 """Both from the developer guide, "Service quotas" (2026-11-21)."""
-EventCounts = {"Task": 2, "Map": 4, "Pass": 2, "Choice": 2, "Wait": 2, "Succeed": 2}
+EventCounts = {"Task": 2, "Map": 4, "Pass": 2, "Choice": 2, "Wait": 2, "Succeed": 2, "Fail": 1}
 _EVENTS_PER_CALL = 3
 _EVENTS_PER_ITEM = 2
 Call = Callable[[str, Mapping[str, Any]], Any]
@@ -62,6 +62,8 @@ class Execution:
             return state.get("Next"), data
         if kind == "Succeed":
             return None, data
+        if kind == "Fail":
+            raise ExecutionFailed(state.get("Error", ""), state.get("Cause", ""))
         try:
             result = state.get("Result", data) if kind == "Pass" else self._result(name, state, data, context)
         except TaskFailed as e:
@@ -97,10 +99,11 @@ class Execution:
     def _map(self, state: States, data: Any, context: Mapping[str, Any]) -> list[Any]:
         """One after another; AWS runs `MaxConcurrency` side by side."""
         results = []
-        for item in value_at(state["ItemsPath"], data, context):
+        effective = value_at(state.get("InputPath", "$"), data, context)
+        for item in value_at(state.get("ItemsPath", "$"), effective, context):
             self._count(_EVENTS_PER_ITEM)
             of_item = {**context, "Map": {"Item": {"Value": item}}}
-            given = rendered(state["ItemSelector"], data, of_item) if "ItemSelector" in state else item
+            given = rendered(state["ItemSelector"], effective, of_item) if "ItemSelector" in state else item
             results.append(self._from(state["ItemProcessor"], given, of_item))
         return results
 

@@ -43,6 +43,14 @@ def machine(**states: Any) -> str:
                 "ItemProcessor": {"StartAt": "In", "States": {"In": SUCCEED}},
             }
         ),
+        machine(
+            One={
+                "Type": "Map",
+                "ItemsPath": "$.A[*].B",
+                "End": True,
+                "ItemProcessor": {"StartAt": "In", "States": {"In": SUCCEED}},
+            }
+        ),
     ],
 )
 def test_a_definition_that_aws_refuses_is_refused(definition: str) -> None:

@@ -132,6 +132,7 @@ class Fleet:
         self.largest = 0
         self.empty_pages = 0
         self.cancelled = 0
+        self.tells_reservations = True
 
     def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
         self.asked.append(action)
@@ -155,6 +156,8 @@ class Fleet:
         return {"Reservations": rows, **({"NextToken": str(rest)} if rest < len(ids) else {})}
 
     def describeCapacityReservations(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        if not self.tells_reservations:
+            raise TaskFailed("Ec2.Ec2Exception", "InvalidParameterValue")
         return {"CapacityReservations": [] if self.cancelled else [{"CapacityReservationId": "cr-1"}]}
 
     def cancelCapacityReservation(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
@@ -233,6 +236,15 @@ def test_a_machine_that_never_ends_fails_the_execution_and_keeps_none_of_the_oth
     with pytest.raises(ExecutionFailed, match=r"States\.Timeout"):
         executed(fleet)
     assert [id for id, lives in fleet.living.items() if lives] == ["i-00000000000000000"]
+
+
+def test_where_reservations_are_not_told_every_machine_ends_and_the_execution_fails() -> None:
+    fleet = Fleet(7, 1)
+    fleet.untagged = set(list(fleet.living)[:3])
+    fleet.tells_reservations = False
+    with pytest.raises(ExecutionFailed, match="ReservationsUnknown"):
+        executed(fleet)
+    assert not any(fleet.living.values())
 
 
 def test_a_dry_run_without_machines_ends_nothing_and_cancels_nothing() -> None:
