@@ -93,19 +93,22 @@ def end_all(
     pause: Callable[[], None],
     timeout_s: float,
     tell: Callable[[str], None],
+    look_again: Callable[[Sequence[Found]], None] = lambda things: None,
     kinds: Sequence[Kind] = KINDS,
 ) -> Sweep:
     """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer.
 
     What AWS refuses because another thing needs it is tried again until the time is over; what it refuses for good
-    only until nothing else is left.
+    only until nothing else is left. `look_again` sees all that is there before each round, and raises to stop it.
     """
     give_up = time.monotonic() + timeout_s
     asked: dict[Key, Found] = {}
     refusals: dict[Key, str] = {}
     quiet = 0
     while True:
-        lost = orphans(look(clients, cluster_id, kinds), known, kinds)
+        there = look(clients, cluster_id, kinds)
+        look_again(there)
+        lost = orphans(there, known, kinds)
         spared = tuple(one for one in lost if spares(one))
         rest = tuple(one for one in lost if one not in spared)
         quiet = 0 if rest else quiet + 1

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from clusterctl_infra.names import DEADLINE_TAG, NAME_TAG, OWNER_TAG
+from clusterctl_infra.names import DEADLINE_TAG, NAME_TAG, NO_DEADLINE, OWNER_TAG
 
 from clusterctl.cloud.found import Found, Kind, kind_of
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.sweep import GUARDED
 
 UNNAMED = "?"
 
@@ -43,9 +44,16 @@ class Remains:
     @property
     def deadline(self) -> datetime | None:
         """The latest that any part of it has: while an extension is under way, some parts have the old one."""
-        times = [_instant(one.tags[DEADLINE_TAG]) for one in self.things if DEADLINE_TAG in one.tags]
+        texts = [one.tags[DEADLINE_TAG] for one in self.things if DEADLINE_TAG in one.tags]
+        times = [_instant(text) for text in texts if text != NO_DEADLINE]
         known = [at for at in times if at is not None]
         return max(known) if known and len(known) == len(times) else None
+
+    @property
+    def is_parked(self) -> bool:
+        """It has no machine on purpose, as its tags say: what is there is kept for the next `up`."""
+        has_machines = any(one.kind in GUARDED for one in self.things)
+        return not has_machines and any(one.tags.get(DEADLINE_TAG) == NO_DEADLINE for one in self.things)
 
     def _said(self, tag: str) -> str:
         return next((one.tags[tag] for one in self.things if tag in one.tags), UNNAMED)
@@ -69,6 +77,12 @@ def remains_of(found: Mapping[str, Iterable[Found]], kinds: Sequence[Kind] = KIN
         Remains(cluster_id=id, region=regions.get(id), things=tuple(of_one.values())) for id, of_one in things.items()
     )
     return tuple(sorted(remains, key=lambda one: (one.name, one.cluster_id)))
+
+
+def latest_of(things: Iterable[Found]) -> datetime | None:
+    """The latest deadline that can be read of any of them."""
+    times = [_instant(one.tags.get(DEADLINE_TAG, "")) for one in things]
+    return max((at for at in times if at is not None), default=None)
 
 
 def _instant(text: str) -> datetime | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.errors import CloudError, NothingMatched
 from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl.cloud.clients import Clients, configured_region
@@ -20,7 +20,7 @@ from clusterctl.output import Output
 from clusterctl.reap.ending import end_judged, refuse_left
 from clusterctl.reap.known_here import inventories_here, known_here
 from clusterctl.reap.search import Search, regions_asked, search
-from clusterctl.reap.verdict import Asked, Verdict, judge
+from clusterctl.reap.verdict import Asked, Verdict, judge, spared_since
 from clusterctl.views.reap import ReapView, again, reap_json, reap_text
 
 
@@ -52,7 +52,7 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
     found = search(clients_of, tuple(regions), all_regions=request.all_regions)
     known, now = known_here(inventories, home), datetime.now(UTC).replace(microsecond=0)
     verdicts = [
-        judge(one, request.asked, known.get(one.cluster_id), now=now, all_regions=found.all_regions)
+        judge(one, request.asked, known.get(one.cluster_id), now=now, all_regions=found.is_everywhere)
         for one in found.remains
     ]
     refuse_unknown(request.asked, verdicts, found)
@@ -67,13 +67,28 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
     )
     if not request.as_json:
         output.data(reap_text(view))
-    ended = end_judged(verdicts, found, clients_of, tell=output.note) if request.acts else ()
+
+    def why_not_now(verdict: Verdict, things: Sequence[Found]) -> str | None:
+        known_now = known_here(inventories_here(home, rehearsal=request.rehearse), home)
+        of_it = known_now.get(verdict.remains.cluster_id)
+        return spared_since(verdict, things, request.asked, of_it, now=datetime.now(UTC).replace(microsecond=0))
+
+    ended = end_judged(verdicts, found, clients_of, why_not_now, tell=output.note) if request.acts else ()
     if request.as_json:
         output.json(reap_json(view, ended))
     for one in ended:
         if one.is_done and one.verdict.known is not None:
             output.note(f"  next: clusterctl down --cluster {one.verdict.known.cluster} forgets it here, too")
     refuse_left(ended, again=again(view))
+    refuse_unseen(found)
+
+
+def refuse_unseen(found: Search) -> None:
+    """Raises CloudError, naming each region that could not be looked through: what is there goes on."""
+    if found.unseen:
+        first = next(iter(found.unseen.values()))
+        named = "; ".join(f"{region}: {refusal.message}" for region, refusal in found.unseen.items())
+        raise CloudError(f"not looked through: {named}", code=first.code, hint=first.hint)
 
 
 def refuse_unknown(asked: Asked, verdicts: Sequence[Verdict], found: Search) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from clusterctl_infra.errors import UsageError
+from clusterctl_infra.errors import CloudError, UsageError
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found
+from clusterctl.cloud.found import Found, Kind
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.sweep import look
@@ -18,8 +18,12 @@ from clusterctl.reap.remains import Remains, remains_of
 PARALLEL_REGIONS = 6
 FIRST_REGION = "us-east-1"
 """Who asks which regions there are asks one that every account has."""
+NO_REGION = "no region"
+"""Where roles are."""
 REGIONAL_KINDS = tuple(kind for kind in KINDS if not kind.is_global)
+GLOBAL_KINDS = tuple(kind for kind in KINDS if kind.is_global)
 ClientsOf = Callable[[str], Clients]
+Looks = Callable[[Clients, Sequence[Kind]], tuple[Found, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,17 +32,44 @@ class Search:
 
     regions: tuple[str, ...]
     all_regions: bool
+    """All were asked for."""
     remains: tuple[Remains, ...]
+    unseen: Mapping[str, CloudError] = field(default_factory=dict)
+    """Region → why it could not be looked through: organizations forbid some to everybody."""
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Nothing of a cluster can be where was not looked."""
+        return self.all_regions and not self.unseen
 
 
-def search(clients_of: ClientsOf, regions: tuple[str, ...], *, all_regions: bool) -> Search:
-    """Everything of any cluster in these regions, or in every region of the account. Raises CloudError."""
+def anything(clients: Clients, kinds: Sequence[Kind]) -> tuple[Found, ...]:
+    """What there is of these kinds, whichever cluster's. Raises CloudError."""
+    return look(clients, None, kinds)
+
+
+def search(clients_of: ClientsOf, regions: tuple[str, ...], *, all_regions: bool, looks: Looks = anything) -> Search:
+    """Everything of any cluster in these regions, or in every region of the account.
+
+    A region that does not answer hides none of the others. Raises CloudError when none answers.
+    """
     if all_regions:
         regions = enabled_regions(clients_of(regions[0] if regions else FIRST_REGION))
+    places: list[tuple[str, str, Sequence[Kind]]] = [(region, region, REGIONAL_KINDS) for region in regions]
+    places.append((NO_REGION, regions[0], GLOBAL_KINDS))
     with ThreadPoolExecutor(max_workers=PARALLEL_REGIONS) as pool:
-        lists = pool.map(lambda region: _look(clients_of(region), is_first=region == regions[0]), regions)
-        found: Mapping[str, tuple[Found, ...]] = dict(zip(regions, lists, strict=True))
-    return Search(regions=regions, all_regions=all_regions, remains=remains_of(found))
+        answers = pool.map(lambda place: _look(clients_of(place[1]), place[2], looks), places)
+        said = {name: answer for (name, _, _), answer in zip(places, answers, strict=True)}
+    found = {name: answer for name, answer in said.items() if not isinstance(answer, CloudError)}
+    unseen = {name: answer for name, answer in said.items() if isinstance(answer, CloudError)}
+    if not found.keys() - {NO_REGION}:
+        raise next(iter(unseen.values()))
+    return Search(
+        regions=tuple(region for region in regions if region in found),
+        all_regions=all_regions,
+        remains=remains_of(found),
+        unseen=unseen,
+    )
 
 
 def enabled_regions(clients: Clients) -> tuple[str, ...]:
@@ -65,6 +96,9 @@ def regions_asked(region: str | None, known: Iterable[str], configured: str | No
     return found
 
 
-def _look(clients: Clients, *, is_first: bool) -> tuple[Found, ...]:
-    """What is in no region is asked for once."""
-    return look(clients, None, KINDS if is_first else REGIONAL_KINDS)
+def _look(clients: Clients, kinds: Sequence[Kind], looks: Looks) -> tuple[Found, ...] | CloudError:
+    """What is there, or why AWS does not tell."""
+    try:
+        return looks(clients, kinds)
+    except CloudError as refusal:
+        return refusal

@@ -13,11 +13,12 @@ from datetime import datetime, timedelta
 from clusterctl.cloud.found import Found, Kind, kind_of
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.storage_kinds import DATA_KINDS
-from clusterctl.reap.remains import Remains
+from clusterctl.reap.remains import Remains, latest_of
 from clusterctl.views.quantities import clock, duration
 
 FILE_SYSTEMS = tuple(kind.name for kind in DATA_KINDS)
 """What is reached through a network; a volume is not."""
+PARKED = "down on purpose, for another up"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +102,23 @@ def judge(
     )
 
 
+def spared_since(
+    verdict: Verdict, things: Sequence[Found], asked: Asked, known: KnownHere | None, *, now: datetime
+) -> str | None:
+    """Why a cluster that was to end is left alone after all; `things` and `known` as they are now.
+
+    Ending the clusters before it takes minutes, in which a colleague may extend this one or bring it up anew.
+    """
+    if known is not None and known.changing is not None:
+        return f"left alone: {known.changing} is changing it now"
+    if verdict.remains.cluster_id in asked.clusters:
+        return None
+    deadline = latest_of(things)
+    if deadline is not None and now < deadline + asked.grace:
+        return f"left alone: its deadline was moved to {clock(deadline, now)} while this looked"
+    return None
+
+
 def _judged(
     remains: Remains, asked: Asked, known: KnownHere | None, *, now: datetime, all_regions: bool
 ) -> tuple[bool, str, str | None]:
@@ -114,7 +132,9 @@ def _judged(
     if id in asked.clusters:
         return True, "named", None
     if known is not None and known.is_down:
-        return False, "down on purpose, for another up", f"clusterctl down --cluster {known.cluster} --all"
+        return False, PARKED, f"clusterctl down --cluster {known.cluster} --all"
+    if remains.is_parked:
+        return False, PARKED, name_it
     if deadline is None:
         return False, "no part of it says a deadline that can be read", name_it
     if now < deadline + asked.grace:

@@ -37,7 +37,7 @@ class ReapView:
 def reap_text(view: ReapView) -> str:
     """A row for each cluster; below those that end, what of them costs money and what stays."""
     ending = [verdict for verdict in view.verdicts if verdict.ends]
-    where = "all regions" if view.search.all_regions else ", ".join(view.search.regions)
+    where = "all regions" if view.search.is_everywhere else ", ".join(view.search.regions)
     found = count(len(view.verdicts), "cluster") if view.verdicts else "nothing of any cluster"
     would = f" · {len(ending)} {'end' if view.acts else 'would end'}{'s' if view.acts and len(ending) == 1 else ''}"
     label = " (rehearsed: simulated money)" if view.rehearsal else ""
@@ -64,6 +64,7 @@ def reap_json(view: ReapView, ended: Sequence[Ended]) -> dict[str, object]:
         "at": view.now.isoformat(),
         "regions": list(view.search.regions),
         "all_regions": view.search.all_regions,
+        "unseen": {region: refusal.message for region, refusal in view.search.unseen.items()},
         "dry_run": not view.acts,
         "grace_s": view.asked.grace.total_seconds(),
         "prices_dated": view.catalog.prices_dated,

@@ -27,7 +27,7 @@ PARALLEL = 40
 PASS_PAUSE_S = 30
 TIMEOUT_S = 3600
 """A machine that does not end, such as one protected from termination, fails the execution instead of hiding in it."""
-UNASKED = "every machine was ended; EC2 did not say which reservations there are, and an empty one bills to its end date"
+UNASKED = "the machines were ended; EC2 did not say which reservations there are: one bills empty until its end date"
 _LIVING = ["pending", "running", "stopping", "stopped"]
 _HELD = ["active", "pending", "scheduled", "assessing"]
 _RETRY = [

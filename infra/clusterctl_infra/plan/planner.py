@@ -16,7 +16,7 @@ from clusterctl_infra.config.rules import broken_rules
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.identity import Identity
 from clusterctl_infra.ledger import Ledger
-from clusterctl_infra.names import DEADLINE_TAG, ID_TAG, NAME_TAG, OWNER_TAG
+from clusterctl_infra.names import DEADLINE_TAG, ID_TAG, NAME_TAG, NO_DEADLINE, OWNER_TAG
 from clusterctl_infra.plan.case import Case
 from clusterctl_infra.plan.deadline import deadline_plan
 from clusterctl_infra.plan.model import ClusterPlan
@@ -75,13 +75,17 @@ def plan(
     return _judged(config, draft, identity, catalog, instance_type, now)
 
 
-def cluster_tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime) -> dict[str, str]:
-    """The tags of everything that the cluster owns; a person's own tags cannot take their place."""
+def cluster_tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime | None) -> dict[str, str]:
+    """The tags of everything that the cluster owns; a person's own tags cannot take their place.
+
+    `deadline_at`: None while it has no nodes.
+    """
+    written = NO_DEADLINE if deadline_at is None else deadline_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ours: Mapping[str, str] = {
         ID_TAG: identity.cluster_id,
         NAME_TAG: config.name,
         OWNER_TAG: identity.owner,
-        DEADLINE_TAG: deadline_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        DEADLINE_TAG: written,
     }
     return {**config.tags, **ours}
 
@@ -118,7 +122,7 @@ def _draft(
     nodes = len(ranks)
     price = price_plan(config, catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
     deadline = deadline_plan(config, price, identity, ledger, now=now, nodes=nodes, until=until)
-    tags = cluster_tags(config, identity, deadline_at=deadline.at)
+    tags = cluster_tags(config, identity, deadline_at=deadline.at if nodes else None)
     return ClusterPlan(
         name=config.name,
         cluster_id=identity.cluster_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -167,3 +168,27 @@ def test_an_instance_row_is_read_with_awss_reason() -> None:
     state = instance_state(row)
     assert (state.slot, state.is_alive) == (3, False)
     assert state.reason == "Client.InstanceInitiatedShutdown: Instance initiated shutdown"
+
+
+def test_a_round_that_may_not_be_any_more_ends_nothing() -> None:
+    region = FakeRegion(things={"i-1": thing("i-1"), "s-1": thing("s-1", "subnet")}, holds={"s-1": "i-1"})
+    looks: list[int] = []
+
+    def look_again(things: Sequence[Found]) -> None:
+        looks.append(len(things))
+        if len(looks) == 2:
+            raise CloudError("somebody is here again", code="LeftAlone")
+
+    with pytest.raises(CloudError, match="here again"):
+        end_all(
+            NoClients(),
+            "0123456789ab",
+            {},
+            spares=lambda one: False,
+            pause=lambda: None,
+            timeout_s=5.0,
+            tell=lambda text: None,
+            look_again=look_again,
+            kinds=[region.kind("subnet"), region.kind("instance")],
+        )
+    assert (region.ended, looks) == (["i-1"], [2, 1])

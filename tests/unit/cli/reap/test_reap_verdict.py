@@ -8,7 +8,7 @@ import pytest
 from clusterctl.cloud.found import Found, kind_of
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.reap.remains import Remains, remains_of
-from clusterctl.reap.verdict import Asked, KnownHere, Verdict, judge, latest_deadline
+from clusterctl.reap.verdict import Asked, KnownHere, Verdict, judge, latest_deadline, spared_since
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +67,20 @@ CASES = {
     ),
     "down on purpose": (past(by=LATE), mine(is_down=True), {}, False, "down on purpose"),
     "down on purpose, but named": (past(by=LATE), mine(is_down=True), {"clusters": frozenset({ID})}, True, "named"),
+    "down on purpose, as its tags say": (
+        remains(thing("NAT gateway", "nat-1", deadline="none"), thing("VPC", "vpc-1", deadline="none")),
+        None,
+        {"anyones": True},
+        False,
+        "down on purpose",
+    ),
+    "a down that was cut off": (
+        remains(thing("instance", "i-1", deadline=written(NOW - LATE)), thing("VPC", "vpc-1", deadline="none")),
+        None,
+        {"anyones": True},
+        True,
+        "2 h past",
+    ),
     "being changed": (past(by=LATE), mine(changing="clusterctl up (pid 7)"), {}, False, "is changing it now"),
     "being changed, though named": (
         past(by=LATE),
@@ -95,6 +109,26 @@ def test_while_an_extension_is_under_way_the_latest_deadline_counts() -> None:
     assert found.deadline == NOW + LATE
     assert latest_deadline(found, mine(deadline=NOW + 2 * LATE)) == NOW + 2 * LATE
     assert not judged(found, mine()).ends
+
+
+@pytest.mark.parametrize(
+    ("now_there", "known", "named", "why"),
+    [
+        ([thing("instance", "i-1", deadline=written(NOW - LATE))], mine(), False, None),
+        ([thing("role", "r-1")], None, False, None),
+        ([thing("instance", "i-2", deadline=written(NOW + LATE))], None, False, "its deadline was moved to 14:00 UTC"),
+        ([thing("instance", "i-2", deadline=written(NOW + LATE))], None, True, None),
+        ([thing("VPC", "vpc-1")], mine(changing="clusterctl up (pid 7)"), True, "clusterctl up (pid 7) is changing it"),
+    ],
+)
+def test_what_became_somebodys_again_since_the_look_is_left_alone(
+    now_there: list[Found], known: KnownHere | None, named: bool, why: str | None
+) -> None:
+    wish = Asked(grace=GRACE, anyones=True, clusters=frozenset({ID} if named else ()))
+    verdict = judge(past(by=LATE), wish, None, now=NOW, all_regions=False)
+    assert verdict.ends
+    said = spared_since(verdict, now_there, wish, known, now=NOW)
+    assert said is None if why is None else said is not None and why in said
 
 
 def test_what_is_in_no_region_ends_only_when_the_rest_was_looked_for_everywhere() -> None:

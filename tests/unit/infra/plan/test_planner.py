@@ -163,6 +163,7 @@ def test_tags_name_the_cluster_and_a_person_s_tags_stay() -> None:
 
 def test_a_cluster_that_is_down_has_no_slots_and_no_price_for_them() -> None:
     made = a_plan(down=True)
+    assert made.tags["clusterctl:deadline"] == "none"
     assert (made.slots, made.price.nodes_usd_per_hour, problems_of(made)) == ((), 0.0, {})
     assert len(made.interface_layout) == 33
 
