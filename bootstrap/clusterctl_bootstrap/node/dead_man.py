@@ -10,6 +10,7 @@ import hmac
 import json
 import secrets
 import socket
+import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -70,7 +71,8 @@ class DeadMan:
         with contextlib.suppress(OSError):  # no network: nobody is seen
             self._exchange(known, secret, pause_s)
         there = self._there(known["nodes"], SEEN_BEATS * pause_s)
-        if known["slot"] == 0 and 2 * there > known["nodes"]:
+        # Where somebody else has the port, nobody can be heard: that says nothing of the others.
+        if known["slot"] == 0 and (self.door is None or 2 * there > known["nodes"]):
             self.seen_s = self.awake_s
         unseen_s = self.awake_s - self.seen_s
         self.is_alone = unseen_s > allowed_s
@@ -89,7 +91,7 @@ class DeadMan:
             return
         self.is_told = True
         since = datetime.now(timezone.utc) - timedelta(seconds=self.awake_s - self.seen_s)
-        tell(self.root, start_ending(self.root, known, WHY, since, wait_s))
+        tell(self.root, start_ending(self.root, known, WHY, since, wait_s, time.sleep))
 
     def _there(self, nodes: int, within_s: float) -> int:
         """How many of the slots there are were heard by slot 0, with itself."""
@@ -100,11 +102,7 @@ class DeadMan:
         """Beats, when it is time, and what has come since the last look. Raises OSError."""
         place = (address(known["slot_cidr"], 0), PORT)
         if self.door is None:
-            door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            door.setblocking(False)
-            if known["slot"] == 0:
-                door.bind(place)
-            self.door = door
+            self.door = opened_door(place if known["slot"] == 0 else ("", 0))
         self._hear(self.door, known, secret)
         if self.awake_s - self.beat_s < pause_s:
             return
@@ -140,6 +138,18 @@ class DeadMan:
             answer = {"id": known["cluster_id"], "slot": 0, "own": self.own[0], "theirs": said.get("own")}
             with contextlib.suppress(OSError):
                 door.sendto(sealed(secret, answer), sender)
+
+
+def opened_door(place: Tuple[str, int]) -> socket.socket:
+    """A socket for datagrams. Raises OSError where the place is another's."""
+    door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    door.setblocking(False)
+    try:
+        door.bind(place)
+    except OSError:
+        door.close()
+        raise
+    return door
 
 
 def sealed(secret: bytes, words: Dict[str, Any]) -> bytes:

@@ -112,7 +112,8 @@ class Watch:
         log(self.root, "the cluster ends: %s, longer than %d s" % (reason, self.limit_s))
         # First what ends the rest, should this node be gone in the next moment; it waits for the hooks.
         saves = any(peer.report.get("saves") for peer in self.peers)
-        log(self.root, start_ending(self.root, self.known, "idle", since, DOWN_S + (DRAIN_S if saves else 0)))
+        wait_s = DOWN_S + (DRAIN_S if saves else 0)
+        log(self.root, start_ending(self.root, self.known, "idle", since, wait_s, self.outside.sleep))
         self._say("end " + reason)
 
     def _judge(self, counts: Callable[[Peer], bool]) -> Verdict:

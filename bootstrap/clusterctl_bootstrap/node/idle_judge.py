@@ -56,7 +56,8 @@ def _rates(before: Reading, now: Reading) -> List[str]:
     """Signs in what was done since the reading before."""
     seconds = now.at_s - before.at_s
     cores = (now.cpu_s - before.cpu_s) / seconds
-    signs = ["%.1f processor cores in use" % cores] if cores >= CORES else []
+    # It is less than before where a process ended that nobody waited for: what it had used was used.
+    signs = ["%.1f processor cores in use" % abs(cores)] if abs(cores) >= CORES else []
     counted = [("writes", before.disk_bytes, now.disk_bytes), ("network:", before.network_bytes, now.network_bytes)]
     for what, earlier, later in counted:
         if earlier is not None and later is not None:

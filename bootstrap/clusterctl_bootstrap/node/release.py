@@ -11,24 +11,35 @@ import urllib.error
 import urllib.request
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 METADATA = "http://169.254.169.254/latest/"
 TIMEOUT_S = 10
 STAMP = "-%Y-%m-%dT%H-%M-%SZ"
+ATTEMPTS = 3
+PAUSE_S = 3.0
 SIMULATED = "etc/clusterctl-rehearsal/aws-endpoint"
 """In a rehearsal: where the stand-in for AWS answers."""
 
 
-def start_ending(root: Path, known: Dict[str, Any], why: str, since: datetime, wait_s: int) -> str:
+def start_ending(
+    root: Path, known: Dict[str, Any], why: str, since: datetime, wait_s: int, sleep: Callable[[float], None]
+) -> str:
     """What came of it, for the log; never raises.
 
-    `why` (one word) and `since` name the execution, by which others know why it began; it ends nothing for `wait_s`.
+    `why` (one word) and `since` name the execution, by which others know why it began, and which makes a second try
+    harmless; it ends nothing for `wait_s`.
     """
-    try:
-        return "AWS ends what is left in %d s: %s" % (wait_s, _start(root, known, since.strftime(why + STAMP), wait_s))
-    except Exception as e:  # noqa: BLE001  # whatever it was, this node ends
-        return "AWS was not told, so a reservation bills until the deadline: %s: %s" % (type(e).__name__, e)
+    told = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            sleep(PAUSE_S)
+        try:
+            name = since.strftime(why + STAMP)
+            return "AWS ends what is left in %d s: %s" % (wait_s, _start(root, known, name, wait_s))
+        except Exception as e:  # noqa: BLE001  # whatever it was, this node ends
+            told = "AWS was not told, so a reservation bills until the deadline: %s: %s" % (type(e).__name__, e)
+    return told
 
 
 def _start(root: Path, known: Dict[str, Any], name: str, wait_s: int) -> str:

@@ -9,11 +9,15 @@ import signal
 from pathlib import Path
 from typing import Iterable, Iterator
 
+from clusterctl_bootstrap.node import guard
 from clusterctl_bootstrap.node.files import log
+from clusterctl_bootstrap.node.outside import Outside
 
 STAGES_S = (900, 300)
 """Told when so much is left, the last one for those who have to save something."""
 REGISTER = "run/clusterctl/warn"
+ROOM = "size=1m,nr_inodes=4096,mode=1777,nosuid,nodev,noexec"
+"""The folder is a file system of its own: what everybody may write to must not fill /run, where the guard writes."""
 
 
 def stage(left_s: float) -> int:
@@ -46,10 +50,12 @@ def tell(root: Path, text: str) -> None:
         log(root, text)
 
 
-def open_register(root: Path) -> None:
+def open_register(root: Path, outside: Outside) -> None:
     """Makes the folder in which everybody may ask, each for processes of his own."""
     folder = root / REGISTER
     folder.mkdir(parents=True, exist_ok=True)
+    if guard.applies(root) and not os.path.ismount(str(folder)):
+        outside.run(["mount", "-t", "tmpfs", "-o", ROOM, "clusterctl-warn", str(folder)])
     folder.chmod(0o1777)
 
 

@@ -34,7 +34,7 @@ Rule = Callable[[], str]
 def watch(root: Path, outside: Outside) -> int:
     """Never returns."""
     write_atomically(root / PID, "%d\n" % os.getpid())
-    warning.open_register(root)
+    warning.open_register(root, outside)
     dead_man = DeadMan(root, outside.monotonic)
     one = Watch(root, outside, [dead_man.look, lambda: wanted_end(root)], dead_man.last_words)
     while True:

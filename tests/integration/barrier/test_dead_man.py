@@ -86,6 +86,15 @@ def test_slot_0_ends_without_a_majority(cluster: Cluster, gone: set[int], ends: 
         assert verdicts[0].startswith(f"dead man: {4 - len(gone)} of 4 nodes seen for ")
 
 
+def test_slot_0_whose_port_another_program_has_does_not_take_the_others_for_gone(tmp_path: Path) -> None:
+    made = Cluster(tmp_path, 4)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as squatter:
+        squatter.bind(made.place)
+        assert sorted(made.run(ALLOWED_S + 15)) == [1, 2, 3]
+    assert not made.nodes[0].is_alone
+    made.end()
+
+
 def test_no_node_but_a_lonely_slot_0_has_aws_end_the_rest(cluster: Cluster) -> None:
     cluster.nodes[0].last_words(1)
     cluster.silent = {0}

@@ -31,6 +31,7 @@ SIGNS: dict[str, tuple[dict[str, Any], str]] = {
     "somebody is logged in": ({"ssh_sessions": 2}, "2 SSH sessions"),
     "a job runs": ({"jobs": ("train",)}, "job train"),
     "a program computes": ({"cpu_s": 53.0 + 27.0}, "1.0 processor cores in use"),
+    "a program ended that nobody waited for": ({"cpu_s": 50.0 - 30.0}, "1.0 processor cores in use"),
     "a checkpoint goes to a disk": ({"disk_bytes": 4 * 10**9}, "writes 100.0 MB/s"),
     "a checkpoint goes to the network": ({"network_bytes": 4 * 10**9}, "network: 100.0 MB/s"),
     "it boots": ({"phase": "scripts"}, "still boots (scripts)"),

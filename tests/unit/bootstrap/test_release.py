@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from clusterctl_bootstrap.node.release import signed_headers
+from clusterctl_bootstrap.node.release import ATTEMPTS, PAUSE_S, signed_headers, start_ending
 
 BODY = b'{"stateMachineArn": "arn:aws:states:us-west-2:123456789012:stateMachine:x"}'
 HEADERS = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AWSStepFunctions.StartExecution"}
@@ -31,3 +32,10 @@ def test_a_request_is_signed_as_botocore_signs_it(region: str) -> None:
         "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, "
         f"Signature={signature}"
     )
+
+
+def test_where_aws_is_not_reached_it_is_tried_again_and_then_said(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    told = start_ending(tmp_path, {"cluster_id": "0123456789ab"}, "idle", NOW, 20, pauses.append)
+    assert told.startswith("AWS was not told, so a reservation bills until the deadline: ")
+    assert pauses == [PAUSE_S] * (ATTEMPTS - 1)

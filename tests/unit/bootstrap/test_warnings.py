@@ -29,7 +29,7 @@ class Ending:
         (root / "dev/pts").mkdir(parents=True)
         (root / "dev/pts/0").touch()
         (root / "dev/pts/ptmx").touch()
-        warning.open_register(root)
+        warning.open_register(root, self.outside)
         self.at(0)
         self.watch = self.started_anew()
 
@@ -55,6 +55,14 @@ class Ending:
     @property
     def has_ended(self) -> bool:
         return ["systemctl", "poweroff", "--force"] in self.outside.commands
+
+
+def test_what_everybody_may_write_to_has_room_of_its_own_and_cannot_fill_what_the_guard_writes_to(
+    tmp_path: Path,
+) -> None:
+    (mount,) = [argv for argv in Ending(tmp_path).outside.commands if argv[0] == "mount"]
+    assert mount[-1] == str(tmp_path / "run/clusterctl/warn")
+    assert "size=1m" in mount[4]
 
 
 @pytest.fixture
