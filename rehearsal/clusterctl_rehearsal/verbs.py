@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any, NoReturn  # JSON values
 
 from clusterctl_infra.catalog.reader import load_catalog
@@ -64,6 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     one.set_defaults(do=_list)
     one = verbs.add_parser("bill", help="what all that was ever made here would have cost, by list price (simulated)")
     one.add_argument("--json", action="store_true")
+    until = "counted up to this instant, such as 2026-01-31T12:00:00+00:00, instead of now"
+    one.add_argument("--until", type=datetime.fromisoformat, metavar="INSTANT", help=until)
     one.set_defaults(do=_bill)
     one = verbs.add_parser("clean", help="remove a rehearsal with everything it left, whatever state it is in")
     one.add_argument("cluster", nargs="?")
@@ -111,7 +114,8 @@ def _bill(asked: argparse.Namespace, home: RehearsalHome) -> int:
     """From the files alone: a region that is dead has a bill, too."""
     store = Store(home.store) if home.store.is_dir() else None
     things = () if store is None else billed_things(store.journal.rows(), store.live())
-    rows = bill(things, load_catalog(), until=time.time())
+    until = time.time() if asked.until is None else asked.until.timestamp()
+    rows = bill(things, load_catalog(), until=until)
     print(json.dumps({"simulated": True, "rows": [asdict(row) for row in rows]}) if asked.json else bill_text(rows))
     return 0
 

@@ -7,7 +7,7 @@ from typing import Any  # views are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, tag_list
 from clusterctl_rehearsal.region.capacity import reserved_by
-from clusterctl_rehearsal.region.instances import launched_at
+from clusterctl_rehearsal.region.instances import launched_at, transition_reason
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE
 from clusterctl_rehearsal.region.types.network import INSTANCE, NAT_GATEWAY, NETWORK_INTERFACE
@@ -29,7 +29,7 @@ def instance(call: Call, row: Record) -> View:
         "Architecture": facts["architecture"],
         "State": state(row),
         "StateReason": {"Code": code, "Message": message} if code else None,
-        "StateTransitionReason": message,
+        "StateTransitionReason": transition_reason(row),
         "LaunchTime": launched_at(row),
         "KeyName": facts["key_name"],
         "Placement": {

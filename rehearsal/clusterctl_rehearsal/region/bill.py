@@ -1,19 +1,21 @@
 """The simulated bill: what AWS would take for everything that was ever made here, by list price and the second. Pure.
 
 Counted from what the region did, and from nothing that clusterctl wrote down. As on AWS, an instance in a reservation
-bills as an instance, and what of the reservation is empty bills as if it were full. AWS's minimum of a minute for each
-launch is left out, and so are disks, traffic and what is stored.
+bills as an instance, and what of the reservation is empty bills as if it were full. Seconds are whole ones, as AWS
+shows and bills them. AWS's minimum of a minute for each launch is left out, and so are disks, traffic and what is
+stored.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from clusterctl_infra.catalog.reader import Catalog
 
-from clusterctl_rehearsal.region.journal import ADDRESS, BILLING, INSTANCE, RESERVATION, billed_facts
+from clusterctl_rehearsal.region.journal import ADDRESS, INSTANCE, RESERVATION, billed_facts, bills
 from clusterctl_rehearsal.region.record import Properties, Record
 
 HOUR_S = 3600.0
@@ -53,7 +55,7 @@ def billed_things(journal: Iterable[Properties], living: Iterable[Record]) -> tu
     lines: dict[str, list[Properties]] = {}
     for row in journal:
         lines.setdefault(row["id"], []).append(row)
-    here = {record.id: record for record in living if record.token in BILLING and record.is_live}
+    here = {record.id: record for record in living if bills(record)}
     gone = [_gone(rows) for id, rows in lines.items() if id not in here and rows[-1]["what"] == "ended"]
     return (*gone, *(_living(record, lines.get(id, [])) for id, record in here.items()))
 
@@ -111,7 +113,7 @@ def _end(one: Billed, until: float) -> float:
 
 
 def _gone(rows: Sequence[Properties]) -> Billed:
-    return _billed(rows[-1], rows, ended_at=float(rows[-1]["at"]))
+    return _billed(rows[-1], rows, ended_at=_second(rows[-1]["at"]))
 
 
 def _living(record: Record, rows: Sequence[Properties]) -> Billed:
@@ -119,8 +121,8 @@ def _living(record: Record, rows: Sequence[Properties]) -> Billed:
 
 
 def _billed(facts: Properties, rows: Sequence[Properties], *, ended_at: float | None) -> Billed:
-    began_at = float(facts["began_at"])
-    changes = tuple((float(row["at"]), int(row["count"])) for row in rows if row["what"] == "counted")
+    began_at = _second(facts["began_at"])
+    changes = tuple((_second(row["at"]), int(row["count"])) for row in rows if row["what"] == "counted")
     first = int(rows[0]["first_count"]) if rows else int(facts["first_count"])
     return Billed(
         id=facts["id"],
@@ -133,3 +135,7 @@ def _billed(facts: Properties, rows: Sequence[Properties], *, ended_at: float | 
         reservation=facts["reservation"],
         counts=((began_at, first), *changes),
     )
+
+
+def _second(at: float | str) -> float:
+    return float(math.floor(float(at)))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from clusterctl_rehearsal.machines.driver import MachineError, MachineState
+from clusterctl_rehearsal.region.journal import ENDING_AT
 from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.placement import network_name
 from clusterctl_rehearsal.region.record import Properties, Record
@@ -78,7 +79,8 @@ class Instances:
             now = self.store.get(INSTANCE, record.id) or record
             if not now.is_live or now.state == "shutting-down":
                 return now
-            return self.store.put(now.changed(state="shutting-down", reason=list(reason)))
+            ending = now.changed(state="shutting-down", reason=list(reason), **{ENDING_AT: self.clock()})
+            return self.store.put(ending)
 
     def terminate(self, record: Record, reason: Reason = USER_INITIATED) -> None:
         """Ends the instance and returns when its machine is gone."""
@@ -121,8 +123,10 @@ class Instances:
             record = self.store.get(INSTANCE, id)
             if record is None or not record.is_live:
                 return
-            said = record.facts.get("reason") or list(reason)
-            ended = record.changed(state="terminated", reason=said, ended_at=self.clock(), public_ip=None)
+            said, now = record.facts.get("reason") or list(reason), self.clock()
+            since = record.facts.get(ENDING_AT, now)
+            facts = {"reason": said, "ended_at": now, ENDING_AT: since, "public_ip": None}
+            ended = record.changed(state="terminated", **facts)
             kept = [card for card in record.facts["interfaces"] if not card["delete"]]
             self.store.put(dataclasses.replace(ended, refs=()))
             for card in kept:
@@ -136,6 +140,18 @@ class Instances:
 def launched_at(record: Record) -> str:
     """As the EC2 API writes it."""
     return datetime.fromtimestamp(record.created_at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+def transition_reason(record: Record) -> str:
+    """EC2's StateTransitionReason: with the instant, by its second, where somebody asked for the end.
+
+    `User initiated (2026-01-31 23:59:59 GMT)` is what AWS answers after TerminateInstances. Of a machine that shut
+    itself down no instant is documented (EC2 API, Instance; 2026-11-21): here there is none.
+    """
+    code, message = record.facts.get("reason") or ("", "")
+    if code != USER_INITIATED[0] or ENDING_AT not in record.facts:
+        return str(message)
+    return datetime.fromtimestamp(record.facts[ENDING_AT], UTC).strftime("User initiated (%Y-%m-%d %H:%M:%S GMT)")
 
 
 def _user_data_read_back(record: Record) -> Properties:

@@ -16,6 +16,8 @@ RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 ADDRESS = "aws:ec2/eip:Eip"
 BILLING = (INSTANCE, RESERVATION, ADDRESS, "aws:ec2/natGateway:NatGateway")
 """What has a price by the hour that does not depend on what is in it."""
+ENDING_AT = "ending_at"
+"""The fact since when an instance is on its way to its end."""
 
 
 class Journal:
@@ -26,10 +28,11 @@ class Journal:
 
     def follow(self, old: Record | None, new: Record | None, *, at: float) -> None:
         """Writes what becomes of `old` when the store has `new` in its place."""
-        if old is None or old.token not in BILLING or not old.is_live:
+        if old is None or not bills(old):
             return
-        if new is None or not new.is_live:
-            self._append({**billed_facts(old), "at": at, "what": "ended"})
+        if new is None or not bills(new):
+            ended_at = at if new is None else new.facts.get(ENDING_AT, at)
+            self._append({**billed_facts(old), "at": ended_at, "what": "ended"})
         elif count_of(old) != count_of(new):
             self._append({**billed_facts(old), "at": at, "what": "counted", "count": count_of(new)})
 
@@ -44,6 +47,11 @@ class Journal:
     def _append(self, row: Properties) -> None:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
+
+
+def bills(record: Record) -> bool:
+    """It costs money now; an instance that is shutting down does not (EC2 user guide, instance lifecycle; 2026-11)."""
+    return record.token in BILLING and record.is_live and record.state != "shutting-down"
 
 
 def billed_facts(record: Record) -> Properties:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.listing import bill_text
 from clusterctl_rehearsal.region.bill import Billed, bill, billed_things
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
+from clusterctl_rehearsal.region.instances import transition_reason
 from clusterctl_rehearsal.region.journal import INSTANCE, RESERVATION, Journal
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types import network
@@ -50,6 +52,23 @@ def test_a_machine_bills_from_its_launch_to_its_end_and_not_after(tmp_path: Path
     world.now += 10_000
     world.region.instances.watch()
     assert world.store.get(network.INSTANCE, node.id) is None, "AWS does not show it any more"
+    assert total(world) == pytest.approx(100 * P5_USD_PER_S)
+
+
+def test_a_machine_that_shuts_down_bills_no_more_from_the_second_that_its_transition_reason_names(
+    tmp_path: Path,
+) -> None:
+    world = SmallRegion(tmp_path)
+    node = world.node()
+    world.now += 100
+    ending = world.region.instances.shut_down(node)
+    world.now += 500
+    assert total(world) == pytest.approx(100 * P5_USD_PER_S)
+    world.region.instances.finish(ending)
+    gone = world.store.get(network.INSTANCE, node.id)
+    assert gone is not None
+    named = datetime.fromtimestamp(node.created_at + 100, UTC)
+    assert transition_reason(gone) == f"User initiated ({named:%Y-%m-%d %H:%M:%S} GMT)"
     assert total(world) == pytest.approx(100 * P5_USD_PER_S)
 
 
