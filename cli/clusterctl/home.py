@@ -32,6 +32,11 @@ class Home:
         return self.path / "ledger"
 
     @property
+    def observed_dir(self) -> Path:
+        """One append-only `<cluster_id>.jsonl` per cluster: what AWS said of its machines."""
+        return self.path / "observed"
+
+    @property
     def prices_file(self) -> Path:
         """Prices that `clusterctl prices refresh` asked for; newer than the shipped ones."""
         return self.path / PRICES_FILE
@@ -67,6 +72,10 @@ class Home:
     def ledger_file(self, cluster_id: str) -> Path:
         """The append-only account of the cluster with this id."""
         return self.ledger_dir / f"{cluster_id}.jsonl"
+
+    def observed_file(self, cluster_id: str) -> Path:
+        """What AWS said of the machines of the cluster with this id."""
+        return self.observed_dir / f"{cluster_id}.jsonl"
 
 
 def home_directory(environ: Mapping[str, str]) -> Home:

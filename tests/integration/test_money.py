@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any  # parsed JSON
 
 import pytest
+from clusterctl_rehearsal.home import rehearsal_home
 
-from tests.integration.rehearsed import Rehearsed, rehearsed
+from tests.integration.kill_campaign import victims_of
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
 
 NODE_USD_PER_HOUR = 55.04
 
@@ -47,6 +54,50 @@ def test_cost_is_what_the_account_and_the_prices_say_also_after_a_resize(recorde
     told = recorded.ok("cost")
     assert "simulated money" in told
     assert f"{recorded.name}-2" in told
+
+
+def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacement(recorded: Rehearsed) -> None:
+    cut_off_with_a_machine(recorded)
+    recorded.up()
+    recorded.ok("replace", "--node", "1", "--yes")
+    cost = json.loads(recorded.ok("cost", "--json"))
+    rows, billed = machines_in(cost), machines_billed(recorded, until=cost["at"])
+    ended = [row for row in billed.values() if row["ended_at"] is not None]
+    assert len(ended) >= 2, "one of the up that was cut off, one that was replaced"
+    assert any("in no account" in str(row["note"]) for row in rows.values())
+    assert {id: row["spent_usd"] for id, row in rows.items()} == {
+        id: pytest.approx(row["usd"], abs=0.005) for id, row in billed.items()
+    }
+    assert {(row["start"], row["end"]) for row in rows.values()} == {("observed", "observed"), ("observed", None)}
+
+
+def cut_off_with_a_machine(cluster: Rehearsed) -> None:
+    """`up` is killed, with its engine, as soon as the region has a machine of it."""
+    cluster.write(machines="process")  # takes a second to boot: the engine has not heard of it yet
+    argv = [CLUSTERCTL, "up", str(cluster.folder)]
+    store = rehearsal_home(cluster.env).store
+    with (
+        (cluster.folder.parent / "said").open("w") as said,
+        subprocess.Popen(
+            argv, env=cluster.env, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+        ) as child,
+    ):
+        wait_until(lambda: any(store.glob("Instance.*.json")), what="the first machine", timeout_s=120)
+        for pid in victims_of("both", cluster, cli=child.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    cluster.write(machines="none")
+
+
+def machines_in(cost: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Instance id → its row of `cost --json`."""
+    return {row["instance_id"]: row for row in cost["rows"] if row["kind"] == "node" and row["instance_id"]}
+
+
+def machines_billed(cluster: Rehearsed, *, until: str) -> dict[str, dict[str, Any]]:
+    """Instance id → its row of the region's own bill."""
+    bill = json.loads(cluster.ok("rehearse", "bill", "--json", "--until", until))
+    return {row["id"]: row for row in bill["rows"] if row["kind"] == "Instance"}
 
 
 def test_down_names_what_stays_and_ends_what_no_state_knows(recorded: Rehearsed) -> None:

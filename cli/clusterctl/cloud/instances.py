@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from clusterctl.cloud.refusal import aws_errors
 
 ALIVE = ("pending", "running", "stopping", "stopped")
 """States in which an instance can still be kept; `shutting-down` and `terminated` cannot."""
+_TRANSITION = re.compile(r"\((\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}) (?:GMT|UTC)\)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,9 @@ class InstanceState:
     public_ip: str | None
     reason: str | None
     launched_at: datetime | None = None
+    ended_at: datetime | None = None
+    """When its end began, where AWS says so."""
+    instance_type: str | None = None
     birth: str | None = None
     """What it took on at birth alone: `replaceable.birth_facts` reads it."""
 
@@ -65,17 +70,30 @@ def instance_state(row: Mapping[str, Any]) -> InstanceState:
     """One row of DescribeInstances."""
     tags = tags_of(row.get("Tags"))
     slot = tags.get(SLOT_TAG, "")
-    reason = (row.get("StateReason") or {}).get("Message") or row.get("StateTransitionReason")
+    transition = row.get("StateTransitionReason") or ""
+    reason = (row.get("StateReason") or {}).get("Message") or transition
+    state = row["State"]["Name"]
     return InstanceState(
         instance_id=row["InstanceId"],
         slot=int(slot) if slot.isdigit() else None,
-        state=row["State"]["Name"],
+        state=state,
         private_ip=row.get("PrivateIpAddress"),
         public_ip=row.get("PublicIpAddress"),
         reason=reason or None,
         launched_at=row.get("LaunchTime"),
+        ended_at=None if state in ALIVE else transition_time(transition),
+        instance_type=row.get("InstanceType"),
         birth=tags.get(BIRTH_TAG),
     )
+
+
+def transition_time(reason: str) -> datetime | None:
+    """The instant in a StateTransitionReason such as `User initiated (2026-01-31 23:59:59 GMT)`; None where is none."""
+    found = _TRANSITION.search(reason)
+    try:
+        return None if found is None else datetime.fromisoformat(f"{found[1]}+00:00")
+    except ValueError:
+        return None
 
 
 def tags_of(rows: Iterable[Mapping[str, Any]] | None) -> dict[str, str]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import click
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.cost.sighting_file import read_observed
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
@@ -28,8 +29,8 @@ WATCH_S = 10.0
 def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> None:
     """What the cluster has cost so far, costs now, and will have cost when it ends: per node and kind.
 
-    An estimate: times from this computer's account of the cluster, list prices with their date. A slot that is
-    reserved and empty bills like a full one, and is named. In a rehearsal all money is simulated.
+    An estimate: times as AWS told them, else (~) from this computer's account of the cluster; list prices with their
+    date. A slot that is reserved and empty bills like a full one, and is named. In a rehearsal all money is simulated.
 
     \b
     Examples:
@@ -59,4 +60,5 @@ def _look(inventory: Inventory) -> CostView:
         alive=None if instances is None else frozenset(row.instance_id for row in instances if row.is_alive),
         cloud_trouble=trouble,
         now=now,
+        observed=read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region),
     )

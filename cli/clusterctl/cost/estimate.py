@@ -1,8 +1,9 @@
 """What a cluster has cost, costs now, and will have cost at its deadline: rows of an estimated bill. Pure.
 
 The account (`ledger`) says which machine ran in which slot from when to when, at what list price, and what addresses
-and storage cost beside, over all runs and between them. A machine whose end was not seen counts to the deadline, for
-its slot is reserved until then: AWS bills a reservation whether or not something runs in it.
+and storage cost beside, over all runs and between them; what AWS itself said of a machine holds instead (`reconcile`).
+A machine whose end was not seen counts to the deadline, for its slot is reserved until then: AWS bills a reservation
+whether or not something runs in it.
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ from typing import Literal
 from clusterctl_infra.ledger import Ledger, Span, Standing, StandingKind
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.cost.reconcile import Paid, reconcile
+from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
+
 Kind = Literal["node", "addresses", "storage"]
 HOUR = timedelta(hours=1)
 NOT_COUNTED = (
     *("root disks", "traffic", "the NAT gateway", "what EFS and S3 bill by use"),
-    *("prepaid capacity", "discounts", "tax"),
+    *("what a reservation waits for its first machine", "prepaid capacity", "discounts", "tax"),
 )
 """What AWS bills besides, or differently; no list price by the hour tells it."""
 EMPTY = "empty: its reservation bills all the same"
 LATE = "runs on after the deadline"
 TAIL = "AWS may bill its reservation up to 1 h longer"
+IN_NO_ACCOUNT = "in no account on this computer: found by the cluster's tag"
 NO_ACCOUNT = "no account on this computer: counted from the start of the run"
 
 
@@ -44,6 +49,9 @@ class CostRow:
     spent_usd: float | None
     at_deadline_usd: float | None
     note: str | None = None
+    is_start_seen: bool = False
+    """AWS said it; else it is assumed from the account."""
+    is_end_seen: bool = False
 
     @property
     def usd_per_hour_now(self) -> float | None:
@@ -61,7 +69,12 @@ class Sums:
 
 
 def cost_rows(
-    inventory: Inventory, account: Ledger | None, *, alive: frozenset[str] | None, now: datetime
+    inventory: Inventory,
+    account: Ledger | None,
+    *,
+    alive: frozenset[str] | None,
+    now: datetime,
+    observed: Observed = NOTHING_OBSERVED,
 ) -> tuple[CostRow, ...]:
     """Machines by slot and time, then what bills beside them.
 
@@ -69,9 +82,10 @@ def cost_rows(
     """
     # A cluster that is down has no end to look forward to: what it keeps bills until somebody ends it.
     deadline = now if inventory.run_nodes_down else datetime.fromisoformat(inventory.deadline)
-    spans = _assumed_spans(inventory) if account is None else account.spans
+    spans = _assumed_spans(inventory, observed) if account is None else account.spans
     unseen = NO_ACCOUNT if account is None else None
-    nodes = [_node_row(inventory, span, alive, deadline=deadline, now=now, unseen=unseen) for span in spans]
+    paid = reconcile(spans, observed, alive=alive, deadline=deadline, now=now)
+    nodes = [_node_row(inventory, one, alive, deadline=deadline, now=now, unseen=unseen) for one in paid]
     nodes.sort(key=lambda row: (row.slot or 0, row.started_at))
     standing = _assumed_standing(inventory) if account is None or not account.standing else account.standing
     return (*nodes, *(_standing_row(one, deadline=deadline, now=now) for one in standing))
@@ -95,7 +109,7 @@ def by_kind(rows: Iterable[CostRow]) -> dict[Kind, Sums]:
 
 
 def uncounted(account: Ledger | None, alive: frozenset[str] | None) -> tuple[str, ...]:
-    """Instances that run and are in no account."""
+    """Instances that run and are in no account: they are counted from their launch, but in no deadline."""
     if account is None or alive is None:
         return ()
     return tuple(sorted(alive - {span.instance_id for span in account.spans}))
@@ -103,34 +117,39 @@ def uncounted(account: Ledger | None, alive: frozenset[str] | None) -> tuple[str
 
 def _node_row(
     inventory: Inventory,
-    span: Span,
+    paid: Paid,
     alive: frozenset[str] | None,
     *,
     deadline: datetime,
     now: datetime,
     unseen: str | None,
 ) -> CostRow:
-    ended_at, note = span.ended_at, unseen
+    ended_at, note = paid.ended_at, unseen if paid.is_in_account else IN_NO_ACCOUNT
+    if paid.instance_id is None:
+        note = EMPTY
     if ended_at is None:
-        is_gone = alive is not None and bool(span.instance_id) and span.instance_id not in alive
+        is_gone = alive is not None and bool(paid.instance_id) and paid.instance_id not in alive
         if now < deadline:
             note = EMPTY if is_gone else note
-        elif alive is not None and span.instance_id in alive:
+        elif alive is not None and paid.instance_id in alive:
             note = LATE
         else:
-            ended_at = max(deadline, span.started_at)
-            note = TAIL if now < deadline + HOUR else note
+            ended_at = max(deadline, paid.started_at)
+    if ended_at is not None and ended_at >= deadline and deadline <= now < deadline + HOUR:
+        note = TAIL
     return _row(
         kind="node",
-        name=f"{inventory.name}-{span.slot}",
-        slot=span.slot,
-        instance_id=span.instance_id or None,
-        started_at=span.started_at,
+        name=inventory.name if paid.slot is None else f"{inventory.name}-{paid.slot}",
+        slot=paid.slot,
+        instance_id=paid.instance_id or None,
+        started_at=paid.started_at,
         ended_at=ended_at,
-        usd_per_hour=span.price_usd_per_hour,
+        usd_per_hour=paid.usd_per_hour,
         deadline=deadline,
         now=now,
         note=note,
+        is_start_seen=paid.is_start_seen,
+        is_end_seen=paid.is_end_seen,
     )
 
 
@@ -163,8 +182,11 @@ def _assumed_standing(inventory: Inventory) -> tuple[Standing, ...]:
     )
 
 
-def _assumed_spans(inventory: Inventory) -> tuple[Span, ...]:
-    """Without an account: every node since the start of the run, at its share of the hourly sum."""
+def _assumed_spans(inventory: Inventory, observed: Observed) -> tuple[Span, ...]:
+    """Without an account: every node since the start of the run, at its share of the hourly sum.
+
+    A node whose machine nobody wrote down counts only where AWS was never seen to have any.
+    """
     if inventory.run_nodes_down or not inventory.nodes:
         return ()
     beside = (inventory.addresses_usd_per_hour or 0.0) + (inventory.storage_usd_per_hour or 0.0)
@@ -178,6 +200,7 @@ def _assumed_spans(inventory: Inventory) -> tuple[Span, ...]:
             price_usd_per_hour=None if rate is None else max(0.0, rate - beside) / len(inventory.nodes),
         )
         for node in inventory.nodes
+        if node.instance_id is not None or not observed.machines
     )
 
 
@@ -193,6 +216,8 @@ def _row(
     instance_id: str | None = None,
     ended_at: datetime | None = None,
     note: str | None = None,
+    is_start_seen: bool = False,
+    is_end_seen: bool = False,
 ) -> CostRow:
     return CostRow(
         kind=kind,
@@ -205,6 +230,8 @@ def _row(
         spent_usd=_paid(usd_per_hour, started_at, min(now, ended_at or now)),
         at_deadline_usd=_paid(usd_per_hour, started_at, ended_at or max(deadline, now)),
         note=note,
+        is_start_seen=is_start_seen,
+        is_end_seen=is_end_seen,
     )
 
 

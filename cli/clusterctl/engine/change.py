@@ -6,13 +6,16 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import read_inventory
 
 from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.instances import instances_of
+from clusterctl.cost.sighting_file import note_instances
 from clusterctl.engine.account import account_of, refuse_other_account
 from clusterctl.engine.call import Engine
 from clusterctl.engine.display import Display
@@ -51,6 +54,8 @@ class Change:
     _made: dict[str | None, Clients] = field(default_factory=dict)
     _begun: list[str] = field(default_factory=list)
     """What was done that may have changed something."""
+    _ids: set[str] = field(default_factory=set)
+    """Of clusters that the state was seen to hold."""
 
     @property
     def stack(self) -> Stack:
@@ -87,6 +92,7 @@ class Change:
         self._record((self.engine.environment.run_token,))
         state = self.engine.export()
         if state is not None:
+            self._ids.update(filter(None, (state.cluster_id,)))
             if self.is_rehearsal:
                 refuse_other_home(state, self.home.path)
             refuse_other_region(state, self.region)
@@ -97,6 +103,7 @@ class Change:
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
         """The state after the repair. Raises EngineError, CloudError."""
         self._begun.append("mend")
+        self.note_machines()
         began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
         return mend(
             self.engine,
@@ -159,6 +166,21 @@ class Change:
         """The change came to a good end: nothing is left to repair."""
         self.home.run_file(self.cluster).unlink(missing_ok=True)
 
+    def note_machines(self) -> None:
+        """Writes down what AWS says of the cluster's machines now, for `cost`; no change fails because of that."""
+        with contextlib.suppress(ClusterctlError, OSError):
+            known = read_inventory(self.home.inventory_file(self.cluster))
+            self._ids.add(known.cluster_id)
+        with contextlib.suppress(ClusterctlError):
+            for cluster_id in sorted(self._ids):
+                found = instances_of(self.clients, cluster_id)
+                note_instances(self.home.observed_file(cluster_id), found, at=datetime.now(UTC))
+
+    def note_what_became(self) -> None:
+        """The same after a change, if anything was begun: what it ended is shown by AWS for an hour."""
+        if self._begun:
+            self.note_machines()
+
     def take_back(self) -> None:
         """A change that was refused before it began leaves the file as it found it."""
         file = self.home.run_file(self.cluster)
@@ -211,6 +233,7 @@ def open_change(
             change.take_back()
             raise
         finally:
+            change.note_what_became()
             (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)
 
 

@@ -11,6 +11,7 @@ from clusterctl_infra.ledger import Ledger, Span, Standing, ledger_from_json
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.estimate import cost_rows, sums
+from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 
 
 def read_account(path: Path) -> Ledger | None:
@@ -34,10 +35,15 @@ def account_of(rows: Iterable[dict[str, list[dict[str, object]]]]) -> Ledger:
 
 
 def spent_usd(
-    inventory: Inventory, account: Ledger | None, *, alive: frozenset[str] | None, now: datetime
+    inventory: Inventory,
+    account: Ledger | None,
+    *,
+    alive: frozenset[str] | None,
+    now: datetime,
+    observed: Observed = NOTHING_OBSERVED,
 ) -> float | None:
     """US dollars so far, about: the sum that `clusterctl cost` shows; None when a price is not known."""
-    return sums(cost_rows(inventory, account, alive=alive, now=now)).spent_usd
+    return sums(cost_rows(inventory, account, alive=alive, now=now, observed=observed)).spent_usd
 
 
 def replaced(account: Ledger | None, slot: int, *, since: datetime) -> Span | None:

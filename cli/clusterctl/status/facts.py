@@ -11,6 +11,7 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl.cloud.alarms import Alarm
 from clusterctl.cloud.early_end import EarlyEnd
 from clusterctl.cloud.instances import InstanceState
+from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.engine.node_report import NodeReport
 from clusterctl.ssh.failures import NodeFailure
 
@@ -31,5 +32,6 @@ class Facts:
     ssh_trouble: str | None = None
     """Why no node could be asked, such as a missing key."""
     account: Ledger | None = None
+    observed: Observed = NOTHING_OBSERVED
     early_end: EarlyEnd | None = None
     """What ended the cluster before its deadline; looked for where no machine lives."""

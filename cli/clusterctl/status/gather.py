@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ from clusterctl.cloud.alarms import Alarm, alarms_on
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.early_end import EarlyEnd, early_end
 from clusterctl.cloud.instances import InstanceState, instances_of
+from clusterctl.cost.sighting_file import note_instances, read_observed
 from clusterctl.engine.node_report import NodeReport, parse_report
 from clusterctl.engine.region import ensure_region
 from clusterctl.home import Home
@@ -84,6 +85,7 @@ def gather(
         answers=answers,
         ssh_trouble=ssh_trouble,
         account=account,
+        observed=read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region),
         early_end=asked_early_end(inventory, instances, account, home=home, environ=environ, now=now),
     )
 
@@ -125,8 +127,10 @@ def asked_early_end(
 
 
 def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:
-    """The cluster's instances. Raises ClusterctlError."""
-    return instances_of(_clients(inventory, home, environ), inventory.cluster_id)
+    """The cluster's instances; what is new about them is written down. Raises ClusterctlError."""
+    found = instances_of(_clients(inventory, home, environ), inventory.cluster_id)
+    note_instances(home.observed_file(inventory.cluster_id), found, at=datetime.now(UTC))
+    return found
 
 
 def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> tuple[Alarm, ...]:

@@ -48,7 +48,7 @@ def overview(inventory: Inventory, facts: Facts) -> Overview:
         facts=facts,
         nodes=judge(inventory, facts),
         strays=strays(inventory, facts),
-        spent_usd=spent_usd(inventory, facts.account, alive=_alive(facts), now=facts.now),
+        spent_usd=spent_usd(inventory, facts.account, alive=_alive(facts), now=facts.now, observed=facts.observed),
     )
 
 

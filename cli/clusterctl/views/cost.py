@@ -9,11 +9,14 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.estimate import NOT_COUNTED, CostRow, Sums, by_kind, cost_rows, sums, uncounted
+from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.views.again import up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, usd
 from clusterctl.views.status import ends
 from clusterctl.views.table import render_table
+
+ASSUMED = "~"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +29,12 @@ class CostView:
     cloud_trouble: str | None
     """Why `alive` is not known."""
     now: datetime
+    observed: Observed = NOTHING_OBSERVED
 
     @property
     def rows(self) -> tuple[CostRow, ...]:
         """The estimated bill."""
-        return cost_rows(self.inventory, self.account, alive=self.alive, now=self.now)
+        return cost_rows(self.inventory, self.account, alive=self.alive, now=self.now, observed=self.observed)
 
 
 def cost_text(seen: CostView) -> str:
@@ -85,6 +89,7 @@ def remarks(seen: CostView) -> list[str]:
     money = "simulated money, at AWS's list prices" if inventory.rehearsal else "an estimate from AWS's list prices"
     dated = "" if inventory.prices_dated is None else f" of {inventory.prices_dated}"
     told = [f"{money}{dated}; not in it: {', '.join(NOT_COUNTED)}"]
+    told.append(_what_is_assumed(inventory))
     if inventory.prices_dated is None:
         older = "the last up was an older clusterctl's"
         told.append(f"addresses and storage are not counted: {older}; next: {up_again(inventory)}")
@@ -96,14 +101,23 @@ def remarks(seen: CostView) -> list[str]:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"
         told.append(f"{where} did not answer ({seen.cloud_trouble}): what runs now is taken from the account")
     if more := uncounted(seen.account, seen.alive):
-        told.append(f"runs and is in no account, so it is not counted: {', '.join(more)}; next: {up_again(inventory)}")
+        told.append(f"runs, and no deadline counts it: {', '.join(more)}; next: {up_again(inventory)}")
     return told
 
 
+def _what_is_assumed(inventory: Inventory) -> str:
+    who = "the rehearsed region" if inventory.rehearsal else "AWS"
+    return f"{ASSUMED} before a time: assumed from this computer's account; all others {who} told"
+
+
 def _cells(row: CostRow, now: datetime) -> list[str]:
-    until = "" if row.ended_at is None else clock(row.ended_at, now)
-    machine = row.instance_id or ""
-    return [row.name, machine, clock(row.started_at, now), until, *_row_sums(row)]
+    began = _assumed(row.is_start_seen) + clock(row.started_at, now)
+    until = "" if row.ended_at is None else _assumed(row.is_end_seen) + clock(row.ended_at, now)
+    return [row.name, row.instance_id or "", began, until, *_row_sums(row)]
+
+
+def _assumed(is_seen: bool) -> str:
+    return "" if is_seen else ASSUMED
 
 
 def _row_sums(row: CostRow) -> list[str]:
@@ -134,11 +148,17 @@ def _row_json(row: CostRow) -> dict[str, object]:
         "instance_id": row.instance_id,
         "started_at": row.started_at.isoformat(),
         "ended_at": None if row.ended_at is None else row.ended_at.isoformat(),
+        "start": _source(row.is_start_seen),
+        "end": None if row.ended_at is None else _source(row.is_end_seen),
         "usd_per_hour": _rounded(row.usd_per_hour_now),
         "spent_usd": _rounded(row.spent_usd),
         "at_deadline_usd": _rounded(row.at_deadline_usd),
         "note": row.note,
     }
+
+
+def _source(is_seen: bool) -> str:
+    return "observed" if is_seen else "assumed"
 
 
 def _rounded(amount: float | None) -> float | None:

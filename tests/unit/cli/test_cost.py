@@ -266,7 +266,8 @@ def test_the_screen_has_sums_rows_kinds_and_what_is_an_estimate() -> None:
     assert "2026-03-02 00:00 UTC" in first
     assert sum("train-1" in line for line in rest) == 2
     assert any("all nodes" in line and "$330.24" in line for line in rest)
-    assert "an estimate from AWS's list prices of 2026-01; not in it: root disks" in rest[-1]
+    assert "an estimate from AWS's list prices of 2026-01; not in it: root disks" in rest[-2]
+    assert rest[-1] == "  ~ before a time: assumed from this computer's account; all others AWS told"
 
 
 def test_a_rehearsal_says_that_its_money_is_simulated() -> None:
@@ -281,7 +282,7 @@ def test_a_rehearsal_says_that_its_money_is_simulated() -> None:
     [
         ({"account": None}, "this computer has no account of the cluster"),
         ({"alive": None, "cloud_trouble": "no answer in 8 s"}, "AWS did not answer (no answer in 8 s)"),
-        ({"alive": ALL | {"i-z"}}, "runs and is in no account, so it is not counted: i-z; next: clusterctl up"),
+        ({"alive": ALL | {"i-z"}}, "runs, and no deadline counts it: i-z; next: clusterctl up"),
         ({"inventory": an_inventory(run=2)}, "this is run 2: addresses and storage count from its start"),
         ({"inventory": an_inventory(prices_dated=None)}, "addresses and storage are not counted"),
     ],

@@ -1,0 +1,129 @@
+"""What AWS itself said of a cluster's machines, look by look: when each was launched, when it ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from clusterctl.cloud.instances import InstanceState
+
+AGAIN = timedelta(minutes=10)
+"""A machine that runs on is written down again so often: it bounds when it can have ended unseen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """One machine at one look."""
+
+    instance_id: str
+    slot: int | None
+    instance_type: str | None
+    launched_at: datetime
+    at: datetime
+    """When AWS was asked."""
+    is_alive: bool
+    ended_at: datetime | None
+    """When its end began, where AWS says so; it bills no more from then on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenMachine:
+    """All looks at one machine together."""
+
+    instance_id: str
+    slot: int | None
+    instance_type: str | None
+    launched_at: datetime
+    ended_at: datetime | None
+    alive_at: datetime | None
+    """The last look that found it alive."""
+    gone_at: datetime | None
+    """The first look that found it gone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """All that AWS said of a cluster's machines, and list prices of the types that no account has one for."""
+
+    machines: Mapping[str, SeenMachine] = field(default_factory=dict)
+    """By instance id."""
+    usd_per_hour: Mapping[str, float | None] = field(default_factory=dict)
+    """By instance type; None is unknown."""
+
+
+NOTHING_OBSERVED = Observed()
+
+
+def seen_machines(sightings: Iterable[Sighting]) -> dict[str, SeenMachine]:
+    """Instance id → machine, whatever the order of the looks, and however often one is written down."""
+    rows: dict[str, list[Sighting]] = {}
+    for one in sightings:
+        rows.setdefault(one.instance_id, []).append(one)
+    return {id: _together(looks) for id, looks in rows.items()}
+
+
+def news(known: Mapping[str, SeenMachine], instances: Iterable[InstanceState], *, at: datetime) -> tuple[Sighting, ...]:
+    """What a look says that is not known yet; a machine without a launch time is none."""
+    return tuple(
+        Sighting(
+            instance_id=one.instance_id,
+            slot=one.slot,
+            instance_type=one.instance_type,
+            launched_at=one.launched_at,
+            at=at,
+            is_alive=one.is_alive,
+            ended_at=one.ended_at,
+        )
+        for one in instances
+        if one.launched_at is not None and _is_new(known.get(one.instance_id), one, at)
+    )
+
+
+def sighting_to_json(one: Sighting) -> dict[str, object]:
+    """A JSON-able row; times as ISO 8601 with offset."""
+    return {
+        "instance_id": one.instance_id,
+        "slot": one.slot,
+        "instance_type": one.instance_type,
+        "launched_at": one.launched_at.isoformat(),
+        "at": one.at.isoformat(),
+        "alive": one.is_alive,
+        "ended_at": None if one.ended_at is None else one.ended_at.isoformat(),
+    }
+
+
+def sighting_from_json(row: Mapping[str, object]) -> Sighting:
+    """The sighting that `sighting_to_json` wrote; raises KeyError, TypeError or ValueError on other shapes."""
+    slot, kind, ended = row["slot"], row["instance_type"], row["ended_at"]
+    return Sighting(
+        instance_id=str(row["instance_id"]),
+        slot=None if slot is None else int(str(slot)),
+        instance_type=None if kind is None else str(kind),
+        launched_at=datetime.fromisoformat(str(row["launched_at"])),
+        at=datetime.fromisoformat(str(row["at"])),
+        is_alive=row["alive"] is True,
+        ended_at=None if ended is None else datetime.fromisoformat(str(ended)),
+    )
+
+
+def _together(looks: list[Sighting]) -> SeenMachine:
+    # A machine that is stopped and started has a new launch time; it was the cluster's since the first.
+    first = min(looks, key=lambda one: (one.launched_at, one.at))
+    return SeenMachine(
+        instance_id=first.instance_id,
+        slot=first.slot,
+        instance_type=first.instance_type,
+        launched_at=first.launched_at,
+        ended_at=min((one.ended_at for one in looks if one.ended_at is not None), default=None),
+        alive_at=max((one.at for one in looks if one.is_alive), default=None),
+        gone_at=min((one.at for one in looks if not one.is_alive), default=None),
+    )
+
+
+def _is_new(known: SeenMachine | None, one: InstanceState, at: datetime) -> bool:
+    if known is None:
+        return True
+    if one.is_alive:
+        return known.alive_at is None or at - known.alive_at >= AGAIN
+    return known.gone_at is None or (known.ended_at is None and one.ended_at is not None)

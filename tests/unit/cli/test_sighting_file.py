@@ -1,0 +1,83 @@
+"""What AWS said is written down once, survives a torn line, and is read from EC2's own words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from clusterctl.cloud.instances import InstanceState, instance_state, transition_time
+from clusterctl.cost.sighting import AGAIN
+from clusterctl.cost.sighting_file import note_instances, read_seen
+
+LAUNCHED = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ENDED = LAUNCHED + timedelta(hours=1)
+
+
+def machine(state: str = "running", *, ended_at: datetime | None = None) -> InstanceState:
+    return InstanceState(
+        instance_id="i-a",
+        slot=3,
+        state=state,
+        private_ip=None,
+        public_ip=None,
+        reason=None,
+        launched_at=LAUNCHED,
+        ended_at=ended_at,
+        instance_type="p5.48xlarge",
+    )
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def test_only_what_is_new_is_written_and_a_machine_that_runs_on_now_and_then(tmp_path: Path) -> None:
+    path = tmp_path / "observed" / "0123456789ab.jsonl"
+    for seconds, state, ended, count in (
+        (10, "running", None, 1),
+        (20, "running", None, 1),
+        (AGAIN.total_seconds() + 10, "running", None, 2),
+        (4000, "shutting-down", None, 3),
+        (4001, "terminated", ENDED, 4),
+        (4002, "terminated", ENDED, 4),
+    ):
+        note_instances(path, [machine(state, ended_at=ended)], at=LAUNCHED + timedelta(seconds=seconds))
+        assert lines(path) == count
+    seen = read_seen(path)["i-a"]
+    assert (seen.slot, seen.instance_type, seen.launched_at, seen.ended_at) == (3, "p5.48xlarge", LAUNCHED, ENDED)
+    assert seen.alive_at == LAUNCHED + AGAIN + timedelta(seconds=10)
+    assert seen.gone_at == LAUNCHED + timedelta(seconds=4000)
+
+
+def test_a_torn_line_is_none_and_hides_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    note_instances(path, [machine()], at=LAUNCHED)
+    with path.open("a") as file:
+        file.write('{"instance_id": "i-b"}\n["i-c"]\n{"instance_id": "i-')
+    assert set(read_seen(path)) == {"i-a"}
+    assert read_seen(tmp_path / "none.jsonl") == {}
+
+
+def test_where_nothing_can_be_written_nothing_fails(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    note_instances(tmp_path / "file" / "x.jsonl", [machine()], at=LAUNCHED)
+
+
+@pytest.mark.parametrize(
+    ("reason", "at"),
+    [
+        ("User initiated (2026-03-01 13:00:00 GMT)", ENDED),
+        ("Client.InstanceInitiatedShutdown: Instance initiated shutdown", None),
+        ("", None),
+        ("User initiated (2026-13-01 13:00:00 GMT)", None),
+    ],
+)
+def test_the_instant_is_read_from_the_transition_reason(reason: str, at: datetime | None) -> None:
+    assert transition_time(reason) == at
+
+
+def test_a_machine_that_is_stopped_has_not_ended() -> None:
+    row = {"InstanceId": "i-1", "StateTransitionReason": "User initiated (2026-03-01 13:00:00 GMT)"}
+    assert instance_state({**row, "State": {"Name": "stopped"}}).ended_at is None
+    assert instance_state({**row, "State": {"Name": "shutting-down"}}).ended_at == ENDED
