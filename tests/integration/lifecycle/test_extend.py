@@ -19,6 +19,7 @@ from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive_without_roo
 
 ON_NODE = 'python3 -c \'import json; print(json.load(open("/etc/clusterctl/node.json"))["deadline"])\''
 TOLERANCE_S = 5
+LAUNCHED_WITHIN_S = 60
 
 
 @pytest.fixture(scope="module")
