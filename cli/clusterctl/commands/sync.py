@@ -6,7 +6,7 @@ import os
 
 import click
 
-from clusterctl.copying.trees import RsyncWay, sync_all, tree_syncs
+from clusterctl.copying.trees import RsyncWay, refuse_emptied_home, sync_all, tree_syncs
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, time_option
 from clusterctl.output import Output
@@ -43,6 +43,8 @@ def command(
     """
     inventory = chosen_cluster(cluster)
     is_up, syncs = tree_syncs(source, target, inventory)
+    if is_up and is_deleting:
+        refuse_emptied_home(syncs, inventory.ssh.user)
     way = RsyncWay(
         is_up=is_up,
         is_deleting=is_deleting,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -66,9 +67,19 @@ def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tu
     assert come is not None
     alone = len(come.nodes) == 1
     return False, tuple(
-        TreeSync(node=node, source=come.path or ".", target=target if alone else str(Path(target) / node.name) + "/")
+        # Joined as text: `./a:b` must not become `a:b`, which rsync takes for a host.
+        TreeSync(node=node, source=come.path or ".", target=target if alone else posixpath.join(target, node.name, ""))
         for node in come.nodes
     )
+
+
+def refuse_emptied_home(syncs: Sequence[TreeSync], user: str) -> None:
+    """Raises UsageError where `--delete` would take from a login user's home all that is not in the source."""
+    for sync in syncs:
+        is_of_what_is_inside = posixpath.basename(sync.source) in {"", ".", ".."}
+        if is_of_what_is_inside and posixpath.normpath(sync.target) in {".", f"/home/{user}"}:
+            told = f"--delete would empty {user}'s home on {sync.node.name}, with the keys that let you in"
+            raise UsageError(f"{told}: name a folder below it", hint=HINT)
 
 
 def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from clusterctl.copying.trees import RsyncWay, rsync_argv, summary, tree_syncs
+from clusterctl.copying.trees import RsyncWay, refuse_emptied_home, rsync_argv, summary, tree_syncs
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
 
@@ -36,6 +36,27 @@ def test_folders_of_several_nodes_come_apart(make_inventory: MakeInventory) -> N
     argv = rsync_argv(RsyncWay(is_up=False), syncs[0], SSH)
     assert argv[-2:] == ["ubuntu@10.0.8.1:/scratch/run/", "runs/train-0/"]
     assert "--delete-delay" not in argv
+
+
+def test_a_folder_here_is_none_of_a_host(make_inventory: MakeInventory) -> None:
+    _, syncs = tree_syncs("0-1:/scratch/run/", "./a:b", make_inventory())
+    assert [sync.target for sync in syncs] == ["./a:b/train-0/", "./a:b/train-1/"]
+
+
+@pytest.mark.parametrize("source", ["/", "/.", "/src/.."])
+@pytest.mark.parametrize("target", ["", "~", "./", "/home/ubuntu/"])
+def test_a_home_is_not_emptied(source: str, target: str, make_inventory: MakeInventory, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    _, syncs = tree_syncs(f"{tmp_path}{source}", f"1:{target}", make_inventory())
+    with pytest.raises(UsageError, match="--delete would empty ubuntu's home on train-1"):
+        refuse_emptied_home(syncs, "ubuntu")
+
+
+@pytest.mark.parametrize("words", [("", ""), ("/", "src"), ("/", "/scratch")])
+def test_a_folder_in_a_home_may_be(words: tuple[str, str], make_inventory: MakeInventory, tmp_path: Path) -> None:
+    source, target = words
+    _, syncs = tree_syncs(f"{tmp_path}{source}", f"1:{target}", make_inventory())
+    refuse_emptied_home(syncs, "ubuntu")
 
 
 @pytest.mark.parametrize("words", [("a", "b"), ("1:a", "2:b")])
