@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -47,7 +48,7 @@ def log_in(
     argv = login_argv(
         target,
         key_file=login_key_file(inventory, home),
-        own_files=files_for_ssh(inventory, home, Path.home() / ".ssh"),
+        own_files=files_for_ssh(replace(inventory, nodes=(node,)), home, Path.home() / ".ssh"),
         known_hosts=write_known_hosts(inventory, home),
         command=command,
         is_terminal_wanted=is_terminal_wanted,

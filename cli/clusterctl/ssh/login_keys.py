@@ -96,7 +96,7 @@ def _declared(lines: Sequence[str]) -> set[bytes]:
 
 def _usable(files: Iterable[Path], known: Sequence[LoginKey]) -> tuple[list[LoginKey], dict[Path, NodeFailure]]:
     """The keys of files that are there and not known, and why some cannot be used: those are in nobody's way."""
-    publics = {key.public for key in known}
+    publics = {key.public for key in known if key.public}  # one without its public half is not every such file's
     keys: list[LoginKey] = []
     unusable: dict[Path, NodeFailure] = {}
     for file in files:

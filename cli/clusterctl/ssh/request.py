@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
@@ -66,7 +66,8 @@ def carry_out(request: SshRequest, output: Output, *, home: Home, environ: Mappi
             is_sudo=request.is_sudo,
             timeout_s=request.timeout_s,
         ),
-        keys=usable_keys(request.inventory, home),
+        # Of these nodes alone: sshd takes few tries, and a configuration may name a key for each node.
+        keys=usable_keys(replace(request.inventory, nodes=nodes), home),
         deadlines=Deadlines.within(request.connect_timeout_s),
         stdin=input_for(None if sys.stdin is None else sys.stdin.buffer, nodes=len(nodes)),
         fan_out=request.fan_out,

@@ -9,12 +9,14 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl_infra.plan.inventory import proxy_command
 
+from tests.integration.cli.conftest import make_key
 from tests.integration.cli.waiting import has_ended
 from tests.unit.infra.plan.plan_cases import a_config, a_plan
 
@@ -204,3 +206,25 @@ def test_a_login_goes_through_the_proxy_command(loopback_cluster: LoopbackCluste
     done = loopback_cluster.run("ssh", "--node", "2", stdin=b"exit 5\n")
     assert done.returncode == 5
     assert b"100% by proxy" in done.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("-t",)])
+def test_of_keys_that_a_configuration_names_for_each_node_its_own_are_tried(
+    loopback_cluster: LoopbackCluster, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    """Seven keys in all, and sshd takes six tries."""
+    settings = tmp_path / ".ssh"
+    settings.mkdir()
+    blocks = []
+    for slot in range(3):
+        keys = [settings / f"other-{slot}-{number}" for number in range(2)]
+        for key in keys:
+            make_key(key)
+        blocks += [f"Host train-{slot}", *(f"  IdentityFile {key}" for key in keys)]
+    blocks += ["Host train-3", f"  IdentityFile {loopback_cluster.folder / 'login'}"]
+    (settings / "config").write_text("\n".join(blocks) + "\n")
+    inventory = loopback_cluster.inventory
+    loopback_cluster.write_inventory(replace(inventory, ssh=replace(inventory.ssh, key_file=None)))
+    persons = {"HOME": str(tmp_path), "SSH_AUTH_SOCK": ""}
+    done = loopback_cluster.run("ssh", "--node", "3", *flags, "echo here", environ=persons)
+    assert (done.returncode, done.stdout.strip()) == (0, b"here"), done.stderr

@@ -58,6 +58,15 @@ def test_a_key_that_the_persons_configuration_names_for_a_node_is_one_of_theirs(
     assert files_for_ssh(make_inventory(), home, tmp_path) == [], "the cluster has a key of its own"
 
 
+def test_an_old_key_without_its_public_half_hides_no_other(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    old = "-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----\n"
+    for name in ("id_rsa", "aws.pem"):
+        (tmp_path / name).write_text(old)
+    (tmp_path / "config").write_text(f"Host *\n  IdentityFile {tmp_path / 'aws.pem'}\n")
+    found = load_login_keys(make_inventory(ssh=ssh(PAIRS[5])), Home(path=tmp_path), ssh_dir=tmp_path)
+    assert [key.path for key in found.keys] == [tmp_path / "aws.pem", tmp_path / "id_rsa"]
+
+
 def test_a_key_with_a_passphrase_is_in_nobodys_way(tmp_path: Path, make_inventory: MakeInventory) -> None:
     locked = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n-----END RSA PRIVATE KEY-----\n"
     (tmp_path / "id_rsa").write_text(locked)
