@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from clusterctl_infra.errors import CloudError, ClusterctlError, StillBills
+from clusterctl_infra.errors import CloudError, StillBills
 
 from clusterctl.cloud.found import Found, kind_of
 from clusterctl.cloud.kinds import KINDS
@@ -22,7 +22,7 @@ WhyNotNow = Callable[[Verdict, Sequence[Found]], str | None]
 """Why a cluster that was to end is left alone, by what is there of it now."""
 
 
-class LeftAlone(ClusterctlError):
+class LeftAlone(Exception):
     """Somebody moved the deadline of a cluster, or began to change it, since it was judged."""
 
 
@@ -95,7 +95,7 @@ def _end(
             tell=lambda what: tell(f"{remains.name} {remains.cluster_id}: ending {what}"),
         )
     except (CloudError, LeftAlone) as lost:
-        return Ended(verdict=verdict, swept=Sweep(ended=(), left=()), trouble=lost.message)
+        return Ended(verdict=verdict, swept=Sweep(ended=(), left=()), trouble=str(lost))
     return Ended(verdict=verdict, swept=swept)
 
 

@@ -55,11 +55,11 @@ def search(clients_of: ClientsOf, regions: tuple[str, ...], *, all_regions: bool
     """
     if all_regions:
         regions = enabled_regions(clients_of(regions[0] if regions else FIRST_REGION))
-    places: list[tuple[str, str, Sequence[Kind]]] = [(region, region, REGIONAL_KINDS) for region in regions]
-    places.append((NO_REGION, regions[0], GLOBAL_KINDS))
     with ThreadPoolExecutor(max_workers=PARALLEL_REGIONS) as pool:
-        answers = pool.map(lambda place: _look(clients_of(place[1]), place[2], looks), places)
-        said = {name: answer for (name, _, _), answer in zip(places, answers, strict=True)}
+        answers = pool.map(lambda region: _look(clients_of(region), REGIONAL_KINDS, looks), regions)
+        said = dict(zip(regions, answers, strict=True))
+    # Afterwards: clients are made in one thread, and these are the first region's.
+    said[NO_REGION] = _look(clients_of(regions[0]), GLOBAL_KINDS, looks)
     found = {name: answer for name, answer in said.items() if not isinstance(answer, CloudError)}
     unseen = {name: answer for name, answer in said.items() if isinstance(answer, CloudError)}
     if not found.keys() - {NO_REGION}:
