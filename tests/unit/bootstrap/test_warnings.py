@@ -316,11 +316,3 @@ def test_a_hook_that_is_no_program_is_told_with_what_helps(ending: Ending) -> No
     hook.touch()
     said = ending.look(55 * MINUTE)
     assert "/etc/clusterctl/hooks/pre-terminate does not run: chmod +x /etc/clusterctl/hooks/pre-terminate" in said
-
-
-def test_the_recipe_of_the_documentation_is_the_examples() -> None:
-    root = Path(__file__).parents[3]
-    page = (root / "docs/nodes.md").read_text()
-    recipe = page.partition("```python\n")[2].partition("```")[0]
-    assert recipe
-    assert recipe in (root / "examples/checkpoint/train.py").read_text()
