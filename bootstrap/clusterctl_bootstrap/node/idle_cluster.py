@@ -22,6 +22,8 @@ from clusterctl_bootstrap.node.release import start_ending
 from clusterctl_bootstrap.node.warning import in_words
 from clusterctl_bootstrap.node.watch import DRAIN_S
 
+WHY = "idle"
+"""Begins the name of the execution that ends the rest."""
 LONGEST_INTERVAL_S = 30.0
 LOOKS = 20
 """In the idle time, at least."""
@@ -52,7 +54,7 @@ def keep_watch(root: Path, outside: Outside) -> int:
             status.note(root, idle=None)
             outside.sleep(LONGEST_INTERVAL_S)
             continue
-        watch = Watch(root, facts_file.present(root), limit, outside)
+        watch = IdleWatch(root, facts_file.present(root), limit, outside)
         try:
             while facts_file.pushed(root) == pushed:
                 watch.look()
@@ -61,7 +63,7 @@ def keep_watch(root: Path, outside: Outside) -> int:
             watch.stop()
 
 
-class Watch:
+class IdleWatch:
     """Over all nodes of one membership."""
 
     def __init__(self, root: Path, known: Dict[str, Any], limit_s: float, outside: Outside) -> None:
@@ -102,18 +104,17 @@ class Watch:
         while time.monotonic() < until and not all(map(self._answered, filter(self._fresh, self.peers))):
             self.outside.sleep(0.2)
         found = self._judge(self._answered)
+        self.is_ending = found.is_over
         self._note(found)
-        if not found.is_over:
+        if not self.is_ending:
             return
-        self.is_ending = True
-        self._note(found)
         since = datetime.now(timezone.utc) - timedelta(seconds=found.idle_s)
         reason = "idle since %s" % since.strftime("%Y-%m-%dT%H:%M:%SZ")
         log(self.root, "the cluster ends: %s, longer than %d s" % (reason, self.limit_s))
         # First what ends the rest, should this node be gone in the next moment; it waits for the hooks.
         saves = any(peer.report.get("saves") for peer in self.peers)
         wait_s = DOWN_S + (DRAIN_S if saves else 0)
-        log(self.root, start_ending(self.root, self.known, "idle", since, wait_s, self.outside.sleep))
+        log(self.root, start_ending(self.root, self.known, WHY, since, wait_s, self.outside.sleep))
         self._say("end " + reason)
 
     def _judge(self, counts: Callable[[Peer], bool]) -> Verdict:

@@ -7,7 +7,7 @@ from typing import Any  # rows of ListExecutions
 
 import pytest
 from clusterctl.cloud.early_end import EarlyEnd, newest_early_end
-from clusterctl_bootstrap.node import dead_man
+from clusterctl_bootstrap.node import dead_man, idle_cluster
 from clusterctl_bootstrap.node.release import STAMP
 
 BEGAN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -32,7 +32,9 @@ def test_an_end_that_is_under_way_bills_until_now() -> None:
     assert found == EarlyEnd(reason="idle", since=SINCE, at=NOW)
 
 
-@pytest.mark.parametrize(("word", "reason"), [("idle", "idle"), (dead_man.WHY, "without a majority of its nodes")])
+@pytest.mark.parametrize(
+    ("word", "reason"), [(idle_cluster.WHY, "idle"), (dead_man.WHY, "without a majority of its nodes")]
+)
 def test_the_name_that_nodes_give_is_read_as_they_mean_it(word: str, reason: str) -> None:
     found = newest_early_end([row(SINCE.strftime(word + STAMP))], after=BEGAN, now=NOW)
     assert found is not None
