@@ -89,6 +89,7 @@ class CommandRun:
                 yield from link.until_done(lambda: self._channel.execute(text), min(ends_at, taken_by))
             except Late as e:
                 if not link.is_taken():
+                    link.take_back()
                     raise NodeFailure("timeout", f"{link.target.name} takes nothing", phase="session") from e
                 yield from link.until_done(lambda: self._channel.execute(text), ends_at)
         except Late as e:

@@ -116,12 +116,13 @@ class Link:
         return not poll.poll(0)
 
     def is_taken(self) -> bool:
-        """The other side's kernel, or the proxy, has all that was sent; if not, `close` takes back what it has not."""
-        if struct.unpack("i", fcntl.ioctl(self.socket, termios.TIOCOUTQ, bytes(4)))[0] == 0:
-            return True
-        # SO_LINGER of 0 s: close drops what is not acknowledged, and resets the connection (tcp(7), socket(7)).
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        return False
+        """The other side's kernel, or the proxy, has all that was sent."""
+        unsent: int = struct.unpack("i", fcntl.ioctl(self.socket, termios.TIOCOUTQ, bytes(4)))[0]
+        return unsent == 0
+
+    def take_back(self) -> None:
+        """From now on `close` drops what the other side has not acknowledged, and resets the connection."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # tcp(7), socket(7)
 
     def _new_channel(self, window_bytes: int, ends_at: float) -> Generator[Waiting, bool, Channel]:
         while (channel := self.session.open_channel(window_bytes)) is None:
