@@ -58,7 +58,6 @@ def plan(
     """
     _refuse_broken(config, catalog)
     instance_type = _instance_type(config, catalog)
-    nodes = 0 if down else config.nodes
     asked = storage_plans(config, catalog)
     storage = kept_storage(asked, kept) if down else asked
     draft = _draft(
@@ -69,7 +68,7 @@ def plan(
         identity=identity,
         ledger=ledger,
         now=now,
-        ranks=_ranks(config, slot_ranks, nodes),
+        ranks=_ranks(config, slot_ranks, 0 if down else config.nodes),
         until=until,
     )
     return _judged(config, draft, identity, catalog, instance_type, now)
