@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched
 from clusterctl_infra.nearest import did_you_mean
+from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.clients import Clients, configured_region
 from clusterctl.cloud.found import Found, kind_of
@@ -21,7 +22,7 @@ from clusterctl.reap.ending import end_judged, refuse_left
 from clusterctl.reap.known_here import inventories_here, known_here
 from clusterctl.reap.search import Search, regions_asked, search
 from clusterctl.reap.verdict import Asked, Verdict, judge, spared_since
-from clusterctl.views.reap import ReapView, again, reap_json, reap_text
+from clusterctl.views.reap import ReapView, again, reap_json, reap_text, typed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,22 +41,20 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
     """Shows what is there, and ends what may be ended when told to. Raises ClusterctlError, StillBills."""
     inventories = inventories_here(home, rehearsal=request.rehearse)
     configured = None if request.rehearse else configured_region()
-    regions = regions_asked(
-        request.region, (one.region for one in inventories), configured, all_regions=request.all_regions
-    )
+    everywhere = request.all_regions or looks_everywhere(request, inventories)
+    regions = regions_asked(request.region, (one.region for one in inventories), configured, all_regions=everywhere)
     endpoint_url = region_endpoint(home, environ) if request.rehearse else None
 
     @functools.cache
     def clients_of(region: str) -> Clients:
         return Clients(region=region, endpoint_url=endpoint_url)
 
-    found = search(clients_of, tuple(regions), all_regions=request.all_regions)
+    found = search(clients_of, tuple(regions), all_regions=everywhere)
     known, now = known_here(inventories, home), datetime.now(UTC).replace(microsecond=0)
     verdicts = [
         judge(one, request.asked, known.get(one.cluster_id), now=now, all_regions=found.is_everywhere)
         for one in found.remains
     ]
-    refuse_unknown(request.asked, verdicts, found)
     view = ReapView(
         search=found,
         verdicts=tuple(verdicts),
@@ -65,6 +64,7 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
         catalog=load_catalog(home.prices_file),
         now=now,
     )
+    refuse_unknown(view)
     if not request.as_json:
         output.data(reap_text(view))
 
@@ -91,18 +91,24 @@ def refuse_unseen(found: Search) -> None:
         raise CloudError(f"not looked through: {named}", code=first.code, hint=first.hint)
 
 
-def refuse_unknown(asked: Asked, verdicts: Sequence[Verdict], found: Search) -> None:
+def looks_everywhere(request: ReapRequest, inventories: Sequence[Inventory]) -> bool:
+    """Whether every region is meant although nobody said so: a rehearsal has no settings that name one."""
+    return request.rehearse and request.region is None and not inventories
+
+
+def refuse_unknown(view: ReapView) -> None:
     """Raises NothingMatched for an id that names no cluster here, or no data of a cluster that ends."""
-    where = ", ".join(found.regions)
+    asked, verdicts = view.asked, view.verdicts
+    where, look = ", ".join(view.search.regions), typed(view, "clusterctl reap")
     there = {verdict.remains.cluster_id: verdict.remains.name for verdict in verdicts}
     for id in sorted(asked.clusters - set(there)):
         by_name = [other for other, name in there.items() if name == id]
         meant = f" (the name of {by_name[0]}?)" if by_name else did_you_mean(id, there)
-        raise NothingMatched(f"--cluster {id}: nothing in {where} carries this id{meant}", hint="clusterctl reap")
+        raise NothingMatched(f"--cluster {id}: nothing in {where} carries this id{meant}", hint=look)
     data = {one.id for verdict in verdicts if verdict.ends for one in verdict.remains.things if _is_data(one)}
     for id in sorted(asked.data - data):
         raise NothingMatched(
-            f"--data {id}: no data of a cluster that would be ended{did_you_mean(id, data)}", hint="clusterctl reap"
+            f"--data {id}: no data of a cluster that would be ended{did_you_mean(id, data)}", hint=look
         )
 
 

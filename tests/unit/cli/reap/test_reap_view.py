@@ -12,7 +12,7 @@ from clusterctl.cloud.sweep import Sweep
 from clusterctl.reap.ending import Ended, refuse_left
 from clusterctl.reap.known_here import known_of
 from clusterctl.reap.remains import Remains
-from clusterctl.reap.request import refuse_unknown
+from clusterctl.reap.request import ReapRequest, looks_everywhere, refuse_unknown
 from clusterctl.reap.search import Search, regions_asked
 from clusterctl.reap.verdict import Asked, Verdict, judge
 from clusterctl.views.reap import ReapView, again, reap_json, reap_text
@@ -128,11 +128,28 @@ def test_what_could_not_be_ended_is_listed_with_awss_reason_and_its_bill() -> No
 )
 def test_an_id_that_means_nothing_is_refused(asked: Asked, said: str) -> None:
     view = seen()
-    with pytest.raises(NothingMatched, match=said.replace("?", r"\?")):
-        refuse_unknown(asked, view.verdicts, view.search)
-    refuse_unknown(
-        Asked(grace=GRACE, clusters=frozenset({OTHER}), data=frozenset({"fs-1"})), view.verdicts, view.search
+    with pytest.raises(NothingMatched, match=said.replace("?", r"\?")) as refused:
+        refuse_unknown(replace(view, asked=asked))
+    assert refused.value.hint == "clusterctl reap --region us-west-2 --rehearse"
+    refuse_unknown(replace(view, asked=Asked(grace=GRACE, clusters=frozenset({OTHER}), data=frozenset({"fs-1"}))))
+
+
+@pytest.mark.parametrize(
+    ("rehearse", "region", "is_known", "everywhere"),
+    [
+        (True, None, False, True),
+        (True, None, True, False),
+        (True, "us-west-2", False, False),
+        (False, None, False, False),
+    ],
+)
+def test_a_rehearsal_that_knows_no_cluster_is_looked_through_everywhere(
+    rehearse: bool, region: str | None, is_known: bool, everywhere: bool
+) -> None:
+    request = ReapRequest(
+        asked=Asked(grace=GRACE), region=region, all_regions=False, rehearse=rehearse, acts=False, as_json=False
     )
+    assert looks_everywhere(request, [an_inventory()] if is_known else []) is everywhere
 
 
 def test_where_to_look_is_what_was_said_or_what_is_known() -> None:
