@@ -32,7 +32,7 @@ def listed(rows: dict[str, Any]) -> str:
 def bill_text(rows: Sequence[BillRow]) -> str:
     """A line for each thing that ever billed, and the sum; all of it simulated money."""
     lines = [
-        f"{row.id:<24} {row.kind:<20} {_clock(row.began_at)}  {_clock(row.ended_at):<11}  {_usd(row.usd):>10}"
+        f"{row.id:<26} {row.kind:<20} {_clock(row.began_at)}  {_clock(row.ended_at):<11}  {_usd(row.usd):>10}"
         for row in rows
     ]
     known = [row.usd for row in rows if row.usd is not None]
