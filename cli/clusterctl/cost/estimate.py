@@ -24,7 +24,7 @@ Kind = Literal["node", "addresses", "storage"]
 HOUR = timedelta(hours=1)
 NOT_COUNTED = (
     *("root disks", "traffic", "the NAT gateway", "what EFS and S3 bill by use"),
-    *("what a reservation waits for its first machine", "prepaid capacity", "discounts", "tax"),
+    *("a reservation until its first machine is launched", "prepaid capacity", "discounts", "tax"),
 )
 """What AWS bills besides, or differently; no list price by the hour tells it."""
 EMPTY = "empty: its reservation bills all the same"

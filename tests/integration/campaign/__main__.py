@@ -42,10 +42,12 @@ def table(lived: Sequence[Life], reports: Sequence[Report]) -> list[str]:
         "bill": f"${bill:.2f} for machines, of that ${uncounted:.2f} in no account; ${empty:.2f} for empty places",
         "account": f"${account:.2f}, {account - bill + uncounted:+.2f} against the machines in it",
         "  a machine": f"begins at most {begun:.1f} s late, ends at most {ended:.1f} s early",
+        "  not to the cent": str(sum(len(one.misbilled) for one in sums)),
+        "  never seen": str(sum(len(one.unseen) for one in sums)),
         "leaks": str(sum(report.leaks for report in reports)),
         "wrong": str(sum(len(report.wrong) for report in reports)),
     }
-    return [f"{name:<14} {value}" for name, value in rows.items()]
+    return [f"{name:<18} {value}" for name, value in rows.items()]
 
 
 if __name__ == "__main__":

@@ -74,6 +74,7 @@ def _reap_rest(cluster: Rehearsed, report: Report) -> None:
 def _note_money(cluster: Rehearsed, report: Report, *, deadline: float | None) -> None:
     """Each machine's span is true to some seconds; an account may err early, as a deadline then does."""
     found = report.money = money(cluster, deadline=deadline)
+    report.wrong += [f"not the bill to the cent: {one}" for one in found.misbilled]
     if found.unreal:
         report.wrong.append(f"the account has machines that never were: {found.unreal}")
     if found.begun_late_s > SPAN_S or found.ended_early_s > SPAN_S:

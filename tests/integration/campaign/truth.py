@@ -8,13 +8,15 @@ from pathlib import Path
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found
+from clusterctl.cost.sighting import SeenMachine
+from clusterctl.cost.sighting_file import read_seen
 from clusterctl.reap.search import search
 from clusterctl.status.account import read_account
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.ledger import Span
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.machines.process import ProcessDriver
-from clusterctl_rehearsal.region.bill import bill, billed_things
+from clusterctl_rehearsal.region.bill import BillRow, bill, billed_things
 from clusterctl_rehearsal.region.client import ensure_region
 from clusterctl_rehearsal.region.journal import BILLING
 from clusterctl_rehearsal.region.store import Store
@@ -22,6 +24,7 @@ from clusterctl_rehearsal.region.store import Store
 from tests.integration.rehearsed import Rehearsed, alive
 
 REGION = "us-west-2"
+CENT = 0.005
 BILLS = (*BILLING, "aws:efs/fileSystem:FileSystem", "aws:fsx/lustreFileSystem:LustreFileSystem")
 """By the hour or by what is in it."""
 
@@ -42,6 +45,10 @@ class Money:
     ended_early_s: float
     unreal: tuple[str, ...]
     """Machines in an account that the region never had."""
+    unseen: tuple[str, ...]
+    """Machines that the region had and that clusterctl never wrote down from what AWS shows."""
+    misbilled: tuple[str, ...]
+    """Machines whose launch and end AWS told, and whose cost by those is not their bill to the cent."""
 
 
 def home_of(cluster: Rehearsed) -> RehearsalHome:
@@ -85,6 +92,8 @@ def money(cluster: Rehearsed, *, deadline: float | None) -> Money:
     machines = [row for row in rows if row.kind == "Instance"]
     counted = [(row, spans[row.id]) for row in machines if row.id in spans]
     until = time.time() if deadline is None else deadline
+    observed = cluster.home / "observed"
+    seen = {id: one for path in observed.glob("*.jsonl") for id, one in read_seen(path).items()}
     return Money(
         bill_usd=sum(row.usd or 0.0 for row in machines),
         empty_usd=sum(row.usd or 0.0 for row in rows if row.kind == "CapacityReservation"),
@@ -93,7 +102,21 @@ def money(cluster: Rehearsed, *, deadline: float | None) -> Money:
         begun_late_s=max((span.started_at.timestamp() - row.began_at for row, span in counted), default=0.0),
         ended_early_s=max(((row.ended_at or until) - _end(span, until) for row, span in counted), default=0.0),
         unreal=tuple(sorted(set(spans) - {row.id for row in machines})),
+        unseen=tuple(sorted({row.id for row in machines} - set(seen))),
+        misbilled=tuple(_misbilled(row, seen[row.id]) for row in machines if _is_off(row, seen.get(row.id))),
     )
+
+
+def _is_off(row: BillRow, one: SeenMachine | None) -> bool:
+    """A machine that was seen to its end, and costs another sum than it bills."""
+    if one is None or one.ended_at is None or row.ended_at is None or row.usd is None:
+        return False
+    rate = load_catalog().price_usd_per_hour(one.instance_type or "", REGION)
+    return rate is None or abs(rate * (one.ended_at - one.launched_at).total_seconds() / 3600 - row.usd) >= CENT
+
+
+def _misbilled(row: BillRow, one: SeenMachine) -> str:
+    return f"{row.id}: billed from {row.began_at} to {row.ended_at}, seen from {one.launched_at} to {one.ended_at}"
 
 
 def _spans(folder: Path) -> dict[str, Span]:
