@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from clusterctl_infra.errors import CapExceeded, ClusterctlError, EngineError
@@ -15,7 +16,8 @@ from clusterctl.engine.foreseen import made_anew, made_anew_lines
 from clusterctl.engine.intent import Intent, refuse
 from clusterctl.engine.new_deadline import AWS_AHEAD, REHEARSAL_AHEAD, Wish, refuse_move
 from clusterctl.engine.place import refuse_other_network, refuse_other_placement, refuse_other_region
-from clusterctl.engine.state import StackState
+from clusterctl.engine.state import RESERVATION_TYPE, StackState
+from clusterctl.engine.truth import gone_reservations
 from clusterctl.views.quantities import clock, count
 
 
@@ -58,9 +60,23 @@ def refuse_extension(
     refuse_harm(state, intent.config, intent.catalog, source=source)
     refuse(intent, cluster_plan, source=source, shown=shown, now=now)
     refuse_wrong_clock(change.clients)
+    lost = gone_reservations(change.clients, state)
+    refuse_lost_reservation(lost, state, cluster=change.cluster, shown=shown)
     anew = made_anew(state, intent.config, cluster_plan)
     if anew:
         raise ClusterctlError(
             f"{source} was changed so that machines would be made anew, and extend ends none: "
             f"{'; '.join(made_anew_lines(anew))}. Put it back, extend, and change it then"
         )
+
+
+def refuse_lost_reservation(lost: Sequence[str], state: StackState, *, cluster: str, shown: str) -> None:
+    """Raises CapExceeded when a reservation ended before its nodes: its end cannot be moved with the others."""
+    if not lost:
+        return
+    ids = ", ".join(str(one.id) for one in state.of_type(RESERVATION_TYPE) if one.urn in lost)
+    raise CapExceeded(
+        f"{cluster}: its capacity reservation {ids} has ended, so the deadline cannot be moved any more; its nodes "
+        "bill until they end, and another run begins after a down",
+        hint=f"clusterctl down {shown} && clusterctl up {shown}",
+    )

@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import Any  # configurations as YAML gives them
 
 import pytest
-from clusterctl.engine.before_extend import refuse_state
+from clusterctl.engine.before_extend import refuse_lost_reservation, refuse_state
 from clusterctl.engine.intent import Intent
 from clusterctl.engine.new_deadline import AWS_AHEAD, Move, Wish, refuse_move
-from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl.spending import Spending
 from clusterctl.views.extend import move_told, untold
 from clusterctl_infra.catalog.reader import load_catalog
@@ -190,3 +190,12 @@ def test_without_a_whole_cluster_that_runs_there_is_no_deadline_to_move(
         refuse_state(state, cluster="train", shown="stacks/train", now=NOW)
     assert words in error.value.message
     assert error.value.hint == hint
+
+
+def test_where_the_reservation_has_ended_no_node_is_told_of_another_end() -> None:
+    held = StateResource(urn="u-1", type=RESERVATION_TYPE, id="cr-1")
+    state = StackState(resources=(held,))
+    refuse_lost_reservation((), state, cluster="train", shown="stacks/train")
+    with pytest.raises(CapExceeded, match="its capacity reservation cr-1 has ended") as error:
+        refuse_lost_reservation(("u-1",), state, cluster="train", shown="stacks/train")
+    assert error.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"
