@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -36,7 +37,12 @@ def main(argv: Sequence[str]) -> int:
     asked = _parser().parse_args(argv)
     verb: Verb = asked.do
     try:
-        return verb(asked, current_home())
+        code = verb(asked, current_home())
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # `clusterctl rehearse list | head -1`: the reader has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written at the end
+        return 0
     except MachineError as e:
         return _failed(str(e), e.hint)
     except NothingThere as e:
