@@ -21,7 +21,7 @@ def next_step(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -
     if not inventory.cluster_id or failure.phase == "command":
         return None
     if failure.kind == "host-key":
-        return f"clusterctl replace --cluster {inventory.cluster} --node {node.slot}"
+        return _replace(inventory, node)
     return f"clusterctl status --cluster {inventory.cluster}" if failure.kind in LOOK_AT else None
 
 
@@ -29,4 +29,9 @@ def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNod
     """The failure for a line among other nodes'; what only `replace` helps against says so."""
     if failure.kind != "host-key" or not inventory.cluster_id:
         return failure.message
-    return f"{failure.message}; next: clusterctl replace --node {node.slot}"
+    return f"{failure.message}; next: {_replace(inventory, node)}"
+
+
+def _replace(inventory: Inventory, node: InventoryNode) -> str:
+    """Names the cluster: another may be meant where it is typed."""
+    return f"clusterctl replace --cluster {inventory.cluster} --node {node.slot}"
