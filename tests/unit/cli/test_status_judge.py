@@ -87,7 +87,10 @@ def test_a_failed_node_says_where_and_what(make_inventory: MakeInventory) -> Non
 def test_a_node_with_another_host_key_says_what_helps(make_inventory: MakeInventory) -> None:
     changed = NodeFailure("host-key", "shows another key", phase="key exchange")
     node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: changed}))
-    assert (node.state, node.note) == ("unreachable", "shows another key; next: clusterctl replace --cluster train --node 0")
+    assert (node.state, node.note) == (
+        "unreachable",
+        "shows another key; next: clusterctl replace --cluster train --node 0",
+    )
 
 
 def test_a_node_with_an_old_generation_is_named(make_inventory: MakeInventory) -> None:
