@@ -8,6 +8,10 @@ import re
 from clusterctl_rehearsal.machines.driver import MachineError
 
 BRIDGE = "br0"
+ROUTER_MAC = "02:02:00:00:00:01"
+"""The bridge's own: else the kernel gives it the lowest of its ports', and with a machine that comes or goes the
+others lose the router, and the metadata service with it, until they ask for its address again (up to 45 s, arp(7)).
+Machines have 02:00 and 02:01."""
 MACHINE_INTERFACE = "host0"
 LOGIN_USER = "ubuntu"
 LOGIN_USER_ID = 1000

@@ -19,6 +19,7 @@ from clusterctl_rehearsal.machines.kernel import inside_network
 from clusterctl_rehearsal.machines.names import (
     BRIDGE,
     MACHINE_INTERFACE,
+    ROUTER_MAC,
     bridge_port,
     cluster_namespace,
     machine_namespace,
@@ -43,7 +44,7 @@ def bridge_commands(cidr: str, gateway_ip: str) -> tuple[str, ...]:
     prefix_length = ipaddress.ip_network(cidr).prefixlen
     return (
         "link set lo up",
-        f"link add {BRIDGE} type bridge forward_delay 0",
+        f"link add {BRIDGE} address {ROUTER_MAC} type bridge forward_delay 0",
         f"addr replace {gateway_ip}/{prefix_length} dev {BRIDGE}",
         f"link set {BRIDGE} up",
     )

@@ -17,6 +17,7 @@ from clusterctl_rehearsal.machines import machine_processes, rootless_network
 from clusterctl_rehearsal.machines import processes as own_processes
 from clusterctl_rehearsal.machines.connect import NotReached, open_connection
 from clusterctl_rehearsal.machines.driver import MachineError, MachineState
+from clusterctl_rehearsal.machines.names import ROUTER_MAC
 from clusterctl_rehearsal.machines.process import ProcessDriver
 
 from tests.integration.machines.real_cluster import RealCluster, wait_until
@@ -87,6 +88,15 @@ def test_faults_do_what_they_say(processes: RealCluster) -> None:
     driver.kill(name, "n-2")
     assert processes.state(2) is MachineState.GONE
     assert processes.found() == ["n-0", "n-1"]
+
+
+def test_the_router_keeps_its_address_whoever_comes_and_goes(processes: RealCluster) -> None:
+    processes.boot(2)
+    asked = CAN_PING.format("10.77.0.1")  # refused, but answered
+    seen = f"{asked} 2>/dev/null; awk '$1 == \"10.77.0.1\" {{ print $4 }}' /proc/net/arp"
+    before = processes.ssh(0, seen).out
+    processes.driver.kill(processes.name, "n-1")
+    assert (before, processes.ssh(0, seen).out) == (f"{ROUTER_MAC}\n", f"{ROUTER_MAC}\n")
 
 
 def test_a_reboot_keeps_the_files(processes: RealCluster) -> None:
