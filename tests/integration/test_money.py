@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -69,6 +70,12 @@ def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacem
         id: pytest.approx(row["usd"], abs=0.005) for id, row in billed.items()
     }
     assert {(row["start"], row["end"]) for row in rows.values()} == {("observed", "observed"), ("observed", None)}
+    down = recorded.run("down", str(recorded.folder))
+    told = re.search(r"it cost about \$(\d+\.\d\d) in all, by list prices \(simulated money\)", down.stderr)
+    assert told is not None, down.text
+    bill = json.loads(recorded.ok("rehearse", "bill", "--json"))["rows"]
+    counted = sum(row["usd"] for row in bill if row["kind"] in ("Instance", "Eip"))
+    assert float(told[1]) == pytest.approx(counted, abs=0.01)
 
 
 def cut_off_with_a_machine(cluster: Rehearsed) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE
+from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.found import Found, orphans
 from clusterctl.cloud.storage_kinds import DATA_KINDS
@@ -17,6 +18,7 @@ from clusterctl.engine.change import Change, failure, open_change
 from clusterctl.engine.data import StoredData, bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl.engine.display import Display
 from clusterctl.engine.files_here import forget_cluster
+from clusterctl.engine.final_sum import known_here, told_sum
 from clusterctl.engine.intent import Intent, for_zero_nodes, read_intent, without_own_values
 from clusterctl.engine.last_look import bill_of, last_look, network_bill_lines
 from clusterctl.engine.place import refuse_other_network, refuse_other_region
@@ -133,6 +135,7 @@ class _Down:
         protected = [one.urn for one in state.resources if one.is_protected]
         if protected:
             change.engine.unprotect(protected)
+        known = known_here(change.home, change.cluster, cluster_id=state.cluster_id)
         result = change.run("destroy", nodes=len(state.instances), display=Display(self._output, is_ending=True))
         if not result.succeeded:
             self._failed(result)
@@ -143,6 +146,14 @@ class _Down:
         change.finish()
         self._output.note(f" {summary(result.changes)}")
         self._output.note(f"{change.cluster}: gone; nothing of it is left, nothing bills")
+        if known is not None:
+            self._tell_sum(known)
+
+    def _tell_sum(self, known: Inventory) -> None:
+        self._change.note_machines()  # when each ended, as AWS says
+        told = told_sum(self._change.home, known, now=datetime.now(UTC))
+        if told is not None:
+            self._output.note(f"  {told}")
 
     def _to_zero(self, state: StackState) -> None:
         change, config_file = self._change, self._change.engine.environment.config_file

@@ -1,0 +1,34 @@
+"""What a cluster has cost by the time that `down` has ended it: afterwards no other command knows of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.outputs import Inventory, read_inventory
+
+from clusterctl.cost.sighting_file import read_observed
+from clusterctl.home import Home
+from clusterctl.status.account import read_account, spent_usd
+from clusterctl.views.quantities import usd
+
+
+def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory | None:
+    """What this computer knows of the cluster, to be read before that is forgotten; None if it knows of none."""
+    try:
+        found = read_inventory(home.inventory_file(cluster))
+    except (ClusterctlError, OSError):
+        return None
+    return found if found.cluster_id == cluster_id else None
+
+
+def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
+    """`it cost about $12.34 in all`; None without an account of it: a guess is no last word."""
+    account = read_account(home.ledger_file(inventory.cluster_id))
+    if account is None:
+        return None
+    observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
+    spent = spent_usd(inventory, account, alive=frozenset(), now=now, observed=observed)
+    if spent is None:
+        return "what it cost is unknown, as a price is"
+    return f"it cost about {usd(spent)} in all, by list prices" + (" (simulated money)" if inventory.rehearsal else "")
