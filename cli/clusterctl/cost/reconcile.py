@@ -77,7 +77,7 @@ def _empty_place(span: Span, paid: Paid, pairs: Iterable[tuple[Span, Paid]], dea
         return None
     until, is_seen = span.ended_at, False
     if until is not None:
-        following = (next for old, next in pairs if old.slot == span.slot and old.started_at == span.ended_at)
+        following = (later for old, later in pairs if old.slot == span.slot and old.started_at == span.ended_at)
         successor = min(following, key=lambda one: one.started_at, default=None)
         if successor is not None:
             until, is_seen = successor.started_at, successor.is_start_seen

@@ -88,7 +88,7 @@ def refuse_move(
         raise CapExceeded(
             f"the budget of {usd(deadline.budget_usd)} is spent at {clock(deadline.budget_at, now)}, before "
             f"{clock(until, now)}: until then it costs about {usd(needed)} over all runs",
-            hint=f"clusterctl extend --until {typed_instant(until)}{enough}",
+            hint=f"clusterctl extend --until {typed_instant(until)}{enough} --cluster {cluster}",
         )
 
 

@@ -77,7 +77,7 @@ def test_a_moment_after_the_budget_is_spent_is_refused_with_the_budget_that_woul
     assert isinstance(error, CapExceeded)
     assert "the budget of $1000.00 is spent at 16:32 UTC, before 22:00 UTC" in error.message
     assert "about $2201.65 over all runs" in error.message
-    assert error.hint == "clusterctl extend --until 2026-03-01T22:00:00Z --budget 2202"
+    assert error.hint == "clusterctl extend --until 2026-03-01T22:00:00Z --budget 2202 --cluster train"
 
 
 def test_the_budget_that_is_offered_does() -> None:
