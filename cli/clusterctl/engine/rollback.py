@@ -58,6 +58,8 @@ def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
     slots = {one.slot for one in state.instances}
     missing = [str(slot) for slot in range(nodes) if slot not in slots]
     gone = f"{'slot' if len(missing) == 1 else 'slots'} {', '.join(missing)} missing; " if missing else ""
+    if not slots:
+        return f"{gone}no node runs; what AWS still reserves for them bills: clusterctl down {shown} ends it."
     runs = f"{count(len(slots), 'node')} {'runs on and bills' if len(slots) == 1 else 'run on and bill'}"
     empty = ", and so do the places of the others" if missing else ""
     return f"{gone}{runs}{empty}: clusterctl down {shown} ends them."
