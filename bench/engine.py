@@ -33,7 +33,7 @@ def _row(nodes: int) -> tuple[str, ...]:
         (bare / "__main__.py").write_text(BARE.format(count=count))
         (bare / "Pulumi.yaml").write_text(
             "name: bare\nruntime: python\nplugins:\n  providers:\n"
-            f"    - name: aws\n      path: {ROOT}/rehearsal/plugin\n"
+            f"    - name: aws\n      path: {ROOT}/rehearsal/plugin\nconfig:\n  aws:region: us-west-2\n"
         )
         (bare / "rehearsal.yaml").write_text("machines: none\n")
         bare_preview, bare_up = _preview_and_up(space, bare)
