@@ -7,9 +7,10 @@ from datetime import datetime
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory, read_inventory
 
+from clusterctl.cost.estimate import cost_rows, sums
 from clusterctl.cost.sighting_file import read_observed
 from clusterctl.home import Home
-from clusterctl.status.account import read_account, spent_usd
+from clusterctl.status.account import read_account
 from clusterctl.views.quantities import usd
 
 
@@ -23,12 +24,18 @@ def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory
 
 
 def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
-    """`it cost about $12.34 in all`; None without an account of it: a guess is no last word."""
+    """`it cost about $12.34 in all`; None without an account of it: a guess is no last word.
+
+    `at most`, where a machine's end is assumed: such ends are assumed late.
+    """
     account = read_account(home.ledger_file(inventory.cluster_id))
     if account is None:
         return None
     observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
-    spent = spent_usd(inventory, account, alive=frozenset(), now=now, observed=observed)
+    rows = cost_rows(inventory, account, alive=frozenset(), now=now, observed=observed)
+    spent = sums(rows).spent_usd
     if spent is None:
         return "what it cost is unknown, as a price is"
-    return f"it cost about {usd(spent)} in all, by list prices" + (" (simulated money)" if inventory.rehearsal else "")
+    about = "about" if all(row.is_end_seen for row in rows if row.instance_id is not None) else "at most about"
+    simulated = " (simulated money)" if inventory.rehearsal else ""
+    return f"it cost {about} {usd(spent)} in all, by list prices{simulated}"

@@ -12,7 +12,7 @@ from clusterctl.cost.estimate import NOT_COUNTED, CostRow, Sums, by_kind, cost_r
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.views.again import up_again
 from clusterctl.views.headline import rehearsed
-from clusterctl.views.quantities import clock, usd
+from clusterctl.views.quantities import clock, rounded, usd
 from clusterctl.views.status import ends
 from clusterctl.views.table import render_table
 
@@ -134,9 +134,9 @@ def _about(amount: float | None) -> str:
 
 def _sums_json(total: Sums) -> dict[str, float | None]:
     return {
-        "spent_usd": _rounded(total.spent_usd),
-        "usd_per_hour": _rounded(total.usd_per_hour),
-        "at_deadline_usd": _rounded(total.at_deadline_usd),
+        "spent_usd": rounded(total.spent_usd),
+        "usd_per_hour": rounded(total.usd_per_hour),
+        "at_deadline_usd": rounded(total.at_deadline_usd),
     }
 
 
@@ -150,16 +150,12 @@ def _row_json(row: CostRow) -> dict[str, object]:
         "ended_at": None if row.ended_at is None else row.ended_at.isoformat(),
         "start": _source(row.is_start_seen),
         "end": None if row.ended_at is None else _source(row.is_end_seen),
-        "usd_per_hour": _rounded(row.usd_per_hour_now),
-        "spent_usd": _rounded(row.spent_usd),
-        "at_deadline_usd": _rounded(row.at_deadline_usd),
+        "usd_per_hour": rounded(row.usd_per_hour_now),
+        "spent_usd": rounded(row.spent_usd),
+        "at_deadline_usd": rounded(row.at_deadline_usd),
         "note": row.note,
     }
 
 
 def _source(is_seen: bool) -> str:
     return "observed" if is_seen else "assumed"
-
-
-def _rounded(amount: float | None) -> float | None:
-    return None if amount is None else round(amount, 4)

@@ -20,6 +20,11 @@ def duration(length: timedelta) -> str:
     return f"{seconds} s"
 
 
+def rounded(usd: float | None) -> float | None:
+    """US dollars for JSON, to the hundredth of a cent; unknown stays null."""
+    return None if usd is None else round(usd, 4)
+
+
 def usd(amount: float | None) -> str:
     """`$1234.50`; an unknown sum is `unknown`, never $0."""
     return UNKNOWN if amount is None else f"${amount:.2f}"

@@ -15,7 +15,7 @@ from clusterctl.reap.ending import Ended
 from clusterctl.reap.rates import usd_per_day
 from clusterctl.reap.search import Search
 from clusterctl.reap.verdict import Asked, Verdict, latest_deadline
-from clusterctl.views.quantities import UNKNOWN, clock, count, duration, usd
+from clusterctl.views.quantities import UNKNOWN, clock, count, duration, rounded, usd
 from clusterctl.views.table import render_table
 
 NOWHERE = "-"
@@ -149,7 +149,7 @@ def _cluster_json(view: ReapView, verdict: Verdict, ended: Ended | None) -> dict
         "region": remains.region,
         "born_at": None if remains.born_at is None else remains.born_at.isoformat(),
         "deadline": None if deadline is None else deadline.isoformat(),
-        "usd_per_day": _rounded(_per_day(view, remains.things, remains.region)),
+        "usd_per_day": rounded(_per_day(view, remains.things, remains.region)),
         "ends": verdict.ends,
         "reason": verdict.reason,
         "hint": None if verdict.hint is None else typed(view, verdict.hint),
@@ -164,14 +164,10 @@ def _thing_json(view: ReapView, verdict: Verdict, one: Found, ended: Ended | Non
         "kind": one.kind,
         "id": one.id,
         "created_at": None if one.created_at is None else one.created_at.isoformat(),
-        "usd_per_day": _rounded(_per_day(view, [one], verdict.remains.region)),
+        "usd_per_day": rounded(_per_day(view, [one], verdict.remains.region)),
         "is_data": kind_of(one, KINDS).is_data,
         "goes": verdict.ends and verdict.why_stays(one) is None,
         "stays_because": verdict.why_stays(one) if verdict.ends else verdict.reason,
         "gone": gone,
         "refusal": None if ended is None else ended.swept.refusals.get(key_of(one)),
     }
-
-
-def _rounded(amount: float | None) -> float | None:
-    return None if amount is None else round(amount, 4)
