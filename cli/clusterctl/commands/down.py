@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from clusterctl.engine.stack import DEFAULT_STACK_NAME
-from clusterctl.engine.take_down import DownRequest, take_down
 from clusterctl.engine.whereabouts import find_whereabouts
 from clusterctl.home import home_directory
+from clusterctl.lifecycle.take_down import DownRequest, take_down
 from clusterctl.options import cluster_option
 from clusterctl.output import Output
 

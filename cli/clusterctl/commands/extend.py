@@ -11,10 +11,10 @@ import click
 from clusterctl_infra.config.quantities import parse_dollars, parse_duration
 from clusterctl_infra.errors import UsageError
 
-from clusterctl.engine.extension import ExtendRequest, extend
-from clusterctl.engine.new_deadline import Wish
 from clusterctl.home import home_directory
 from clusterctl.instant import parse_instant
+from clusterctl.lifecycle.extension import ExtendRequest, extend
+from clusterctl.lifecycle.new_deadline import Wish
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 

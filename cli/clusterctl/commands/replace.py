@@ -7,8 +7,8 @@ import os
 import click
 from clusterctl_infra.errors import UsageError
 
-from clusterctl.engine.replacement import ReplaceRequest, replace_node
 from clusterctl.home import home_directory
+from clusterctl.lifecycle.replacement import ReplaceRequest, replace_node
 from clusterctl.options import chosen_cluster, chosen_nodes, cluster_option, time_option
 from clusterctl.output import Output
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from clusterctl.engine.bring_up import UpRequest, bring_up
 from clusterctl.engine.stack import DEFAULT_STACK_NAME
+from clusterctl.lifecycle.bring_up import UpRequest, bring_up
 from clusterctl.options import count_option, json_option, time_option
 from clusterctl.output import Output
 

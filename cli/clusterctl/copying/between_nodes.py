@@ -15,8 +15,8 @@ from clusterctl.copying.place import NodeFile
 from clusterctl.copying.remote_files import SILENT_S, RemoteFiles
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.fan_out import Canceller, run_on_nodes
-from clusterctl.ssh.login_keys import LoginKeys
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.many.fan_out import Canceller, run_on_nodes
 from clusterctl.ssh.results import NodeResult, outcome
 
 LOOK_S = 0.25

@@ -23,9 +23,9 @@ from clusterctl.copying.remote_files import RemoteFiles
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.login_keys import LoginKeys
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.one.transport import NodeConnection
 from clusterctl.ssh.reached import not_reached
-from clusterctl.ssh.transport import NodeConnection
 
 AT_A_TIME = 8
 """Nodes: encryption for more than that fills the processor, and one line out is shared by all of them."""

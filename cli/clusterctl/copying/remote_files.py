@@ -12,7 +12,7 @@ from typing import BinaryIO
 import paramiko
 
 from clusterctl.copying.content import Content
-from clusterctl.ssh.transport import NodeConnection
+from clusterctl.ssh.one.transport import NodeConnection
 
 CHUNK_BYTES = 32 * 1024
 """As much as paramiko puts in one request."""

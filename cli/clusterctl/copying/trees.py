@@ -18,12 +18,12 @@ from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.process import PACKAGES
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.fan_out import run_on_nodes
-from clusterctl.ssh.login_keys import files_for_ssh
-from clusterctl.ssh.openssh_files import login_key_file, write_known_hosts
+from clusterctl.ssh.keys.login_keys import files_for_ssh
+from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
+from clusterctl.ssh.many.fan_out import run_on_nodes
+from clusterctl.ssh.one.system_ssh import login_argv
 from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.remote_command import usable_keys
-from clusterctl.ssh.system_ssh import login_argv
 from clusterctl.ssh.target import target_of
 from clusterctl.views.quantities import count
 

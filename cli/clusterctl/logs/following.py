@@ -13,7 +13,7 @@ from clusterctl_infra.outputs import InventoryNode
 from clusterctl.logs.request import LogRequest, reader_command
 from clusterctl.logs.stream import LogLine, NodeStream
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.kept_running import KeptCommand, keep_running
+from clusterctl.ssh.many.kept_running import KeptCommand, keep_running
 from clusterctl.ssh.reached import told_in_a_row
 
 HOLD_S = 0.5

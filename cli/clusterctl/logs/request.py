@@ -12,7 +12,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.logs.source import Source
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.login_keys import LoginKeys
+from clusterctl.ssh.keys.login_keys import LoginKeys
 
 LAST_LINES = 10
 """Where following begins when nobody says since when, as with tail."""

@@ -12,8 +12,8 @@ from clusterctl.probes.probe import Probe
 from clusterctl.probes.readings import NodeAnswer, Readings, readings_of
 from clusterctl.probes.script import probe_script, read_script
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.fan_out import run_on_nodes
-from clusterctl.ssh.login_keys import LoginKeys
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.results import NodeResult
 
 

@@ -14,7 +14,7 @@ from clusterctl.output import Output
 from clusterctl.probes.ask import ask_nodes
 from clusterctl.probes.probe import Probe
 from clusterctl.probes.report import SweepReport, judged
-from clusterctl.ssh.login_keys import LoginKeys
+from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.views.sweep import summary, sweep_text
 from clusterctl.views.sweep_json import sweep_json
 

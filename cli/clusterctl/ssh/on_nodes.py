@@ -14,10 +14,10 @@ from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.remote_command import RemoteCommand, usable_keys
 from clusterctl.ssh.results import NodeResult, failure_summary
-from clusterctl.ssh.sinks import NodeSinks
 from clusterctl.views.prefixed import LinePrefixer
 
 READ_S = 10.0

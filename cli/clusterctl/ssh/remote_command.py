@@ -16,15 +16,15 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl.home import Home
 from clusterctl.ssh.command import FAN_OUT, Command
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.dialling import Dialled, dialled
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
-from clusterctl.ssh.many_files import allow_many_files
+from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
+from clusterctl.ssh.many.dialling import Dialled, dialled
+from clusterctl.ssh.many.many_files import allow_many_files
+from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.persons_node import PersonsNode
 from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.sinks import NodeSinks
-from clusterctl.ssh.warm_client import hand_over
-from clusterctl.ssh.warm_frames import WarmJob
+from clusterctl.ssh.warm.client import hand_over
+from clusterctl.ssh.warm.frames import WarmJob
 
 VARIABLE = "CLUSTERCTL_WARM"
 
@@ -58,7 +58,7 @@ class RemoteCommand:
         allow_many_files()
         under_way_to = dialled(self.inventory, self.nodes[: self.fan_out or FAN_OUT])
         # Loaded on use: a command whose connections are there already does without these 20 ms.
-        run: _NewLinksRun = importlib.import_module("clusterctl.ssh.new_links_run").run_on_new_links
+        run: _NewLinksRun = importlib.import_module("clusterctl.ssh.warm.new_links_run").run_on_new_links
         return run(self, sinks, on_result, kept_in, under_way_to)
 
     def _job(self) -> WarmJob:

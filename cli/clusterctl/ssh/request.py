@@ -88,7 +88,7 @@ def _log_in(request: SshRequest, home: Home) -> NoReturn:
         "--fail-fast": request.is_failing_fast,
     }
     refuse_beside_terminal(given)
-    login = importlib.import_module("clusterctl.ssh.login")  # loaded on use, as a verb is
+    login = importlib.import_module("clusterctl.ssh.one.login")  # loaded on use, as a verb is
     log_in: Callable[..., NoReturn] = login.log_in
     log_in(
         request.inventory,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.output import Output
-from clusterctl.ssh.output_spool import OutputSpool, Spooled
+from clusterctl.ssh.many.output_spool import OutputSpool, Spooled
 from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.results import NodeResult
 from clusterctl.views.gathered import SameOutput, render_gathered

@@ -12,7 +12,7 @@ from clusterctl.cloud.alarms import Alarm
 from clusterctl.cloud.early_end import EarlyEnd
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
-from clusterctl.engine.node_report import NodeReport
+from clusterctl.readiness.node_report import NodeReport
 from clusterctl.ssh.failures import NodeFailure
 
 

@@ -23,13 +23,13 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.early_end import EarlyEnd, early_end
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cost.sighting_file import note_instances, read_observed
-from clusterctl.engine.node_report import NodeReport, parse_report
 from clusterctl.engine.region import ensure_region
 from clusterctl.home import Home
+from clusterctl.readiness.node_report import NodeReport, parse_report
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.fan_out import run_on_nodes
-from clusterctl.ssh.login_keys import LoginKeys, load_login_keys
+from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
+from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import names_machine
 from clusterctl.ssh.way_in import uses_session_manager

@@ -10,7 +10,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.replaceable import late_facts
 
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.engine.node_report import FAILED, READY, NodeCheck, NodeReport
+from clusterctl.readiness.node_report import FAILED, READY, NodeCheck, NodeReport
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.reached import told_in_a_row
 from clusterctl.status.account import replaced

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from clusterctl_infra.outputs import Inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.engine.new_deadline import Move
+from clusterctl.lifecycle.new_deadline import Move
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, count, duration, usd
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import datetime, timedelta
 
-from clusterctl.engine.node_report import IdleReport, NodeReport
+from clusterctl.readiness.node_report import IdleReport, NodeReport
 from clusterctl.status.facts import Facts
 from clusterctl.views.quantities import clock, duration
 

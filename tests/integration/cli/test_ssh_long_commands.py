@@ -6,9 +6,9 @@ import time
 
 from clusterctl.home import Home
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.fan_out import run_on_nodes
+from clusterctl.ssh.many.fan_out import run_on_nodes
+from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.remote_command import usable_keys
-from clusterctl.ssh.sinks import NodeSinks
 
 from tests.integration.cli.conftest import LoopbackCluster
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.link import QUESTIONS
+from clusterctl.ssh.many.link import QUESTIONS
 
 from tests.integration.cli.waiting import has_ended
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.ssh.node_task import WARM_ANSWER_S
+from clusterctl.ssh.many.node_task import WARM_ANSWER_S
 
 from tests.integration.cli.waiting import comes_true
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from clusterctl.engine.node_report import IdleReport, NodeReport
+from clusterctl.readiness.node_report import IdleReport, NodeReport
 from clusterctl.status.facts import Facts
 from clusterctl.views.idle import idle_json, idle_line
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from clusterctl.cloud.alarms import Alarm
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.engine.node_report import NodeCheck, NodeReport
+from clusterctl.readiness.node_report import NodeCheck, NodeReport
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.account import account_of, spent_usd
 from clusterctl.status.facts import Facts

@@ -10,7 +10,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.clock import clock_skew, date_of
-from clusterctl.engine.before_up import refuse_wrong_clock, wrong_clock
+from clusterctl.lifecycle.before_up import refuse_wrong_clock, wrong_clock
 from clusterctl_infra.errors import CloudError
 
 NOW = datetime(2026, 11, 21, 20, 0, 0, tzinfo=UTC)

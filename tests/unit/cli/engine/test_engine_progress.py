@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.engine.display import remark
+from clusterctl.changes.display import remark
 from clusterctl.engine.events import Message, Step
 from clusterctl.engine.progress import Progress, clock_text, group_line, group_of, live_line, summary
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from clusterctl.engine.replacement import slot_targets
 from clusterctl.engine.state import identity_in, ledger_in, parse_state
+from clusterctl.lifecycle.replacement import slot_targets
 
 PREFIX = "urn:pulumi:dev::p::"
 

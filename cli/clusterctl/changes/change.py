@@ -1,0 +1,256 @@
+"""One change of a stack: held against others, repaired before, recorded while it runs, shown as it goes."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import read_inventory
+
+from clusterctl.changes.account import account_of, refuse_other_account
+from clusterctl.changes.display import Display
+from clusterctl.changes.place import refuse_other_home, refuse_other_region
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.instances import instances_of
+from clusterctl.cost.sighting_file import note_instances
+from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import engine_environment
+from clusterctl.engine.events import Event
+from clusterctl.engine.lock import locks_named
+from clusterctl.engine.region import region_endpoint
+from clusterctl.engine.repair import end_what_runs, mend
+from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
+from clusterctl.engine.run_file import RunRecord, new_record, only_run, read_record, write_record
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import StackState
+from clusterctl.home import Home
+from clusterctl.output import Output
+
+KEPT_LOGS = 20
+STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
+INSISTING = "insisting; once more kills the engine, and the next run repairs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A stack held by this process."""
+
+    verb: str
+    engine: Engine
+    home: Home
+    output: Output
+    cluster: str
+    """With `@rehearsal` behind it in a rehearsal."""
+    region: str
+    environ: Mapping[str, str]
+    previous: RunRecord | None
+    """A run that did not come to a good end."""
+    _made: dict[str | None, Clients] = field(default_factory=dict)
+    _begun: list[str] = field(default_factory=list)
+    """What was done that may have changed something."""
+    _ids: set[str] = field(default_factory=set)
+    """Of clusters that the state was seen to hold."""
+
+    @property
+    def stack(self) -> Stack:
+        """The stack that changes."""
+        return self.engine.stack
+
+    @property
+    def name(self) -> str:
+        """The cluster's, as cluster.yaml has it."""
+        return self.cluster.removesuffix(REHEARSAL_SUFFIX)
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Nothing here can reach AWS."""
+        return self.engine.environment.rehearsal
+
+    def typed(self, directory: Path) -> str:
+        """The stack in `directory` as a person types it behind `up` or `down`: with its flag, or it is another one."""
+        is_lent = self.is_rehearsal and not self.stack.is_rehearsal_project
+        return f"{directory} --rehearse" if is_lent else str(directory)
+
+    @property
+    def clients(self) -> Clients:
+        """boto3's, made when first asked; in a rehearsal for a region that runs."""
+        return self._clients(self._endpoint_url())
+
+    def tell(self, text: str) -> None:
+        """A line about a repair."""
+        self.output.note(f"  repair   {text}")
+
+    def inspect(self) -> tuple[StackState | None, bool]:
+        """The state, and whether a run was cut off; what still runs of it is ended. Raises ClusterctlError."""
+        was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
+        self._record((self.engine.environment.run_token,))
+        state = self.engine.export()
+        if state is not None:
+            self._ids.update(filter(None, (state.cluster_id,)))
+            if self.is_rehearsal:
+                refuse_other_home(state, self.home.path)
+            refuse_other_region(state, self.region)
+            if account_of(state) is not None:
+                refuse_other_account(state, self.clients.account())
+        return state, was_cut_off
+
+    def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
+        """The state after the repair. Raises EngineError, CloudError."""
+        self._begun.append("mend")
+        self.note_machines()
+        began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
+        return mend(
+            self.engine,
+            state,
+            was_cut_off=was_cut_off,
+            data_since=began,
+            clients=lambda: self.clients,
+            tell=self.tell,
+        )
+
+    def run(
+        self,
+        verb: Verb,
+        *,
+        nodes: int,
+        display: Display,
+        on_event: Callable[[Event], None] | None = None,
+        options: Sequence[str] = (),
+        config_file: Path | None = None,
+    ) -> RunResult:
+        """Runs the engine to its end. Raises EngineError when it did not start."""
+
+        def handle(event: Event) -> None:
+            display.event(event)
+            if on_event is not None:
+                on_event(event)
+
+        self._begun.append(verb)
+        result = run_engine(
+            self.engine.at(self._endpoint_url()),
+            verb,
+            parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
+            log=self._log_file(verb),
+            on_event=handle,
+            on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else INSISTING),
+            options=options,
+            config_file=config_file,
+        )
+        display.end()
+        return result
+
+    def _endpoint_url(self) -> str | None:
+        return region_endpoint(self.home, self.environ) if self.is_rehearsal else None
+
+    def _clients(self, endpoint_url: str | None) -> Clients:
+        if endpoint_url not in self._made:
+            self._made[endpoint_url] = Clients(region=self.region, endpoint_url=endpoint_url)
+        return self._made[endpoint_url]
+
+    def _log_file(self, verb: Verb) -> Path:
+        """A new name; of the older logs of this cluster the last few are kept."""
+        folder = self.home.log_dir
+        older = sorted(folder.glob(f"{self.cluster}-*.jsonl"), key=lambda path: path.stat().st_mtime)
+        for path in older[:-KEPT_LOGS]:
+            path.unlink(missing_ok=True)
+            path.with_suffix(".err").unlink(missing_ok=True)
+        return folder / f"{self.cluster}-{verb}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.jsonl"
+
+    def finish(self) -> None:
+        """The change came to a good end: nothing is left to repair."""
+        self.home.run_file(self.cluster).unlink(missing_ok=True)
+
+    def note_machines(self) -> None:
+        """Writes down what AWS says of the cluster's machines now, for `cost`; no change fails because of that."""
+        with contextlib.suppress(ClusterctlError, OSError):
+            known = read_inventory(self.home.inventory_file(self.cluster))
+            self._ids.add(known.cluster_id)
+        with contextlib.suppress(ClusterctlError):
+            for cluster_id in sorted(self._ids):
+                found = instances_of(self.clients, cluster_id)
+                note_instances(self.home.observed_file(cluster_id), found, at=datetime.now(UTC))
+
+    def note_what_became(self) -> None:
+        """The same after a change, if anything was begun: what it ended is shown by AWS for an hour."""
+        if self._begun:
+            self.note_machines()
+
+    def take_back(self) -> None:
+        """A change that was refused before it began leaves the file as it found it."""
+        file = self.home.run_file(self.cluster)
+        if not self._begun and self.previous is not None:
+            write_record(file, self.previous)
+        elif not self._begun:
+            file.unlink(missing_ok=True)
+
+    def begin(self) -> None:
+        """Writes down that this run is under way, with the unfinished ones before it."""
+        before = () if self.previous is None or not self.previous.is_of_this_boot else self.previous.tokens
+        self._record((*before, self.engine.environment.run_token))
+
+    def _record(self, tokens: tuple[str, ...]) -> None:
+        write_record(self.home.run_file(self.cluster), new_record(self.verb, tokens=tokens))
+
+
+@contextlib.contextmanager
+def open_change(
+    verb: str,
+    stack: Stack,
+    *,
+    name: str,
+    region: str,
+    rehearse: bool,
+    home: Home,
+    environ: Mapping[str, str],
+    output: Output,
+) -> Iterator[Change]:
+    """Holds the cluster called `name` for one change. Raises EngineError, RehearsalError."""
+    rehearsal = rehearse or stack.is_rehearsal_project
+    cluster = name + REHEARSAL_SUFFIX if rehearsal else name
+    with only_run(home, cluster):
+        previous = read_record(home.run_file(cluster))
+        environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
+        change = Change(
+            verb=verb,
+            engine=Engine(stack=stack, environment=environment),
+            home=home,
+            output=output,
+            cluster=cluster,
+            region=region,
+            environ=environ,
+            previous=previous,
+        )
+        change.begin()
+        try:
+            yield change
+        except BaseException:
+            change.take_back()
+            raise
+        finally:
+            change.note_what_became()
+            (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)
+
+
+def failure(result: RunResult, *, doing: str, more: str = "", hint: str | None = None) -> ClusterctlError:
+    """The error that a failed run means: AWS's code once, else what the engine said."""
+    from_aws = next((refusal for refusal in result.refusals if refusal.code is not None), None)
+    tail = f". {more}" if more else ""
+    if from_aws is not None and from_aws.code is not None:
+        return CloudError(f"{from_aws.code}: {_before(tail, from_aws.text)}{tail}", code=from_aws.code, hint=hint)
+    locks = locks_named(result.said)
+    if locks:
+        return EngineError(f"{doing}: {locks[0].named}", hint=f"wait for it, or end it: kill -INT {locks[0].pid}")
+    said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
+    text = said[0] or "the engine ended without a reason"
+    return EngineError(f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}", hint=hint)
+
+
+def _before(tail: str, text: str) -> str:
+    """The engine's words without the full stop that the tail brings."""
+    return text.rstrip().removesuffix(".") if tail else text

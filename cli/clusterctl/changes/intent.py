@@ -1,0 +1,161 @@
+"""What is wanted of a stack: its configuration, its settings as they will be, and the plan of both with the state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from clusterctl_infra.catalog.reader import Catalog, load_catalog
+from clusterctl_infra.config.load import load_cluster
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.stack import OWN_KEYS, StackSettings, stack_settings
+from clusterctl_infra.errors import CapExceeded, ConfigError
+from clusterctl_infra.identity import Identity, stand_in_identity
+from clusterctl_infra.ledger import ledger_to_json
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.planner import plan
+from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
+
+from clusterctl.changes.data import kept_in
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.stack_config import config_values, with_values
+from clusterctl.engine.state import StackState, identity_in, ledger_in
+from clusterctl.views.quantities import clock, count, usd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intent:
+    """A configuration, the settings of the stack, and what has to be changed in its config for them."""
+
+    config: ClusterConfig
+    settings: StackSettings
+    changes: Mapping[str, str | None]
+    """`clusterctl:` values as they have to be; None: not there."""
+    config_text: str
+    """The stack's config with the changes, as it was read."""
+    catalog: Catalog
+
+
+def read_intent(stack: Stack, config_text: str, *, nodes: int | None, fresh_prices: Path | None = None) -> Intent:
+    """The stack as it is written, with another number of nodes if one is given. Raises ConfigError.
+
+    `fresh_prices`: the file with this computer's newer prices; the program that the engine runs reads the same one.
+    """
+    changes: dict[str, str | None] = {} if nodes is None else {"nodes": str(nodes)}
+    text = with_values(config_text, changes)
+    settings = stack_settings(config_values(text))
+    catalog = load_catalog(fresh_prices)
+    further = partial(problems_of_sound_parts, catalog=catalog, now=datetime.now(UTC))
+    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further)
+    return Intent(config=config, settings=settings, changes=changes, config_text=text, catalog=catalog)
+
+
+def for_up(intent: Intent, state: StackState) -> Intent:
+    """The intent of an `up` on this state: the ledger copied from it, no longer down, a new run after a `down`."""
+    identity = identity_in(state, region=intent.config.region)
+    run = intent.settings.run
+    if identity is None:
+        run = 1
+    elif intent.settings.down:
+        run = max(run, identity.run + 1)
+    changes: dict[str, str | None] = {
+        "ledger": _ledger_copy(state),
+        "down": None,
+        "kept": None,
+        "run": None if run == 1 else str(run),
+        # An `extend` that was cut off is finished by this run; a new run has its whole run time.
+        "extended-from": None,
+        **({} if identity is not None and identity.run == run else {"until": None}),
+        # Other machines stand elsewhere: a new run is ordered anew.
+        **({} if keeps_ranks(intent, identity, run) else {"slot-ranks": None}),
+    }
+    return _with(intent, changes)
+
+
+def keeps_ranks(intent: Intent, identity: Identity | None, run: int) -> bool:
+    """Whether an order of ranks made earlier still stands."""
+    return intent.config.ranks == "topology" and identity is not None and identity.run == run
+
+
+def for_zero_nodes(intent: Intent, state: StackState) -> Intent:
+    """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
+    mounts = [one.mount for one in kept_in(state, intent.config, load_catalog())]
+    told = {"ledger": _ledger_copy(state), "down": "true", "kept": json.dumps(mounts, separators=(",", ":"))}
+    return _with(intent, told)
+
+
+def without_own_values(config_text: str) -> str:
+    """The stack's config after the last resource is gone: only what a person wrote."""
+    return with_values(config_text, dict.fromkeys(OWN_KEYS))
+
+
+def plan_of(intent: Intent, state: StackState, *, now: datetime) -> ClusterPlan:
+    """The plan; before the first `up` and in a new run it begins now."""
+    config, settings = intent.config, intent.settings
+    return plan(
+        config,
+        intent.catalog,
+        identity=identity_for(intent, state, now=now),
+        ledger=settings.ledger,
+        now=now,
+        down=settings.down,
+        kept=settings.kept,
+        slot_ranks=settings.slot_ranks,
+        until=settings.until,
+    )
+
+
+def identity_for(intent: Intent, state: StackState, *, now: datetime) -> Identity:
+    """The identity that the run will have."""
+    config = intent.config
+    found = identity_in(state, region=config.region)
+    if found is None:
+        owner = config.owner or "unknown"
+        return stand_in_identity(owner=owner, image_id=None, zone=config.zone, region=config.region, now=now)
+    if intent.settings.run != found.run:
+        return replace(found, run=intent.settings.run, started_at=now)
+    return found
+
+
+def refuse(intent: Intent, cluster_plan: ClusterPlan, *, source: str, shown: str, now: datetime) -> None:
+    """Raises CapExceeded after the deadline, ConfigError with all problems of the plan; warnings pass.
+
+    `source` is the file that a person changes, `shown` the stack as it is typed.
+    """
+    deadline = cluster_plan.deadline
+    if deadline.at <= now and deadline.reason == "budget" and deadline.budget_usd is not None:
+        raise CapExceeded(
+            f"{intent.config.name} ended at {clock(deadline.at, now)}: its budget of {usd(deadline.budget_usd)} is "
+            f"spent. It counts over all runs: a higher caps.budget_usd in {source} goes on",
+            hint=f"clusterctl down {shown}",
+        )
+    if deadline.at <= now:
+        raise CapExceeded(
+            f"{intent.config.name} ended at {clock(deadline.at, now)}: its run time was over; another run begins after "
+            "a down",
+            hint=f"clusterctl down {shown} && clusterctl up {shown}",
+        )
+    errors = [problem for problem in cluster_plan.problems if problem.level == "error"]
+    if errors:
+        lines = [f"  {each.path}: {each.message}" if each.path else f"  {each.message}" for each in errors]
+        told = f"{source}: {count(len(errors), 'problem')}, nothing was created"
+        raise ConfigError(told, problems=lines)
+
+
+def _ledger_copy(state: StackState) -> str | None:
+    ledger = ledger_in(state)
+    return None if ledger is None else json.dumps(ledger_to_json(ledger), separators=(",", ":"))
+
+
+def _with(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
+    text = with_values(intent.config_text, changes)
+    return replace(
+        intent,
+        changes={**intent.changes, **changes},
+        config_text=text,
+        settings=stack_settings(config_values(text)),
+    )

@@ -1,0 +1,132 @@
+"""The nodes' part of an `up`: watched from the moment each exists, given the membership, judged at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from clusterctl_infra.config.hooks import LIMIT_S
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.errors import SomeNodesFailed
+from clusterctl_infra.outputs import Inventory, read_inventory
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.changes.change import Change
+from clusterctl.changes.display import Display
+from clusterctl.engine.events import Event
+from clusterctl.readiness.membership import membership_of
+from clusterctl.readiness.node_report import FAILED
+from clusterctl.readiness.ready import NodeWatch, ReadyWatch, why_not_ready
+from clusterctl.views.again import replace_again
+from clusterctl.views.quantities import clock, count
+
+REHEARSAL_READY_S = 120.0
+AWS_READY_S = 600.0
+
+
+def longest_way_s(config: ClusterConfig, *, is_rehearsal: bool) -> float:
+    """How long a healthy node may take to be ready: its boot, and each hook before that up to the hook's own limit."""
+    hooks = (1 if config.packages else 0) + sum(script.at != "after-ready" for script in config.scripts)
+    return (REHEARSAL_READY_S if is_rehearsal else AWS_READY_S) + LIMIT_S * hooks
+
+
+def what_helps(bad: Sequence[NodeWatch], *, cluster: str) -> str:
+    """The command to type: a node whose boot failed stays as it is until it is replaced; of others more may come."""
+    failed = {watch.slot: watch.name for watch in bad if watch.phase == FAILED}
+    return replace_again(cluster, failed) if failed else f"clusterctl status --cluster {cluster}"
+
+
+class NodeStage:
+    """Watches nodes while the engine still works on others."""
+
+    def __init__(
+        self,
+        change: Change,
+        config: ClusterConfig,
+        cluster_plan: ClusterPlan,
+        display: Display,
+        *,
+        waits: bool,
+        gone: str | None = None,
+    ) -> None:
+        """`gone`: an instance that is being replaced; what it still says does not count."""
+        self._change = change
+        self._config = config
+        self._plan = cluster_plan
+        self._display = display
+        self._waits = waits
+        self._gone = gone
+        self._watch = ReadyWatch(change.home.inventory_file(change.cluster), changed=display.node)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Ends all connections at the end, whatever happened."""
+        try:
+            yield
+        finally:
+            self._watch.stop()
+
+    def event(self, event: Event) -> None:
+        """Begins to watch each node that the engine has made."""
+        if self._waits:
+            for slot, instance_id in self._display.progress.instances.items():
+                if instance_id != self._gone:
+                    self._watch.start(slot, f"{self._config.name}-{slot}")
+
+    def stop(self) -> None:
+        """The engine failed: nodes are not waited for."""
+        self._watch.stop()
+
+    def finish(self, *, timeout_s: float | None) -> None:
+        """Returns when all nodes are ready; `timeout_s` None: as long as they usually take at most.
+
+        Raises SomeNodesFailed after saying what is wrong with each.
+        """
+        inventory = read_inventory(self._change.home.inventory_file(self._change.cluster))
+        if not self._waits:
+            self._change.output.note(" no machines are booted (machines: none), so no node is waited for")
+            self._end_line(inventory, len(inventory.nodes), "made")
+            return
+        if timeout_s is None:
+            timeout_s = longest_way_s(self._config, is_rehearsal=self._change.is_rehearsal)
+        watches = self._waited(inventory, timeout_s)
+        bad = [watch for watch in watches if not watch.is_ready]
+        self._tell(bad)
+        self._end_line(inventory, len(watches) - len(bad), "ready")
+        if bad:
+            raise self._error(bad, of=len(watches), timeout_s=timeout_s)
+
+    def _waited(self, inventory: Inventory, timeout_s: float) -> Sequence[NodeWatch]:
+        """What was seen of each node once all are ready or failed, or the time is over; each gets the membership."""
+        for node in inventory.nodes:
+            self._watch.start(node.slot, node.name)
+        self._watch.settle(membership_of(inventory, self._config, slot_cidr=self._plan.network.slot_cidr))
+        try:
+            return self._watch.wait(timeout_s=timeout_s, on_tick=self._display.live)
+        except KeyboardInterrupt:
+            self._change.output.note(
+                f"stopped waiting; all {len(inventory.nodes)} nodes exist, run on and bill.\n"
+                f"  next: clusterctl status --cluster {inventory.cluster}\n"
+                f"        clusterctl down --cluster {inventory.cluster}  ends them"
+            )
+            raise
+
+    def _tell(self, bad: Sequence[NodeWatch]) -> None:
+        now = datetime.now(UTC)
+        for watch in bad:
+            for line in why_not_ready(watch, now=now):
+                self._change.output.note(f" {line}")
+
+    def _error(self, bad: Sequence[NodeWatch], *, of: int, timeout_s: float) -> SomeNodesFailed:
+        nodes, named = f"{count(len(bad), 'node')} of {of}", ", ".join(watch.name for watch in bad)
+        is_late = any(not watch.is_final for watch in bad)
+        what = f"not ready after {timeout_s:.0f} s or failed" if is_late else "failed"
+        return SomeNodesFailed(f"{nodes} {what}: {named}", hint=what_helps(bad, cluster=self._change.cluster))
+
+    def _end_line(self, inventory: Inventory, good: int, word: str) -> None:
+        deadline = datetime.fromisoformat(inventory.deadline)
+        self._change.output.note(
+            f"{inventory.name} · {good}/{len(inventory.nodes)} {word} · ends {clock(deadline, datetime.now(UTC))}"
+            f" · generation {inventory.generation}"
+        )

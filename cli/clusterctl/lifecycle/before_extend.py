@@ -1,0 +1,82 @@
+"""What keeps an `extend` from beginning: each of these raises before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from clusterctl_infra.errors import CapExceeded, ClusterctlError, EngineError
+from clusterctl_infra.names import MEMBERSHIP_TYPE
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.changes.change import Change
+from clusterctl.changes.data import refuse_harm
+from clusterctl.changes.foreseen import made_anew, made_anew_lines
+from clusterctl.changes.intent import Intent, refuse
+from clusterctl.changes.place import refuse_other_network, refuse_other_placement, refuse_other_region
+from clusterctl.changes.truth import gone_reservations
+from clusterctl.engine.state import RESERVATION_TYPE, StackState
+from clusterctl.lifecycle.before_up import refuse_wrong_clock
+from clusterctl.lifecycle.new_deadline import AWS_AHEAD, REHEARSAL_AHEAD, Wish, refuse_move
+from clusterctl.views.quantities import clock, count
+
+
+def refuse_state(state: StackState, *, cluster: str, shown: str, now: datetime) -> None:
+    """Raises ClusterctlError when there is no cluster whose deadline could be moved."""
+    membership = state.find(MEMBERSHIP_TYPE)
+    if membership is None or not state.instances:
+        raise ClusterctlError(f"{cluster} has no nodes, so it has no deadline to move", hint=f"clusterctl up {shown}")
+    deadline = datetime.fromisoformat(str(membership.outputs["deadline"]))
+    if deadline <= now:
+        raise CapExceeded(
+            f"{cluster} ended at {clock(deadline, now)}; another run begins after a down",
+            hint=f"clusterctl down {shown} && clusterctl up {shown}",
+        )
+    slots, members = [one.slot for one in state.instances], len(membership.outputs["members"])
+    if slots != list(range(members)):
+        raise EngineError(
+            f"{cluster}: its last change left {len(slots)} of {count(members, 'node')}; it has to be whole first",
+            hint=f"clusterctl up {shown}",
+        )
+
+
+def refuse_extension(
+    change: Change,
+    state: StackState,
+    wish: Wish,
+    intent: Intent,
+    cluster_plan: ClusterPlan,
+    *,
+    shown: str,
+    now: datetime,
+) -> None:
+    """Raises the error that tells why the deadline cannot be moved there, or not now."""
+    ahead = REHEARSAL_AHEAD if change.is_rehearsal else AWS_AHEAD
+    refuse_move(wish, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
+    source = str(change.stack.cluster_file)
+    refuse_other_region(state, intent.config.region)
+    refuse_other_network(state, intent.config, source=source, shown=shown)
+    refuse_other_placement(state, cluster_plan.placement, source=source, shown=shown)
+    refuse_harm(state, intent.config, intent.catalog, source=source)
+    refuse(intent, cluster_plan, source=source, shown=shown, now=now)
+    refuse_wrong_clock(change.clients)
+    lost = gone_reservations(change.clients, state)
+    refuse_lost_reservation(lost, state, cluster=change.cluster, shown=shown)
+    anew = made_anew(state, intent.config, cluster_plan)
+    if anew:
+        raise ClusterctlError(
+            f"{source} was changed so that machines would be made anew, and extend ends none: "
+            f"{'; '.join(made_anew_lines(anew))}. Put it back, extend, and change it then"
+        )
+
+
+def refuse_lost_reservation(lost: Sequence[str], state: StackState, *, cluster: str, shown: str) -> None:
+    """Raises CapExceeded when a reservation ended before its nodes: its end cannot be moved with the others."""
+    if not lost:
+        return
+    ids = ", ".join(str(one.id) for one in state.of_type(RESERVATION_TYPE) if one.urn in lost)
+    raise CapExceeded(
+        f"{cluster}: its capacity reservation {ids} has ended, so the deadline cannot be moved any more; its nodes "
+        "bill until they end, and another run begins after a down",
+        hint=f"clusterctl down {shown} && clusterctl up {shown}",
+    )

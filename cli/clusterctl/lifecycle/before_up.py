@@ -1,0 +1,79 @@
+"""What keeps an `up` from beginning: each of these raises before anything is made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
+from clusterctl_infra.plan.inventory import proxy_command
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.changes.change import Change
+from clusterctl.cloud.addresses import address_room, addresses_wanted, refuse_without_room
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clock import clock_skew
+from clusterctl.cloud.instances import other_ids_alive
+from clusterctl.engine.region import tell_region
+from clusterctl.engine.state import StackState
+from clusterctl.ssh.way_in import missing_programs
+from clusterctl.views.quantities import duration
+
+CLOCK_TOLERANCE = timedelta(seconds=60)
+
+
+def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
+    """Raises UsageError when the stack holds a cluster that was born with another name."""
+    if state.cluster_name is not None and state.cluster_name != name:
+        raise UsageError(
+            f"{shown} holds the cluster {state.cluster_name}, and cluster.yaml says {name}: another name is another "
+            "cluster; write the old name back, or end it first",
+            hint=f"clusterctl down {shown}",
+        )
+
+
+def refuse_namesake(change: Change, state: StackState) -> None:
+    """Raises CloudError when another cluster of this name has living machines."""
+    if state.instances:
+        return
+    others = other_ids_alive(change.clients, change.name, own_id=state.cluster_id)
+    if others:
+        raise CloudError(
+            f"another cluster called {change.name} runs in this account and region (clusterctl:id "
+            f"{', '.join(others)}): two of one name would not be told apart; choose another name in cluster.yaml",
+            code="NameTaken",
+        )
+
+
+def refuse_wrong_clock(clients: Clients) -> None:
+    """Deadlines are counted here and kept by AWS and the nodes: both have to mean the same time. Raises CloudError."""
+    skew = clock_skew(clients, now=lambda: datetime.now(UTC))
+    if skew is not None and abs(skew) > CLOCK_TOLERANCE:
+        raise CloudError(wrong_clock(skew), code="ClockSkew", hint="timedatectl set-ntp true")
+
+
+def wrong_clock(skew: timedelta) -> str:
+    """The sentence about a clock that is wrong by so much."""
+    way = "ahead of" if skew > timedelta(0) else "behind"
+    return (
+        f"this computer's clock is {duration(skew)} {way} AWS's (at most {duration(CLOCK_TOLERANCE)} is taken): every "
+        "deadline would be wrong by as much, so nothing was created; set the clock"
+    )
+
+
+def refuse_unreachable(change: Change, config: ClusterConfig, cluster_plan: ClusterPlan) -> None:
+    """Private nodes that nobody here could reach would boot and bill unseen. Raises ClusterctlError."""
+    way = None if change.is_rehearsal else proxy_command(config, cluster_plan)
+    if way is not None and (missing := missing_programs(way)) is not None:
+        raise ClusterctlError(f"{missing}. Nothing was created")
+
+
+def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: StackState) -> None:
+    """AWS would say no in the middle of the run, with most of the nodes made. Raises CloudError, RehearsalError."""
+    wanted = addresses_wanted(cluster_plan)
+    if not wanted:
+        return
+    if change.is_rehearsal:
+        tell_region(change.home, change.environ, change.stack.directory)
+    room = address_room(change.clients, own_id=state.cluster_id)
+    refuse_without_room(room, wanted, region=cluster_plan.region, is_rehearsal=change.is_rehearsal)

@@ -1,0 +1,212 @@
+"""`clusterctl up`: makes a stack true, and waits until every node is ready and has the membership."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.outputs import read_inventory
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.changes.change import Change, failure, open_change
+from clusterctl.changes.data import refuse_harm
+from clusterctl.changes.deadline_stage import try_deadline
+from clusterctl.changes.display import Display
+from clusterctl.changes.foreseen import Foreseen, late, late_lines, made_anew, made_anew_lines
+from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
+from clusterctl.changes.node_stage import NodeStage
+from clusterctl.changes.place import refuse_other_network, refuse_other_placement
+from clusterctl.changes.spend_gate import agree
+from clusterctl.changes.stopped import what_exists
+from clusterctl.changes.truth import gone_reservations, missing_instances
+from clusterctl.engine.lock import locks_named
+from clusterctl.engine.progress import summary
+from clusterctl.engine.region import machine_kind
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack import read_stack
+from clusterctl.engine.stack_config import own_config, read_config, with_values, write_config
+from clusterctl.engine.state import StackState
+from clusterctl.home import home_directory
+from clusterctl.lifecycle.before_up import (
+    refuse_namesake,
+    refuse_other_name,
+    refuse_unreachable,
+    refuse_without_addresses,
+    refuse_wrong_clock,
+)
+from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
+from clusterctl.lifecycle.rollback import roll_back
+from clusterctl.lifecycle.shrinking import places_meanwhile, run_up
+from clusterctl.output import Output
+from clusterctl.stack_plan import config_folder
+from clusterctl.views.nodes import nodes_json
+from clusterctl.views.up import headline, price_question
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpRequest:
+    """What a person asked for."""
+
+    stack_dir: Path
+    stack_name: str
+    rehearse: bool
+    nodes: int | None
+    is_agreed: bool
+    """`--yes`."""
+    ready_timeout_s: float | None
+    reorders_ranks: bool = False
+    """`--reorder-ranks`: the order that was made once is made anew."""
+    as_json: bool = False
+    """A program reads stdout: nobody is asked, and the nodes come as JSON at the end."""
+
+
+def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
+    """Brings the stack up. Raises the error that a person should see when anything is not as asked."""
+    home = home_directory(environ)
+    stack = read_stack(request.stack_dir, name=request.stack_name)
+    folder = config_folder(stack, home=home, rehearse=request.rehearse)
+    config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
+    intent = read_intent(stack, config_text, nodes=request.nodes, fresh_prices=home.prices_file)
+    with open_change(
+        "up",
+        stack,
+        name=intent.config.name,
+        region=intent.config.region,
+        rehearse=request.rehearse,
+        home=home,
+        environ=environ,
+        output=output,
+    ) as change:
+        state, was_cut_off = change.inspect()
+        _Up(request, change, intent, was_cut_off=was_cut_off).run(state)
+
+
+class _Up:
+    """One `up` on a held stack."""
+
+    def __init__(self, request: UpRequest, change: Change, intent: Intent, *, was_cut_off: bool) -> None:
+        self._request = request
+        self._change = change
+        self._output = change.output
+        self._written = intent
+        self._was_cut_off = was_cut_off
+        self._now = datetime.now(UTC).replace(microsecond=0)
+        self._shown = change.typed(request.stack_dir)
+
+    def run(self, found: StackState | None) -> None:
+        change, config = self._change, self._written.config
+        state = found or StackState()
+        refuse_other_name(state, config.name, shown=self._shown)
+        source = f"{self._request.stack_dir}/{change.stack.cluster_file.name}"
+        refuse_harm(state, config, load_catalog(), source=source)
+        refuse_other_network(state, config, source=source, shown=self._shown)
+        if self._request.reorders_ranks:
+            refuse_reorder(self._written)
+        intent = for_up(self._written, state)
+        cluster_plan = plan_of(intent, state, now=self._now)
+        refuse_other_placement(state, cluster_plan.placement, source=source, shown=self._shown)
+        refuse(intent, cluster_plan, source=source, shown=self._shown, now=self._now)
+        refuse_wrong_clock(change.clients)
+        refuse_namesake(change, state)
+        refuse_unreachable(change, config, cluster_plan)
+        self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
+        self._warn(cluster_plan)
+        anew = made_anew(state, intent.config, cluster_plan)
+        self._foretell(cluster_plan, state, anew)
+        refuse_without_addresses(change, cluster_plan, state)
+        self._ask(cluster_plan, state, anew=len(anew))
+        if found is None:
+            change.engine.create_stack()
+            places = None
+        else:
+            state = change.mend(state, was_cut_off=self._was_cut_off)
+            living = self._forget_missing(state)
+            slots, kind = len(cluster_plan.slots), cluster_plan.instance_type
+            places = places_meanwhile(living, nodes=slots, instance_type=kind, anew=(one.slot for one in anew))
+        self._make(intent, cluster_plan, state, places=places)
+
+    def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, places: int | None) -> None:
+        change = self._change
+        before = read_config(change.engine.environment.config_file)
+        display = Display(self._output)
+        stage = NodeStage(change, intent.config, cluster_plan, display, waits=self._waits())
+        with stage.watching():
+            nodes = max(len(cluster_plan.slots), len(state.instances))
+            text = with_values(before, intent.changes)
+            result = run_up(change, text, display=display, on_event=stage.event, nodes=nodes, places=places)
+            if not result.succeeded:
+                stage.stop()
+                self._failed(result, before, intent, state)
+            self._output.note(f" {summary(result.changes)}")
+            if is_wanted(intent, is_asked=self._request.reorders_ranks):
+                order_ranks(change, cluster_plan, shown=self._shown)
+            change.finish()
+            unproven = try_deadline(change)
+            try:
+                stage.finish(timeout_s=self._request.ready_timeout_s)
+            finally:
+                self._tell_program()
+        if unproven is not None:
+            raise unproven
+
+    def _tell_program(self) -> None:
+        if self._request.as_json:
+            inventory = self._change.home.inventory_file(self._change.cluster)
+            self._output.json(nodes_json(read_inventory(inventory)))
+
+    def _failed(self, result: RunResult, before: str, intent: Intent, state: StackState) -> None:
+        change, shown = self._change, self._shown
+        if result.interrupted:
+            after = change.engine.export() or StackState()
+            self._output.note(what_exists(after, shown=shown))
+            raise KeyboardInterrupt
+        if locks_named(result.said):  # nothing was begun: what is being made is somebody else's
+            write_config(change.engine.environment.config_file, before)
+            change.finish()
+            raise failure(result, doing="pulumi up")
+        undone = roll_back(change, before_text=before, before_state=state, intent=intent, shown=shown)
+        raise failure(result, doing="pulumi up", more=undone, hint=f"clusterctl up {shown}")
+
+    def _forget_missing(self, state: StackState) -> StackState:
+        """The state without the instances that AWS has no more, so that their slots alone are remade."""
+        missing = missing_instances(self._change.clients, state, tell=self._change.tell)
+        for one in missing:
+            known = one.known
+            self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
+        if not missing:
+            return state
+        gone = [*(one.known.urn for one in missing), *gone_reservations(self._change.clients, state)]
+        self._change.engine.refresh(gone)
+        return state.without(gone)
+
+    def _foretell(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
+        """Says what happens to machines that run, before anybody is asked."""
+        waiting = late(state, cluster_plan, except_slots=(one.slot for one in anew))
+        for line in made_anew_lines(anew):
+            self._output.note(f"  replace  {line}")
+        for line in late_lines(waiting):
+            self._output.note(f"  later    {line}")
+
+    def _ask(self, cluster_plan: ClusterPlan, state: StackState, *, anew: int) -> None:
+        """On AWS somebody agrees to the price; a rehearsal costs nothing."""
+        if self._change.is_rehearsal or self._request.is_agreed:
+            return
+        question = price_question(cluster_plan, running=len(state.instances), anew=anew, now=self._now)
+        agree(
+            self._output,
+            cluster_plan,
+            question=question,
+            now=self._now,
+            shown=self._shown,
+            asks=not self._request.as_json,
+        )
+
+    def _warn(self, cluster_plan: ClusterPlan) -> None:
+        for problem in cluster_plan.problems:
+            self._output.note(f"  warning  {problem.path}: {problem.message}".replace(" : ", " "))
+
+    def _waits(self) -> bool:
+        return not (self._change.is_rehearsal and machine_kind(self._change.stack.directory) == "none")

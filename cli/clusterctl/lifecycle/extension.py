@@ -1,0 +1,210 @@
+"""`clusterctl extend`: moves the deadline on every layer, and makes no machine, ends none and replaces none.
+
+The stack's config is written first, so that any later `up` finishes what is cut off here. Then, to end later: our own
+resources alone (a new generation of the membership), the nodes, and last all else, with the schedule and the
+reservation; to end earlier: all of the engine first, then the nodes. Whatever was not moved ends the cluster at the
+earlier of both times. See docs/adr/0016-extend-moves-what-ends-first-last.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from clusterctl_infra.errors import NothingMatched, SomeNodesFailed
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
+from clusterctl_infra.outputs import Inventory, read_inventory
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.changes.change import Change, failure, open_change
+from clusterctl.changes.deadline_stage import try_deadline
+from clusterctl.changes.display import Display
+from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent
+from clusterctl.changes.spend_gate import agree_to
+from clusterctl.changes.truth import missing_instances
+from clusterctl.engine.region import machine_kind
+from clusterctl.engine.stack_config import config_of_one_run, config_values, read_config, with_values, write_config
+from clusterctl.engine.state import StackState
+from clusterctl.engine.whereabouts import whereabouts_of_cluster
+from clusterctl.home import Home
+from clusterctl.lifecycle.before_extend import refuse_extension, refuse_state
+from clusterctl.lifecycle.new_deadline import Move, Wish
+from clusterctl.output import Output
+from clusterctl.readiness.delivery import deliver
+from clusterctl.readiness.membership import membership_of
+from clusterctl.views.extend import move_json, move_line, move_told, untold
+from clusterctl.views.headline import rehearsed
+from clusterctl.views.quantities import clock, count
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtendRequest:
+    """What a person asked for."""
+
+    inventory: Inventory
+    wish: Wish
+    is_agreed: bool
+    as_json: bool
+
+
+def extend(request: ExtendRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
+    """Moves the deadline. Raises the error that a person should see when it is not moved everywhere."""
+    where = whereabouts_of_cluster(request.inventory)
+    with open_change(
+        "extend",
+        where.stack,
+        name=where.name,
+        region=where.region,
+        rehearse=where.rehearse,
+        home=home,
+        environ=environ,
+        output=output,
+    ) as change:
+        found, was_cut_off = change.inspect()
+        if found is None:
+            raise NothingMatched(f"{request.inventory.cluster}: its stack has no state", hint="clusterctl up STACK")
+        _Extension(request, change, was_cut_off=was_cut_off).run(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Meaning:
+    """What an `extend` comes to."""
+
+    intent: Intent
+    plan: ClusterPlan
+    move: Move
+
+
+class _Extension:
+    """One `extend` on a held stack."""
+
+    def __init__(self, request: ExtendRequest, change: Change, *, was_cut_off: bool) -> None:
+        self._request = request
+        self._change = change
+        self._output = change.output
+        self._was_cut_off = was_cut_off
+        self._now = datetime.now(UTC).replace(microsecond=0)
+        self._shown = change.typed(change.stack.directory)
+        self._config_file = change.engine.environment.config_file
+
+    def run(self, found: StackState) -> None:
+        change, now = self._change, self._now
+        refuse_state(found, cluster=change.cluster, shown=self._shown, now=now)
+        meant = self._meaning(found)
+        refuse_extension(change, found, self._request.wish, meant.intent, meant.plan, shown=self._shown, now=now)
+        self._ask(meant)
+        state = change.mend(found, was_cut_off=self._was_cut_off)
+        missing = missing_instances(change.clients, state, tell=change.tell)
+        gone = {one.known.slot: one.why for one in missing}
+        self._write(meant.intent.changes)
+        untaken = self._move(meant, state, gone)
+        self._write({"extended-from": None})
+        change.finish()
+        unproven = try_deadline(change, slots={one.slot for one in state.instances} - gone.keys())
+        self._end(meant, untaken, gone)
+        if unproven is not None:
+            raise unproven
+
+    def _meaning(self, state: StackState) -> _Meaning:
+        """The intent with the new end, its plan, and from where to where it moves the deadline."""
+        change, written = self._change, read_config(self._config_file)
+        membership = state.find(MEMBERSHIP_TYPE)
+        assert membership is not None, "refused before"
+        # One that was cut off is done again, not added to.
+        began = config_values(written).get("extended-from") or str(membership.outputs["deadline"])
+        base = datetime.fromisoformat(began)
+        wanted = self._request.wish.changes(base=base)
+        asked = read_intent(
+            change.stack,
+            with_values(written, wanted),
+            nodes=len(state.instances),
+            fresh_prices=change.home.prices_file,
+        )
+        intent = for_up(asked, state)
+        cluster_plan = plan_of(intent, state, now=self._now)
+        return _Meaning(
+            intent=replace(intent, changes={**intent.changes, **wanted}),
+            plan=cluster_plan,
+            move=Move(before=base, after=cluster_plan.deadline.at),
+        )
+
+    def _ask(self, meant: _Meaning) -> None:
+        told = move_told(meant.plan, meant.move, now=self._now)
+        if self._change.is_rehearsal or self._request.is_agreed:
+            label = rehearsed(self._change.is_rehearsal, meant.plan.gpus_per_node > 0)
+            self._output.note(f"{self._change.cluster}: {told}{label}")
+            return
+        agree_to(
+            self._output,
+            meant.move.added(meant.plan),
+            name=meant.plan.name,
+            question=f"{told}. Move the deadline?",
+            bound="--budget bounds what the cluster may cost in all",
+            hint=f"{self._again(meant.move)} --yes",
+            asks=not self._request.as_json,
+        )
+
+    def _move(self, meant: _Meaning, state: StackState, gone: Mapping[int, str]) -> Mapping[int, str]:
+        """Slot → why the node, which runs, has not got the new deadline."""
+        own = [one.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for one in state.of_type(type)]
+        # A machine that is gone is left as it is: an `up` remakes it.
+        all_else = [f"--exclude={one.urn}" for one in state.instances if one.slot in gone]
+        if not meant.move.is_later:
+            self._engine(meant, all_else)
+            return self._deliver(meant, gone)
+        self._engine(meant, [f"--target={urn}" for urn in own])
+        untaken = self._deliver(meant, gone)
+        self._engine(meant, all_else)
+        return untaken
+
+    def _engine(self, meant: _Meaning, options: Sequence[str]) -> None:
+        """One run with the size that is there: another number of nodes in the config waits for an `up`."""
+        nodes = len(meant.plan.slots)
+        text = with_values(read_config(self._config_file), {"nodes": str(nodes)})
+        with config_of_one_run(self._config_file, text, why="extend") as temporary:
+            result = self._change.run(
+                "up", nodes=nodes, display=Display(self._output), options=options, config_file=temporary
+            )
+        left = f"What was not moved ends the cluster at {clock(min(meant.move.before, meant.move.after), self._now)}."
+        if result.interrupted:
+            self._output.note(f"stopped. {left}\n  next: {self._again(meant.move)}")
+            raise KeyboardInterrupt
+        if not result.succeeded:
+            raise failure(result, doing="moving the deadline", more=left, hint=self._again(meant.move))
+
+    def _deliver(self, meant: _Meaning, gone: Mapping[int, str]) -> Mapping[int, str]:
+        change, config = self._change, meant.intent.config
+        if change.is_rehearsal and machine_kind(change.stack.directory) == "none":
+            return {}
+        inventory = read_inventory(change.home.inventory_file(change.cluster))
+        content = membership_of(inventory, config, slot_cidr=meant.plan.network.slot_cidr)
+        living = [node for node in inventory.nodes if node.slot not in gone]
+        return deliver(inventory, living, content, home=change.home)
+
+    def _write(self, changes: Mapping[str, str | None]) -> None:
+        kept = {key: value for key, value in changes.items() if key != "nodes"}
+        write_config(self._config_file, with_values(read_config(self._config_file), kept))
+
+    def _end(self, meant: _Meaning, untaken: Mapping[int, str], gone: Mapping[int, str]) -> None:
+        """Says what holds now. Raises SomeNodesFailed naming each node that has another deadline, or no machine."""
+        move = meant.move
+        inventory = read_inventory(self._change.home.inventory_file(self._change.cluster))
+        self._output.note(f" {move_line(inventory, move, now=self._now)}")
+        if self._request.as_json:
+            self._output.json(move_json(inventory, move, meant.plan, {**gone, **untaken}))
+        names = {node.slot: node.name for node in inventory.nodes}
+        for slot, why in sorted(untaken.items()):
+            self._output.note(f" {untold(names[slot], move, why, now=self._now)}")
+        for slot, why in sorted(gone.items()):
+            self._output.note(f" {names[slot]}: has no machine ({why})")
+        if untaken or gone:
+            slots = sorted({*untaken, *gone})
+            named = ", ".join(names[slot] for slot in slots)
+            raise SomeNodesFailed(
+                f"{count(len(slots), 'node')} of {len(names)} did not take the new deadline: {named}",
+                hint=self._again(move) if untaken else f"clusterctl up {self._shown}",
+            )
+
+    def _again(self, move: Move) -> str:
+        return self._request.wish.again(self._change.cluster, move.after)

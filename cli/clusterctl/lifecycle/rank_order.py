@@ -1,0 +1,99 @@
+"""`ranks: topology`: asked of AWS once, when all machines run, then kept in the stack's config and the Membership."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clusterctl_infra.errors import CloudError, UsageError
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.ranks import topology_ranks
+
+from clusterctl.changes.change import Change, failure
+from clusterctl.changes.display import Display
+from clusterctl.changes.intent import Intent
+from clusterctl.cloud.topology import network_paths
+from clusterctl.engine.stack_config import read_config, with_values, write_config
+from clusterctl.engine.state import StackState
+from clusterctl.views.quantities import count
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankOrder:
+    """The rank of each slot, and what a person is told about it."""
+
+    ranks: tuple[int, ...]
+    told: str
+
+
+def is_wanted(intent: Intent, *, is_asked: bool) -> bool:
+    """Whether the ranks have to be ordered after this run: once, and whenever a person asks."""
+    return intent.config.ranks == "topology" and (is_asked or not intent.settings.slot_ranks)
+
+
+def refuse_reorder(intent: Intent) -> None:
+    """Raises UsageError when there is no order of ranks to be made anew."""
+    if intent.config.ranks != "topology":
+        raise UsageError(
+            "--reorder-ranks: a rank is its slot's number here; write ranks: topology in cluster.yaml for another order"
+        )
+
+
+def order_ranks(change: Change, cluster_plan: ClusterPlan, *, shown: str) -> None:
+    """Asks for the topology and keeps the order; running nodes get it with the membership. Raises EngineError.
+
+    The engine runs once more, on our own resources alone, where the order is another one than before. An AWS that does
+    not tell the topology leaves the ranks as they are, for good: nothing may change by itself later.
+    """
+    state = change.engine.export() or StackState()
+    before = tuple(slot.rank for slot in cluster_plan.slots)
+    order = _asked(change, state, before, instance_type=cluster_plan.instance_type, shown=shown)
+    config_file = change.engine.environment.config_file
+    kept = {"slot-ranks": json.dumps(order.ranks, separators=(",", ":"))}
+    write_config(config_file, with_values(read_config(config_file), kept))
+    change.output.note(f" ranks       {order.told}")
+    if order.ranks != before:
+        _store(change, state, shown=shown)
+
+
+def _asked(change: Change, state: StackState, before: tuple[int, ...], *, instance_type: str, shown: str) -> RankOrder:
+    ids = {one.slot: one.instance_id for one in state.instances}
+    again = f"clusterctl up {shown} --reorder-ranks"
+    if sorted(ids) != list(range(len(before))):
+        return RankOrder(ranks=before, told=f"as they were: not every slot has a machine; later: {again}")
+    try:
+        paths = network_paths(change.clients, [ids[slot] for slot in sorted(ids)])
+    except CloudError as e:
+        return RankOrder(ranks=before, told=f"as they were: {e.message}; later: {again}")
+    return order_of([paths[ids[slot]] for slot in sorted(ids)], before, instance_type, change.is_rehearsal)
+
+
+def order_of(
+    paths: Sequence[tuple[str, ...]], before: tuple[int, ...], instance_type: str, is_rehearsal: bool
+) -> RankOrder:
+    """The order that the network wants, or the one before where it is not told of every machine. Pure."""
+    if not all(paths):
+        return RankOrder(ranks=before, told=f"as they were: AWS tells no topology of {instance_type}")
+    ranks = topology_ranks(paths)
+    groups = count(len(set(paths)), "group")
+    simulated = ", simulated" if is_rehearsal else ""
+    moved = sum(rank != old for rank, old in zip(ranks, before, strict=True))
+    changed = f"{count(moved, 'node')} changed rank" if moved else "no rank changed"
+    return RankOrder(ranks=ranks, told=f"by network topology ({groups} of neighbours{simulated}): {changed}")
+
+
+def _store(change: Change, state: StackState, *, shown: str) -> None:
+    """The engine on our own resources: no machine is looked at."""
+    own = [one.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for one in state.of_type(type)]
+    result = change.run(
+        "up",
+        nodes=len(state.instances),
+        display=Display(change.output),
+        options=[f"--target={urn}" for urn in own],
+    )
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if not result.succeeded:
+        raise failure(result, doing="storing the order of ranks", hint=f"clusterctl up {shown}")

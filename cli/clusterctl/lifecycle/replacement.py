@@ -1,0 +1,165 @@
+"""`clusterctl replace`: remakes the machine of one slot; same name, same address, the others are not touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NoReturn
+
+from clusterctl_infra.errors import EngineError, NothingMatched, UsageError
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.changes.change import Change, failure, open_change
+from clusterctl.changes.deadline_stage import try_deadline
+from clusterctl.changes.display import Display
+from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
+from clusterctl.changes.node_stage import NodeStage
+from clusterctl.changes.place import refuse_other_placement, refuse_other_region
+from clusterctl.changes.stopped import what_exists
+from clusterctl.engine.progress import summary
+from clusterctl.engine.region import machine_kind
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
+from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
+from clusterctl.engine.whereabouts import whereabouts_of_cluster
+from clusterctl.home import Home
+from clusterctl.output import Output
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaceRequest:
+    """What a person asked for."""
+
+    inventory: Inventory
+    slot: int
+    is_agreed: bool
+    ready_timeout_s: float | None
+
+
+def replace_node(request: ReplaceRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
+    """Replaces the machine. Raises the error that a person should see when the slot has no ready machine after it."""
+    where = whereabouts_of_cluster(request.inventory)
+    with open_change(
+        "replace",
+        where.stack,
+        name=where.name,
+        region=where.region,
+        rehearse=where.rehearse,
+        home=home,
+        environ=environ,
+        output=output,
+    ) as change:
+        found, was_cut_off = change.inspect()
+        if found is None:
+            raise NothingMatched(f"{request.inventory.cluster}: its stack has no state", hint="clusterctl up STACK")
+        _Replacement(request, change, was_cut_off=was_cut_off).run(found)
+
+
+class _Replacement:
+    def __init__(self, request: ReplaceRequest, change: Change, *, was_cut_off: bool) -> None:
+        self._request = request
+        self._change = change
+        self._was_cut_off = was_cut_off
+        self._config_file = change.engine.environment.config_file
+
+    def run(self, found: StackState) -> None:
+        change, request = self._change, self._request
+        now = datetime.now(UTC).replace(microsecond=0)
+        nodes = len(found.instances)
+        written = read_intent(
+            change.stack, read_config(self._config_file), nodes=nodes or None, fresh_prices=change.home.prices_file
+        )
+        intent = for_up(written, found)
+        refuse_other_region(found, intent.config.region)
+        cluster_plan = plan_of(intent, found, now=now)
+        shown, source = change.typed(change.stack.directory), str(change.stack.cluster_file)
+        refuse_other_placement(found, cluster_plan.placement, source=source, shown=shown)
+        refuse(intent, cluster_plan, source=source, shown=shown, now=now)
+        self._ask()
+        state = change.mend(found, was_cut_off=self._was_cut_off)
+        targets = slot_targets(state, request.slot, shown=shown)
+        display = Display(change.output)
+        waits = not (change.is_rehearsal and machine_kind(change.stack.directory) == "none")
+        stage = NodeStage(
+            change, intent.config, cluster_plan, display, waits=waits, gone=instance_in(state, request.slot)
+        )
+        with stage.watching():
+            self._run(intent, targets, display, stage, state)
+            unproven = try_deadline(change, slots={request.slot})
+            stage.finish(timeout_s=request.ready_timeout_s)
+        if unproven is not None:
+            raise unproven
+
+    def _run(
+        self, intent: Intent, targets: tuple[str, ...], display: Display, stage: NodeStage, state: StackState
+    ) -> None:
+        """The engine on these targets alone, with the size that is there: other changes of the config wait."""
+        change = self._change
+        # An `extend` that was cut off stays unfinished: the schedule is not among the targets.
+        kept = {key: value for key, value in intent.changes.items() if key not in ("nodes", "extended-from")}
+        write_config(self._config_file, with_values(read_config(self._config_file), kept))
+        options = [f"--replace={targets[0]}", *(f"--target={urn}" for urn in targets)]
+        text = with_values(read_config(self._config_file), intent.changes)
+        with config_of_one_run(self._config_file, text, why="replace") as config_file:
+            result = change.run(
+                "up",
+                nodes=len(state.instances),
+                display=display,
+                on_event=stage.event,
+                options=options,
+                config_file=config_file,
+            )
+        if not result.succeeded:
+            self._failed(result)
+        change.finish()
+        change.output.note(f" {summary(result.changes)}")
+
+    def _failed(self, result: RunResult) -> NoReturn:
+        """A failed replacement is not rolled back: the others run on."""
+        change, slot = self._change, self._request.slot
+        shown = change.typed(change.stack.directory)
+        after = change.engine.export() or StackState()
+        if result.interrupted:
+            change.output.note(what_exists(after, shown=shown))
+            raise KeyboardInterrupt
+        has_machine = instance_in(after, slot) is not None
+        left = "its machine runs on" if has_machine else "it has no machine now"
+        raise failure(
+            result,
+            doing=f"replacing slot {slot}",
+            more=f"Slot {slot}: {left}; the others run on.",
+            hint=f"clusterctl up {shown}",
+        )
+
+    def _ask(self) -> None:
+        if self._change.is_rehearsal or self._request.is_agreed:
+            return
+        node = next((one for one in self._request.inventory.nodes if one.slot == self._request.slot), None)
+        name = f"slot {self._request.slot}" if node is None else f"{node.name} ({node.instance_id})"
+        if not self._change.output.confirm(f"End {name} and make it anew? What is on its disks is lost."):
+            again = f"clusterctl replace --node {self._request.slot} --yes"
+            raise UsageError("not agreed, nothing was changed", hint=again)
+
+
+def instance_in(state: StackState, slot: int) -> str | None:
+    """The instance that the state has in a slot."""
+    return next((one.instance_id for one in state.instances if one.slot == slot), None)
+
+
+def slot_targets(state: StackState, slot: int, *, shown: str) -> tuple[str, ...]:
+    """The URNs that a replacement touches, the instance first. Raises EngineError when the slot has none."""
+    found = next((one for one in state.instances if one.slot == slot), None)
+    if found is None:
+        raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")
+    instance = next(one for one in state.of_type(INSTANCE_TYPE) if one.urn == found.urn)
+    template = (instance.inputs.get("launchTemplate") or {}).get("id")
+    parts = [one.urn for one in state.resources if one.id == template or _is_address_of(one, slot)]
+    own = [one.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for one in state.of_type(type)]
+    return (found.urn, *parts, *own)
+
+
+def _is_address_of(resource: StateResource, slot: int) -> bool:
+    tags = resource.inputs.get("tags") or {}
+    return resource.type == EIP_TYPE and tags.get(SLOT_TAG) == str(slot)

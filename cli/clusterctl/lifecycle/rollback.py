@@ -1,0 +1,106 @@
+"""All or nothing: a new cluster that failed is ended, a grown one goes back to its old size.
+
+What ran before an `up` is never ended by its failure, even if the run that made it was cut off: somebody may use it.
+"""
+
+from __future__ import annotations
+
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.names import MEMBERSHIP_TYPE
+
+from clusterctl.changes.change import Change
+from clusterctl.changes.data import bill_lines, data_in, holds_data
+from clusterctl.changes.display import Display
+from clusterctl.changes.intent import Intent, for_zero_nodes, without_own_values
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
+from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.shrinking import places_meanwhile
+from clusterctl.views.quantities import count
+
+UNDOING = " undoing what was made: a cluster is whole or not at all"
+
+
+def roll_back(change: Change, *, before_text: str, before_state: StackState, intent: Intent, shown: str) -> str:
+    """Undoes a failed `up` as far as it should be, and says what is left and what bills.
+
+    `before_text` is the stack's config as it was, `before_state` the state, `shown` the stack as it is typed.
+    """
+    old = old_size(before_state)
+    if old < intent.config.nodes:
+        change.output.note(UNDOING)
+    state = change.mend(change.engine.export() or StackState(), was_cut_off=True)
+    if old == 0 and holds_data(state):
+        return _to_zero(change, before_text, intent, state, shown=shown)
+    if old == 0:
+        return _to_nothing(change, before_text)
+    write_config(change.engine.environment.config_file, before_text)
+    if intent.config.nodes <= old:
+        change.finish()
+        return what_runs_on(state, nodes=intent.config.nodes, shown=shown)
+    kind = intent.config.instance_type_name(intent.catalog)
+    return _to_old_size(change, before_text, old, places=places_meanwhile(state, nodes=old, instance_type=kind))
+
+
+def old_size(before: StackState) -> int:
+    """How many nodes the cluster had, dead ones counted; 0: it is new.
+
+    A run that was cut off may have made some slots and no membership: those are somebody's nodes as well.
+    """
+    membership = before.find(MEMBERSHIP_TYPE)
+    members = [] if membership is None else membership.outputs.get("members") or []
+    slots = [one.slot for one in before.instances]
+    return max(len(members), *(slot + 1 for slot in slots)) if slots else 0
+
+
+def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
+    """What is left of a cluster that was not made smaller for its failure."""
+    slots = {one.slot for one in state.instances}
+    missing = [str(slot) for slot in range(nodes) if slot not in slots]
+    gone = f"{'slot' if len(missing) == 1 else 'slots'} {', '.join(missing)} missing; " if missing else ""
+    if not slots:
+        return f"{gone}no node runs; what AWS still reserves for them bills: clusterctl down {shown} ends it."
+    runs = f"{count(len(slots), 'node')} {'runs on and bills' if len(slots) == 1 else 'run on and bill'}"
+    empty = ", and so do the places of the others" if missing else ""
+    return f"{gone}{runs}{empty}: clusterctl down {shown} ends them."
+
+
+def _to_nothing(change: Change, before_text: str) -> str:
+    result = change.run("destroy", nodes=0, display=Display(change.output, is_ending=True))
+    text = without_own_values(before_text) if result.succeeded else before_text
+    write_config(change.engine.environment.config_file, text)
+    if not result.succeeded:
+        return _left_over(result)
+    change.finish()
+    return "Nothing was kept: no node runs, nothing bills."
+
+
+def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState, *, shown: str) -> str:
+    """Zero nodes of the size that the cluster had before: `--nodes` of an `up` that failed is not kept."""
+    told = {key: value for key, value in for_zero_nodes(intent, state).changes.items() if key != "nodes"}
+    write_config(change.engine.environment.config_file, with_values(before_text, told))
+    result = change.run("up", nodes=0, display=Display(change.output, is_ending=True))
+    if not result.succeeded:
+        return _left_over(result)
+    change.finish()
+    lines = bill_lines(data_in(state), load_catalog(), region=intent.config.region)
+    return f"No node runs; storage and network are kept: {'; '.join(lines)}. clusterctl down {shown} --all ends them."
+
+
+def _to_old_size(change: Change, before_text: str, nodes: int, *, places: int | None) -> str:
+    """With `places` in two steps, as when a person makes the cluster smaller."""
+    for reserved in (None,) if places is None else (str(places), None):
+        text = with_values(before_text, {"nodes": str(nodes), "reserved": reserved})
+        with config_of_one_run(change.engine.environment.config_file, text, why="old-size") as config_file:
+            result = change.run("up", nodes=nodes, display=Display(change.output), config_file=config_file)
+        if not result.succeeded:
+            return _left_over(result)
+    change.finish()
+    return f"Back to {count(nodes, 'node')}, which ran on."
+
+
+def _left_over(result: RunResult) -> str:
+    if result.interrupted:
+        return "Undoing it was interrupted: what was made is still there, and bills."
+    said = next((refusal.text for refusal in result.refusals), result.said)
+    return f"Undoing it failed too ({said}): what was made is still there, and bills."

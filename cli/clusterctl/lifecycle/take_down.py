@@ -1,0 +1,249 @@
+"""`clusterctl down`: ends a cluster's nodes, and without data all of it; looks afterwards that nothing bills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import ClusterctlError, UsageError
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.changes.change import Change, failure, open_change
+from clusterctl.changes.data import StoredData, bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
+from clusterctl.changes.display import Display
+from clusterctl.changes.intent import Intent, for_zero_nodes, read_intent, without_own_values
+from clusterctl.changes.place import refuse_other_network, refuse_other_region
+from clusterctl.changes.truth import gone_reservations
+from clusterctl.cloud.found import Found, orphans
+from clusterctl.cloud.storage_kinds import DATA_KINDS
+from clusterctl.cloud.sweep import look
+from clusterctl.engine.progress import summary
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack_config import read_config, with_values, write_config
+from clusterctl.engine.state import RESERVATION_TYPE, StackState
+from clusterctl.engine.whereabouts import Whereabouts
+from clusterctl.home import Home
+from clusterctl.lifecycle.files_here import forget_cluster
+from clusterctl.lifecycle.final_sum import known_here, told_sum
+from clusterctl.lifecycle.last_look import bill_of, last_look, network_bill_lines
+from clusterctl.output import Output
+from clusterctl.views.quantities import count
+
+BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownRequest:
+    """What a person asked for."""
+
+    where: Whereabouts
+    is_all: bool
+    is_agreed: bool
+
+
+def take_down(request: DownRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
+    """Takes the cluster down. Raises the error that a person should see when something is left that should not be."""
+    where = request.where
+    with open_change(
+        "down",
+        where.stack,
+        name=where.name,
+        region=where.region,
+        rehearse=where.rehearse,
+        home=home,
+        environ=environ,
+        output=output,
+    ) as change:
+        state, was_cut_off = change.inspect()
+        _Down(request, change, was_cut_off=was_cut_off).run(state)
+
+
+class _Down:
+    """One `down` on a held stack."""
+
+    def __init__(self, request: DownRequest, change: Change, *, was_cut_off: bool) -> None:
+        self._request = request
+        self._change = change
+        self._output = change.output
+        self._was_cut_off = was_cut_off
+
+    def run(self, found: StackState | None) -> None:
+        change = self._change
+        if found is None or (found.is_empty and not found.pending):
+            self._nothing()
+            return
+        strays = () if self._request.is_all else self._stray_data(found)
+        for one in strays:
+            self._change.tell(
+                f"{one.kind} {one.id} is in no state and holds data: it is left, and bills {bill_of(one)}"
+            )
+        kept = () if self._request.is_all else self._kept(found)
+        keeps_data = bool(kept or strays) or (not self._request.is_all and holds_data(found))
+        if keeps_data:
+            self._refuse_harm(found)
+        self._output.note(self._what_goes(found, keeps_data=keeps_data, kept=kept))
+        if keeps_data:
+            for line in self._staying(found, kept, region=self._request.where.region):
+                self._output.note(f"  stays    {line}")
+        self._ask()
+        state = change.mend(found, was_cut_off=self._was_cut_off)
+        self._forget_expired(state)
+        if keeps_data:
+            self._to_zero(state)
+        else:
+            self._to_nothing(state)
+
+    def _kept(self, state: StackState) -> tuple[StoredData, ...]:
+        """The file systems that stay; a cluster whose file is broken now can be ended, by what the state says."""
+        try:
+            return kept_in(state, self._written().config, load_catalog())
+        except ClusterctlError:
+            return tuple(one for one in data_in(state) if one.is_retained)
+
+    def _refuse_harm(self, state: StackState) -> None:
+        """The program is run as it is written now. Raises ConfigError, UsageError."""
+        source, config = str(self._change.stack.cluster_file), self._written().config
+        refuse_other_region(state, config.region)
+        refuse_harm(state, config, load_catalog(), source=source)
+        refuse_other_network(state, config, source=source, shown=self._request.where.shown)
+
+    def _stray_data(self, state: StackState) -> tuple[Found, ...]:
+        """File systems of a killed run: only `--all` ends them, by the id that the state keeps."""
+        if state.cluster_id is None:
+            return ()
+        return orphans(look(self._change.clients, state.cluster_id, DATA_KINDS), state.physical_ids, DATA_KINDS)
+
+    def _forget_expired(self, state: StackState) -> None:
+        """A reservation past its end date, or of a cluster that ended early, is gone: it leaves the state.
+
+        AWS takes no cancelling of it.
+        """
+        gone = {*expired_reservations(state, now=datetime.now(UTC)), *gone_reservations(self._change.clients, state)}
+        if gone:
+            self._change.engine.refresh(sorted(gone))
+
+    def _nothing(self) -> None:
+        self._change.finish()
+        self._clean_config()
+        self._output.note(f"{self._change.cluster}: there is nothing")
+
+    def _to_nothing(self, state: StackState) -> None:
+        change = self._change
+        protected = [one.urn for one in state.resources if one.is_protected]
+        if protected:
+            change.engine.unprotect(protected)
+        known = known_here(change.home, change.cluster, cluster_id=state.cluster_id)
+        result = change.run("destroy", nodes=len(state.instances), display=Display(self._output, is_ending=True))
+        if not result.succeeded:
+            self._failed(result)
+        self._last_look(state)
+        if state.cluster_id is not None:  # a killed `up` may have written them and not come to say so in the state
+            forget_cluster(change.home, change.cluster, cluster_id=state.cluster_id)
+        self._clean_config()
+        change.finish()
+        self._output.note(f" {summary(result.changes)}")
+        self._output.note(f"{change.cluster}: gone; nothing of it is left, nothing bills")
+        if known is not None:
+            self._tell_sum(known)
+
+    def _tell_sum(self, known: Inventory) -> None:
+        self._change.note_machines()  # when each ended, as AWS says
+        told = told_sum(self._change.home, known, now=datetime.now(UTC))
+        if told is not None:
+            self._output.note(f"  {told}")
+
+    def _to_zero(self, state: StackState) -> None:
+        change, config_file = self._change, self._change.engine.environment.config_file
+        intent = for_zero_nodes(self._written(), state)
+        write_config(config_file, with_values(read_config(config_file), intent.changes))
+        result = change.run("up", nodes=len(state.instances), display=Display(self._output, is_ending=True))
+        if not result.succeeded:
+            self._failed(result)
+        change.finish()
+        self._output.note(f"{change.cluster}: no node runs; network and storage are kept")
+        self._tell_staying(intent.config.region)
+        shown = self._request.where.shown
+        up = f"clusterctl up {change.typed(change.stack.directory)}"
+        self._output.note(f"  next: {up} begins a new run; clusterctl down {shown} --all ends the data too")
+
+    def _tell_staying(self, region: str) -> None:
+        """What the state and AWS say is left; what should not be is ended. Raises StillBills, CloudError."""
+        after = self._change.engine.export() or StackState()
+        kept = tuple(one for one in data_in(after) if one.is_retained)
+        for line in self._staying(after, kept, region=region):
+            self._output.note(f"  {line}")
+        if after.cluster_id is not None:
+            self._look(after.cluster_id, after, data_since=None)
+            self._output.note("  AWS was asked again: nothing else bills")
+
+    def _failed(self, result: RunResult) -> None:
+        shown = self._request.where.shown
+        if result.interrupted:
+            self._output.note(f"stopped before everything was gone: what is left may bill.\n  next: {self._again()}")
+            raise KeyboardInterrupt
+        raise failure(result, doing=f"ending {shown}", more="What is left may bill.", hint=self._again())
+
+    def _last_look(self, state: StackState) -> None:
+        """Nothing that bills may carry the id any more. Raises StillBills, CloudError."""
+        if state.cluster_id is None:
+            return
+        since = BEFORE_ALL if self._request.is_all else None
+        self._look(state.cluster_id, _forgotten(state), data_since=since)
+
+    def _look(self, cluster_id: str, state: StackState, *, data_since: datetime | None) -> tuple[Found, ...]:
+        change = self._change
+        return last_look(
+            change.clients, cluster_id, state, data_since=data_since, tell=change.tell, again=self._again()
+        )
+
+    def _staying(self, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:
+        """What stays and what it costs, by the state."""
+        prices = load_catalog(self._change.home.prices_file)
+        return [*bill_lines(kept, prices, region=region), *network_bill_lines(state)]
+
+    def _clean_config(self) -> None:
+        config_file = self._change.engine.environment.config_file
+        text = read_config(config_file)
+        cleaned = without_own_values(text)
+        if cleaned != text:
+            write_config(config_file, cleaned)
+
+    def _what_goes(self, state: StackState, *, keeps_data: bool, kept: Sequence[StoredData]) -> str:
+        nodes = count(len(state.instances), "node")
+        parts = len([one for one in state.resources if one.is_custom])
+        label = " (rehearsed)" if self._change.is_rehearsal else ""
+        data = data_in(state)
+        if keeps_data:
+            ended = "".join(f" and {one.named}" for one in data if one not in kept)
+            return f"{self._change.cluster}{label}: ends {nodes}{ended}; network and storage are kept"
+        holders = [*(one.named for one in data), *others_in(state)]
+        lost = f", and what is in {', '.join(holders)}" if holders else ""
+        return f"{self._change.cluster}{label}: ends {nodes} and all else of it, {count(parts, 'resource')}{lost}"
+
+    def _written(self) -> Intent:
+        """What is asked for now. Raises ConfigError."""
+        text = read_config(self._change.engine.environment.config_file)
+        return read_intent(self._change.stack, text, nodes=None, fresh_prices=self._change.home.prices_file)
+
+    def _ask(self) -> None:
+        if self._change.is_rehearsal or self._request.is_agreed:
+            return
+        if not self._output.confirm("End this?"):
+            raise UsageError("not agreed, nothing was changed", hint=f"{self._again()} --yes")
+
+    def _again(self) -> str:
+        return f"clusterctl down {self._request.where.shown}" + (" --all" if self._request.is_all else "")
+
+
+def expired_reservations(state: StackState, *, now: datetime) -> tuple[str, ...]:
+    """URNs of the capacity reservations whose end date has passed."""
+    ends = ((one.urn, one.inputs.get("endDate")) for one in state.of_type(RESERVATION_TYPE))
+    return tuple(urn for urn, end in ends if isinstance(end, str) and datetime.fromisoformat(end) <= now)
+
+
+def _forgotten(state: StackState) -> StackState:
+    """The state with nothing in it but who the cluster was: everything that still exists is an orphan."""
+    return StackState(resources=tuple(one for one in state.resources if one.type in (IDENTITY_TYPE, INVENTORY_TYPE)))

@@ -1,0 +1,1 @@
+"""Nodes until they are ready: asked over SSH, given the membership."""

@@ -1,0 +1,165 @@
+"""The private keys a person logs in with: the cluster's own, else the person's. Without paramiko: it costs 0.1 s."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.home import Home
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.keys.identity_files import identity_files
+from clusterctl.ssh.keys.key_agent import agent_keys
+from clusterctl.ssh.keys.openssh_files import login_key_file
+
+OWN_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
+MOST_KEYS = 5
+"""sshd hangs up after six tries by default, and the first may go to `none` (MaxAuthTries, sshd_config(5))."""
+
+_OPENSSH = "-----BEGIN OPENSSH PRIVATE KEY-----"
+_MAGIC = b"openssh-key-v1\0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginKey:
+    """One key: a file's, or one that only the agent has."""
+
+    public: bytes
+    """As SSH writes it; empty for an old file without a `.pub` beside it."""
+    private: bytes | None = None
+    """The file's text; None when the agent holds the key."""
+    path: Path | None = None
+    agent_socket: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginKeys:
+    """Read once, shared by all connections; `described` says where they come from."""
+
+    keys: Sequence[LoginKey]
+    described: str
+
+
+def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> LoginKeys:
+    """The keys to try, in this order. Raises NodeFailure naming the file that is missing or unreadable."""
+    path = login_key_file(inventory, home)
+    if path is not None:
+        return LoginKeys(keys=(key_in_file(path),), described=str(path))
+    agent_socket = os.environ.get("SSH_AUTH_SOCK", "")
+    agent = [
+        LoginKey(public=key, agent_socket=agent_socket) for key in (agent_keys(agent_socket) if agent_socket else [])
+    ]
+    told = _declared(inventory.ssh.public_keys)
+    usual, unusable = _usable(_usual_files(ssh_dir), agent)
+    named: list[LoginKey] = []
+    if not any(key.public in told for key in [*agent, *usual]):  # else nobody need read the configuration
+        named, others = _usable(identity_files(inventory.nodes, ssh_dir / "config"), [*agent, *usual])
+        unusable |= others
+    found = [*agent, *named, *usual]
+    if not any(key.public in told for key in found):
+        _refuse_unusable(unusable, told, has_others=bool(found))
+    if not found:
+        raise NodeFailure("key", f"no SSH key: the agent has none, and {ssh_dir} has none of {', '.join(OWN_KEYS)}")
+    keys = keys_to_try(found, inventory.ssh.public_keys)
+    described = (
+        f"your {len(keys)} SSH keys" if len(keys) == len(found) else f"{len(keys)} of your {len(found)} SSH keys"
+    )
+    return LoginKeys(keys=tuple(keys), described=described)
+
+
+def files_for_ssh(inventory: Inventory, home: Home, ssh_dir: Path) -> list[Path]:
+    """What OpenSSH has to be told, since it reads no configuration of the person's here; none: the usual, it knows."""
+    if login_key_file(inventory, home) is not None:
+        return []
+    named = identity_files(inventory.nodes, ssh_dir / "config")
+    return [path for path in dict.fromkeys([*named, *_usual_files(ssh_dir)]) if path.is_file()] if named else []
+
+
+def keys_to_try(keys: Sequence[LoginKey], declared: Sequence[str]) -> list[LoginKey]:
+    """The keys whose public halves the cluster was told of, then others, each group in its old order; not too many."""
+    told = _declared(declared)
+    return sorted(keys, key=lambda key: key.public not in told)[:MOST_KEYS]
+
+
+def _usual_files(ssh_dir: Path) -> list[Path]:
+    return [ssh_dir / name for name in OWN_KEYS]
+
+
+def _declared(lines: Sequence[str]) -> set[bytes]:
+    return {_decoded(line.split()[1]) for line in lines if len(line.split()) > 1}
+
+
+def _usable(files: Iterable[Path], known: Sequence[LoginKey]) -> tuple[list[LoginKey], dict[Path, NodeFailure]]:
+    """The keys of files that are there and not known, and why some cannot be used: those are in nobody's way."""
+    publics = {key.public for key in known if key.public}  # one without its public half is not every such file's
+    keys: list[LoginKey] = []
+    unusable: dict[Path, NodeFailure] = {}
+    for file in files:
+        if not file.is_file() or _public_half(file) in publics:
+            continue
+        try:
+            keys.append(key_in_file(file))
+        except NodeFailure as failure:
+            unusable[file] = failure
+    return keys, unusable
+
+
+def _refuse_unusable(unusable: Mapping[Path, NodeFailure], told: set[bytes], *, has_others: bool) -> None:
+    """Raises NodeFailure for a key that would be the right one, or is all there is."""
+    for file, failure in unusable.items():
+        if not has_others or _public_half(file) in told:
+            raise failure
+
+
+def key_in_file(path: Path) -> LoginKey:
+    """The private key in a file. Raises NodeFailure when there is none that can be used as it is."""
+    try:
+        private = path.read_bytes()
+        text = private.decode("ascii")
+    except FileNotFoundError as e:
+        raise NodeFailure("key", f"{path} is not there: was the cluster made on another computer?") from e
+    except (OSError, UnicodeDecodeError) as e:
+        raise NodeFailure("key", f"{path} cannot be read as a private key ({e})") from e
+    if "PRIVATE KEY-----" not in text:
+        raise NodeFailure("key", f"{path} cannot be read as a private key (it does not begin like one)")
+    is_locked, public = _opened(text, path) if text.lstrip().startswith(_OPENSSH) else ("ENCRYPTED" in text, b"")
+    if is_locked:
+        raise NodeFailure("key", f"{path} has a passphrase: add it to your agent with ssh-add {path}")
+    return LoginKey(public=public or _public_half(path), private=private, path=path)
+
+
+def _opened(text: str, path: Path) -> tuple[bool, bytes]:
+    """Whether the key has a passphrase, and its public half, which it does not hide (OpenSSH's PROTOCOL.key)."""
+    body = "".join(line for line in text.strip().splitlines() if not line.startswith("-----"))
+    data = _decoded(body)
+    if not data.startswith(_MAGIC):
+        raise NodeFailure("key", f"{path} cannot be read as a private key (its text is damaged)")
+    parts, rest = [], data[len(_MAGIC) :]
+    for index in range(4):
+        if index == 3:
+            rest = rest[4:]  # how many keys follow: one
+        length = int.from_bytes(rest[:4], "big")
+        parts.append(rest[4 : 4 + length])
+        rest = rest[4 + length :]
+    return parts[0] != b"none", parts[3]
+
+
+def _public_half(path: Path) -> bytes:
+    """The key in the `.pub` beside a private key; empty where there is none."""
+    try:
+        words = path.with_name(f"{path.name}.pub").read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        return b""
+    return _decoded(words[1]) if len(words) > 1 else b""
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b""

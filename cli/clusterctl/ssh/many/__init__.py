@@ -1,0 +1,1 @@
+"""Many nodes at once: libssh2 sessions on event loops."""

@@ -1,0 +1,298 @@
+"""One command on a link, from its start to its exit code, its output passed on as it comes."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Generator
+from typing import Protocol
+
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.guard import BEAT, BEATS, MOST_S, group_in, guarded, watcher, with_input
+from clusterctl.ssh.many.command_input import CommandInput
+from clusterctl.ssh.many.event_loop import NEVER, Stopped, Waiting
+from clusterctl.ssh.many.libssh2 import AGAIN, BLOCKED_WRITING, BROKEN, STDERR, STDOUT, Channel, Libssh2Error
+from clusterctl.ssh.many.link import Late, Link, Silent, lost
+from clusterctl.ssh.results import signal_exit_code
+
+CHUNKS_A_TURN = 16
+LAST_WORDS_S = 0.8
+"""How long the output of a command that was ended is still waited for."""
+MARK_WITHIN_BYTES = 64 * 1024
+WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
+"""What all nodes together may send before anybody reads it: this bounds our memory."""
+
+ExitCode = tuple[int, str | None]
+"""The exit code, 128 + the signal's number when a signal ended it; and the signal's name."""
+
+
+class Outlet(Protocol):
+    """Where the output goes."""
+
+    def has_room(self) -> bool:
+        """More may be put now; later the loop is woken."""
+
+    def put(self, stream: int, chunk: bytes) -> None:
+        """Takes what came on STDOUT or STDERR."""
+
+
+def window_bytes(nodes: int) -> int:
+    """How much one of so many nodes may send ahead."""
+    return max(64 * 1024, min(2 * 1024 * 1024, WINDOW_BYTES_TOGETHER // max(1, nodes)))
+
+
+class CommandRun:
+    """The steps of one command; `start` first, then `to_its_end`."""
+
+    def __init__(
+        self, link: Link, command: Command, outlet: Outlet, stdin: CommandInput | None, *, silence_s: float, window: int
+    ) -> None:
+        self._link = link
+        self._command = command
+        self._outlet = outlet
+        self._stdin = stdin
+        self._silence_s = silence_s
+        self._window = window
+        self._offset = 0
+        self._is_stdin_open = stdin is not None
+        self._head: bytes | None = None if stdin is None else b""
+        self._group = 0
+        self._is_alone = False
+        self._beats_to: Channel | None = None
+        self._beat_at = NEVER
+        self._channel: Channel
+
+    def start(self, ends_at: float) -> Generator[Waiting, bool, None]:
+        """Has the command started. Raises NodeFailure."""
+        yield from self.open(ends_at)
+        yield from self.ask(ends_at)
+
+    def open(self, ends_at: float) -> Generator[Waiting, bool, None]:
+        """Has the command's channel. Raises NodeFailure: then nothing has run."""
+        try:
+            self._channel = yield from self._link.opened(self._window, ends_at)
+        except Late as e:
+            told = f"{self._link.target.name} opened no session in its time"
+            raise NodeFailure("timeout", told, phase="session") from e
+        except Libssh2Error as e:
+            raise self._refusal(e) from e
+
+    def ask(self, ends_at: float, *, taken_by: float = NEVER) -> Generator[Waiting, bool, None]:
+        """Has the node start the command. Raises NodeFailure: then nothing has run, but in the phase "command".
+
+        A node that has not even taken the request until `taken_by` is waited for no longer.
+        """
+        link, text = self._link, self._text()
+        try:
+            try:
+                yield from link.until_done(lambda: self._channel.execute(text), min(ends_at, taken_by))
+            except Late as e:
+                if not link.is_taken():
+                    link.take_back()
+                    raise NodeFailure("timeout", f"{link.target.name} takes nothing", phase="session") from e
+                yield from link.until_done(lambda: self._channel.execute(text), ends_at)
+        except Late as e:
+            told = f"{link.target.name} did not say in its time whether the command has started"
+            raise NodeFailure("lost", told, phase="command") from e
+        except Libssh2Error as e:
+            raise self._refusal(e) from e
+        if self._stdin is None:
+            self._guarded_by(self._channel)
+
+    def _text(self) -> bytes:
+        command = self._command
+        if self._stdin is not None:
+            return with_input(command.line, environment=command.environment, is_sudo=command.is_sudo)
+        return guarded(
+            command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=self._silence_s
+        )
+
+    def _refusal(self, error: Libssh2Error) -> NodeFailure:
+        name = self._link.target.name
+        # Below -40 or so are refusals; a broken connection is one of the socket's errors.
+        if error.code in BROKEN:
+            return NodeFailure("lost", f"the connection to {name} broke ({error})", phase="session")
+        return NodeFailure("session", f"{name} opened no session ({error})", phase="session")
+
+    def to_its_end(self) -> Generator[Waiting, bool, ExitCode]:
+        """The exit code. Raises NodeFailure when there is none: the command is ended at its timeout."""
+        timeout_s = self._command.timeout_s
+        ends_at = NEVER if timeout_s is None else time.monotonic() + timeout_s
+        try:
+            return (yield from self._until_closed(ends_at))
+        except Late as e:
+            yield from self._end(LAST_WORDS_S)
+            told = f"{self._link.target.name}: the command still ran after {timeout_s:g} s and was ended"
+            raise NodeFailure("timeout", told, phase="command") from e
+        except (Libssh2Error, Silent) as e:
+            raise lost(self._link, e) from e
+        except Stopped:
+            yield from self._end(MOST_S)
+            raise
+
+    def give_up_channel(self) -> Generator[Waiting, bool, bool]:
+        """True when the link is as new, for another command."""
+        ends_at = time.monotonic() + LAST_WORDS_S
+        try:
+            if self._beats_to is not None and self._beats_to is not self._channel:
+                yield from self._end_watcher(self._beats_to, ends_at)
+            yield from self._link.until_done(self._channel.close, ends_at)
+            self._channel.free()
+            self._link.open_ahead(self._window)
+        except (Libssh2Error, Late):
+            return False
+        return True
+
+    def _end_watcher(self, channel: Channel, ends_at: float) -> Generator[Waiting, bool, None]:
+        """Lets the watcher beside see that the command has ended, and waits for its own end."""
+        yield from self._link.until_done(channel.send_eof, ends_at)
+        while not channel.is_at_end():
+            for stream in (STDOUT, STDERR):
+                channel.read(stream, self._link.buffer)
+            if not channel.is_at_end():
+                yield from self._link.until_ready(ends_at)
+        yield from self._link.until_done(channel.wait_closed, ends_at)
+        yield from self._link.until_done(channel.close, ends_at)
+        channel.free()
+
+    def _until_closed(self, ends_at: float) -> Generator[Waiting, bool, ExitCode]:
+        link, channel = self._link, self._channel
+        while True:
+            yield from self._guard_beside(ends_at)
+            is_hungry = yield from self._feed(ends_at)
+            yield from self._beat(ends_at)
+            # Last before the wait: all of the above take from the socket what comes for this channel, too, and the
+            # socket does not tell of it again.
+            is_more = self._drain()
+            if channel.is_at_end():
+                break
+            yield from self._wait(is_more or is_hungry or self._is_guard_due, ends_at)
+        self._flush_head()
+        yield from link.until_done(channel.wait_closed, ends_at, is_watched=True)
+        name = channel.exit_signal()
+        return (channel.exit_status(), None) if name is None else (signal_exit_code(name), name)
+
+    def _wait(self, is_more: bool, ends_at: float) -> Generator[Waiting, bool, None]:
+        has_room = self._outlet.has_room()
+        if not has_room:
+            self._link.heard_at = time.monotonic()  # it is we who do not listen
+        until = 0.0 if is_more and has_room else min(ends_at, self._link.asks_at, self._beat_at)
+        has_come = yield Waiting(
+            descriptor=self._link.socket.fileno() if has_room else -1,
+            for_reading=has_room,
+            for_waking=self._is_stdin_open or not has_room,
+            until=until,
+        )
+        self._link.note(has_come, ends_at, is_watched=True)
+
+    def _drain(self) -> bool:
+        """Passes on what is there; True when there may be more."""
+        for _ in range(CHUNKS_A_TURN):
+            has_read = False
+            for stream in (STDOUT, STDERR):
+                if not self._outlet.has_room():
+                    return True
+                chunk = self._channel.read(stream, self._link.buffer)
+                if chunk:
+                    has_read = True
+                    self._pass_on(stream, chunk)
+            if not has_read and not self._channel.has_unread():
+                return False
+        return True
+
+    def _pass_on(self, stream: int, chunk: bytes) -> None:
+        if stream == STDOUT or self._head is None:
+            self._outlet.put(stream, chunk)
+            return
+        self._head += chunk
+        if (found := group_in(self._head)) is not None:
+            self._group, self._head = found
+            self._flush_head()
+        elif len(self._head) > MARK_WITHIN_BYTES:
+            self._flush_head()
+
+    def _flush_head(self) -> None:
+        """What came on stderr before the group was told goes on."""
+        head, self._head = self._head, None
+        if head:
+            self._outlet.put(STDERR, head)
+
+    @property
+    def _is_guard_due(self) -> bool:
+        """The command has told its group, and nothing watches it yet."""
+        return bool(self._group) and self._beats_to is None and not self._is_alone
+
+    def _guard_beside(self, ends_at: float) -> Generator[Waiting, bool, None]:
+        """Opens the watcher's own channel once the command has told its group."""
+        if not self._is_guard_due:
+            return
+        text = watcher(self._group, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
+        try:
+            channel = yield from self._link.opened(self._window, ends_at)
+            yield from self._link.until_done(lambda: channel.execute(text), ends_at)
+        except Libssh2Error as e:
+            if e.code in BROKEN:
+                raise
+            self._is_alone = True  # a server that allows one session at a time: the command runs, but unguarded
+            return
+        self._guarded_by(channel)
+
+    def _guarded_by(self, channel: Channel) -> None:
+        self._beats_to = channel
+        self._beat_at = time.monotonic() + self._silence_s / BEATS
+
+    def _beat(self, ends_at: float) -> Generator[Waiting, bool, None]:
+        if time.monotonic() < self._beat_at or self._beats_to is None:
+            return
+        self._beat_at = time.monotonic() + self._silence_s / BEATS
+        yield from self._written(self._beats_to, BEAT, ends_at)
+
+    def _feed(self, ends_at: float) -> Generator[Waiting, bool, bool]:
+        """Gives the command its input; True when it would take more at once."""
+        if self._stdin is None or not self._is_stdin_open:
+            return False
+        try:
+            for _ in range(CHUNKS_A_TURN):
+                chunk = self._stdin.read(self._offset)
+                if chunk is None:
+                    return False
+                if not chunk:
+                    self._is_stdin_open = False
+                    yield from self._link.until_done(self._channel.send_eof, ends_at, is_watched=True)
+                    return False
+                taken = yield from self._written(self._channel, chunk, ends_at)
+                if taken == 0:
+                    return False
+                self._offset += taken
+                self._stdin.taken(self._offset)
+        except Libssh2Error as e:
+            if e.code in BROKEN:
+                raise
+            self._is_stdin_open = False  # the command ended without reading it all
+            return False
+        return True
+
+    def _written(self, channel: Channel, chunk: bytes, ends_at: float) -> Generator[Waiting, bool, int]:
+        """How much was taken; 0 when the node takes no more now. What is half sent is finished before all else."""
+        while (taken := channel.write(chunk)) == AGAIN:
+            if not self._link.session.blocked_directions() & BLOCKED_WRITING:
+                return 0
+            yield from self._link.until_ready(ends_at, is_watched=True)
+        return taken
+
+    def _end(self, wait_s: float) -> Generator[Waiting, bool, None]:
+        """Has the watcher end the command, and waits a little for what it still says."""
+        ends_at = time.monotonic() + wait_s
+        self._is_stdin_open = False
+        self._beat_at = NEVER
+        with contextlib.suppress(Late, Silent, Libssh2Error, Stopped):
+            while self._beats_to is None and self._head is not None and not self._channel.is_at_end():
+                self._drain()
+                yield from self._guard_beside(ends_at)
+                if self._beats_to is None:
+                    yield from self._wait(False, ends_at)
+            yield from self._guard_beside(ends_at)
+            if self._beats_to is not None:
+                yield from self._link.until_done(self._beats_to.send_eof, ends_at)
+                yield from self._until_closed(ends_at)

@@ -1,0 +1,240 @@
+"""One command on many nodes at once; every node gets its own result, whatever the others do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.ssh.command import FAN_OUT, Command
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.guard import MOST_S
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.many.command_input import CommandInput
+from clusterctl.ssh.many.dialling import Dialled
+from clusterctl.ssh.many.event_loop import EventLoop, Task
+from clusterctl.ssh.many.libssh2 import load
+from clusterctl.ssh.many.link_pool import LinkPool
+from clusterctl.ssh.many.node_task import Job, node_task
+from clusterctl.ssh.many.outbox import Chunk, Event, Outbox
+from clusterctl.ssh.many.sinks import NodeSinks
+from clusterctl.ssh.persons_node import PersonsNode
+from clusterctl.ssh.results import NodeResult
+
+FAN_OUT_BY_PROXY = 64
+"""Each proxy command is a process here, and a login on a bastion."""
+CAPTURED_BYTES = 4 * 1024 * 1024
+"""Of each node's stdout and stderr, when nobody takes them as they come."""
+MOST_LOOPS = 2
+"""Threads: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
+NODES_A_LOOP = 16
+
+
+class Canceller:
+    """Ends a run from another thread: every node that has no result yet gets one that says so."""
+
+    def __init__(self) -> None:
+        self._changing = threading.Lock()
+        self._stop: Callable[[], None] | None = None
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """Ends the run, or one that begins later."""
+        with self._changing:
+            self._is_cancelled = True
+            stop = self._stop
+        if stop is not None:
+            stop()
+
+    def on_cancel(self, stop: Callable[[], None]) -> None:
+        """`stop` is called when the run is cancelled; now, if it has been already."""
+        with self._changing:
+            self._stop = stop
+            is_cancelled = self._is_cancelled
+        if is_cancelled:
+            stop()
+
+
+def run_on_nodes(
+    inventory: Inventory,
+    nodes: Sequence[InventoryNode],
+    command: str | Command,
+    *,
+    keys: LoginKeys,
+    deadlines: Deadlines | None = None,
+    timeout_s: float | None = None,
+    stdin: IO[bytes] | None = None,
+    sinks: NodeSinks | None = None,
+    on_result: Callable[[NodeResult], None] | None = None,
+    fan_out: int | None = None,
+    is_failing_fast: bool = False,
+    dialled: Dialled | None = None,
+    pool: LinkPool | None = None,
+    canceller: Canceller | None = None,
+) -> dict[int, NodeResult]:
+    """The result of every node by its slot; `on_result` hears each one, on this thread, as soon as it is there.
+
+    `timeout_s` bounds the command on each node; without it a command may run for ever, its connection may not.
+    KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say is passed on too.
+    `dialled` has connections under way, and what is left of them is closed in the end.
+    `pool` has connections that are open already, and gets them back; `canceller` ends the run from another thread.
+    """
+    load()  # before there are threads
+    if isinstance(command, str):
+        command = Command(line=command, timeout_s=timeout_s)
+    fan_out = fan_out or (FAN_OUT_BY_PROXY if _is_by_proxy(inventory, nodes) else FAN_OUT)
+    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, fan_out, dialled, pool)
+    if canceller is not None:
+        canceller.on_cancel(run.stop)
+    run.start()
+    try:
+        results = _heard(run, len(nodes), on_result, is_failing_fast=is_failing_fast)
+    finally:
+        if dialled is not None:
+            dialled.close()
+    return {node.slot: results[node.slot] for node in nodes}
+
+
+def _heard(
+    run: _Run, count: int, on_result: Callable[[NodeResult], None] | None, *, is_failing_fast: bool
+) -> dict[int, NodeResult]:
+    """Every node's result as it comes; what interrupts this ends the run first."""
+    results: dict[int, NodeResult] = {}
+    try:
+        while len(results) < count:
+            result = run.next_result()
+            results[result.slot] = result
+            if on_result is not None:
+                on_result(result)
+            if is_failing_fast and not result.is_ok:
+                run.stop()
+    except BaseException:
+        run.stop()
+        run.hear_last_words()
+        raise
+    return results
+
+
+def _is_by_proxy(inventory: Inventory, nodes: Sequence[InventoryNode]) -> bool:
+    own = any(isinstance(node, PersonsNode) and node.proxy_argv is not None for node in nodes)
+    return own or inventory.ssh.proxy_command is not None
+
+
+class _Run:
+    """One fan-out under way: its threads, and the way their news come here."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        nodes: Sequence[InventoryNode],
+        command: Command,
+        keys: LoginKeys,
+        deadlines: Deadlines,
+        stdin: IO[bytes] | None,
+        sinks: NodeSinks | None,
+        fan_out: int,
+        dialled: Dialled | None,
+        pool: LinkPool | None,
+    ) -> None:
+        self._sinks = sinks
+        self._by_slot = {node.slot: node for node in nodes}
+        self._waiting: queue.SimpleQueue[InventoryNode] = queue.SimpleQueue()
+        for node in nodes:
+            self._waiting.put(node)
+        self._outbox = Outbox(self._wake)
+        self._stdin = None if stdin is None else CommandInput(stdin, readers=len(nodes), on_more=self._wake)
+        self._job = Job(
+            inventory=inventory,
+            command=command,
+            keys=keys,
+            deadlines=deadlines,
+            stdin=self._stdin,
+            outbox=self._outbox,
+            captures_bytes=CAPTURED_BYTES if sinks is None else None,
+            nodes=len(nodes),
+            dialled=dialled,
+            pool=pool,
+        )
+        count = max(1, min(MOST_LOOPS, os.cpu_count() or 1, fan_out, len(nodes) // NODES_A_LOOP))
+        widths = [fan_out // count + (number < fan_out % count) for number in range(count)]
+        self._loops = [EventLoop(self._tasks(), width=width) for width in widths]
+        self._threads = [
+            threading.Thread(target=self._run_loop, args=(loop,), daemon=True, name=f"fan-out {number}")
+            for number, loop in enumerate(self._loops)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+        if self._stdin is not None:
+            self._stdin.start()
+
+    def next_result(self) -> NodeResult:
+        """The next node's result; output on the way to it goes to the sinks. Raises what a node's thread raised."""
+        while True:
+            event = self._outbox.get()
+            if isinstance(event, NodeResult):
+                return event
+            self._pass_on(event)
+
+    def stop(self) -> None:
+        """Ends what runs; what has not begun is a result of its own."""
+        for loop in self._loops:
+            loop.stop()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                node = self._waiting.get_nowait()
+                told = f"{node.name}: not run any more"
+                self._outbox.put(
+                    NodeResult(
+                        slot=node.slot,
+                        name=node.name,
+                        exit_code=None,
+                        signal=None,
+                        failure=NodeFailure("stopped", told),
+                        stdout=b"",
+                        stderr=b"",
+                        duration_s=0.0,
+                    )
+                )
+
+    def hear_last_words(self) -> None:
+        """Passes on what still comes while the commands end; returns when they have, or soon."""
+        ends_at = time.monotonic() + MOST_S
+        while any(thread.is_alive() for thread in self._threads) and time.monotonic() < ends_at:
+            try:
+                event = self._outbox.get(timeout_s=0.05)
+            except queue.Empty:
+                continue
+            if not isinstance(event, BaseException):
+                with contextlib.suppress(BrokenPipeError):
+                    self._pass_on(event)
+
+    def _pass_on(self, event: Event) -> None:
+        if isinstance(event, BaseException):
+            raise event
+        if isinstance(event, Chunk) and self._sinks is not None:
+            sink = self._sinks.stderr if event.is_stderr else self._sinks.stdout
+            sink(self._by_slot[event.slot], event.data)
+
+    def _run_loop(self, loop: EventLoop) -> None:
+        try:
+            loop.run()
+        except BaseException as e:  # noqa: BLE001 handed to the caller's thread, which raises it
+            self._outbox.put(e)
+
+    def _tasks(self) -> Iterator[Task]:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                yield node_task(self._job, self._waiting.get_nowait())
+
+    def _wake(self) -> None:
+        for loop in self._loops:
+            loop.wake()

@@ -1,0 +1,122 @@
+"""From nothing to a logged-in SSH transport: each phase with its own end, and the declared host key or nothing."""
+
+from __future__ import annotations
+
+import logging
+import socket
+
+import paramiko
+from paramiko.ssh_exception import IncompatiblePeer
+
+from clusterctl.ssh.deadlines import Clock, Deadlines
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.host_key import refuse_other_host_key
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.keys.paramiko_keys import paramiko_keys
+from clusterctl.ssh.one.watchful_transport import WatchfulTransport
+from clusterctl.ssh.proxy import Proxy
+from clusterctl.ssh.target import Target
+
+# paramiko's thread logs what it raises as well; without a handler that ends up on the person's stderr.
+logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
+
+
+def open_socket(target: Target, proxy: Proxy | None, timeout_s: float) -> socket.socket:
+    """A connected socket, through the proxy if there is one. Raises NodeFailure."""
+    if proxy is not None:
+        return proxy.socket
+    try:
+        connection = socket.create_connection((target.host, target.port), timeout=timeout_s)
+    except TimeoutError as e:
+        raise NodeFailure("timeout", f"no answer from {target.place} within {_seconds(timeout_s)}") from e
+    except ConnectionRefusedError as e:
+        raise NodeFailure("refused", f"{target.place} refuses connections: no SSH server there (yet)") from e
+    except OSError as e:
+        raise NodeFailure("unreachable", f"{target.place} cannot be reached: {e.strerror or e}") from e
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return connection
+
+
+def handshake(
+    connection: socket.socket, target: Target, keys: LoginKeys, deadlines: Deadlines, clock: Clock
+) -> WatchfulTransport:
+    """A transport on `connection`, the host's key checked, the person logged in. Raises NodeFailure, closes nothing."""
+    transport = WatchfulTransport(connection)
+    try:
+        _exchange_keys(transport, target, deadlines, clock)
+        refuse_other_host_key(target, transport.get_remote_server_key().asbytes())
+        _log_in(transport, target, keys, clock.left_s(deadlines.login_s))
+    except BaseException:
+        transport.close()
+        raise
+    transport.watch(deadlines.silence_s)
+    return transport
+
+
+def _exchange_keys(transport: paramiko.Transport, target: Target, deadlines: Deadlines, clock: Clock) -> None:
+    greeting_s = clock.left_s(deadlines.greeting_s)
+    both_s = clock.left_s(deadlines.greeting_s + deadlines.key_exchange_s)
+    transport.banner_timeout = greeting_s
+    transport.handshake_timeout = deadlines.key_exchange_s
+    # Only the declared kind of key is asked for: a host with several kinds must show this one.
+    try:
+        transport.get_security_options().key_types = (target.host_key_type,)
+    except ValueError as e:
+        raise NodeFailure("host-key", f"{target.name}: host keys of type {target.host_key_type} are unknown") from e
+    try:
+        transport.start_client(timeout=both_s)
+    except IncompatiblePeer as e:
+        raise _incompatible(target, e) from e
+    except (paramiko.SSHException, EOFError, OSError) as e:
+        raise _no_handshake(transport, target, greeting_s, both_s, clock, e) from e
+    if not transport.initial_kex_done:
+        raise _no_handshake(transport, target, greeting_s, both_s, clock, None)
+
+
+def _no_handshake(
+    transport: paramiko.Transport,
+    target: Target,
+    greeting_s: float,
+    both_s: float,
+    clock: Clock,
+    error: Exception | None,
+) -> NodeFailure:
+    if not transport.remote_version:
+        if error is None or isinstance(error.__context__, TimeoutError) or clock.elapsed_s() >= greeting_s:
+            told = f"{target.place} takes connections but says nothing (waited {_seconds(greeting_s)})"
+            return NodeFailure("timeout", told, phase="greeting")
+        if "protocol version" in str(error):
+            return NodeFailure("protocol", f"{target.place} is no SSH server: {error}", phase="greeting")
+        return NodeFailure("lost", f"{target.place} closed the connection before saying a word", phase="greeting")
+    if error is None or clock.elapsed_s() >= both_s:
+        return NodeFailure("timeout", f"{target.place} began but never finished the key exchange", phase="key exchange")
+    return NodeFailure("lost", f"{target.place} broke off the key exchange ({error})", phase="key exchange")
+
+
+def _incompatible(target: Target, error: Exception) -> NodeFailure:
+    if "host key" in str(error):
+        told = f"{target.name} ({target.place}) has no {target.host_key_type} host key, and that is the declared one"
+        return NodeFailure("host-key", told, phase="key exchange")
+    return NodeFailure("protocol", f"{target.place}: no common SSH algorithms ({error})", phase="key exchange")
+
+
+def _log_in(transport: paramiko.Transport, target: Target, keys: LoginKeys, timeout_s: float) -> None:
+    transport.auth_timeout = timeout_s
+    for key in paramiko_keys(keys):
+        try:
+            if not transport.auth_publickey(target.user, key):
+                return
+        except paramiko.AuthenticationException as e:
+            if "timeout" in str(e).lower():
+                told = f"{target.place} did not answer the login within {_seconds(timeout_s)}"
+                raise NodeFailure("timeout", told, phase="login") from e
+            if not transport.is_active():
+                break
+        except (paramiko.SSHException, EOFError, OSError) as e:
+            raise NodeFailure("lost", f"{target.place} broke off the login ({e})", phase="login") from e
+    raise NodeFailure("auth", f"{target.name} does not let {target.user} in with {keys.described}", phase="login")
+
+
+def _seconds(timeout_s: float) -> str:
+    return f"{round(timeout_s, 1):g} s"

@@ -1,0 +1,196 @@
+"""A connection to one node: commands run on it, each with an end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import paramiko
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.home import home_directory
+from clusterctl.ssh.deadlines import Clock, Deadlines
+from clusterctl.ssh.failures import FailureKind, NodeFailure
+from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
+from clusterctl.ssh.one.channel import Sink, chunks, drained, ended, feed
+from clusterctl.ssh.one.ending import end_commands
+from clusterctl.ssh.one.handshake import handshake, open_socket
+from clusterctl.ssh.one.watchful_transport import WatchfulTransport
+from clusterctl.ssh.proxy import Proxy
+from clusterctl.ssh.target import Target, target_of
+
+SESSION_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandResult:
+    """What a command that ran gave back."""
+
+    exit_code: int
+    """128 + the signal's number when a signal ended it."""
+    signal: str | None
+    stdout: bytes
+    stderr: bytes
+
+
+class NodeConnection:
+    """A logged-in connection; use it as a context manager, or close it."""
+
+    def __init__(self, transport: WatchfulTransport, target: Target, proxy: Proxy | None) -> None:
+        self.target = target
+        self._transport = transport
+        self._proxy = proxy
+
+    @classmethod
+    def open(
+        cls,
+        inventory: Inventory,
+        node: InventoryNode,
+        deadlines: Deadlines | None = None,
+        *,
+        keys: LoginKeys | None = None,
+    ) -> Self:
+        """A connection to `node`; `keys` saves reading them again for each of many nodes. Raises NodeFailure."""
+        deadlines = deadlines or Deadlines()
+        clock = Clock(deadlines.total_s)
+        target = target_of(inventory, node)
+        keys = keys or load_login_keys(inventory, home_directory(os.environ), ssh_dir=Path.home() / ".ssh")
+        proxy = None if target.proxy_argv is None else Proxy(target.proxy_argv)
+        connection = None
+        try:
+            connection = open_socket(target, proxy, clock.left_s(deadlines.connect_s))
+            return cls(handshake(connection, target, keys, deadlines, clock), target, proxy)
+        except BaseException as error:
+            complaint = None if proxy is None else proxy.complaint() if isinstance(error, NodeFailure) else None
+            if connection is not None:
+                connection.close()
+            if proxy is not None:
+                proxy.close()
+            if complaint is not None and isinstance(error, NodeFailure) and error.kind in {"lost", "timeout"}:
+                raise NodeFailure("proxy", f"no way to {target.place}: {complaint}") from error
+            raise
+
+    def run(self, command: str, stdin: bytes | None = None, timeout_s: float | None = None) -> CommandResult:
+        """What `command` (a line for the person's shell there) gives. Raises NodeFailure when it did not end."""
+        stdout: list[bytes] = []
+        stderr: list[bytes] = []
+        code, name = self.stream(
+            command, stdin=stdin, on_stdout=stdout.append, on_stderr=stderr.append, timeout_s=timeout_s
+        )
+        return CommandResult(exit_code=code, signal=name, stdout=b"".join(stdout), stderr=b"".join(stderr))
+
+    def stream(
+        self,
+        command: str,
+        *,
+        on_stdout: Sink,
+        on_stderr: Sink,
+        stdin: bytes | IO[bytes] | None = None,
+        timeout_s: float | None = None,
+    ) -> tuple[int, str | None]:
+        """Exit code and ending signal of `command`, its output given to the sinks as it comes.
+
+        `stdin` is closed at once when None. At the end of `timeout_s` the command is ended and NodeFailure raised.
+        """
+        ends_at = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._session(command) as channel:
+            feed(channel, stdin)
+            try:
+                return drained(channel, on_stdout, on_stderr, ends_at)
+            except TimeoutError as e:
+                end_commands(self._transport)
+                told = f"{self.target.name}: the command still ran after {timeout_s:g} s and was ended"
+                raise NodeFailure("timeout", told, phase="command") from e
+            except EOFError as e:
+                raise self._lost() from e
+
+    def lines(self, command: str, timeout_s: float | None = None) -> Iterator[str]:
+        """The lines that `command` prints, as they come; its stdin stays open until the iterator is closed.
+
+        Ends with the command. Raises NodeFailure when the connection breaks or `timeout_s` is over.
+        """
+        ends_at = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._session(command) as channel:
+            rest = b""
+            try:
+                for is_stderr, chunk in chunks(channel, ends_at):
+                    if is_stderr:
+                        continue
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    yield from (line.decode(errors="replace") for line in whole)
+                if rest:
+                    yield rest.decode(errors="replace")
+                ended(channel, ends_at)
+            except TimeoutError as e:
+                told = f"{self.target.name}: the command still ran after {timeout_s:g} s"
+                raise NodeFailure("timeout", told, phase="command") from e
+            except EOFError as e:
+                raise self._lost() from e
+
+    @contextlib.contextmanager
+    def sftp(self) -> Iterator[paramiko.SFTPClient]:
+        """The node's files. Raises NodeFailure when its sshd serves none, and OSError or EOFError while in use."""
+        guard = threading.Timer(SESSION_S, self._transport.close)  # the subsystem's answer is waited for without an end
+        guard.daemon = True
+        guard.start()
+        try:
+            client = paramiko.SFTPClient.from_transport(self._transport)
+        except (paramiko.SSHException, EOFError, OSError) as e:
+            raise NodeFailure("session", f"{self.target.name} serves no files over SFTP ({e})", phase="session") from e
+        finally:
+            guard.cancel()
+        if client is None:
+            raise NodeFailure("session", f"{self.target.name} serves no files over SFTP", phase="session")
+        with contextlib.closing(client):
+            yield client
+
+    def close(self) -> None:
+        """Ends the connection and the proxy; safe to call twice."""
+        self._transport.close()
+        if self._proxy is not None:
+            proxy, self._proxy = self._proxy, None
+            proxy.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _lost(self) -> NodeFailure:
+        told = f"the connection to {self.target.name} broke"
+        if self._transport.is_silent:
+            told = f"{self.target.name} has given no sign of life for too long"
+        return NodeFailure("lost", told, phase="command")
+
+    @contextlib.contextmanager
+    def _session(self, command: str) -> Iterator[paramiko.Channel]:
+        """A channel on which `command` has been started."""
+        try:
+            channel = self._transport.open_session(timeout=SESSION_S)
+        except (paramiko.SSHException, EOFError, OSError) as e:
+            kind: FailureKind = "timeout" if "timeout" in str(e).lower() else "lost"
+            raise NodeFailure(kind, f"{self.target.name} opened no session ({e})", phase="session") from e
+        # exec_command waits without an end; closing the channel under it is what ends the wait.
+        guard = threading.Timer(SESSION_S, self._transport.close)
+        guard.daemon = True
+        guard.start()
+        try:
+            channel.exec_command(command)
+            guard.cancel()
+            yield channel
+        except (paramiko.SSHException, EOFError) as e:
+            raise NodeFailure("lost", f"{self.target.name} did not start the command ({e})", phase="session") from e
+        finally:
+            guard.cancel()
+            with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
+                channel.close()

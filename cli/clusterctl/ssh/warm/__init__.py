@@ -1,0 +1,1 @@
+"""Connections kept between two commands."""

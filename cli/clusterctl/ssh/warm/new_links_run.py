@@ -1,0 +1,42 @@
+"""A command on nodes over connections that are made for it, and may be kept for the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from clusterctl.ssh.many.dialling import Dialled
+from clusterctl.ssh.many.fan_out import run_on_nodes
+from clusterctl.ssh.many.link_pool import LinkPool
+from clusterctl.ssh.many.sinks import NodeSinks
+from clusterctl.ssh.remote_command import RemoteCommand
+from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.warm.process import keep_warm
+
+
+def run_on_new_links(
+    remote: RemoteCommand,
+    sinks: NodeSinks | None,
+    on_result: Callable[[NodeResult], None] | None,
+    kept_in: Path | None,
+    dialled: Dialled,
+) -> dict[int, NodeResult]:
+    """Every node's result by its slot; with `kept_in` a process stays behind that has the connections."""
+    pool = None if kept_in is None else LinkPool()
+    results = run_on_nodes(
+        remote.inventory,
+        remote.nodes,
+        remote.command,
+        keys=remote.keys,
+        deadlines=remote.deadlines,
+        stdin=remote.stdin,
+        sinks=sinks,
+        on_result=on_result,
+        fan_out=remote.fan_out,
+        is_failing_fast=remote.is_failing_fast,
+        dialled=dialled,
+        pool=pool,
+    )
+    if pool is not None and kept_in is not None:
+        keep_warm(pool, kept_in)
+    return results

@@ -1,0 +1,26 @@
+"""The sentence that a failed run of the engine becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clusterctl.changes.change import failure
+from clusterctl.engine.events import Refusal
+from clusterctl.engine.run import RunResult
+
+KEPT = "Nothing was kept: no node runs, nothing bills."
+
+
+def failed(*refusals: Refusal, said: str = "") -> RunResult:
+    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said=said)
+
+
+@pytest.mark.parametrize("text", ["no capacity for 4 × p5.48xlarge", "no capacity for 4 × p5.48xlarge."])
+def test_what_was_kept_is_a_sentence_of_its_own(text: str) -> None:
+    refusal = Refusal(code="InsufficientInstanceCapacity", text=text, urn="u")
+    told = failure(failed(refusal), doing="pulumi up", more=KEPT).message
+    assert told == f"InsufficientInstanceCapacity: no capacity for 4 × p5.48xlarge. {KEPT}"
+    assert failure(failed(refusal), doing="pulumi up").message.endswith(text)
+    engine = failure(failed(said="error: the program ended"), doing="pulumi up", more=KEPT).message
+    assert engine == f"pulumi up failed: the program ended. {KEPT}\n  log      /x.log"

@@ -1,0 +1,96 @@
+"""What an `up` says of machines that run, before it asks: made anew, or running on without something."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any  # a configuration as YAML gives it
+
+import pytest
+from clusterctl.changes.foreseen import late, late_lines, made_anew, made_anew_lines
+from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource, identity_in
+from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.names import IDENTITY_TYPE
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.planner import plan
+
+from tests.unit.infra.plan.plan_cases import BORN, CATALOG, IDENTITY, a_config, a_plan
+
+IMAGE = "dlami-base-ubuntu-22.04"
+
+
+def state_of(made: ClusterPlan) -> StackState:
+    """The state after an `up` of this plan."""
+    identity = {
+        "name": "train",
+        "cluster_id": IDENTITY.cluster_id,
+        "started_at": BORN.isoformat(),
+        "owner": "ada",
+        "image_spec": IMAGE,
+        "image_id": IDENTITY.image_id,
+        "zone": IDENTITY.zone,
+        "run": 1,
+    }
+    rows = [StateResource(urn="u::identity", type=IDENTITY_TYPE, id="x", outputs=identity)]
+    for slot in made.slots:
+        tags = {"clusterctl:slot": str(slot.slot), "clusterctl:birth": made.birth}
+        instance = StateResource(
+            urn=f"u::{slot.name}",
+            type=INSTANCE_TYPE,
+            id=f"i-{slot.slot}",
+            inputs={"tags": tags},
+            trigger=slot.replacement_trigger,
+        )
+        rows.append(instance)
+    return StackState(resources=tuple(rows))
+
+
+def planned(state: StackState, **changes: Any) -> ClusterPlan:
+    """The plan as `up` makes it: the secret seed of the state is not known to it."""
+    identity = identity_in(state, region="us-west-2")
+    assert identity is not None
+    return plan(a_config(**changes), CATALOG, identity=identity, ledger=Ledger(), now=BORN)
+
+
+def lines(state: StackState, **changes: Any) -> list[str]:
+    return made_anew_lines(made_anew(state, a_config(**changes), planned(state, **changes)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"instance_type": "p5e.48xlarge"}, "instance type p5.48xlarge → p5e.48xlarge"),
+        ({"image": "ami-0fffffffffffffff0"}, f"image {IDENTITY.image_id} → ami-0fffffffffffffff0"),
+        ({"image": "dlami-pytorch-2.7-ubuntu-22.04"}, f"image {IDENTITY.image_id} → dlami-pytorch-2.7-ubuntu-22.04"),
+        ({"fabric": "none"}, "interfaces changed"),
+        (
+            {"network": {"node_subnet_cidr": "10.0.32.0/20"}},
+            "network.node_subnet_cidr 10.0.0.0/20 → 10.0.32.0/20",
+        ),
+    ],
+)
+def test_nodes_that_a_change_makes_anew_are_named_with_it(changes: dict[str, Any], reason: str) -> None:
+    told = lines(state_of(a_plan()), **changes)
+    assert told == [f"train-[0-3]: made anew, what is on their disks is lost: {reason}"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"nodes": 6}, {"nodes": 2}, {"env": {"A": "1"}}, {"imds": "users"}, {"image": IDENTITY.image_id}],
+)
+def test_what_machines_live_with_makes_none_anew(changes: dict[str, Any]) -> None:
+    assert lines(state_of(a_plan()), **changes) == []
+
+
+def test_machines_of_different_makes_are_told_apart() -> None:
+    state = state_of(a_plan())
+    rows = list(state.resources)
+    rows[3] = dataclasses.replace(rows[3], trigger="a digest of an older clusterctl")
+    told = lines(StackState(resources=tuple(rows)))
+    assert told == ["train-2: made anew, what is on its disks is lost: made by an older clusterctl"]
+
+
+def test_what_waits_for_a_new_machine_is_told_of_those_that_run_on() -> None:
+    state = state_of(a_plan())
+    waiting = late(state, planned(state, imds="users"), except_slots=[2])
+    assert late_lines(waiting) == ["train-[0-1,3]: imds: takes effect when a node is replaced"]
+    assert late(state, planned(state), except_slots=()) == ()

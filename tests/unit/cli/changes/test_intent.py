@@ -1,0 +1,265 @@
+"""What an `up` means on a state: the ledger's copy, a new run after a down, refusals, the question of money."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from clusterctl.changes.intent import (
+    Intent,
+    for_up,
+    for_zero_nodes,
+    plan_of,
+    read_intent,
+    refuse,
+    without_own_values,
+)
+from clusterctl.changes.stopped import what_exists
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.stack_config import config_values, with_values
+from clusterctl.engine.state import StackState, StateResource
+from clusterctl.lifecycle.before_up import refuse_other_name
+from clusterctl.views.up import price_question
+from clusterctl_infra.errors import CapExceeded, ConfigError, UsageError
+
+SOURCE = "stacks/train/cluster.yaml"
+BORN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+CLUSTER = """name: train
+region: us-west-2
+nodes: 4
+instance_type: p5.48xlarge
+access: {mode: private}
+caps: {runtime: 2h}
+"""
+SPAN = {
+    "slot": 0,
+    "instance_id": "i-0",
+    "started_at": BORN.isoformat(),
+    "ended_at": None,
+    "price_usd_per_hour": 55.04,
+}
+
+
+def resource(type: str, **outputs: object) -> StateResource:
+    return StateResource(urn=f"u::{type}::x", type=type, id="x", outputs=outputs)
+
+
+def state_of(*more: StateResource, run: int = 1) -> StackState:
+    identity = resource(
+        "clusterctl:index:Identity",
+        name="train",
+        cluster_id="0123456789ab",
+        started_at=BORN.isoformat(),
+        owner="ada",
+        image_id="ami-0123456789abcdef0",
+        zone="us-west-2b",
+        run=run,
+    )
+    return StackState(resources=(identity, *more))
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Stack:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    return Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=True)
+
+
+def intent_of(stack: Stack, text: str = "", *, nodes: int | None = None) -> Intent:
+    return read_intent(stack, text, nodes=nodes)
+
+
+def test_another_size_is_kept_in_the_stacks_config(stack: Stack) -> None:
+    intent = intent_of(stack, nodes=6)
+    assert intent.config.nodes == 6
+    assert intent.changes == {"nodes": "6"}
+
+
+def test_the_ledger_of_the_state_is_copied_for_the_plan(stack: Stack) -> None:
+    membership = resource("clusterctl:index:Membership", ledger=[SPAN])
+    intent = for_up(intent_of(stack), state_of(membership))
+    assert json.loads(str(intent.changes["ledger"])) == [SPAN]
+    assert [span.instance_id for span in intent.settings.ledger.spans] == ["i-0"]
+
+
+def test_without_a_membership_an_old_copy_of_a_ledger_does_not_count(stack: Stack) -> None:
+    old = with_values("", {"ledger": json.dumps([SPAN])})
+    assert for_up(intent_of(stack, old), StackState()).settings.ledger.spans == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "state", "run"),
+    [
+        ({}, StackState(), 1),
+        ({"run": "3"}, StackState(), 1),
+        ({}, state_of(), 1),
+        ({"down": "true"}, state_of(), 2),
+        ({"down": "true", "run": "2"}, state_of(run=2), 3),
+        ({"run": "2"}, state_of(run=1), 2),  # the `up` after a down was killed before its Identity was updated
+    ],
+)
+def test_each_up_after_a_down_is_a_new_run(stack: Stack, config: dict[str, str], state: StackState, run: int) -> None:
+    intent = for_up(intent_of(stack, with_values("", dict(config))), state)
+    assert intent.settings.run == run
+    assert not intent.settings.down
+
+
+@pytest.mark.parametrize(
+    ("config", "state", "hours"),
+    [
+        ({}, state_of(), 7),
+        ({}, StackState(), 2),
+        ({"down": "true"}, state_of(), 2),
+    ],
+    ids=["the same run", "another cluster's", "a new run"],
+)
+def test_a_moved_end_holds_for_its_run_and_an_up_finishes_a_move_that_was_cut_off(
+    stack: Stack, config: dict[str, str], state: StackState, hours: int
+) -> None:
+    until = (BORN + timedelta(hours=7)).isoformat()
+    text = with_values("", {**config, "until": until, "extended-from": BORN.isoformat()})
+    intent = for_up(intent_of(stack, text), state)
+    assert plan_of(intent, state, now=BORN).deadline.at == BORN + timedelta(hours=hours)
+    assert "extended-from" not in config_values(intent.config_text)
+
+
+ORDERED = {"ranks": "topology", "slot-ranks": "[0,2,1,3]"}
+
+
+@pytest.mark.parametrize(
+    ("config", "state", "ranks"),
+    [
+        (ORDERED, state_of(), (0, 2, 1, 3)),
+        (ORDERED, StackState(), ()),
+        ({**ORDERED, "down": "true"}, state_of(), ()),
+        ({**ORDERED, "ranks": "slot"}, state_of(), ()),
+    ],
+    ids=["the same run", "another cluster's", "a new run has other machines", "no order is wanted any more"],
+)
+def test_an_order_of_ranks_is_kept_while_its_machines_are(
+    stack: Stack, config: dict[str, str], state: StackState, ranks: tuple[int, ...]
+) -> None:
+    intent = for_up(intent_of(stack, with_values("", dict(config))), state)
+    assert intent.settings.slot_ranks == ranks
+    assert [slot.rank for slot in plan_of(intent, state, now=BORN).slots] == list(ranks or range(4))
+
+
+def test_a_resize_keeps_the_ranks_of_those_who_stay(stack: Stack) -> None:
+    for nodes, ranks in ((6, [0, 2, 1, 3, 4, 5]), (3, [0, 2, 1])):
+        intent = for_up(intent_of(stack, with_values("", dict(ORDERED)), nodes=nodes), state_of())
+        assert [slot.rank for slot in plan_of(intent, state_of(), now=BORN).slots] == ranks
+
+
+def test_ranks_change_nothing_that_a_machine_is_made_of(stack: Stack) -> None:
+    plain = plan_of(for_up(intent_of(stack), state_of()), state_of(), now=BORN)
+    ordered = plan_of(for_up(intent_of(stack, with_values("", dict(ORDERED))), state_of()), state_of(), now=BORN)
+    assert [slot.replacement_trigger for slot in ordered.slots] == [slot.replacement_trigger for slot in plain.slots]
+
+
+def test_a_new_run_begins_now_and_the_same_run_began_at_birth(stack: Stack) -> None:
+    now = BORN + timedelta(days=3)
+    again = for_up(intent_of(stack, with_values("", {"down": "true"})), state_of())
+    assert plan_of(again, state_of(), now=now).deadline.at == now + timedelta(hours=2)
+    same = for_up(intent_of(stack), state_of())
+    assert plan_of(same, state_of(), now=now).deadline.at == BORN + timedelta(hours=2)
+
+
+def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> None:
+    now = BORN + timedelta(hours=3)
+    intent = for_up(intent_of(stack), state_of())
+    with pytest.raises(CapExceeded, match="train ended at 12:00 UTC: its run time was over") as refused:
+        refuse(
+            intent,
+            plan_of(intent, state_of(), now=now),
+            source="stacks/train/cluster.yaml",
+            shown="stacks/train",
+            now=now,
+        )
+    assert refused.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"
+
+
+def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused_again(stack: Stack) -> None:
+    stack.cluster_file.write_text(CLUSTER.replace("{runtime: 2h}", "{budget_usd: 100}"))
+    now = BORN + timedelta(hours=1)
+    intent = for_up(intent_of(stack), state_of())
+    with pytest.raises(CapExceeded, match=r"its budget of \$100\.00 is spent.*a higher caps\.budget_usd") as refused:
+        refuse(
+            intent,
+            plan_of(intent, state_of(), now=now),
+            source="stacks/train/cluster.yaml",
+            shown="stacks/train",
+            now=now,
+        )
+    assert refused.value.hint == "clusterctl down stacks/train"
+
+
+def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
+    too_many = CLUSTER.replace("{mode: private}", "{mode: public}").replace("nodes: 4", "nodes: 900")
+    stack.cluster_file.write_text(f"{too_many}network: {{node_subnet_cidr: 10.0.0.0/24}}\n")
+    intent = for_up(intent_of(stack), StackState())
+    with pytest.raises(ConfigError, match="2 problems, nothing was created") as refused:
+        refuse(
+            intent,
+            plan_of(intent, StackState(), now=BORN),
+            source="stacks/train/cluster.yaml",
+            shown="stacks/train",
+            now=BORN,
+        )
+    assert len(refused.value.problems) == 2
+
+
+def test_down_and_the_end_of_all_leave_only_what_a_person_wrote(stack: Stack) -> None:
+    text = with_values("", {"nodes": "6", "ledger": "[]", "run": "2"})
+    assert (
+        config_values(with_values(text, for_zero_nodes(intent_of(stack, text), StackState()).changes))["down"] == "true"
+    )
+    assert config_values(without_own_values(text)) == {"nodes": "6"}
+
+
+def test_without_nodes_only_the_storage_that_is_there_to_be_kept_is_meant(stack: Stack) -> None:
+    """Storage that was written but never made is not made to be kept, nor is that which ends with the nodes."""
+    stack.cluster_file.write_text(
+        CLUSTER + "storage: [{mount: /a, efs: {}}, {mount: /b, efs: {}}, {mount: /c, efs: {on_delete: delete}}]\n"
+    )
+    rows = [
+        StateResource(
+            urn=f"u::{mount}",
+            type="aws:efs/fileSystem:FileSystem",
+            id=f"fs-{mount}",
+            inputs={"tags": {"clusterctl:mount": mount, "clusterctl:on-delete": on_delete}},
+        )
+        for mount, on_delete in (("/a", "retain"), ("/c", "delete"))
+    ]
+    state = state_of(*rows)
+    intent = for_zero_nodes(intent_of(stack), state)
+    assert [row.mount for row in plan_of(intent, state, now=BORN).storage] == ["/a"]
+    again = for_up(intent, state)
+    assert [row.mount for row in plan_of(again, state, now=BORN).storage] == ["/a", "/b", "/c"]
+    assert "kept" not in config_values(again.config_text)
+
+
+def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
+    cluster_plan = plan_of(for_up(intent_of(stack), StackState()), StackState(), now=BORN)
+    asked = price_question(cluster_plan, running=0, now=BORN)
+    assert asked.startswith("This will run at $")
+    tail = "at worst $220.16 more for a reservation that AWS ends up to 1 h late"
+    assert asked.endswith(f"/h until 12:00 UTC (2 h: $440.33 in all), {tail}. Create 4 × p5.48xlarge?")
+    assert price_question(cluster_plan, running=2, now=BORN).endswith("Change 2 → 4 nodes?")
+    anew = price_question(cluster_plan, running=4, anew=2, now=BORN)
+    assert anew.endswith("Change 4 → 4 nodes, 2 of them made anew?")
+
+
+def test_another_name_is_another_cluster() -> None:
+    refuse_other_name(StackState(), "train", shown="stacks/train")
+    refuse_other_name(state_of(), "train", shown="stacks/train")
+    with pytest.raises(UsageError, match=r"holds the cluster train, and cluster\.yaml says other"):
+        refuse_other_name(state_of(), "other", shown="stacks/train")
+
+
+def test_who_stops_is_told_what_exists_and_what_to_type() -> None:
+    assert what_exists(StackState(), shown="s").splitlines()[0] == "stopped; nothing exists."
+    told = what_exists(state_of(), shown="s")
+    assert "1 resource is there, no node runs" in told
+    assert "clusterctl up s" in told
+    assert "clusterctl down s" in told

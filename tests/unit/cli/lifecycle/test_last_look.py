@@ -1,0 +1,63 @@
+"""What `down` finds when it asks AWS again."""
+
+from __future__ import annotations
+
+import pytest
+from clusterctl.cloud.found import Found
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.engine.state import StackState, StateResource
+from clusterctl.lifecycle.last_look import ENDPOINT_TYPE, bill_of, leftovers, network_bill_lines, refuse_leftovers
+from clusterctl_infra.errors import StillBills
+
+EIP = "aws:ec2/eip:Eip"
+NAT = "aws:ec2/natGateway:NatGateway"
+
+
+def thing(kind: str, id: str) -> Found:
+    return Found(kind=kind, id=id)
+
+
+def test_what_bills_and_is_in_no_state_is_left_over() -> None:
+    found = [thing("elastic IP", "eipalloc-1"), thing("elastic IP", "eipalloc-2"), thing("subnet", "subnet-1")]
+    assert [one.id for one in leftovers(found, {EIP: frozenset({"eipalloc-1"})})] == ["eipalloc-2"]
+
+
+@pytest.mark.parametrize("kind", ["FSx file system", "EFS file system", "volume"])
+def test_data_is_never_left_over_it_is_kept(kind: str) -> None:
+    assert leftovers([thing(kind, "x-1")], {}) == ()
+
+
+def test_every_kind_that_bills_and_holds_no_data_is_looked_for() -> None:
+    billing = [row.name for row in KINDS if row.bills is not None and not row.is_data]
+    assert {"instance", "capacity reservation", "elastic IP", "NAT gateway"} <= set(billing)
+    found = [thing(name, f"{name}-1") for name in billing]
+    assert [one.kind for one in leftovers(found, {})] == billing
+
+
+def test_what_is_left_is_listed_with_its_bill_and_the_exit_code_says_so() -> None:
+    left = [thing("instance", "i-1"), thing("NAT gateway", "nat-1")]
+    with pytest.raises(StillBills, match="2 things that bill are left") as refused:
+        refuse_leftovers(left, again="clusterctl down stacks/train")
+    assert refused.value.exit_code == 4
+    assert refused.value.problems == (
+        "  instance i-1: bills its hourly price",
+        "  NAT gateway nat-1: bills about $0.045 an hour",
+    )
+    assert refused.value.hint == "clusterctl down stacks/train"
+    refuse_leftovers([], again="")
+
+
+def test_the_network_that_is_kept_is_named_with_its_bill() -> None:
+    rows = (
+        StateResource(urn="u::nat", type=NAT, id="nat-1"),
+        StateResource(urn="u::s3", type=ENDPOINT_TYPE, id="vpce-1", inputs={"vpcEndpointType": "Gateway"}),
+        StateResource(urn="u::ssm", type=ENDPOINT_TYPE, id="vpce-2", inputs={"vpcEndpointType": "Interface"}),
+    )
+    assert network_bill_lines(StackState(resources=rows)) == [
+        "NAT gateway nat-1: about $0.045 an hour",
+        "VPC endpoint vpce-2: interface endpoints about $0.01 an hour",
+    ]
+
+
+def test_every_thing_that_is_found_has_a_row_of_the_table() -> None:
+    assert all(bill_of(thing(row.name, "x")) == row.bills for row in KINDS)

@@ -1,0 +1,201 @@
+"""Which end an `extend` may have, what it adds, and what is said where it may not."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import Any  # configurations as YAML gives them
+
+import pytest
+from clusterctl.changes.intent import Intent
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+from clusterctl.lifecycle.before_extend import refuse_lost_reservation, refuse_state
+from clusterctl.lifecycle.new_deadline import AWS_AHEAD, Move, Wish, refuse_move
+from clusterctl.spending import Spending
+from clusterctl.views.extend import move_told, untold
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.config.stack import stack_settings
+from clusterctl_infra.errors import CapExceeded, ClusterctlError, UsageError
+from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.provider.ledger_change import follow
+
+from tests.unit.cli.engine.state_rows import machines
+from tests.unit.infra.plan.plan_cases import BORN, a_config, a_plan
+
+HOUR = timedelta(hours=1)
+NOW = BORN + HOUR
+PRIVATE = {"mode": "private"}
+
+
+def an_intent(wish: Wish, *, before: timedelta = 12 * HOUR, **config: Any) -> tuple[Intent, ClusterPlan]:
+    """Four nodes that run since BORN until `before`, and the plan that the wish makes of it."""
+    members = {slot: f"i-{slot}" for slot in range(4)}
+    account = follow(
+        Ledger(),
+        members,
+        {"addresses": 0.005, "storage": 0.0},
+        at=BORN,
+        run_started_at=BORN,
+        ends_by=None,
+        price_usd_per_hour=55.04,
+    ).ledger
+    changes = wish.changes(base=BORN + before)
+    told = {key: value for key, value in changes.items() if value is not None}
+    settings = dataclasses.replace(stack_settings(told), ledger=account)
+    caps = {**config, **({} if wish.budget_usd is None else {"budget_usd": wish.budget_usd})}
+    whole: dict[str, Any] = {"access": PRIVATE, "caps": caps}
+    intent = Intent(config=a_config(**whole), settings=settings, changes={}, config_text="", catalog=load_catalog())
+    return intent, a_plan(ledger=account, now=NOW, until=settings.until, **whole)
+
+
+def refused(wish: Wish, **config: Any) -> ClusterctlError:
+    """Why the wish may not be."""
+    intent, made = an_intent(wish, **config)
+    with pytest.raises(ClusterctlError) as error:
+        refuse_move(wish, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)
+    return error.value
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        (Wish(until=NOW - HOUR), "12:00 UTC is 1 h ago"),
+        (Wish(until=NOW + timedelta(seconds=30)), "moved to 2 m from now at the soonest"),
+        (Wish(until=BORN + timedelta(days=31)), "30 d is the most, which is 2026-03-31 12:00 UTC"),
+        (Wish(by=timedelta(days=30)), "30 d is the most"),
+    ],
+)
+def test_a_moment_that_cannot_be_is_refused_with_the_value(wish: Wish, words: str) -> None:
+    error = refused(wish)
+    assert isinstance(error, UsageError)
+    assert words in error.message
+
+
+def test_a_moment_after_the_budget_is_spent_is_refused_with_the_budget_that_would_do() -> None:
+    error = refused(Wish(until=BORN + 10 * HOUR), budget_usd=1000)
+    assert isinstance(error, CapExceeded)
+    assert "the budget of $1000.00 is spent at 16:32 UTC, before 22:00 UTC" in error.message
+    assert "about $2201.65 over all runs" in error.message
+    assert error.hint == "clusterctl extend --until 2026-03-01T22:00:00Z --budget 2202 --cluster train"
+
+
+def test_the_budget_that_is_offered_does() -> None:
+    wish = Wish(until=BORN + 10 * HOUR, budget_usd=2202)
+    intent, made = an_intent(wish, runtime="12h")
+    refuse_move(wish, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)
+    assert made.deadline.at == BORN + 10 * HOUR
+
+
+def test_a_budget_below_what_was_spent_is_refused_with_the_sum() -> None:
+    error = refused(Wish(budget_usd=100))
+    assert error.message == "a budget of $100.00 is below what train has cost: about $220.16 over all runs"
+    assert error.hint == "clusterctl cost --cluster train"
+
+
+@pytest.mark.parametrize("runtime", ["12h", "24h"])
+def test_a_higher_budget_moves_the_end_to_the_run_time_at_most(runtime: str) -> None:
+    _, made = an_intent(Wish(budget_usd=1e6), runtime=runtime)
+    assert (made.deadline.reason, made.deadline.at) == ("runtime", made.deadline.runtime_at)
+
+
+def test_longer_counts_from_the_end_that_holds() -> None:
+    told = Wish(by=2 * HOUR).changes(base=BORN + 12 * HOUR)
+    assert told == {
+        "extended-from": "2026-03-02T00:00:00+00:00",
+        "until": "2026-03-02T02:00:00+00:00",
+    }
+    assert Wish(budget_usd=50).changes(base=BORN) == {"extended-from": BORN.isoformat(), "budget_usd": "50.00"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "command"),
+    [
+        (Wish(by=HOUR), "clusterctl extend --until 2026-03-01T14:00:00Z --cluster train"),
+        (Wish(budget_usd=50), "clusterctl extend --budget 50.00 --cluster train"),
+        (
+            Wish(until=NOW, budget_usd=50),
+            "clusterctl extend --until 2026-03-01T14:00:00Z --budget 50.00 --cluster train",
+        ),
+    ],
+)
+def test_the_command_that_is_offered_asks_for_the_same_end_whenever_it_is_typed(wish: Wish, command: str) -> None:
+    assert wish.again("train", BORN + 2 * HOUR) == command
+
+
+def test_what_is_added_is_the_rate_times_the_longer_time_and_nothing_for_an_earlier_end() -> None:
+    _, made = an_intent(Wish())
+    later = Move(before=BORN + 2 * HOUR, after=BORN + 4 * HOUR)
+    assert later.is_later
+    assert later.added(made).until_deadline_usd == pytest.approx(2 * (4 * 55.04 + 0.005))
+    earlier = Move(before=later.after, after=later.before)
+    assert not earlier.is_later
+    assert earlier.added(made) == Spending(usd_per_hour=0.0, until_deadline_usd=0.0)
+
+
+def test_an_unknown_price_adds_an_unknown_sum() -> None:
+    _, made = an_intent(Wish())
+    unknown = dataclasses.replace(made, price=dataclasses.replace(made.price, total_usd_per_hour=None))
+    assert Move(before=BORN, after=BORN + HOUR).added(unknown).until_deadline_usd is None
+
+
+def test_the_question_names_nodes_time_and_what_is_added() -> None:
+    _, made = an_intent(Wish())
+    later = Move(before=BORN + 5 * HOUR, after=BORN + 7 * HOUR)
+    assert move_told(made, later, now=NOW) == (
+        "4 nodes run 2 h longer, until 19:00 UTC instead of 17:00 UTC: $440.33 more at $220.16/h"
+    )
+    earlier = Move(before=later.after, after=later.before)
+    assert move_told(made, earlier, now=NOW).startswith("4 nodes end 2 h earlier, at 17:00 UTC instead of 19:00")
+
+
+def test_a_node_that_was_not_told_is_named_with_what_it_means() -> None:
+    later = Move(before=BORN + 5 * HOUR, after=BORN + 7 * HOUR)
+    earlier = Move(before=later.after, after=later.before)
+    assert untold("train-3", later, "no answer", now=NOW) == "train-3: still ends at 17:00 UTC (no answer)"
+    told = untold("train-3", earlier, "no answer", now=NOW)
+    assert told == "train-3: would itself run until 19:00 UTC; AWS ends it at 17:00 UTC (no answer)"
+
+
+def membership(*, deadline: str, members: int, instances: int) -> StackState:
+    """A state with these, as far as they are looked at."""
+    rows = [{"slot": slot, "instance_id": f"i-{slot}"} for slot in range(members)]
+    own = StateResource(
+        urn="u::m", type="clusterctl:index:Membership", id="x", outputs={"deadline": deadline, "members": rows}
+    )
+    return StackState(resources=(own, *machines(range(instances))))
+
+
+@pytest.mark.parametrize(
+    ("state", "words", "hint"),
+    [
+        (StackState(), "has no nodes", "clusterctl up stacks/train"),
+        (membership(deadline=BORN.isoformat(), members=0, instances=0), "has no nodes", "clusterctl up stacks/train"),
+        (
+            membership(deadline=BORN.isoformat(), members=2, instances=2),
+            "ended at 12:00 UTC",
+            "clusterctl down stacks/train && clusterctl up stacks/train",
+        ),
+        (
+            membership(deadline=(NOW + HOUR).isoformat(), members=2, instances=1),
+            "left 1 of 2 nodes",
+            "clusterctl up stacks/train",
+        ),
+    ],
+)
+def test_without_a_whole_cluster_that_runs_there_is_no_deadline_to_move(
+    state: StackState, words: str, hint: str
+) -> None:
+    with pytest.raises(ClusterctlError) as error:
+        refuse_state(state, cluster="train", shown="stacks/train", now=NOW)
+    assert words in error.value.message
+    assert error.value.hint == hint
+
+
+def test_where_the_reservation_has_ended_no_node_is_told_of_another_end() -> None:
+    held = StateResource(urn="u-1", type=RESERVATION_TYPE, id="cr-1")
+    state = StackState(resources=(held,))
+    refuse_lost_reservation((), state, cluster="train", shown="stacks/train")
+    with pytest.raises(CapExceeded, match="its capacity reservation cr-1 has ended") as error:
+        refuse_lost_reservation(("u-1",), state, cluster="train", shown="stacks/train")
+    assert error.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"

@@ -1,0 +1,53 @@
+"""Fewer nodes while some are dead: how many places the reservation needs until the surplus is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+from clusterctl.lifecycle.shrinking import places_meanwhile
+
+from tests.unit.cli.engine.state_rows import machines
+
+TYPE = "p5.48xlarge"
+
+
+def living(slots: Sequence[int]) -> StackState:
+    reservation = StateResource(urn="urn:cr", type=RESERVATION_TYPE, id="cr-1", inputs={"instanceType": TYPE})
+    return StackState(resources=(reservation, *machines(slots)))
+
+
+@pytest.mark.parametrize(
+    ("slots", "nodes", "anew", "places"),
+    [
+        ((0, 1, 2, 3, 4, 5), 4, (), None),
+        ((0, 2, 3, 4, 5), 4, (), 6),
+        ((0, 2, 3, 4), 4, (), 5),
+        ((0, 1, 2, 3, 4, 5), 4, (2,), 6),
+        ((0, 1, 2), 4, (), None),
+        ((0, 2, 3), 4, (), None),
+        ((0, 1, 2, 3), 4, (0, 1, 2, 3), None),
+        ((), 4, (), None),
+    ],
+    ids=[
+        "all that stay are there",
+        "one that stays is dead",
+        "one that stays and one that goes are dead",
+        "one that stays is made anew",
+        "it grows",
+        "nothing goes",
+        "all are made anew",
+        "it is new",
+    ],
+)
+def test_surplus_machines_keep_their_places_while_others_are_made(
+    slots: Sequence[int], nodes: int, anew: Sequence[int], places: int | None
+) -> None:
+    assert places_meanwhile(living(slots), nodes=nodes, instance_type=TYPE, anew=anew) == places
+
+
+def test_machines_of_another_type_are_in_no_place_of_the_new_reservation() -> None:
+    state = living((0, 1, 2, 3, 4, 5))
+    assert places_meanwhile(state, nodes=4, instance_type="p4d.24xlarge", anew=range(4)) is None
+    assert places_meanwhile(StackState(), nodes=4, instance_type=TYPE) is None

@@ -1,0 +1,173 @@
+"""What nodes say of themselves, and what they are told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any  # what cluster.yaml may say
+
+import pytest
+from clusterctl.changes.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s, what_helps
+from clusterctl.readiness.membership import membership_file, membership_of, refusal_in
+from clusterctl.readiness.node_report import NodeReport, parse_report
+from clusterctl.readiness.ready import NodeWatch, why_not_ready
+from clusterctl_bootstrap.node.hooks import TIMEOUT_S
+from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+
+from tests.unit.infra.plan.plan_cases import a_config
+
+NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
+
+
+def test_a_status_line_is_read() -> None:
+    error = {"phase": "network", "message": "no address", "log": ["a", "b"]}
+    line = json.dumps(
+        {"version": 1, "phase": "failed", "generation": 2, "since": "2026-11-21T12:00:00Z", "error": error}
+    )
+    assert parse_report(line) == NodeReport(
+        phase="failed",
+        generation=2,
+        since="2026-11-21T12:00:00Z",
+        failed_phase="network",
+        message="no address",
+        log=("a", "b"),
+    )
+
+
+@pytest.mark.parametrize("line", ["", "Welcome to Ubuntu", "[]", '{"generation": 1}', '{"phase": "x", "error": 5}'])
+def test_a_line_that_is_no_status_is_none(line: str) -> None:
+    assert parse_report(line) is None
+
+
+def test_a_failed_node_is_named_with_phase_and_log() -> None:
+    report = NodeReport(phase="failed", generation=0, failed_phase="network", message="no address", log=("l1", "l2"))
+    watch = NodeWatch(slot=1, name="train-1", phase="failed", report=report, is_final=True)
+    assert why_not_ready(watch, now=NOW) == ["train-1: failed in network: no address", "    l1", "    l2"]
+
+
+def test_a_node_whose_boot_failed_is_helped_by_replacing_it() -> None:
+    late = NodeWatch(slot=0, name="train-0")
+    failed = [NodeWatch(slot=slot, name=f"train-{slot}", phase="failed", is_final=True) for slot in (1, 3)]
+    assert what_helps([late], cluster="train") == "clusterctl status --cluster train"
+    assert what_helps([late, failed[0]], cluster="train") == "clusterctl replace --node 1 --cluster train"
+    told = "clusterctl replace --node 1 --cluster train  (then train-3 the same way)"
+    assert what_helps(failed, cluster="train") == told
+
+
+def test_a_slow_node_is_named_with_its_phase_and_time() -> None:
+    report = NodeReport(phase="network", generation=0, since="2026-11-21T12:00:00Z")
+    watch = NodeWatch(slot=1, name="train-1", phase="network", report=report)
+    assert why_not_ready(watch, now=NOW) == ["train-1: still in network since 30 s"]
+
+
+def test_a_silent_node_is_named_with_why() -> None:
+    watch = NodeWatch(slot=1, name="train-1", trouble="10.0.8.1:22: connection refused")
+    assert why_not_ready(watch, now=NOW) == ["train-1: no answer (10.0.8.1:22: connection refused)"]
+
+
+def test_a_ready_node_that_refused_the_membership_says_why() -> None:
+    report = NodeReport(phase="ready", generation=3)
+    watch = NodeWatch(
+        slot=1, name="train-1", phase="ready", report=report, undelivered="generation 2 < 3", is_final=True
+    )
+    assert not watch.is_ready
+    assert why_not_ready(watch, now=NOW) == ["train-1: ready, but without the membership: generation 2 < 3"]
+
+
+def inventory() -> Inventory:
+    return Inventory(
+        name="train",
+        cluster="train@rehearsal",
+        cluster_id="0123456789ab",
+        run=1,
+        rehearsal=True,
+        region="us-west-2",
+        zone="us-west-2b",
+        owner="ada",
+        image_id="ami-1",
+        instance_type="p5.48xlarge",
+        gpus_per_node=8,
+        gpu_name="H100 80GB",
+        started_at="2026-11-21T10:00:00+00:00",
+        deadline="2026-11-21T14:00:00+02:00",
+        deadline_reason="runtime",
+        usd_per_hour=None,
+        budget_usd=None,
+        generation=3,
+        ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=None),
+        nodes=(InventoryNode(slot=0, rank=0, name="train-0", private_ip="10.0.8.0", host_public_key="k"),),
+    )
+
+
+def test_the_membership_says_times_as_nodes_read_them() -> None:
+    content = json.loads(membership_file(inventory(), slot_cidr="10.0.8.0/21", env={"A": "1"}, authorized_keys=None))
+    assert content == {
+        "version": 1,
+        "cluster_id": "0123456789ab",
+        "run": 1,
+        "generation": 3,
+        "nodes": 1,
+        "slot_cidr": "10.0.8.0/21",
+        "deadline": "2026-11-21T12:00:00Z",
+        "env": {"A": "1"},
+        "gpus_per_node": 8,
+        "authorized_keys": None,
+    }
+
+
+def test_the_membership_says_how_long_a_node_may_be_alone_where_there_is_a_limit() -> None:
+    """Left out otherwise: the same generation with more in it would be refused."""
+
+    def told(limit: timedelta | None) -> object:
+        file = membership_file(inventory(), slot_cidr="10.0.8.0/21", env={}, authorized_keys=None, dead_man=limit)
+        return json.loads(file).get("dead_man_s", "nothing")
+
+    assert (told(None), told(timedelta(minutes=30))) == ("nothing", 1800)
+
+
+def test_whoever_pushes_a_membership_pushes_all_that_the_configuration_says() -> None:
+    config = a_config(env={"A": "1"}, caps={"idle": "45m", "dead_man": "30m"})
+    told = json.loads(membership_of(inventory(), config, slot_cidr="10.0.8.0/21"))
+    assert (told["idle_s"], told["dead_man_s"], told["env"]) == (2700, 1800, {"A": "1"})
+
+
+def test_the_membership_has_ranks_where_they_are_not_the_slots() -> None:
+    """Left out otherwise: the same generation with more in it would be refused."""
+
+    def told(*ranks: int) -> object:
+        (node,) = inventory().nodes
+        nodes = tuple(replace(node, slot=slot, rank=rank) for slot, rank in enumerate(ranks))
+        file = membership_file(
+            replace(inventory(), nodes=nodes[::-1]), slot_cidr="10.0.8.0/21", env={}, authorized_keys=None
+        )
+        return json.loads(file).get("ranks")
+
+    assert (told(0, 1, 2), told(0, 2, 1)) == (None, [0, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "text"),
+    [
+        (b'{"ok": false, "error": "generation 2 is older"}', b"", "generation 2 is older"),
+        (b"", b"sudo: a password is required\n", "sudo: a password is required"),
+        (b"", b"", "clusterctl-node apply ended with 9"),
+    ],
+)
+def test_a_nodes_refusal_is_told_in_its_words(stdout: bytes, stderr: bytes, text: str) -> None:
+    assert refusal_in(stdout, stderr, 9) == text
+
+
+@pytest.mark.parametrize(
+    ("changes", "hooks"),
+    [
+        ({}, 0),
+        ({"packages": ["htop"]}, 1),
+        ({"scripts": ["setup.sh", {"run": "late.sh", "at": "after-ready"}]}, 1),
+        ({"packages": ["htop", "jq"], "scripts": [{"run": "a.sh", "at": "before-mounts"}, "b.sh"]}, 3),
+    ],
+)
+def test_a_node_is_waited_for_as_long_as_its_hooks_may_take(changes: dict[str, Any], hooks: int) -> None:
+    config = a_config(**changes)
+    for is_rehearsal, boot_s in ((True, REHEARSAL_READY_S), (False, AWS_READY_S)):
+        assert longest_way_s(config, is_rehearsal=is_rehearsal) == boot_s + hooks * TIMEOUT_S

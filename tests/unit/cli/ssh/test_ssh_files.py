@@ -1,0 +1,144 @@
+"""What is handed to OpenSSH: argv, configuration, known_hosts. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from clusterctl.home import Home
+from clusterctl.ssh.command_line import command_line
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.keys.openssh_files import known_hosts_text, write_known_hosts
+from clusterctl.ssh.one.system_ssh import login_argv, quoted_path
+from clusterctl.ssh.target import target_of
+from clusterctl.ssh.way_in import missing_programs
+from clusterctl.views.ssh_config import ssh_config_text
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import InventorySsh
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import MakeInventory
+
+PROXY = ("py", "-I", "/a b/connect.py", "train", "{host}", "{port}", "100%")
+
+
+def with_proxy() -> InventorySsh:
+    return InventorySsh(user="ubuntu", key_file="train/id_ed25519", proxy_command=PROXY)
+
+
+def by_session_manager() -> InventorySsh:
+    command = ("aws", "--target", "{instance_id}", "portNumber={port}")
+    return InventorySsh(user="ubuntu", key_file="train/id_ed25519", proxy_command=command)
+
+
+@pytest.mark.parametrize(
+    ("argv", "line", "expected"),
+    [
+        ((), None, None),
+        (("nvidia-smi",), None, "nvidia-smi"),
+        (("echo $HOME | wc",), None, "echo $HOME | wc"),
+        (("echo", "$HOME", "a b"), None, "echo '$HOME' 'a b'"),
+        ((), "a; b", "a; b"),
+        (("",), None, ""),
+    ],
+)
+def test_one_word_is_a_line_and_several_are_quoted(
+    argv: tuple[str, ...], line: str | None, expected: str | None
+) -> None:
+    assert command_line(argv, line) == expected
+
+
+@pytest.mark.parametrize(("argv", "line"), [(("a",), "b"), ((), " ")])
+def test_two_commands_or_an_empty_one_are_refused(argv: tuple[str, ...], line: str) -> None:
+    with pytest.raises(UsageError):
+        command_line(argv, line)
+
+
+def test_the_proxy_command_gets_host_and_port_and_nothing_else(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(ssh=with_proxy())
+    target = target_of(inventory, inventory.nodes[2])
+    assert target.proxy_argv == ("py", "-I", "/a b/connect.py", "train", "10.0.8.2", "22", "100%")
+
+
+def test_session_manager_gets_the_instance_and_waits_for_one(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(ssh=by_session_manager())
+    target = target_of(inventory, inventory.nodes[2])
+    assert target.proxy_argv == ("aws", "--target", "i-00000000000000002", "portNumber=22")
+    with pytest.raises(NodeFailure, match="train-2 has no machine yet"):
+        target_of(inventory, replace(inventory.nodes[2], instance_id=None))
+
+
+def test_what_the_way_in_needs_and_is_not_there_is_named_with_its_source() -> None:
+    assert missing_programs(("aws", "ssm"), which=lambda program: f"/bin/{program}") is None
+    told = missing_programs(("aws", "ssm"), which=lambda program: None)
+    assert told is not None
+    assert "aws: install the AWS CLI (apt-get install awscli)" in told
+    assert "session-manager-plugin: install AWS's Session Manager plugin (https://docs.aws.amazon.com/" in told
+    assert missing_programs(("nc", "{host}"), which=lambda program: None) is None
+
+
+def test_a_public_cluster_is_dialled_at_its_public_address(make_inventory: MakeInventory) -> None:
+    ssh = InventorySsh(user="ubuntu", key_file=None, proxy_command=None, address="public")
+    inventory = make_inventory(ssh=ssh)
+    with pytest.raises(NodeFailure, match="train-1 has no public address yet"):
+        target_of(inventory, inventory.nodes[1])
+    node = replace(inventory.nodes[1], public_ip="203.0.113.9")
+    assert target_of(inventory, node).place == "203.0.113.9:22"
+
+
+def test_a_login_believes_only_the_declared_key_and_reads_no_configuration(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(ssh=with_proxy())
+    argv = login_argv(
+        target_of(inventory, inventory.nodes[2]),
+        key_file=Path("/home/a b/id_ed25519"),
+        known_hosts=Path("/k/known_hosts"),
+        command="htop",
+        is_terminal_wanted=True,
+    )
+    assert argv[:3] == ["ssh", "-F", "none"]
+    assert argv[-4:] == ["-t", "ubuntu@10.0.8.2", "--", "htop"]
+    settings = argv[3:-6]
+    assert settings[::2] == ["-o"] * (len(settings) // 2)
+    assert set(settings[1::2]) >= {
+        "StrictHostKeyChecking=yes",
+        "UserKnownHostsFile=/k/known_hosts",
+        "GlobalKnownHostsFile=/dev/null",
+        "HostKeyAlias=train-2",
+        'IdentityFile="/home/a b/id_ed25519"',
+        "ProxyCommand=py -I '/a b/connect.py' train 10.0.8.2 22 100%%",
+    }
+
+
+def test_a_percent_sign_in_a_path_is_no_expansion() -> None:
+    assert quoted_path(Path("/a%b/c")) == "/a%%b/c"
+
+
+def test_known_hosts_are_found_by_the_nodes_names(make_inventory: MakeInventory) -> None:
+    assert known_hosts_text(make_inventory(size=2)) == "train-0 ssh-ed25519 QUFB0000\ntrain-1 ssh-ed25519 QUFB0001\n"
+
+
+def test_known_hosts_follow_the_inventory(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    home = Home(path=tmp_path)
+    path = write_known_hosts(make_inventory(size=2), home)
+    assert path == tmp_path / "keys" / "train" / "known_hosts"
+    write_known_hosts(make_inventory(size=3), home)
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_the_configuration_block_has_a_session_for_each_node(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(size=2, ssh=by_session_manager())
+    inventory = replace(inventory, nodes=(inventory.nodes[0], replace(inventory.nodes[1], instance_id=None)))
+    text = ssh_config_text(inventory, key_file=Path("/k/id"), known_hosts=Path("/k/kh"))
+    assert "    ProxyCommand aws --target i-00000000000000000 portNumber=22\n" in text
+    assert "# train-1 has no machine yet" in text
+    assert text.count("ProxyCommand") == 1
+
+
+def test_the_configuration_block_names_every_node(make_inventory: MakeInventory) -> None:
+    text = ssh_config_text(make_inventory(size=2, ssh=with_proxy()), key_file=Path("/k/id"), known_hosts=Path("/k/kh"))
+    assert "Host train-0\n    HostName 10.0.8.0\n    HostKeyAlias train-0" in text
+    assert "Host train-0 train-1\n    User ubuntu" in text
+    assert "ProxyCommand py -I '/a b/connect.py' train %h %p 100%%" in text
+    assert "StrictHostKeyChecking yes" in text
