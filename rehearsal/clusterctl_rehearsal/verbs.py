@@ -22,7 +22,8 @@ from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.processes import root_elsewhere
 from clusterctl_rehearsal.region.bill import bill, billed_things
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
-from clusterctl_rehearsal.region.faults import FAULTS, FaultError, known_fault
+from clusterctl_rehearsal.region.fault_arguments import FaultError
+from clusterctl_rehearsal.region.faults import FAULTS, known_fault
 from clusterctl_rehearsal.region.process import cache_folder
 from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 from clusterctl_rehearsal.region.store import Store
@@ -145,7 +146,7 @@ def _clean(asked: argparse.Namespace, home: RehearsalHome) -> int:
 
 def _fault(asked: argparse.Namespace, home: RehearsalHome) -> int:
     try:
-        known_fault(asked.verb, asked.args)
+        known_fault(asked.verb, asked.args, load_catalog())
     except FaultError as e:
         return _failed(str(e), f"{PROGRAM} fault --help", code=2)
     print(_ask(home, "fault", {"verb": asked.verb, "args": asked.args})["said"])

@@ -5,25 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError
 from clusterctl_rehearsal.region.behaviour import Behaviour
+from clusterctl_rehearsal.region.fault_arguments import (
+    OFF,
+    FaultError,
+    a_capacity,
+    a_date,
+    a_node_name,
+    a_quota,
+    a_rate,
+    milliseconds,
+    named_count,
+    no_such_node,
+)
 from clusterctl_rehearsal.region.instances import HOST_FAILED, Instances
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.settings import QUOTAS, unknown_quota
+from clusterctl_rehearsal.region.settings import QUOTAS
 from clusterctl_rehearsal.region.types.network import INSTANCE
 
-OFF = ("off", "none", "all")
-"""Takes a lasting fault away again."""
+Check = Callable[[Sequence[str], Catalog], object]
 
 
-class FaultError(Exception):
-    """A fault that cannot be done, in a sentence."""
-
-
-class NoSuchNode(FaultError):
-    """What it is to be done to does not run."""
+def any_words(args: Sequence[str], catalog: Catalog) -> None:
+    """A node's name, which only the region can judge, or nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +43,11 @@ class Fault:
     do: Callable[[Faults, Sequence[str]], str]
     arguments: tuple[int, int]
     """Fewest, most."""
-    check: Callable[[Sequence[str]], object] = len
+    check: Check = any_words
     """Raises FaultError for arguments that can never be right."""
 
 
-def known_fault(verb: str, args: Sequence[str]) -> Fault:
+def known_fault(verb: str, args: Sequence[str], catalog: Catalog) -> Fault:
     """The fault, which takes these arguments. Raises FaultError."""
     fault = FAULTS.get(verb)
     if fault is None:
@@ -48,21 +56,24 @@ def known_fault(verb: str, args: Sequence[str]) -> Fault:
     fewest, most = fault.arguments
     if not fewest <= len(args) <= most:
         raise FaultError(f"{verb} wants: {verb} {fault.usage}")
-    fault.check(args)
+    fault.check(args, catalog)
     return fault
 
 
 class Faults:
     """Does faults to machines and to the region's behaviour."""
 
-    def __init__(self, *, instances: Instances, behaviour: Behaviour, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, *, instances: Instances, behaviour: Behaviour, catalog: Catalog, stop: Callable[[], None]
+    ) -> None:
         self.instances = instances
         self.behaviour = behaviour
+        self.catalog = catalog
         self.stop = stop
 
     def do(self, verb: str, args: Sequence[str]) -> str:
         """Does it; gives a sentence of what was done. Raises FaultError."""
-        fault = known_fault(verb, args)
+        fault = known_fault(verb, args, self.catalog)
         try:
             return fault.do(self, args)
         except MachineError as e:
@@ -73,10 +84,12 @@ class Faults:
         rows = list(self.instances.store.live(INSTANCE))
         found = [row for row in rows if name in (row.facts["node"], row.id)]
         if not found:
-            names = [str(row.facts["node"]) for row in rows]
-            there = f"; there are {', '.join(names)}" if names else "; nothing runs"
-            raise NoSuchNode(f"no node {name}{did_you_mean(name, names) or there}")
+            raise no_such_node(name, self.nodes())
         return found[0]
+
+    def nodes(self) -> list[str]:
+        """The names of those that live."""
+        return [str(row.facts["node"]) for row in self.instances.store.live(INSTANCE)]
 
     def driver(self, record: Record) -> MachineDriver:
         return self.instances.room.driver(record.facts["machines"])
@@ -99,6 +112,10 @@ def _kill(faults: Faults, args: Sequence[str]) -> str:
 
 def _partition(faults: Faults, args: Sequence[str]) -> str:
     one, other = faults.node(args[0]), faults.node(args[1])
+    if one.id == other.id:
+        raise FaultError(f"partition wants two nodes, and both are {one.facts['node']}")
+    if one.facts["network"] != other.facts["network"]:
+        raise FaultError(f"{one.facts['node']} and {other.facts['node']} are of two clusters and never hear each other")
     faults.driver(one).partition(one.facts["network"], one.facts["node"], other.facts["node"])
     return f"{one.facts['node']} and {other.facts['node']} do not hear each other; plug {args[0]} heals it"
 
@@ -110,7 +127,7 @@ def _plug(driver: MachineDriver, network: str, node: str) -> None:
 
 def _slow(faults: Faults, args: Sequence[str]) -> str:
     record = faults.node(args[0])
-    rate_mbit = _count(args[1]) if len(args) > 1 else 10
+    rate_mbit = a_rate(args, faults.catalog)
     faults.driver(record).slow(record.facts["network"], record.facts["node"], rate_mbit)
     return f"{record.facts['node']} has {rate_mbit} Mbit/s; plug {args[0]} heals it"
 
@@ -119,25 +136,16 @@ def _fail_bootstrap(faults: Faults, args: Sequence[str]) -> str:
     node, message = args[0], " ".join(args[1:]) or "simulated failure"
     off = message in OFF
     faults.behaviour.set_fault_entry("fail_bootstrap", node, None if off else message)
-    return f"{node} boots as usual again" if off else f"every next boot of {node} fails: {message}"
-
-
-def _named_count(args: Sequence[str]) -> tuple[str, int | None]:
-    """The name and count of `NAME=COUNT` or `NAME COUNT`; None for `off`. Raises FaultError."""
-    name, _, text = args[0].partition("=")
-    text = text or (args[1] if len(args) > 1 else "")
-    return name, None if text in OFF else _count(text)
-
-
-def _quota(args: Sequence[str]) -> None:
-    name, _ = _named_count(args)
-    if name not in QUOTAS:
-        raise FaultError(unknown_quota(name))
+    if off:
+        return f"{node} boots as usual again"
+    running = faults.nodes()
+    absent = "" if node in running else f"; no {node} runs now{did_you_mean(node, running)}"
+    return f"every next boot of {node} fails: {message}{absent}"
 
 
 def _limit(key: str) -> Callable[[Faults, Sequence[str]], str]:
     def do(faults: Faults, args: Sequence[str]) -> str:
-        name, count = _named_count(args)
+        name, count = named_count(args)
         faults.behaviour.set_fault_entry(key, name, count)
         return f"{key} of {name}: " + ("as the settings say" if count is None else str(count))
 
@@ -145,13 +153,13 @@ def _limit(key: str) -> Callable[[Faults, Sequence[str]], str]:
 
 
 def _latency(faults: Faults, args: Sequence[str]) -> str:
-    latency_ms = None if args[0] in OFF else _count(args[0].removesuffix("ms"))
+    latency_ms = milliseconds(args, faults.catalog)
     faults.behaviour.set_fault("latency_ms", latency_ms)
     return "latency as the settings say" if latency_ms is None else f"every answer takes {latency_ms} ms longer"
 
 
 def _new_images(faults: Faults, args: Sequence[str]) -> str:
-    dated = None if args[0] in OFF else args[0]
+    dated = a_date(args, faults.catalog)
     faults.behaviour.set_fault("images_dated", dated)
     return "images as the settings say" if dated is None else f"newer images came out: {dated}"
 
@@ -159,12 +167,6 @@ def _new_images(faults: Faults, args: Sequence[str]) -> str:
 def _stop(faults: Faults, args: Sequence[str]) -> str:
     faults.stop()
     return "the region's server stops; machines live on, and the next command starts it again"
-
-
-def _count(text: str) -> int:
-    if not text.isdigit():
-        raise FaultError(f"{text!r} is not a count")
-    return int(text)
 
 
 FAULTS = {
@@ -205,23 +207,32 @@ FAULTS = {
         meaning="its next boots fail",
         do=_fail_bootstrap,
         arguments=(1, 40),
+        check=a_node_name,
     ),
-    "slow": Fault(usage="NODE [MBIT_PER_S]", meaning="a slow network link", do=_slow, arguments=(1, 2)),
+    "slow": Fault(usage="NODE [MBIT_PER_S]", meaning="a slow network link", do=_slow, arguments=(1, 2), check=a_rate),
     "capacity": Fault(
         usage="TYPE=COUNT | TYPE=off",
         meaning="how many the region has",
         do=_limit("capacity"),
         arguments=(1, 2),
-        check=_named_count,
+        check=a_capacity,
     ),
     "quota": Fault(
         usage=f"{'|'.join(QUOTAS)}=COUNT | …=off",
         meaning="the account's limit",
         do=_limit("quotas"),
         arguments=(1, 2),
-        check=_quota,
+        check=a_quota,
     ),
-    "latency": Fault(usage="MILLISECONDS | off", meaning="slow answers of AWS", do=_latency, arguments=(1, 1)),
-    "new-images": Fault(usage="DATE | off", meaning="newer machine images come out", do=_new_images, arguments=(1, 1)),
+    "latency": Fault(
+        usage="MILLISECONDS | off",
+        meaning="slow answers of AWS",
+        do=_latency,
+        arguments=(1, 1),
+        check=milliseconds,
+    ),
+    "new-images": Fault(
+        usage="DATE | off", meaning="newer machine images come out", do=_new_images, arguments=(1, 1), check=a_date
+    ),
     "stop-region": Fault(usage="", meaning="the region's server ends; machines live on", do=_stop, arguments=(0, 0)),
 }

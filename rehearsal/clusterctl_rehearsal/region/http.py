@@ -15,7 +15,7 @@ from clusterctl_infra.names import REGION_PRIVATE, REGION_TOKEN_HEADER
 from clusterctl_rehearsal.api.front import Api, Reply
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.region.desk import Desk
-from clusterctl_rehearsal.region.faults import FaultError, NoSuchNode
+from clusterctl_rehearsal.region.fault_arguments import FaultError, NoSuchNode
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import SettingsError
 

@@ -99,7 +99,9 @@ class _Process:
             instances=self._instances,
             shares=Shares(home.shares),
         )
-        faults = Faults(instances=self._instances, behaviour=self._behaviour, stop=self._stopped.set)
+        faults = Faults(
+            instances=self._instances, behaviour=self._behaviour, catalog=self._catalog, stop=self._stopped.set
+        )
         self._desk = Desk(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
         executions = Executions(calls=lambda name: region_calls(self._endpoint(), name))
         self._schedules = Schedules(region=region, executions=executions)

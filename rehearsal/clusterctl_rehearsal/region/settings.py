@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from string import ascii_lowercase
 from typing import Any  # YAML and JSON values before they are checked
 
 from clusterctl_infra.nearest import did_you_mean
@@ -77,6 +78,12 @@ def unknown_quota(name: str) -> str:
     return f"{name}: there is no such quota" + (did_you_mean(name, QUOTAS) or there)
 
 
+def unknown_type(name: str, types: Iterable[str]) -> str:
+    """`p5.48xlage: there is no such instance type (did you mean p5.48xlarge?)`."""
+    known = "; clusterctl prices lists those that are known"
+    return f"{name}: there is no such instance type" + (did_you_mean(name, types) or known)
+
+
 def _unknown(key: str, known: tuple[str, ...]) -> str:
     return f"{key}: unknown key" + (did_you_mean(key, known) or f" (there are {', '.join(known)})")
 
@@ -98,14 +105,18 @@ def _problem(key: str, value: Any) -> str | None:
         fits = isinstance(value, Mapping) and all(isinstance(path, str) for pair in value.items() for path in pair)
         return None if fits else f"shares: {value!r} is not a mapping of folders to folders"
     if key == "zones":
-        fits = isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(item, str) for item in value)
-        return None if fits else f"zones: {value!r} is not a list of letters"
+        fits = isinstance(value, (list, tuple)) and len(value) > 0 and all(_is_letter(item) for item in value)
+        return None if fits else f"zones: {value!r} is not a list of letters, such as [a, b, c]"
     if key == "buckets":
         fits = isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
         return None if fits else f"buckets: {value!r} is not a list of names"
     if key == "strict":
         return None if isinstance(value, bool) else f"strict: {value!r} is not true or false"
     return None if isinstance(value, str) else f"{key}: {value!r} is not a text"
+
+
+def _is_letter(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == 1 and value in ascii_lowercase
 
 
 def _is_count(value: Any) -> bool:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any  # YAML values before they are checked
 
 import yaml
+from clusterctl_infra.catalog.reader import load_catalog
 
-from clusterctl_rehearsal.region.settings import SettingsError, settings_from_rows
+from clusterctl_rehearsal.region.settings import Settings, SettingsError, settings_from_rows, unknown_type
 
 SETTINGS_FILE = "rehearsal.yaml"
 
@@ -24,8 +25,18 @@ def read_settings(folder: Path) -> dict[str, Any]:
         raise SettingsError(f"{path}: not YAML ({e})") from e
     if not isinstance(rows, dict):
         raise SettingsError(f"{path}: not a mapping")
-    settings_from_rows(rows, source=str(path))
+    settings = settings_from_rows(rows, source=str(path))
+    if settings.capacity:
+        _refuse_unknown_types(settings, path)
     return {**rows, "shares": _folders(rows.get("shares", {}))} if "shares" in rows else rows
+
+
+def _refuse_unknown_types(settings: Settings, path: Path) -> None:
+    """Of a type that is misspelt there would be enough."""
+    types = load_catalog().names()
+    unknown = [f"capacity.{unknown_type(name, types)}" for name in settings.capacity if name not in types]
+    if unknown:
+        raise SettingsError(f"{path}: " + "; ".join(unknown))
 
 
 def _folders(shares: Mapping[str, str]) -> dict[str, str]:

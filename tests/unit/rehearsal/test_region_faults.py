@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl_rehearsal.region.faults import FAULTS, FaultError, Faults
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_rehearsal.region.fault_arguments import FaultError
+from clusterctl_rehearsal.region.faults import FAULTS, Faults
 from clusterctl_rehearsal.region.types import network
 
 from tests.unit.rehearsal.small_region import SmallRegion
@@ -14,7 +16,12 @@ STOPPED: list[str] = []
 @pytest.fixture
 def faults(world: SmallRegion) -> Faults:
     STOPPED.clear()
-    return Faults(instances=world.instances, behaviour=world.behaviour, stop=lambda: STOPPED.append("stopped"))
+    return Faults(
+        instances=world.instances,
+        behaviour=world.behaviour,
+        catalog=load_catalog(),
+        stop=lambda: STOPPED.append("stopped"),
+    )
 
 
 def test_every_verb_that_is_promised_is_there() -> None:
@@ -41,7 +48,18 @@ def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faul
         ("kill", [], "kill wants: kill NODE"),
         ("kill", ["train-3"], "no node train-3 (did you mean train-2?)"),
         ("partition", ["train-2"], "partition wants: partition NODE NODE"),
+        ("partition", ["train-2", "train-2"], "partition wants two nodes, and both are train-2"),
         ("capacity", ["p5.48xlarge=many"], "'many' is not a count"),
+        ("capacity", ["p5.48xlage=3"], "p5.48xlage: there is no such instance type (did you mean p5.48xlarge?)"),
+        ("capacity", ["x=3"], "x: there is no such instance type; clusterctl prices lists those that are known"),
+        ("capacity", ["p5.48xlarge"], "p5.48xlarge: write p5.48xlarge=COUNT, or p5.48xlarge=off"),
+        ("capacity", ["p5.48xlarge=1", "2"], "p5.48xlarge=1 2: write p5.48xlarge=COUNT, or p5.48xlarge=off"),
+        ("latency", ["soon"], "'soon' is not a count"),
+        ("latency", ["²"], "'²' is not a count"),
+        ("slow", ["train-2", "0"], "0 Mbit/s is no link: unplug takes a node off the network"),
+        ("slow", ["train-2", "fast"], "'fast' is not a count"),
+        ("new-images", ["tomorrow"], "'tomorrow' is not a date, such as 2027-01-31"),
+        ("fail-bootstrap", ["2"], "'2' is no node's name: a cluster's name and a slot, such as train-2"),
         ("quota", ["addreses=20"], "addreses: there is no such quota (did you mean addresses?)"),
         ("quota", ["x=20"], "x: there is no such quota (there are vcpus, addresses, vpcs)"),
         ("quota", ["addreses=off"], "addreses: there is no such quota (did you mean addresses?)"),
@@ -77,6 +95,13 @@ def test_a_failing_bootstrap_is_kept_for_the_next_boots(world: SmallRegion, faul
     assert world.behaviour.faults()["fail_bootstrap"] == {"train-1": "no driver"}
     faults.do("fail-bootstrap", ["train-1", "off"])
     assert world.behaviour.faults() == {}
+
+
+def test_a_node_whose_boot_is_to_fail_need_not_be_there_and_that_is_said(world: SmallRegion, faults: Faults) -> None:
+    world.node(2)
+    assert faults.do("fail-bootstrap", ["train-2"]) == "every next boot of train-2 fails: simulated failure"
+    said = "every next boot of trian-2 fails: simulated failure; no trian-2 runs now (did you mean train-2?)"
+    assert faults.do("fail-bootstrap", ["trian-2"]) == said
 
 
 def test_the_region_is_stopped_last(faults: Faults) -> None:

@@ -19,7 +19,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"capacity": 3}, "capacity: 3 is not a mapping of names to counts"),
     ({"capacity": {"p5.48xlarge": -1}}, "capacity: {'p5.48xlarge': -1} is not a mapping of names to counts"),
     ({"latency_ms": "slow"}, "latency_ms: 'slow' is not a count"),
-    ({"zones": []}, "zones: [] is not a list of letters"),
+    ({"zones": []}, "zones: [] is not a list of letters, such as [a, b, c]"),
+    ({"zones": ["us-west-2a"]}, "zones: ['us-west-2a'] is not a list of letters, such as [a, b, c]"),
     ({"shares": {"/a": 1}}, "shares: {'/a': 1} is not a mapping of folders to folders"),
     ({"storage_s": -1}, "storage_s: -1 is not a count"),
     ({"buckets": "all"}, "buckets: 'all' is not a list of names"),
@@ -91,6 +92,14 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "rehearsal.yaml").write_text(text)
     with pytest.raises(SettingsError, match=r"rehearsal\.yaml"):
         _context(tmp_path).settings()
+
+
+def test_a_misspelt_instance_type_would_have_enough_and_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rehearsal.yaml").write_text("capacity: {p5.48xlage: 3}\n")
+    with pytest.raises(SettingsError) as caught:
+        _context(tmp_path).settings()
+    said = "capacity.p5.48xlage: there is no such instance type (did you mean p5.48xlarge?)"
+    assert str(caught.value) == f"{tmp_path / 'rehearsal.yaml'}: {said}"
 
 
 def test_shares_that_are_not_there_are_left_out(tmp_path: Path) -> None:
