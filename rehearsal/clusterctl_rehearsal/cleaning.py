@@ -9,8 +9,8 @@ from clusterctl_infra.names import NAME_TAG
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.machines.driver import MachineDriver
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
+from clusterctl_rehearsal.machines.owners import root_elsewhere
 from clusterctl_rehearsal.machines.process import ProcessDriver
-from clusterctl_rehearsal.machines.processes import root_elsewhere
 from clusterctl_rehearsal.region.journal import BILL_FILE
 from clusterctl_rehearsal.region.process import cache_folder
 from clusterctl_rehearsal.region.shares import Shares

@@ -19,7 +19,7 @@ from clusterctl_rehearsal.home import RehearsalHome, clean_command, current_home
 from clusterctl_rehearsal.listing import bill_text, listed
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
-from clusterctl_rehearsal.machines.processes import root_elsewhere
+from clusterctl_rehearsal.machines.owners import root_elsewhere
 from clusterctl_rehearsal.region.bill import bill, billed_things
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
 from clusterctl_rehearsal.region.fault_arguments import FaultError

@@ -21,6 +21,7 @@ from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.process import cache_folder
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types import network
 
 ASK_METADATA = """
@@ -41,7 +42,16 @@ def home(own_home: Path) -> Iterator[RehearsalHome]:
     problem = NspawnDriver(root=own_home, cache=cache_folder()).unusable()
     if problem is not None:
         pytest.fail(problem)
-    found = rehearsal_home({"CLUSTERCTL_HOME": str(own_home)})
+    yield from _cleaned_home(own_home)
+
+
+@pytest.fixture
+def other_home(tmp_path: Path) -> Iterator[RehearsalHome]:
+    yield from _cleaned_home(tmp_path / "other")
+
+
+def _cleaned_home(folder: Path) -> Iterator[RehearsalHome]:
+    found = rehearsal_home({"CLUSTERCTL_HOME": str(folder)})
     yield found
     running = running_region(found)
     if running is not None:
@@ -133,6 +143,24 @@ def test_a_machine_that_powers_off_is_a_terminated_instance_and_leaves_nothing(
     _wait(lambda: _states(region) == {}, 30)
     assert region.ask("read", {"type": network.INSTANCE, "id": made[node]})["outputs"] is None
     assert not Path(f"/run/netns/ccl-{NAME}.{node}").exists()
+
+
+def test_a_dead_record_does_not_claim_another_homes_machine(
+    home: RehearsalHome, region: RegionClient, other_home: RehearsalHome
+) -> None:
+    node, instance_id = next(iter(_nodes(region, 1).items()))
+    os.kill(ensure_region(home)["pid"], signal.SIGKILL)
+    NspawnDriver(root=home.machines, cache=cache_folder()).kill(NAME, node)  # while nobody looks: as a reboot would
+    with RegionClient(other_home) as other:
+        theirs = _nodes(other, 1)[node]
+        assert _states(region) == {}  # its region is back, and looked for what is still there
+        with pytest.raises(AwsError, match="NotFound"):
+            region.ask("delete", {"type": network.INSTANCE, "id": instance_id})
+        assert _states(other) == {node: "running"}
+        assert _leader(node) > 1
+        other.ask("delete", {"type": network.INSTANCE, "id": theirs})
+        with pytest.raises(StandInRefusal, match=f"lives on this computer in the home {other_home.root.parent}"):
+            _make(region, network.INSTANCE, launchTemplate={"name": "node-0"})
 
 
 def _leader(node: str) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
-from clusterctl_rehearsal.machines import cgroup, network, processes
+from clusterctl_rehearsal.machines import cgroup, network, owners, processes
 from clusterctl_rehearsal.machines.container import launch, to_json
 from clusterctl_rehearsal.machines.detached import start_detached
 from clusterctl_rehearsal.machines.driver import MachineError, MachineSpec, MachineState
@@ -183,7 +183,7 @@ class NspawnDriver:
 
     def clean(self, cluster: str) -> None:
         """Remove everything of a cluster, found by cgroup, namespace, process and folder; not another home's."""
-        if processes.root_elsewhere(self.root, cluster) is not None:
+        if owners.root_elsewhere(self.root, cluster) is not None:
             return
         trees = cgroup.mounted_trees()
         supervisors = [found for found in processes.supervisors() if found.cluster == cluster]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from clusterctl_rehearsal.machines import machine_processes, processes, rootless_network
+from clusterctl_rehearsal.machines import machine_processes, owners, processes, rootless_network
 from clusterctl_rehearsal.machines.bubble import OVERLAID_FOLDERS, BubbleLaunch, HostRoot, bwrap_argv, to_json
 from clusterctl_rehearsal.machines.connect import open_listener
 from clusterctl_rehearsal.machines.detached import search_path, start_detached
@@ -169,7 +169,7 @@ class ProcessDriver:
 
     def clean(self, cluster: str) -> None:
         """Remove everything of a cluster, found by its processes and folder; not another home's."""
-        if processes.root_elsewhere(self.root, cluster) is not None:
+        if owners.root_elsewhere(self.root, cluster) is not None:
             return
         module = processes.PROCESS_SUPERVISOR_MODULE
         processes.end_supervisors([found for found in processes.supervisors(module) if found.cluster == cluster])

@@ -51,21 +51,6 @@ def parse_supervisor(process_id: int, argv: Sequence[str], module: str = SUPERVI
     return Supervisor(process_id=process_id, root=root, cluster=cluster, node=node)
 
 
-def root_elsewhere(root: Path, cluster: str) -> Path | None:
-    """The folder of another rehearsal that has living machines of this cluster's name; None when nobody's.
-
-    Machines whose folder was removed are nobody's: whoever cleans ends them.
-    """
-    kinds = (SUPERVISOR_MODULE, PROCESS_SUPERVISOR_MODULE)
-    return first_other_root(root, cluster, [one for kind in kinds for one in supervisors(kind)])
-
-
-def first_other_root(root: Path, cluster: str, found: Sequence[Supervisor]) -> Path | None:
-    """The first root in `found` that is there, is not `root`, and has a machine of the cluster."""
-    roots = sorted({Path(one.root) for one in found if one.cluster == cluster})
-    return next((one for one in roots if _is_there(one) and one.resolve() != root.resolve()), None)
-
-
 def holders() -> list[Holder]:
     """Every living holder of a cluster's network on this computer."""
     found = (parse_holder(process_id, argv) for process_id, argv in running())
@@ -126,14 +111,6 @@ def wait_until_gone(process_id: int) -> bool:
             return False
         time.sleep(_POLL_S)
     return True
-
-
-def _is_there(folder: Path) -> bool:
-    """Whether the folder exists; one below a folder that only somebody else may look into does."""
-    try:
-        return folder.is_dir()
-    except PermissionError:
-        return True
 
 
 def _is_alive(process_id: int) -> bool:

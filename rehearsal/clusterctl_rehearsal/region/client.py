@@ -17,6 +17,7 @@ from typing import Any  # JSON values
 from clusterctl_infra.names import HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_HEADER
 
 from clusterctl_rehearsal.home import RehearsalHome
+from clusterctl_rehearsal.machines.owners import REGION_MODULE
 from clusterctl_rehearsal.region.refusal import AwsError, NothingThere, StandInRefusal
 
 START_TIMEOUT_S = 20.0
@@ -147,7 +148,7 @@ def _start(home: RehearsalHome) -> dict[str, Any]:
     before = home.log_file.stat().st_size if home.log_file.exists() else 0
     with home.log_file.open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "clusterctl_rehearsal.region.process"],
+            [sys.executable, "-m", REGION_MODULE],
             cwd="/",
             env=_own_environment(home),
             stdin=subprocess.DEVNULL,

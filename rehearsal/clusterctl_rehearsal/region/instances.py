@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import threading
 import time
@@ -116,7 +117,8 @@ class Instances:
                 self._end(record.id, INSTANCE_INITIATED)
             elif record.state == "pending":
                 self.room.kill(record)
-                self.start(record, lambda message: None)
+                with contextlib.suppress(MachineError):  # then it is terminated, and says why
+                    self.start(record, lambda message: None)
 
     def _end(self, id: str, reason: Reason) -> None:
         with self.lock:

@@ -15,7 +15,7 @@ from clusterctl_infra.names import MACHINES_NOTE
 from clusterctl_rehearsal.home import clean_command
 from clusterctl_rehearsal.machines.auto import Choice, MachineKind
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError, MachineFile, MachineSpec, MachineState
-from clusterctl_rehearsal.machines.processes import root_elsewhere
+from clusterctl_rehearsal.machines.owners import network_elsewhere, root_elsewhere
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.store import Store
@@ -80,12 +80,12 @@ class MachineRoom:
         return driver.name
 
     def adopt(self, record: Record) -> bool:
-        """Whether the instance's machine is still there after a restart of the region."""
+        """Whether the instance's machine is still there after a restart of the region; another home's is not it."""
         driver = self.driver(record.facts["machines"])
         if driver.name == "none":  # nothing but our own record of it
             driver.boot(self._spec(record, driver.name))
             return True
-        if driver.state(*_names(record)) is MachineState.GONE:
+        if self._is_anothers(driver, record) or driver.state(*_names(record)) is MachineState.GONE:
             return False
         self._ready_network(driver, record)
         return True
@@ -94,8 +94,10 @@ class MachineRoom:
         return self.driver(record.facts["machines"]).state(*_names(record))
 
     def kill(self, record: Record) -> None:
-        """Ends the machine at once; nothing happens if it is gone."""
-        self.driver(record.facts["machines"]).kill(*_names(record))
+        """Ends the machine at once; nothing happens if it is gone, or if another home's has its name now."""
+        driver = self.driver(record.facts["machines"])
+        if not self._is_anothers(driver, record):
+            driver.kill(*_names(record))
 
     def delete_network(self, network: str) -> None:
         """Removes a VPC's network, with its metadata service."""
@@ -124,11 +126,19 @@ class MachineRoom:
         """Raises MachineError when machines of another home have the cluster's name on this computer."""
         self._refuse_another_home(self.driver(kind), network)
 
+    def _is_anothers(self, driver: MachineDriver, record: Record) -> bool:
+        """Whether the machines of this name are another home's: then those of this record are dead."""
+        return driver.name != "none" and root_elsewhere(self._folder, str(record.facts["network"])) is not None
+
     def _refuse_another_home(self, driver: MachineDriver, network: str) -> None:
+        if driver.name == "none":
+            return
         ours = {row.facts["node"] for row in self._store.live(INSTANCE) if row.facts["network"] == network}
         others = sorted(node for cluster, node in driver.found() if cluster == network and node not in ours)
         if others:
             raise another_home(network, others, root_elsewhere(self._folder, network))
+        if (folder := network_elsewhere(self._folder, network)) is not None:
+            raise another_home(network, ["no machine, its network"], folder)
 
     def _spec(self, record: Record, driver: str) -> MachineSpec:
         facts, subnet = record.facts, self._subnet(record)

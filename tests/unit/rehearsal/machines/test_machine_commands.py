@@ -9,13 +9,8 @@ from clusterctl_rehearsal.machines import bubble, container
 from clusterctl_rehearsal.machines.disturbance import full_rate_argv, healing_rules, partition_rules, rate_argv
 from clusterctl_rehearsal.machines.driver import MachineSpec
 from clusterctl_rehearsal.machines.network import bridge_commands
-from clusterctl_rehearsal.machines.processes import (
-    Supervisor,
-    first_other_root,
-    parse_holder,
-    parse_machine,
-    parse_supervisor,
-)
+from clusterctl_rehearsal.machines.owners import first_other_root, parse_owner
+from clusterctl_rehearsal.machines.processes import parse_holder, parse_machine, parse_supervisor
 
 SPEC = MachineSpec(
     cluster="train",
@@ -98,6 +93,19 @@ def test_other_processes_are_no_machines(argv: list[str]) -> None:
     assert parse_holder(7, argv) is None
 
 
+def test_a_machine_says_whose_it_is_after_its_supervisor_was_killed() -> None:
+    booted = container.nspawn_argv(SPEC, disk="/ada/rehearsal/machines/train/train-2/disk")
+    host = bubble.HostRoot(folders=("etc", "usr"), links=(), read_only=())
+    unprivileged = bubble.bwrap_argv(
+        SPEC, disk="/ada/rehearsal/machines/train/train-2/upper", host=host, python="/usr/bin/python3", python_folder=""
+    )
+    supervisor = ["python3", "-S", "-m", "clusterctl_rehearsal.machines.supervisor", "/r", "train", "train-2"]
+    assert parse_owner(booted) == ("/ada/rehearsal/machines", "train")
+    assert parse_owner(unprivileged) == ("/ada/rehearsal/machines", "train")
+    assert parse_owner(supervisor) == ("/r", "train")
+    assert parse_owner(["vi", "/ada/rehearsal/machines/train/train-2/disk"]) is None
+
+
 def test_supervisors_and_holders_are_known_by_their_command_line() -> None:
     python = ["/usr/bin/python3", "-S", "-m"]
     supervisor = parse_supervisor(7, [*python, "clusterctl_rehearsal.machines.supervisor", "/r", "train", "train-2"])
@@ -138,7 +146,7 @@ def test_machines_of_one_name_are_of_the_home_that_started_them(tmp_path: Path) 
     for folder in (own, other):
         folder.mkdir()
     roots = (own, other, tmp_path / "removed")
-    found = [Supervisor(process_id=7, root=str(root), cluster="train", node="train-0") for root in roots]
+    found = [(str(root), "train") for root in roots]
     assert first_other_root(own, "train", found) == other
     assert first_other_root(own, "train", [found[0], found[2]]) is None
     assert first_other_root(own, "another", found) is None

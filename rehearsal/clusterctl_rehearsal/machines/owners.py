@@ -1,0 +1,75 @@
+"""Whose machines and networks these are: several homes on one computer may each rehearse a cluster of one name.
+
+Told from the command lines of living processes: a record on disk may be of machines that are long dead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from clusterctl_rehearsal.home import rehearsal_home
+from clusterctl_rehearsal.machines.processes import (
+    PROCESS_SUPERVISOR_MODULE,
+    SUPERVISOR_MODULE,
+    parse_supervisor,
+    running,
+)
+
+REGION_MODULE = "clusterctl_rehearsal.region.process"
+_DISK = re.compile(r"(?:--directory=)?(/.+)/([^/]+)/[^/]+/(?:disk|upper/[^/]+)")
+
+
+def root_elsewhere(root: Path, cluster: str) -> Path | None:
+    """The folder of another rehearsal that has living machines of this cluster's name; None when nobody's.
+
+    Machines whose folder was removed are nobody's: whoever cleans ends them.
+    """
+    found = (whose for _, argv in running() if (whose := parse_owner(argv)) is not None)
+    return first_other_root(root, cluster, found)
+
+
+def parse_owner(argv: Sequence[str]) -> tuple[str, str] | None:
+    """(root, cluster) of the machine that a command line belongs to: a supervisor's, or its machine's own.
+
+    A machine outlives a supervisor that was killed. nspawn and bwrap are told where its disk is; they die with it.
+    """
+    for module in (SUPERVISOR_MODULE, PROCESS_SUPERVISOR_MODULE):
+        supervisor = parse_supervisor(0, argv, module)
+        if supervisor is not None:
+            return supervisor.root, supervisor.cluster
+    if not argv or Path(argv[0]).name not in ("systemd-nspawn", "bwrap"):
+        return None
+    disk = next((match for word in argv if (match := _DISK.fullmatch(word)) is not None), None)
+    return None if disk is None else (disk[1], disk[2])
+
+
+def first_other_root(root: Path, cluster: str, found: Iterable[tuple[str, str]]) -> Path | None:
+    """The first root of the cluster in `found`, as (root, cluster), that is there and is not `root`."""
+    roots = sorted({Path(other) for other, name in found if name == cluster})
+    return next((one for one in roots if _is_there(one) and one.resolve() != root.resolve()), None)
+
+
+def network_elsewhere(root: Path, cluster: str) -> Path | None:
+    """The folder of another rehearsal whose living region has a network of this name, machines or none."""
+    roots = (_root_of_region(process_id) for process_id, argv in running() if argv[-2:] == ["-m", REGION_MODULE])
+    return first_other_root(root, cluster, [(str(one), cluster) for one in roots if one and (one / cluster).is_dir()])
+
+
+def _root_of_region(process_id: int) -> Path | None:
+    """Where a region keeps its machines; None for one of another user's, whose environment is not shown."""
+    try:
+        environment = Path(f"/proc/{process_id}/environ").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return None
+    values = dict(line.partition("=")[::2] for line in environment)
+    return rehearsal_home(values).machines
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether the folder exists; one below a folder that only somebody else may look into does."""
+    try:
+        return folder.is_dir()
+    except PermissionError:
+        return True
