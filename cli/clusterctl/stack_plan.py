@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -11,7 +12,8 @@ from pathlib import Path
 
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
-from clusterctl_infra.config.load import load_cluster, login_name
+from clusterctl_infra.config.load import later_problems, load_cluster, login_name
+from clusterctl_infra.config.problems import ConfigProblem, path_of
 from clusterctl_infra.config.stack import read_stack_settings
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.identity import Identity, stand_in_identity
@@ -38,6 +40,8 @@ class StackPlan:
     runtime_s: float
     at_deadline_usd: float | None
     """What the cluster will have cost when it ends, over all runs; None when a price is not known."""
+    overrides: Mapping[str, str]
+    """What the stack's config says instead of the file."""
 
 
 def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool) -> StackPlan:
@@ -45,7 +49,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     is_rehearsal = rehearse or stack.is_rehearsal_project
     settings = read_stack_settings(config_folder(stack, home=home, rehearse=rehearse), stack.name)
     further = partial(problems_of_sound_parts, catalog=catalog, now=now)
-    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further)
+    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     owner = config.owner or login_name()
     identity = stand_in_identity(
@@ -72,7 +76,16 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         is_running=known is not None,
         runtime_s=config.caps.runtime.total_seconds(),
         at_deadline_usd=None if flow is None else spent_usd(flow, planned.deadline.at),
+        overrides=settings.overrides,
     )
+
+
+def refuse_problems(planned: ClusterPlan, stack: Stack, *, overrides: Mapping[str, str]) -> None:
+    """Raises ConfigError with every error of the plan, in the words and lines of the stack's file; warnings pass."""
+    errors = [problem for problem in planned.problems if problem.level == "error"]
+    if errors:
+        problems = [ConfigProblem(path=path_of(each.path), message=each.message) for each in errors]
+        raise later_problems(stack.cluster_file, problems, overrides=overrides, source=stack.source)
 
 
 def config_folder(stack: Stack, *, home: Home, rehearse: bool) -> Path:

@@ -13,7 +13,7 @@ from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import OWN_KEYS, StackSettings, stack_settings
-from clusterctl_infra.errors import CapExceeded, ConfigError
+from clusterctl_infra.errors import CapExceeded
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import ledger_to_json
 from clusterctl_infra.plan.model import ClusterPlan
@@ -24,7 +24,8 @@ from clusterctl.changes.data import kept_in
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, identity_in, ledger_in
-from clusterctl.views.quantities import clock, count, usd
+from clusterctl.stack_plan import refuse_problems
+from clusterctl.views.quantities import clock, usd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ def read_intent(stack: Stack, config_text: str, *, nodes: int | None, fresh_pric
     settings = stack_settings(config_values(text))
     catalog = load_catalog(fresh_prices)
     further = partial(problems_of_sound_parts, catalog=catalog, now=datetime.now(UTC))
-    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further)
+    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
     return Intent(config=config, settings=settings, changes=changes, config_text=text, catalog=catalog)
 
 
@@ -121,16 +122,16 @@ def identity_for(intent: Intent, state: StackState, *, now: datetime) -> Identit
     return found
 
 
-def refuse(intent: Intent, cluster_plan: ClusterPlan, *, source: str, shown: str, now: datetime) -> None:
+def refuse(intent: Intent, cluster_plan: ClusterPlan, *, stack: Stack, shown: str, now: datetime) -> None:
     """Raises CapExceeded after the deadline, ConfigError with all problems of the plan; warnings pass.
 
-    `source` is the file that a person changes, `shown` the stack as it is typed.
+    `shown` is the stack as it is typed.
     """
     deadline = cluster_plan.deadline
     if deadline.at <= now and deadline.reason == "budget" and deadline.budget_usd is not None:
         raise CapExceeded(
             f"{intent.config.name} ended at {clock(deadline.at, now)}: its budget of {usd(deadline.budget_usd)} is "
-            f"spent. It counts over all runs: a higher caps.budget_usd in {source} goes on",
+            f"spent. It counts over all runs: a higher caps.budget_usd in {stack.source} goes on",
             hint=f"clusterctl down {shown}",
         )
     if deadline.at <= now:
@@ -139,11 +140,7 @@ def refuse(intent: Intent, cluster_plan: ClusterPlan, *, source: str, shown: str
             "a down",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
-    errors = [problem for problem in cluster_plan.problems if problem.level == "error"]
-    if errors:
-        lines = [f"  {each.path}: {each.message}" if each.path else f"  {each.message}" for each in errors]
-        told = f"{source}: {count(len(errors), 'problem')}, nothing was created"
-        raise ConfigError(told, problems=lines)
+    refuse_problems(cluster_plan, stack, overrides=intent.settings.overrides)
 
 
 def _ledger_copy(state: StackState) -> str | None:

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import click
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import ConfigError
 
 from clusterctl.engine.stack import DEFAULT_STACK_NAME, read_stack
 from clusterctl.home import home_directory
 from clusterctl.options import json_option
 from clusterctl.output import Output
-from clusterctl.stack_plan import plan_stack
-from clusterctl.views.plan import error_lines, plan_json, plan_text
-from clusterctl.views.quantities import count
+from clusterctl.stack_plan import plan_stack, refuse_problems
+from clusterctl.views.plan import plan_json, plan_text
 
 
 @click.command("plan")
@@ -38,12 +36,9 @@ def command(output: Output, stack_dir: Path, stack_name: str, rehearse: bool, as
     now = datetime.now(UTC).replace(microsecond=0)
     home = home_directory(os.environ)
     stack_plan = plan_stack(stack, load_catalog(home.prices_file), home=home, now=now, rehearse=rehearse)
-    errors = error_lines(stack_plan.plan)
     if as_json:
         output.json(plan_json(stack_plan))
-    elif not errors:
+    refuse_problems(stack_plan.plan, stack, overrides=stack_plan.overrides)
+    if not as_json:
         output.data(plan_text(stack_plan, now=now))
-    if errors:
-        told = f"{stack_dir / 'cluster.yaml'}: {count(len(errors), 'problem')}, nothing was created"
-        raise ConfigError(told, problems=errors)
     return 0

@@ -24,11 +24,18 @@ class Stack:
     name: str
     is_rehearsal_project: bool
     """Its Pulumi.yaml names the stand-in: plain `pulumi up` there is a rehearsal too."""
+    typed: Path | None = None
+    """The folder as a person typed it; None: nobody did."""
 
     @property
     def cluster_file(self) -> Path:
         """What a person wrote."""
         return self.directory / CLUSTER_FILE
+
+    @property
+    def source(self) -> str:
+        """The same file, as every message calls it."""
+        return str((self.typed or self.directory) / CLUSTER_FILE)
 
     @property
     def config_file(self) -> Path:
@@ -67,7 +74,11 @@ def read_stack(directory: Path, *, name: str = DEFAULT_STACK_NAME, verb: str = "
         told = f"{directory}/Pulumi.yaml names no project (name: …)"
         raise UsageError(told, hint=f"${{EDITOR:-nano}} {directory}/Pulumi.yaml")
     return Stack(
-        directory=folder, project=data["name"], name=name, is_rehearsal_project="aws" in _providers_by_path(data)
+        directory=folder,
+        project=data["name"],
+        name=name,
+        is_rehearsal_project="aws" in _providers_by_path(data),
+        typed=directory,
     )
 
 

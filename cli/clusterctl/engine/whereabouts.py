@@ -36,7 +36,7 @@ def whereabouts_of_folder(directory: Path, *, stack_name: str, rehearse: bool, h
     stack = read_stack(directory, name=stack_name, verb="down")
     folder = config_folder(stack, home=home, rehearse=rehearse)
     values = config_values(own_config(folder / stack.config_file.name, written_for=stack.config_file))
-    config = load_cluster(stack.cluster_file, overrides=stack_settings(values).overrides)
+    config = load_cluster(stack.cluster_file, overrides=stack_settings(values).overrides, source=stack.source)
     shown = f"{directory} --rehearse" if rehearse else str(directory)
     return Whereabouts(stack=stack, rehearse=rehearse, name=config.name, region=config.region, shown=shown)
 

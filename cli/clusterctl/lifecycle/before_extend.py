@@ -53,12 +53,12 @@ def refuse_extension(
     """Raises the error that tells why the deadline cannot be moved there, or not now."""
     ahead = REHEARSAL_AHEAD if change.is_rehearsal else AWS_AHEAD
     refuse_move(wish, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
-    source = str(change.stack.cluster_file)
+    source = change.stack.source
     refuse_other_region(state, intent.config.region)
     refuse_other_network(state, intent.config, source=source, shown=shown)
     refuse_other_placement(state, cluster_plan.placement, source=source, shown=shown)
     refuse_harm(state, intent.config, intent.catalog, source=source)
-    refuse(intent, cluster_plan, source=source, shown=shown, now=now)
+    refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
     refuse_wrong_clock(change.clients)
     lost = gone_reservations(change.clients, state)
     refuse_lost_reservation(lost, state, cluster=change.cluster, shown=shown)

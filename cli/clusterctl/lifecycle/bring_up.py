@@ -100,7 +100,7 @@ class _Up:
         change, config = self._change, self._written.config
         state = found or StackState()
         refuse_other_name(state, config.name, shown=self._shown)
-        source = f"{self._request.stack_dir}/{change.stack.cluster_file.name}"
+        source = change.stack.source
         refuse_harm(state, config, load_catalog(), source=source)
         refuse_other_network(state, config, source=source, shown=self._shown)
         if self._request.reorders_ranks:
@@ -108,7 +108,7 @@ class _Up:
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse_other_placement(state, cluster_plan.placement, source=source, shown=self._shown)
-        refuse(intent, cluster_plan, source=source, shown=self._shown, now=self._now)
+        refuse(intent, cluster_plan, stack=change.stack, shown=self._shown, now=self._now)
         refuse_wrong_clock(change.clients)
         refuse_namesake(change, state)
         refuse_unreachable(change, config, cluster_plan)

@@ -74,9 +74,9 @@ class _Replacement:
         intent = for_up(written, found)
         refuse_other_region(found, intent.config.region)
         cluster_plan = plan_of(intent, found, now=now)
-        shown, source = change.typed(change.stack.directory), str(change.stack.cluster_file)
+        shown, source = change.typed(change.stack.directory), change.stack.source
         refuse_other_placement(found, cluster_plan.placement, source=source, shown=shown)
-        refuse(intent, cluster_plan, source=source, shown=shown, now=now)
+        refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
         self._ask()
         state = change.mend(found, was_cut_off=self._was_cut_off)
         targets = slot_targets(state, request.slot, shown=shown)

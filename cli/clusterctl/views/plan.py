@@ -46,7 +46,7 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
         ("at worst", tail_line(plan)),
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
     ]
-    facts += [("warning", _problem(warning.path, warning.message)) for warning in _problems(plan, "warning")]
+    facts += [("warning", _told(one)) for one in plan.problems if one.level == "warning"]
     told = "\n".join(f"  {name:<12} {value}" for name, value in facts)
     return f"{title}\n\n{render_table(columns, rows)}\n\n{told}"
 
@@ -134,11 +134,6 @@ def deadline_line(stack_plan: StackPlan, *, now: datetime) -> str:
     return f"{runtime}, or {spent}: {duration(deadline.at - began)} wins"
 
 
-def error_lines(plan: ClusterPlan) -> list[str]:
-    """The problems that stop `up`, one line each."""
-    return [f"  {_problem(error.path, error.message)}" for error in _problems(plan, "error")]
-
-
 def _node_json(slot: SlotPlan) -> dict[str, object]:
     return {
         "slot": slot.slot,
@@ -176,12 +171,8 @@ def _deadline_json(deadline: DeadlinePlan) -> dict[str, object]:
     }
 
 
-def _problems(plan: ClusterPlan, level: str) -> list[Problem]:
-    return [problem for problem in plan.problems if problem.level == level]
-
-
-def _problem(path: str, message: str) -> str:
-    return f"{path}: {message}" if path else message
+def _told(problem: Problem) -> str:
+    return f"{problem.path}: {problem.message}" if problem.path else problem.message
 
 
 def _hardware(plan: ClusterPlan) -> str:

@@ -34,14 +34,19 @@ def nothing_further(config: ClusterConfig, unsound: Unsound) -> Sequence[ConfigP
 
 
 def load_cluster(
-    path: Path, *, overrides: Mapping[str, str] = NO_OVERRIDES, further: Further = nothing_further
+    path: Path,
+    *,
+    overrides: Mapping[str, str] = NO_OVERRIDES,
+    further: Further = nothing_further,
+    source: str | None = None,
 ) -> ClusterConfig:
     """The configuration in the file, with the stack's overrides. Raises ConfigError with all problems.
 
-    When there are any, `further` is asked what else is wrong with the parts that are sound, so that a person need not
-    mend these to hear of those.
+    `source`: the file as a person calls it; None: by its path. When there are problems, `further` is asked what else is
+    wrong with the parts that are sound, so that a person need not mend these to hear of those.
     """
-    reading = _reading(_read(path), load_catalog(), overrides)
+    source = source or str(path)
+    reading = _reading(_read(path, source), load_catalog(), overrides)
     problems, sound = list(reading.problems), reading.sound
     if sound is not None:
         sound, script_problems = _with_scripts(sound, path.parent)
@@ -50,7 +55,14 @@ def load_cluster(
         return sound if sound.owner is not None else sound.model_copy(update={"owner": login_name()})
     if sound is not None:
         problems += further(sound, unsound_paths(problem.path for problem in problems))
-    raise _error(str(path), problems, reading.document, overrides)
+    raise _error(source, problems, reading.document, overrides)
+
+
+def later_problems(
+    path: Path, problems: Sequence[ConfigProblem], *, overrides: Mapping[str, str], source: str
+) -> ConfigError:
+    """The same error for what was found later in a configuration that could be read: with its lines in the file."""
+    return _error(source, list(problems), read_document(_read(path, source)), overrides)
 
 
 def parse_cluster(
@@ -136,26 +148,26 @@ def _not_a_cluster(tree: Tree) -> str:
     return "not a mapping: write key: value lines, such as name: train"
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, source: str) -> str:
     try:
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
-            raise ConfigError(f"{path}: a folder, not a file (did you mean {path / 'cluster.yaml'}?)")
+            raise ConfigError(f"{source}: a folder, not a file (did you mean {source}/cluster.yaml?)")
         if not stat.S_ISREG(kind):
-            raise ConfigError(f"{path}: not a file")
+            raise ConfigError(f"{source}: not a file")
         with path.open("rb") as file:
             data = file.read(SIZE_LIMIT_BYTES + 1)
     except FileNotFoundError as e:
-        raise ConfigError(f"{path}: no such file") from e
+        raise ConfigError(f"{source}: no such file") from e
     except (OSError, ValueError) as e:
-        raise ConfigError(f"{path}: cannot be read ({getattr(e, 'strerror', None) or e})") from e
+        raise ConfigError(f"{source}: cannot be read ({getattr(e, 'strerror', None) or e})") from e
     if len(data) > SIZE_LIMIT_BYTES:
-        raise ConfigError(f"{path}: larger than {SIZE_LIMIT_BYTES // 1024} KiB; this is no cluster.yaml")
+        raise ConfigError(f"{source}: larger than {SIZE_LIMIT_BYTES // 1024} KiB; this is no cluster.yaml")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         line = data.count(b"\n", 0, e.start) + 1
-        raise ConfigError(f"{path}: not UTF-8 text (line {line}, byte {e.start}: 0x{data[e.start]:02x})") from e
+        raise ConfigError(f"{source}: not UTF-8 text (line {line}, byte {e.start}: 0x{data[e.start]:02x})") from e
 
 
 def _error(source: str, problems: list[ConfigProblem], read: Document, given: Mapping[str, str]) -> ConfigError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,6 +39,11 @@ def path_text(path: Path) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
+
+
+def path_of(text: str) -> Path:
+    """What `path_text` was made from: `storage[0].size` is `("storage", 0, "size")`."""
+    return tuple(int(part[1:-1]) if part.startswith("[") else part for part in re.findall(r"\[\d+\]|[^.\[\]]+", text))
 
 
 def shown(value: object) -> str:

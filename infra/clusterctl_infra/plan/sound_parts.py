@@ -7,7 +7,7 @@ from datetime import datetime
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
-from clusterctl_infra.config.problems import ConfigProblem
+from clusterctl_infra.config.problems import ConfigProblem, path_of
 from clusterctl_infra.config.sound_parts import Unsound, is_sound
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.identity import stand_in_identity
@@ -52,7 +52,7 @@ def problems_of_sound_parts(
     except ConfigError:  # what is left breaks rules of its own, for what was taken out
         return ()
     return tuple(
-        ConfigProblem(path=tuple(each.path.split(".")) if each.path else (), message=each.message)
+        ConfigProblem(path=path_of(each.path), message=each.message)
         for each in planned.problems
         if each.level == "error" and each.path in NEEDS and _are_sound(NEEDS[each.path], unsound)
     )

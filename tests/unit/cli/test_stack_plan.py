@@ -110,6 +110,22 @@ def test_all_problems_of_the_file_come_at_once_with_exit_2(stack_dir: Path, scre
     assert screen.out == ""
 
 
+BROKEN = {"model": ("nodes: 4", "nodes: 0"), "plan": ("price_usd_per_hour: 60", "price_usd_per_hour: 6")}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize(("typed", "source"), [(".", "cluster.yaml"), ("../stack", "../stack/cluster.yaml")])
+def test_the_file_is_called_as_it_was_typed_whoever_finds_the_problem(
+    stack_dir: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch, kind: str, typed: str, source: str
+) -> None:
+    (stack_dir / "cluster.yaml").write_text(CLUSTER.replace(*BROKEN[kind]))
+    monkeypatch.chdir(stack_dir)
+    assert run(["plan", typed], screen.output) == 2
+    header, first, *_ = screen.err.splitlines()
+    assert header == f"clusterctl: {source}: 1 problem, nothing was created"
+    assert first.startswith("  line ")
+
+
 def test_problems_of_the_plan_are_in_the_json_and_in_the_exit_code(stack_dir: Path, screen: Screen) -> None:
     (stack_dir / "cluster.yaml").write_text(CLUSTER.replace("price_usd_per_hour: 60", "price_usd_per_hour: 6"))
     assert run(["plan", str(stack_dir), "--json"], screen.output) == 2

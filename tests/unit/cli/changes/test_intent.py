@@ -172,7 +172,7 @@ def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> Non
         refuse(
             intent,
             plan_of(intent, state_of(), now=now),
-            source="stacks/train/cluster.yaml",
+            stack=stack,
             shown="stacks/train",
             now=now,
         )
@@ -187,7 +187,7 @@ def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused
         refuse(
             intent,
             plan_of(intent, state_of(), now=now),
-            source="stacks/train/cluster.yaml",
+            stack=stack,
             shown="stacks/train",
             now=now,
         )
@@ -202,11 +202,12 @@ def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
         refuse(
             intent,
             plan_of(intent, StackState(), now=BORN),
-            source="stacks/train/cluster.yaml",
+            stack=stack,
             shown="stacks/train",
             now=BORN,
         )
-    assert len(refused.value.problems) == 2
+    assert refused.value.message == f"{stack.source}: 2 problems, nothing was created"
+    assert [problem.split()[:2] for problem in refused.value.problems] == [["line", "5"], ["line", "7"]]
 
 
 def test_down_and_the_end_of_all_leave_only_what_a_person_wrote(stack: Stack) -> None:
