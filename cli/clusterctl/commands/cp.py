@@ -29,9 +29,12 @@ def command(
     """Files to nodes, back, and from node to node; a place on nodes is written 2:/path, 0,2-5:/path or all:/path.
 
     A path that does not begin with a slash is below the login user's home. A file is gathered beside its
-    target, checked by SHA-256, and put in place at once; the same command goes on where a broken one
-    stopped, and copies nothing that is there already. From several nodes each file comes into a folder
-    named after its node. The exit code is 4 when some of several copies failed.
+    target, checked by SHA-256, and put in place at once, with the permission bits of its source, over an older
+    one too. A link as the target stays, and what it points to is written. From several nodes each file comes
+    into a folder named after its node. The exit code is 4 when some of several copies failed.
+
+    The same command goes on where a broken one stopped, and copies nothing that is there already. Where the
+    file has changed meanwhile, the next copy to that place removes what the broken one had left.
 
     A file of 16 MB or more for three nodes or more goes from here to one of them, and from there on from node
     to node; one that fails is left out, and the others get it from another. Machines of --inventory get it from here.

@@ -11,11 +11,12 @@ from pathlib import Path
 from clusterctl.copying.between_nodes import Givers, NotGiven
 from clusterctl.copying.content import Content
 from clusterctl.copying.copied import COPY_ERRORS, Copied, reason
+from clusterctl.copying.files import CopyFailed
 from clusterctl.copying.holders import Holders
-from clusterctl.copying.one_copy import Give, WrongContent, bring, has_content, target_path
+from clusterctl.copying.one_copy import Give, WrongContent, bring, target_path, there_already
 from clusterctl.copying.place import NodeFile, Upload
 from clusterctl.copying.progress import Progress
-from clusterctl.copying.remote_files import CopyFailed, RemoteFiles
+from clusterctl.copying.remote_files import RemoteFiles
 from clusterctl.ssh.one.transport import NodeConnection
 
 LEAST_NODES = 3
@@ -80,10 +81,10 @@ class Broadcast:
         ):
             files = RemoteFiles(connection, sftp)
             target = target_path(upload, files)
-            if not has_content(files, target, self._content):
+            if (told := there_already(files, target, self._content)) is None:
                 return self._brought(upload, target, files)
             self._holders.add(NodeFile(node=upload.node, path=target))
-            return f"{target} was there already"
+            return told
 
     def _brought(self, upload: Upload, target: str, files: RemoteFiles) -> str:
         """From one holder after another, until one of them brings it."""

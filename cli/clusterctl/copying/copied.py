@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import paramiko
 from clusterctl_infra.outputs import InventoryNode
 
+from clusterctl.copying.files import CopyFailed
 from clusterctl.copying.place import Transfer
-from clusterctl.copying.remote_files import SILENT_S, CopyFailed
+from clusterctl.copying.remote_files import SILENT_S
 from clusterctl.ssh.failures import NodeFailure
 
 COPY_ERRORS = (NodeFailure, CopyFailed, OSError, EOFError, paramiko.SSHException)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import posixpath
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial as given
 
-from clusterctl.copying.content import Content, content_of
-from clusterctl.copying.place import Download, Upload, partial_name
-from clusterctl.copying.progress import Progress
-from clusterctl.copying.remote_files import PARTIAL_MODE, CopyFailed, RemoteFiles
+from clusterctl.copying.content import Content
+from clusterctl.copying.files import CopyFailed, Files
+from clusterctl.copying.local_files import LocalFiles
+from clusterctl.copying.partial import left_over, partial_name, partial_prefix
+from clusterctl.copying.place import Download, Upload
+from clusterctl.copying.progress import BYTES_PER_MB, Progress
+from clusterctl.copying.remote_files import RemoteFiles
 
 Give = Callable[[str, int, Callable[[int], None]], None]
-"""Brings the content from this offset on into the file of this name on the node; tells how many bytes have moved."""
+"""Brings the content from this offset on into the file of this name; tells how many bytes have moved."""
+
+
+LEAST_BYTES_LOOKED_FOR = 1_000_000
+"""A smaller file is sooner sent than the node is asked whether it has room for it."""
 
 
 class WrongContent(CopyFailed):
@@ -23,72 +30,93 @@ class WrongContent(CopyFailed):
 def upload(transfer: Upload, content: Content, files: RemoteFiles, give: Give, progress: Progress) -> str:
     """Where the file is now, or that it was there already. Raises CopyFailed, OSError, NodeFailure."""
     target = target_path(transfer, files)
-    if has_content(files, target, content):
-        return f"{target} was there already"
+    if (told := there_already(files, target, content)) is not None:
+        return told
     bring(target, content, files, give, progress)
     return target
 
 
-def target_path(transfer: Upload, files: RemoteFiles) -> str:
-    """The file's whole name on the node. Raises CopyFailed where a folder was asked for and there is none."""
-    target = transfer.remote
-    if files.is_folder(target):
-        return files.inside(target, transfer.name)
+def download(transfer: Download, files: RemoteFiles, progress: Progress) -> str:
+    """Where the file is now, or that it was here already. Raises CopyFailed, OSError, NodeFailure."""
+    here = LocalFiles()
     if transfer.is_into_folder:
-        raise CopyFailed(f"{target} is no folder there")
+        transfer.local.mkdir(parents=True, exist_ok=True)
+    local = str(transfer.local)
+    name = posixpath.basename(transfer.remote)
+    target = here.followed(here.inside(local, name) if here.is_folder(local) else local)
+    content = files.content(transfer.remote)
+    if (told := there_already(here, target, content)) is not None:
+        return told
+    bring(target, content, here, given(files.read_on, transfer.remote, content.size_bytes), progress)
     return target
 
 
-def has_content(files: RemoteFiles, target: str, content: Content) -> bool:
-    """Whether the file is there and the same."""
-    return files.size_bytes(target) == content.size_bytes and files.digest(target, content.size_bytes) == content.sha256
+def target_path(transfer: Upload, files: Files) -> str:
+    """The file's whole name on the node. Raises CopyFailed where a folder was asked for and there is none, and for what
+    no file may replace."""
+    target = transfer.remote
+    if files.is_folder(target):
+        return files.followed(files.inside(target, transfer.name))
+    if transfer.is_into_folder:
+        raise CopyFailed(f"{target} is no folder there")
+    return files.followed(target)
 
 
-def bring(target: str, content: Content, files: RemoteFiles, give: Give, progress: Progress) -> None:
+def there_already(files: Files, target: str, content: Content) -> str | None:
+    """What to say of a file that need not travel, its permissions made the source's; None where it must.
+
+    What copies of something else to this target have left is removed: one of them that still goes on gives up.
+    """
+    for path in left_over(files.beginning_with(partial_prefix(target)), target, content.sha256):
+        files.remove(path)
+    if not _has_content(files, target, content):
+        return None
+    is_changed = files.give_mode(target, content.mode)
+    told = f"{target} was {files.where} already"
+    return f"{told}; its permissions are {content.mode:03o} now" if is_changed else told
+
+
+def bring(target: str, content: Content, files: Files, give: Give, progress: Progress) -> None:
     """Goes on where an earlier try stopped. Raises WrongContent, and whatever `give` raises."""
     partial = partial_name(target, content.sha256)
     offset = files.size_bytes(partial) or 0
     if offset > content.size_bytes:
         files.remove(partial)
         offset = 0
-    with progress.of_one(content.size_bytes - offset) as moved:
-        give(partial, offset, moved)
-    if files.size_bytes(partial) is None and has_content(files, target, content):
-        return  # another command with the same file was quicker, and has put both commands' work in place
-    if files.digest(partial, content.size_bytes) != content.sha256:
+    _refuse_without_room(files, target, content.size_bytes - offset)
+    digest = _gathered(partial, offset, content, files, give, progress)
+    if offset and digest not in (None, content.sha256):  # what lay there was no beginning of it
         files.remove(partial)
-        raise WrongContent(f"{target}: what arrived has another checksum; nothing was replaced, try again")
-    files.put_in_place(partial, target, content.mode)
+        digest = _gathered(partial, 0, content, files, give, progress)
+    if digest == content.sha256:
+        files.put_in_place(partial, target, content.mode)
+    elif digest is not None:
+        files.remove(partial)
+        told = "what arrived has another checksum (was it being written?); nothing was replaced, try again"
+        raise WrongContent(f"{target}: {told}")
+    elif not _has_content(files, target, content):
+        raise CopyFailed(f"{target}: another copy to the same place began meanwhile, and this one was given up")
 
 
-def download(transfer: Download, files: RemoteFiles, progress: Progress) -> str:
-    """Where the file is now, or that it was here already. Raises CopyFailed, OSError, NodeFailure."""
-    target = _local_target(transfer)
-    content = files.content(transfer.remote)
-    if target.is_file() and target.stat().st_size == content.size_bytes and content_of(target).sha256 == content.sha256:
-        return f"{target} was here already"
-    partial = Path(partial_name(str(target), content.sha256))
-    offset = partial.stat().st_size if partial.is_file() else 0
-    if offset > content.size_bytes:
-        partial.unlink()
-        offset = 0
-    with progress.of_one(content.size_bytes - offset) as moved, open(partial, "r+b", opener=_made_private) as sink:
-        sink.seek(offset)
-        files.read_on(transfer.remote, offset, content.size_bytes, sink, moved)
-    if content_of(partial).sha256 != content.sha256:
-        partial.unlink()
-        raise CopyFailed(f"{transfer.remote}: what arrived has another checksum (was it being written?); try again")
-    partial.chmod(content.mode)
-    os.replace(partial, target)
-    return str(target)
+def _refuse_without_room(files: Files, target: str, size_bytes: int) -> None:
+    """Raises CopyFailed before anything has travelled for nothing."""
+    room_bytes = files.room_bytes(target) if size_bytes >= LEAST_BYTES_LOOKED_FOR else None
+    if room_bytes is not None and room_bytes < size_bytes:
+        left = f"{room_bytes / BYTES_PER_MB:.0f} MB are free {files.where}"
+        raise CopyFailed(f"{target}: {left}, and {size_bytes / BYTES_PER_MB:.0f} MB are needed; nothing was replaced")
 
 
-def _made_private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CREAT, PARTIAL_MODE)
+def _gathered(partial: str, offset: int, content: Content, files: Files, give: Give, progress: Progress) -> str | None:
+    """The digest of what is there now; None when another command has taken it away, or put it in place for both."""
+    try:
+        with progress.of_one(content.size_bytes - offset) as moved:
+            give(partial, offset, moved)
+    except OSError as e:
+        if e.errno in {errno.ENOSPC, errno.EDQUOT}:
+            files.remove(partial)  # else it would be what keeps the disk full
+        raise
+    return None if files.size_bytes(partial) is None else files.digest(partial, content.size_bytes)
 
 
-def _local_target(transfer: Download) -> Path:
-    if transfer.is_into_folder:
-        transfer.local.mkdir(parents=True, exist_ok=True)
-    name = posixpath.basename(transfer.remote)
-    return transfer.local / name if transfer.local.is_dir() else transfer.local
+def _has_content(files: Files, target: str, content: Content) -> bool:
+    return files.size_bytes(target) == content.size_bytes and files.digest(target, content.size_bytes) == content.sha256

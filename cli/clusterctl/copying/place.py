@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +65,10 @@ def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...
     """What `SOURCE… TARGET` asks for. Raises UsageError, and NothingMatched for nodes that do not exist."""
     if len(words) < 2:
         raise UsageError("a source and a target are needed", hint=HINT)
+    for word in words:
+        _refuse_bytes(word)
     *sources, target = words
+    _refuse_one_name_twice(sources)
     to = remote_place(target, inventory)
     froms = [remote_place(source, inventory) for source in sources]
     is_several = len(sources) > 1
@@ -105,10 +109,24 @@ def remote_place(word: str, inventory: Inventory) -> RemotePlace | None:
     return RemotePlace(nodes=nodes, path=path.removeprefix("~/") if path != "~" else "")
 
 
-def partial_name(path: str, digest: str) -> str:
-    """Where the content is gathered, beside its target; named by the content, so that a later try can go on with it."""
-    folder, name = posixpath.split(path)
-    return posixpath.join(folder, f".{name}.clusterctl-{digest[:16]}")
+def _refuse_bytes(word: str) -> None:
+    """SFTP and our messages are text."""
+    try:
+        word.encode()
+    except UnicodeEncodeError as e:
+        told = f"{os.fsencode(word)!r} is no UTF-8: give the file a name that is, or copy its folder by clusterctl sync"
+        raise UsageError(told, hint=HINT) from e
+
+
+def _refuse_one_name_twice(sources: Sequence[str]) -> None:
+    """All sources of one command go to one place."""
+    named: dict[str, str] = {}
+    for source in sources:
+        name = posixpath.basename(source)
+        if name in named:
+            told = f"{named[name]} and {source} would be one file at the target: copy them one after the other"
+            raise UsageError(told, hint=HINT)
+        named[name] = source
 
 
 def _node_file(place: RemotePlace, inventory: Inventory) -> NodeFile:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import posixpath
 import shlex
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 import paramiko
 
 from clusterctl.copying.content import Content
+from clusterctl.copying.files import CopyFailed, Files
 from clusterctl.ssh.one.transport import NodeConnection
 
 CHUNK_BYTES = 32 * 1024
@@ -21,16 +23,20 @@ SILENT_S = 60.0
 DIGEST_LEAST_S, DIGEST_BYTES_PER_S = 30.0, 20_000_000
 """A slow network file system still reads so much; a fast disk thirty times that."""
 
+LOOK_S = 60.0
+AHEAD_BYTES = 64 * 1024 * 1024
+"""So much is asked for before it is read, and may wait in memory."""
+NO_WORDS = "Failure"
+"""What SFTP says of a full disk, a used-up quota, and all else that it has no code for (OpenSSH's sftp-server.c)."""
+
 PARTIAL_MODE = 0o600
 """Until a file is whole and has its own permissions: it may be a secret."""
 
 
-class CopyFailed(Exception):
-    """One copy that did not come to its end; the message is for the person."""
-
-
-class RemoteFiles:
+class RemoteFiles(Files):
     """What a copy needs of a node."""
+
+    where = "there"
 
     def __init__(self, connection: NodeConnection, sftp: paramiko.SFTPClient) -> None:
         self._connection = connection
@@ -53,6 +59,19 @@ class RemoteFiles:
         except FileNotFoundError:
             return False
 
+    def followed(self, path: str) -> str:
+        """The file that is meant, behind any links; it need not be there. Raises CopyFailed for what is no file."""
+        try:
+            status = self._sftp.lstat(path)
+            if stat.S_ISLNK(status.st_mode or 0):
+                path = self._sftp.normalize(path)
+                status = self._sftp.stat(path)
+        except FileNotFoundError:
+            return path
+        if not stat.S_ISREG(status.st_mode or 0):
+            raise CopyFailed(f"{path} is there already, and is no file")
+        return path
+
     def content(self, path: str) -> Content:
         """Size, digest and permissions. Raises FileNotFoundError, CopyFailed."""
         status = self._sftp.stat(path)
@@ -73,13 +92,23 @@ class RemoteFiles:
 
     def write_on(self, path: str, offset: int, moved: Callable[[int], None], *, source: Path) -> None:
         """Writes what the file `source` here has from `offset` on into the file there, from there on."""
+        wanted_bytes = offset
         with source.open("rb") as here, self._to_write_on(path) as file:
             here.seek(offset)
             file.set_pipelined(True)
             file.seek(offset)
-            while chunk := here.read(CHUNK_BYTES):
-                file.write(chunk)
-                moved(len(chunk))
+            try:
+                while chunk := here.read(CHUNK_BYTES):
+                    wanted_bytes += len(chunk)
+                    file.write(chunk)
+                    moved(len(chunk))
+            except OSError as e:
+                if str(e) != NO_WORDS:
+                    raise
+        # Nobody has told of writes that failed and were not waited for.
+        came_bytes = self.size_bytes(path)
+        if came_bytes is not None and came_bytes < wanted_bytes:
+            raise OSError(errno.ENOSPC, f"only {came_bytes} bytes of it could be written there: is the disk full?")
 
     def _to_write_on(self, path: str) -> paramiko.SFTPFile:
         """The file as it is, not cut off; a new one is for nobody else to read yet."""
@@ -90,19 +119,45 @@ class RemoteFiles:
             file.chmod(PARTIAL_MODE)
             return file
 
-    def read_on(self, path: str, offset: int, size_bytes: int, sink: BinaryIO, moved: Callable[[int], None]) -> None:
-        """Reads the file from `offset` to its end into `sink`."""
-        with self._sftp.open(path, "rb") as file:
+    def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
+        """Reads the file from `offset` to its end into the file `sink` here, from there on."""
+        with self._sftp.open(path, "rb") as file, open(sink, "r+b", opener=_made_private) as here:
+            here.seek(offset)
             file.seek(offset)
-            file.prefetch(size_bytes)
-            while chunk := file.read(CHUNK_BYTES):
-                sink.write(chunk)
-                moved(len(chunk))
+            for asked_to in range(offset, size_bytes, AHEAD_BYTES):
+                file.prefetch(min(asked_to + AHEAD_BYTES, size_bytes))
+                while here.tell() < asked_to + AHEAD_BYTES and (chunk := file.read(CHUNK_BYTES)):
+                    here.write(chunk)
+                    moved(len(chunk))
 
     def put_in_place(self, partial: str, target: str, mode: int) -> None:
         """The gathered content becomes the target, at once."""
         self._sftp.chmod(partial, mode)
         self._sftp.posix_rename(partial, target)
+
+    def give_mode(self, path: str, mode: int) -> bool:
+        """Sets permission bits; False when they were so. Raises CopyFailed."""
+        if (self._sftp.stat(path).st_mode or 0) & 0o777 == mode:
+            return False
+        try:
+            self._sftp.chmod(path, mode)
+        except OSError as e:
+            raise CopyFailed(f"{path} was there already, but its permissions cannot be made {mode:03o}: {e}") from e
+        return True
+
+    def beginning_with(self, prefix: str) -> list[str]:
+        """The names of files that begin so. The node's shell looks: the folder may have more names than are worth
+        sending."""
+        done = self._connection.run(f"printf '%s\\0' {shlex.quote(prefix)}*", timeout_s=LOOK_S)
+        return [name for name in done.stdout.decode(errors="surrogateescape").split("\0") if name.startswith(prefix)]
+
+    def room_bytes(self, path: str) -> int | None:
+        """What the file system of this file's folder still takes; None where it does not say."""
+        line = f"stat -f -c '%b %a %S' -- {shlex.quote(posixpath.dirname(path) or '.')}"
+        blocks = self._connection.run(line, timeout_s=LOOK_S).stdout.split()
+        if len(blocks) != 3 or not all(word.isdigit() for word in blocks) or blocks[0] == b"0":
+            return None
+        return int(blocks[1]) * int(blocks[2])
 
     def remove(self, path: str) -> None:
         """Removes a file."""
@@ -111,3 +166,7 @@ class RemoteFiles:
     def inside(self, folder: str, name: str) -> str:
         """A name in a folder."""
         return posixpath.join(folder, name)
+
+
+def _made_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, PARTIAL_MODE)

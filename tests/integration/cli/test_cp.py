@@ -47,19 +47,12 @@ def test_a_file_goes_to_every_node_and_comes_back(
         assert (back / f"train-{slot}" / "weights.bin").read_bytes() == source.read_bytes()
 
 
-def test_a_broken_copy_goes_on_and_a_damaged_one_replaces_nothing(
+def test_a_broken_copy_goes_on_and_begins_anew_where_what_lies_there_is_another(
     loopback_cluster: LoopbackCluster, source: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "target.bin"
     target.write_bytes(b"the old one")
     partial = partial_of(target, source)
-    partial.write_bytes(b"\0" * (SIZE - 10))
-    done = loopback_cluster.run("cp", str(source), f"0:{target}")
-    assert b"another checksum" in done.stderr
-    assert target.read_bytes() == b"the old one"
-    assert not partial.exists()
-    assert done.returncode == 1
-
     partial.write_bytes(source.read_bytes()[: SIZE - 10])
     inode = partial.stat().st_ino
     done = loopback_cluster.run("cp", str(source), f"0:{target}")
@@ -73,6 +66,36 @@ def test_a_broken_copy_goes_on_and_a_damaged_one_replaces_nothing(
     assert done.returncode == 0, done.stderr
     assert here.read_bytes() == source.read_bytes()
     assert not partial_of(here, source).exists()
+
+    partial.write_bytes(b"\0" * (SIZE - 10))
+    here.write_bytes(b"and here something that was never whole")
+    here.rename(tmp_path / f"{partial.name[:-16]}{'0' * 16}")
+    target.write_bytes(b"the old one")
+    done = loopback_cluster.run("cp", str(source), f"0:{target}")
+    assert done.returncode == 0, done.stderr
+    assert target.read_bytes() == source.read_bytes()
+    assert not list(tmp_path.glob(".target.bin.*"))
+
+
+def test_a_link_is_followed_and_permissions_are_the_sources(
+    loopback_cluster: LoopbackCluster, source: Path, tmp_path: Path
+) -> None:
+    target, link = tmp_path / "step-100.bin", tmp_path / "latest.bin"
+    target.write_bytes(b"old")
+    link.symlink_to(target.name)
+    done = loopback_cluster.run("cp", str(source), f"0:{link}")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.decode() == f"[train-0] {target}\n"
+    assert link.is_symlink()
+    assert target.read_bytes() == source.read_bytes()
+
+    source.chmod(0o755)
+    done = loopback_cluster.run("cp", str(source), f"0:{link}")
+    assert done.stderr.decode() == f"[train-0] {target} was there already; its permissions are 755 now\n"
+    assert target.stat().st_mode & 0o777 == 0o755
+    done = loopback_cluster.run("cp", str(source), "0:/dev/null")
+    assert done.stderr.decode() == "clusterctl: train-0: /dev/null is there already, and is no file\n"
+    assert done.returncode == 1
 
 
 def test_what_fails_is_named_and_the_others_are_copied(

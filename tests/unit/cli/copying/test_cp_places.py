@@ -1,8 +1,9 @@
-"""What the words of `clusterctl cp` mean, and where content is gathered."""
+"""What the words of `clusterctl cp` mean."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from clusterctl.copying.broadcast import LEAST_BYTES
 from clusterctl.copying.content import Content
 from clusterctl.copying.copies import shared_out
-from clusterctl.copying.place import Download, NodeFile, Upload, partial_name, remote_place, transfers
+from clusterctl.copying.place import Download, NodeFile, Upload, remote_place, transfers
 from clusterctl.copying.progress import Progress
 from clusterctl_infra.errors import ClusterctlError, NothingMatched, UsageError
 from clusterctl_infra.outputs import Inventory
@@ -133,9 +134,15 @@ def test_large_files_for_several_nodes_go_from_node_to_node(
     assert [[one.node.name for one in group] for group in direct] == directly
 
 
-def test_content_is_gathered_beside_its_target_under_its_own_digest() -> None:
-    assert partial_name("/scratch/a.pt", "0123456789abcdef9999") == "/scratch/.a.pt.clusterctl-0123456789abcdef"
-    assert partial_name("a.pt", "0123456789abcdef9999") == ".a.pt.clusterctl-0123456789abcdef"
+@pytest.mark.parametrize("words", [["a/w.bin", "b/w.bin", "0:/x/"], ["0:/a/w.bin", "0:/b/w.bin", "here/"]])
+def test_two_files_of_one_name_are_not_made_one(words: list[str], make_inventory: MakeInventory) -> None:
+    with pytest.raises(UsageError, match=r"w.bin would be one file at the target"):
+        transfers(words, make_inventory())
+
+
+def test_a_name_that_is_no_text_is_refused_in_words_that_can_be_shown(make_inventory: MakeInventory) -> None:
+    with pytest.raises(UsageError, match=r"b'.xffw.bin' is no UTF-8"):
+        transfers([os.fsdecode(b"\xffw.bin"), "0:"], make_inventory())
 
 
 def test_progress_adds_up() -> None:

@@ -1,62 +1,179 @@
-"""One file on its way to a node."""
+"""One file on its way to its place, on this computer's own disk."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from clusterctl.copying.content import Content
-from clusterctl.copying.one_copy import WrongContent, bring
-from clusterctl.copying.place import partial_name
+from clusterctl.copying.files import CopyFailed
+from clusterctl.copying.local_files import LocalFiles
+from clusterctl.copying.one_copy import WrongContent, bring, target_path, there_already
+from clusterctl.copying.partial import partial_name
+from clusterctl.copying.place import Upload
 from clusterctl.copying.progress import Progress
-from clusterctl.copying.remote_files import RemoteFiles
+from clusterctl_infra.outputs import Inventory
 
 TEXT = b"weights"
-CONTENT = Content(size_bytes=len(TEXT), sha256=hashlib.sha256(TEXT).hexdigest(), mode=0o644)
-TARGET = "/scratch/w.bin"
-PARTIAL = partial_name(TARGET, CONTENT.sha256)
+OTHER = hashlib.sha256(b"another").hexdigest()
+CONTENT = Content(size_bytes=len(TEXT), sha256=hashlib.sha256(TEXT).hexdigest(), mode=0o750)
 
 
-class FilesInMemory(RemoteFiles):
-    """A node's files by their names."""
+class Giver:
+    """Writes what is asked for, and remembers from where on; `instead`, once, comes first."""
 
-    def __init__(self, files: dict[str, bytes]) -> None:
-        self.files = files
+    def __init__(self, instead: Callable[[Path], object] | None = None) -> None:
+        self.offsets: list[int] = []
+        self._instead = instead
 
-    def size_bytes(self, path: str) -> int | None:
-        return len(self.files[path]) if path in self.files else None
-
-    def digest(self, path: str, size_bytes: int) -> str:
-        return hashlib.sha256(self.files[path]).hexdigest()
-
-    def put_in_place(self, partial: str, target: str, mode: int) -> None:
-        self.files[target] = self.files.pop(partial)
-
-    def remove(self, path: str) -> None:
-        del self.files[path]
+    def __call__(self, partial: str, offset: int, moved: object) -> None:
+        self.offsets.append(offset)
+        instead, self._instead = self._instead, None
+        if instead is not None:
+            instead(Path(partial))
+            return
+        before = Path(partial).read_bytes() if offset else b""
+        Path(partial).write_bytes(before[:offset] + TEXT[offset:])
 
 
-def test_what_another_command_has_put_in_place_meanwhile_is_there() -> None:
-    files = FilesInMemory({TARGET: b"old"})
-    bring(TARGET, CONTENT, files, lambda *_: files.files.update({TARGET: TEXT}), Progress(1))
-    assert files.files == {TARGET: TEXT}
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """A file that is another one yet."""
+    path = tmp_path / "w.bin"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    return path
 
 
-def test_what_is_longer_than_the_file_is_no_beginning_of_it() -> None:
-    files = FilesInMemory({PARTIAL: b"something longer"})
-    offsets: list[int] = []
-
-    def give(partial: str, offset: int, _: object) -> None:
-        offsets.append(offset)
-        before = files.files.get(partial, b"")
-        files.files[partial] = before[:offset] + TEXT + before[len(TEXT) :]
-
-    bring(TARGET, CONTENT, files, give, Progress(1))
-    assert (offsets, files.files) == ([0], {TARGET: TEXT})
+def partial_of(target: Path, digest: str = CONTENT.sha256) -> Path:
+    return Path(partial_name(str(target), digest))
 
 
-def test_wrong_content_replaces_nothing_and_is_no_beginning_of_the_next_try() -> None:
-    files = FilesInMemory({TARGET: b"old"})
+def brought(target: Path, give: Giver) -> None:
+    bring(str(target), CONTENT, LocalFiles(), give, Progress(1))
+
+
+def test_the_target_has_the_content_and_the_permissions_of_its_source(target: Path) -> None:
+    brought(target, Giver())
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (TEXT, 0o750)
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_the_same_content_gets_the_permissions_of_its_source_too(target: Path) -> None:
+    target.write_bytes(TEXT)
+    assert there_already(LocalFiles(), str(target), CONTENT) == (
+        f"{target} was here already; its permissions are 750 now"
+    )
+    assert target.stat().st_mode & 0o777 == 0o750
+    assert there_already(LocalFiles(), str(target), CONTENT) == f"{target} was here already"
+
+
+@pytest.mark.parametrize(("beginning", "offsets"), [(b"", [0]), (b"weig", [4]), (b"wrong", [5, 0]), (TEXT, [7])])
+def test_a_broken_copy_goes_on_where_it_was_unless_that_was_another(
+    target: Path, beginning: bytes, offsets: list[int]
+) -> None:
+    partial_of(target).write_bytes(beginning)
+    give = Giver()
+    brought(target, give)
+    assert (give.offsets, target.read_bytes()) == (offsets, TEXT)
+
+
+def test_what_is_longer_than_the_file_is_no_beginning_of_it(target: Path) -> None:
+    partial_of(target).write_bytes(b"something longer")
+    give = Giver()
+    brought(target, give)
+    assert (give.offsets, target.read_bytes()) == ([0], TEXT)
+
+
+@pytest.mark.parametrize("text", [b"old", TEXT])
+def test_what_copies_of_what_the_file_once_was_have_left_is_removed(target: Path, text: bytes) -> None:
+    """Else each interrupted copy of a file that then changes would fill the disk for ever."""
+    target.write_bytes(text)
+    partial_of(target, OTHER).write_bytes(b"half a f")
+    mine = target.with_name(".w.bin.clusterctl-notes")
+    mine.write_bytes(b"a person's")
+    there_already(LocalFiles(), str(target), CONTENT)
+    assert sorted(target.parent.iterdir()) == sorted([target, mine])
+
+
+def test_a_copy_whose_place_another_has_taken_says_so(target: Path) -> None:
+    def another_begins(partial: Path) -> None:
+        partial.write_bytes(TEXT)
+        content = Content(size_bytes=7, sha256=OTHER, mode=0o644)
+        assert there_already(LocalFiles(), str(target), content) is None
+
+    with pytest.raises(CopyFailed, match="another copy to the same place began meanwhile"):
+        brought(target, Giver(another_begins))
+    assert target.read_bytes() == b"old"
+
+
+def test_what_another_command_has_put_in_place_meanwhile_is_there(target: Path) -> None:
+    brought(target, Giver(lambda _: target.write_bytes(TEXT)))
+    assert target.read_bytes() == TEXT
+
+
+def test_wrong_content_replaces_nothing_and_is_no_beginning_of_the_next_try(target: Path) -> None:
     with pytest.raises(WrongContent, match="another checksum"):
-        bring(TARGET, CONTENT, files, lambda *_: files.files.update({PARTIAL: b"wrong.."}), Progress(1))
-    assert files.files == {TARGET: b"old"}
+        brought(target, Giver(lambda partial: partial.write_bytes(b"wrong..")))
+    assert target.read_bytes() == b"old"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_disk_that_is_full_does_not_stay_full_of_half_a_file(target: Path) -> None:
+    def fills_it(partial: Path) -> None:
+        partial.write_bytes(b"weig")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space left"):
+        brought(target, Giver(fills_it))
+    assert list(target.parent.iterdir()) == [target]
+
+
+class SmallDisk(LocalFiles):
+    """Has room for 12 MB."""
+
+    def room_bytes(self, path: str) -> int:
+        return 12_000_000
+
+
+def test_what_has_no_room_is_refused_before_it_travels(target: Path) -> None:
+    give = Giver()
+    content = Content(size_bytes=90_000_000, sha256=OTHER, mode=0o644)
+    with pytest.raises(CopyFailed, match="12 MB are free here, and 90 MB are needed"):
+        bring(str(target), content, SmallDisk(), give, Progress(1))
+    partial_of(target, OTHER).write_bytes(b"")
+    os.truncate(partial_of(target, OTHER), 80_000_000)
+    with pytest.raises(WrongContent):  # 10 MB are left to bring, and this giver brings something else
+        bring(str(target), content, SmallDisk(), give, Progress(1))
+    assert give.offsets == [80_000_000, 0]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_stays_and_what_it_points_to_is_written(
+    target: Path, make_inventory: Callable[..., Inventory], is_there: bool
+) -> None:
+    """As cp and scp do: `latest.pt` is a link that a person wants to keep."""
+    link = target.parent / "links" / "latest.bin"
+    link.parent.mkdir()
+    link.symlink_to("../w.bin")
+    if not is_there:
+        target.unlink()
+    upload = Upload(source=target, node=make_inventory().nodes[0], remote=str(link), is_into_folder=False)
+    assert Path(target_path(upload, LocalFiles())) == target
+
+
+@pytest.mark.parametrize("kind", ["folder in a folder", "pipe", "device"])
+def test_what_is_no_file_is_not_replaced(target: Path, make_inventory: Callable[..., Inventory], kind: str) -> None:
+    remote = {"folder in a folder": target.parent, "pipe": target.parent / "pipe", "device": Path("/dev/null")}[kind]
+    if kind == "pipe":
+        os.mkfifo(remote)
+    if kind == "folder in a folder":
+        target.unlink()
+        target.mkdir()
+    upload = Upload(source=target, node=make_inventory().nodes[0], remote=str(remote), is_into_folder=False)
+    with pytest.raises(CopyFailed, match="is here already, and is no file"):
+        target_path(upload, LocalFiles())

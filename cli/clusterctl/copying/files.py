@@ -1,0 +1,47 @@
+"""What a copy needs of the computer that it ends on: the same of a node as of this one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class CopyFailed(Exception):
+    """One copy that did not come to its end; the message is for the person."""
+
+
+class Files(Protocol):
+    """One computer's files. All of it may raise OSError; of a node, what its connection raises, too."""
+
+    where: str
+    """`here` or `there`, for messages."""
+
+    def size_bytes(self, path: str) -> int | None:
+        """A file's size; None when there is none."""
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder of that name."""
+
+    def followed(self, path: str) -> str:
+        """The file that is meant, behind any links; it need not be there. Raises CopyFailed for what is no file."""
+
+    def inside(self, folder: str, name: str) -> str:
+        """A name in a folder."""
+
+    def beginning_with(self, prefix: str) -> Sequence[str]:
+        """The paths of files that begin so."""
+
+    def room_bytes(self, path: str) -> int | None:
+        """What the file system of this file's folder still takes; None where it does not say."""
+
+    def digest(self, path: str, size_bytes: int) -> str:
+        """The SHA-256 of the file. Raises CopyFailed."""
+
+    def give_mode(self, path: str, mode: int) -> bool:
+        """Sets permission bits; False when they were so. Raises CopyFailed where they cannot be set."""
+
+    def put_in_place(self, partial: str, target: str, mode: int) -> None:
+        """The gathered content becomes the target, at once."""
+
+    def remove(self, path: str) -> None:
+        """Removes a file."""
