@@ -29,8 +29,9 @@ from clusterctl.ssh.remote_command import usable_keys
 HELP = """Logs of many nodes, merged by time (UTC, by this computer's clock): bootstrap, cloud-init, kernel, system.
 
 A SOURCE is one of these, a file (/var/log/nvidia-fabricmanager.log), or a unit (unit:ssh.service);
-bootstrap when none is named. Of each file the last MiB is read. The exit code is 4 when a node was not
-reached, or has no such log. --json gives one line per log line.
+bootstrap when none is named. Of each file the last MiB is read. A log that gives nothing for half of
+--timeout (a file system that hangs) is named, and the others are shown; -f goes on. The exit code is 4
+when a node was not reached, or has no such log. --json gives one line per log line.
 
 \b
 Examples:
@@ -47,6 +48,7 @@ Examples:
 @time_option("--since", default=None, help="Only the last 10m, 2h.")
 @click.option("--grep", metavar="REGEX", help="Only lines that match, looked for on the nodes.")
 @connect_timeout_option(default="10s")
+@time_option("--timeout", default="60s", help="Give up a node whose logs have not come by then.")
 @json_option
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1)
 @click.pass_obj
@@ -58,6 +60,7 @@ def command(
     since: float | None,
     grep: str | None,
     connect_timeout: float,
+    timeout: float,
     as_json: bool,
     sources: tuple[str, ...],
 ) -> int:
@@ -75,6 +78,7 @@ def command(
         since_s=None if since is None else time.time() - since,
         grep=grep,
         is_followed=follow,
+        timeout_s=timeout,
         keys=usable_keys(inventory, home_directory(os.environ)),
         deadlines=Deadlines.within(connect_timeout),
     )

@@ -7,6 +7,7 @@ import queue
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from clusterctl_infra.outputs import InventoryNode
 
@@ -28,30 +29,87 @@ class Notice:
     text: str
 
 
+class End:
+    """Nobody can send a line any more."""
+
+
+Item = LogLine | Notice | End
+
+
 def followed(request: LogRequest) -> Iterator[LogLine | Notice]:
-    """Lines and notices for ever; the threads behind it end with the process."""
-    arrived: queue.SimpleQueue[LogLine | Notice] = queue.SimpleQueue()
-
-    def tell_of(node: InventoryNode) -> Callable[[str], None]:
-        return lambda text: arrived.put(Notice(name=node.name, text=text))
-
-    def lost(node: InventoryNode, why: NodeFailure, tries: int) -> None:
-        if tries <= 1:
-            tell_of(node)(f"{told_in_a_row(why, request.inventory, node)}; trying again")
-
-    streams = {node.slot: NodeStream(node, on_line=arrived.put, on_trouble=tell_of(node)) for node in request.nodes}
+    """Lines and notices, until no node can ever send a line; the threads behind it end with the process."""
+    following = _Following(request)
     kept = KeptCommand(
-        command=lambda node: reader_command(request, streams[node.slot].places),
-        on_begin=lambda node: streams[node.slot].begin(),
-        on_output=lambda node, chunk: streams[node.slot].feed(chunk),
-        on_lost=lost,
+        command=following.command, on_begin=following.begin, on_output=following.hear, on_lost=following.lost
     )
     keep_running(kept, request.inventory, request.nodes, keys=request.keys, deadlines=request.deadlines)
-    return merged(lambda timeout_s: _next(arrived, timeout_s), since_s=request.since_s)
+    return merged(following.next, since_s=request.since_s)
+
+
+class _Following:
+    """What the nodes' threads tell, for the one that shows it."""
+
+    def __init__(self, request: LogRequest) -> None:
+        self._request = request
+        self._arrived: queue.SimpleQueue[Item] = queue.SimpleQueue()
+        self._streams = {
+            node.slot: NodeStream(node, on_line=self._arrived.put, on_trouble=partial(self._tell, node))
+            for node in request.nodes
+        }
+        self._heard_at: dict[int, float] = {}
+        """Of the nodes where a reader is, or begins."""
+        self._over: set[int] = set()
+
+    def command(self, node: InventoryNode) -> str:
+        """The reader, from where the node's last line was."""
+        return reader_command(self._request, self._streams[node.slot].places)
+
+    def begin(self, node: InventoryNode) -> None:
+        """A reader is started there."""
+        self._heard_at[node.slot] = time.monotonic()
+        self._streams[node.slot].begin()
+
+    def hear(self, node: InventoryNode, chunk: bytes) -> None:
+        """The reader there says this; if nothing else, once a second that it is there."""
+        if node.slot in self._heard_at:
+            self._heard_at[node.slot] = time.monotonic()
+        self._streams[node.slot].feed(chunk)
+
+    def lost(self, node: InventoryNode, why: NodeFailure, tries: int) -> bool:
+        """No reader is there any more; whether one is wanted."""
+        self._heard_at.pop(node.slot, None)
+        if self._streams[node.slot].over >= set(self._request.sources):
+            self._over.add(node.slot)
+            if len(self._over) == len(self._request.nodes):
+                self._arrived.put(End())
+            return False
+        if tries <= 1:
+            self._tell(node, f"{told_in_a_row(why, self._request.inventory, node)}; trying again")
+        return True
+
+    def next(self, timeout_s: float) -> Item | None:
+        """What has arrived, or comes within this time."""
+        try:
+            return self._arrived.get(timeout=timeout_s)
+        except queue.Empty:
+            self._tell_of_silence()
+            return None
+
+    def _tell_of_silence(self) -> None:
+        """A login may hang where a home does, and nobody would say so."""
+        for node in self._request.nodes:
+            at = self._heard_at.get(node.slot)
+            if at is not None and time.monotonic() - at > self._request.timeout_s:
+                self._heard_at.pop(node.slot, None)
+                told = f"the log reader there has said nothing for {self._request.timeout_s:g} s; still waiting"
+                self._tell(node, told)
+
+    def _tell(self, node: InventoryNode, text: str) -> None:
+        self._arrived.put(Notice(name=node.name, text=text))
 
 
 def merged(
-    take: Callable[[float], LogLine | Notice | None],
+    take: Callable[[float], Item | None],
     *,
     since_s: float | None = None,
     now: Callable[[], float] = time.monotonic,
@@ -59,19 +117,14 @@ def merged(
     """What `take(timeout)` gives, lines in the order of their times after each has waited `HOLD_S`."""
     held: list[tuple[float, int, float, LogLine]] = []
     count = 0
-    while True:
+    is_end = False
+    while held or not is_end:
         item = take(HOLD_S / 2)
+        is_end = is_end or isinstance(item, End)
         if isinstance(item, Notice):
             yield item
-        elif item is not None and (since_s is None or item.at_s >= since_s):
+        elif isinstance(item, LogLine) and (since_s is None or item.at_s >= since_s):
             count += 1
             heapq.heappush(held, (item.at_s, count, now() + HOLD_S, item))
         while held and held[0][2] <= now():
             yield heapq.heappop(held)[3]
-
-
-def _next(arrived: queue.SimpleQueue[LogLine | Notice], timeout_s: float) -> LogLine | Notice | None:
-    try:
-        return arrived.get(timeout=timeout_s)
-    except queue.Empty:
-        return None

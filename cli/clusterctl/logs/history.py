@@ -45,6 +45,7 @@ def read_history(request: LogRequest, *, on_trouble: Callable[[str, str], None])
         reader_command(request, {}),
         keys=request.keys,
         deadlines=request.deadlines,
+        timeout_s=request.timeout_s,
         sinks=NodeSinks(stdout=lambda node, chunk: streams[node.slot].feed(chunk), stderr=lambda node, chunk: None),
     )
     return History(

@@ -29,6 +29,8 @@ class LogRequest:
     """Unix time by this computer's clock."""
     grep: str | None
     is_followed: bool
+    timeout_s: float
+    """By then the logs of a node are here, or it is given up; while following, the first half of it counts."""
     keys: LoginKeys
     deadlines: Deadlines
 
@@ -49,6 +51,8 @@ def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
         "tail": LAST_LINES if request.is_followed and request.since_s is None and request.grep is None else 0,
         "grep": request.grep or "",
         "places": dict(places),
+        # Half: what the others on the node gave comes in the other half.
+        "patience_s": request.timeout_s / 2,
     }
     reader = shlex.join(["python3", "-I", "-c", program, json.dumps(asked)])
     script = f"if sudo -n true 2>/dev/null; then exec sudo -n {reader}; else exec {reader}; fi"

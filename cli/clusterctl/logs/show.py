@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
 
 from clusterctl_infra.errors import SomeNodesFailed
 
@@ -34,15 +33,15 @@ def show_history(request: LogRequest, output: Output, *, as_json: bool) -> int:
     return SomeNodesFailed.exit_code
 
 
-def show_on(request: LogRequest, output: Output, *, as_json: bool) -> NoReturn:
-    """Until Ctrl-C, which is the only way out."""
-    items = followed(request)
-    while True:
-        item = next(items)
+def show_on(request: LogRequest, output: Output, *, as_json: bool) -> int:
+    """Until Ctrl-C; 4 where no node can ever have a line."""
+    for item in followed(request):
         if isinstance(item, Notice):
             output.note(f"[{item.name}] {item.text}")
         else:
             _show(item, request, output, as_json=as_json)
+    output.note(f"no line of {' or '.join(request.sources)} can ever come: nothing is left to follow")
+    return SomeNodesFailed.exit_code
 
 
 def _tell_programs(results: Sequence[NodeResult], request: LogRequest, output: Output) -> None:

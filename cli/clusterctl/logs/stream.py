@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from clusterctl_infra.outputs import InventoryNode
@@ -45,6 +45,8 @@ class NodeStream:
         self._told: set[str] = set()
         self.missing: set[str] = set()
         """Sources of which the node has nothing to read."""
+        self.over: set[str] = set()
+        """Sources of which it never will have anything."""
         self.places: dict[str, str] = {}
         """Source → where its last line that arrived whole ended."""
 
@@ -65,11 +67,8 @@ class NodeStream:
         if isinstance(row, dict):
             if "now" in row:
                 self._ahead_s = float(row["now"]) - self._now()
-            elif "trouble" in row and row["trouble"] not in self._told:
-                self._told.add(row["trouble"])
-                self._on_trouble(str(row["trouble"]))
-                if row.get("missing"):
-                    self.missing.add(str(row["source"]))
+            elif "trouble" in row:
+                self._take_trouble(row)
             return
         if not isinstance(row, list):
             return
@@ -79,3 +78,13 @@ class NodeStream:
             at_s = clock.at_s(line, float(given_s), is_exact=bool(is_exact)) - self._ahead_s
             self._on_line(LogLine(slot=self._node.slot, name=self._node.name, source=str(source), at_s=at_s, text=line))
         self.places[str(source)] = str(place)
+
+    def _take_trouble(self, row: Mapping[str, object]) -> None:
+        source, trouble = str(row["source"]), str(row["trouble"])
+        if row.get("missing"):
+            self.missing.add(source)
+        if row.get("over"):
+            self.over.add(source)
+        if trouble not in self._told:
+            self._told.add(trouble)
+            self._on_trouble(trouble)

@@ -1,11 +1,13 @@
 """Prints lines of logs as JSON, each with the place to go on from: sent to the node as it stands, and run there.
 
 Python 3.9, standard library only. argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}),
-`follow`, `since_s`, `tail` (only so many last lines), `grep`, `places` (source → place of the last line that arrived).
+`follow`, `since_s`, `tail` (only so many last lines), `grep`, `places` (source → place of the last line that arrived),
+`patience_s` (a source that gives nothing for so long is told of, and not waited for).
 
 Prints `{"now": unix}` first, then `[source, place, time, is exact, text]`. The time is the journal's own; for files
 that of the reading while following, and while history is read the file's last change, which is not exact. An empty
-object now and then finds out whether anybody still reads.
+object now and then finds out whether anybody still reads. `{"source": …, "trouble": …}` is for the person; `missing`:
+there is nothing of it here; `over`: nor will there ever be.
 """
 
 from __future__ import annotations
@@ -159,26 +161,45 @@ class Reader:
         self._asked = asked
         self._printer = printer
         self._children: list[subprocess.Popen[bytes]] = []
-        self._threads: list[threading.Thread] = []
+        self._moved_at: dict[str, float] = {}  # source → when it last gave something, until its history is read
 
     def run(self) -> None:
-        """Returns when all sources are at their end, or nobody reads any more."""
+        """Returns when all sources are at their end or given up, or nobody reads any more."""
+        threads = {}
         for name, source in self._asked["sources"].items():
-            thread = threading.Thread(target=self._guarded, args=(name, source), daemon=True)
-            thread.start()
-            self._threads.append(thread)
+            self._moved_at[name] = time.monotonic()
+            threads[name] = threading.Thread(target=self._guarded, args=(name, source), daemon=True)
+            threads[name].start()
         try:
-            for thread in self._threads:
-                while thread.is_alive():
-                    thread.join(BEAT_S)
-                    if self._asked["follow"]:
-                        self._printer.put({})
-                        self._printer.flush()
+            while threads:
+                name, thread = next(iter(threads.items()))
+                thread.join(BEAT_S)
+                threads = {name: thread for name, thread in threads.items() if thread.is_alive()}
+                for stuck in self._stuck():
+                    told = "%s gave nothing for %g s; does its file system hang?" % (stuck, self._asked["patience_s"])
+                    self._tell(stuck, told, is_missing=True)
+                    if not self._asked["follow"]:
+                        threads.pop(stuck, None)
+                if self._asked["follow"]:
+                    self._printer.put({})
+                    self._printer.flush()
             self._printer.flush()
         except BrokenPipeError:
             pass
         for child in self._children:
             child.kill()
+
+    def _stuck(self) -> list[str]:
+        """Sources that have given nothing for too long, each once."""
+        now = time.monotonic()
+        stuck = [name for name, at in list(self._moved_at.items()) if now - at > self._asked["patience_s"]]
+        for name in stuck:
+            self._moved_at.pop(name, None)
+        return stuck
+
+    def _moved(self, name: str) -> None:
+        if name in self._moved_at:
+            self._moved_at[name] = time.monotonic()
 
     def _guarded(self, name: str, source: dict[str, list[str]]) -> None:
         try:
@@ -189,17 +210,19 @@ class Reader:
         except BrokenPipeError:
             return
         except FileNotFoundError as e:
-            self._tell(name, "there is no %s here" % e.filename, is_missing=True)
+            self._tell(name, "there is no %s here" % e.filename, is_missing=True, is_over=True)
         except Exception as e:  # noqa: BLE001 one source's end must not be the others'; the person is told
             self._tell(name, "%s: %s" % (type(e).__name__, e), is_missing=True)
+        finally:
+            self._moved_at.pop(name, None)
 
     def _read_files(self, name: str, paths: list[str]) -> None:
         places = json.loads(self._asked["places"].get(name) or "{}")
         files = {path: LogFile(path, places.get(path, ""), self._asked["tail"]) for path in paths}
-        unread = [path for path in paths if not os.access(path, os.R_OK)]
-        for path in unread:
-            why = "cannot be read" if os.path.exists(path) else "is not there"
-            self._tell(name, "%s %s" % (path, why), is_missing=unread == paths)
+        unread = {path: why for path in paths for why in [absence_of_file(path)] if why}
+        for path, why in unread.items():
+            waits = "; waiting for it" if self._asked["follow"] else ""
+            self._tell(name, path + " " + why + waits, is_missing=len(unread) == len(paths))
         is_live = False
         while True:
             for path, file in files.items():
@@ -207,44 +230,62 @@ class Reader:
                     places[path] = place
                     at_s = time.time() if is_live else changed_s
                     self._printer.line(name, json.dumps(places), at_s, is_live, line)
+                    self._moved(name)
                 if file.is_cut and not is_live:
                     self._tell(name, path + ": only its last MiB was read")
             self._printer.flush()
             if not self._asked["follow"]:
                 return
             is_live = True
+            self._moved_at.pop(name, None)
             time.sleep(LOOK_S)
 
     def _read_journal(self, name: str, options: list[str]) -> None:
-        absence = absence_in_journal(options)
-        if absence and self._asked["follow"]:
-            self._tell(name, absence, is_missing=True)  # nobody would ever say it: it may still come
+        absence, is_over = absence_in_journal(options)
+        is_followed = self._asked["follow"]
+        if absence and is_followed:
+            self._tell(name, absence, is_missing=True, is_over=is_over)
+            if is_over:
+                return
+        while True:
+            code, said, count = self._journal_to_its_end(name, options)
+            if is_followed and (count or not said):
+                time.sleep(BEAT_S)  # somebody has killed it: it goes on where it was
+                continue
+            if code and said:
+                self._tell(name, said, is_missing=True, is_over=True)
+            elif absence and not count:
+                self._tell(name, absence, is_missing=True)
+            return
+
+    def _journal_to_its_end(self, name: str, options: list[str]) -> tuple[int, str, int]:
+        """Its exit code, its last words, and how many lines it had."""
+        count = 0
         argv = self._journal_argv(name, options)
-        has_lines = False
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._children.append(child)
         assert child.stdout is not None
         assert child.stderr is not None
         for raw in child.stdout:
-            has_lines = True
+            count += 1
             row = json.loads(raw)
             message = row.get("MESSAGE")
             if isinstance(message, list):  # bytes that are not text
                 message = bytes(message).decode(errors="replace")
+            self._asked["places"][name] = row["__CURSOR"]
             self._printer.line(name, row["__CURSOR"], int(row["__REALTIME_TIMESTAMP"]) / 1e6, True, str(message))
+            self._moved(name)
             if self._asked["follow"]:
                 self._printer.flush()
         said = child.stderr.read().decode(errors="replace").strip()
-        if child.wait() and said:
-            self._tell(name, said.splitlines()[-1], is_missing=True)
-        elif absence and not has_lines and not self._asked["follow"]:
-            self._tell(name, absence, is_missing=True)
+        self._children.remove(child)
+        return child.wait(), said.splitlines()[-1] if said else "", count
 
-    def _tell(self, name: str, trouble: str, is_missing: bool = False) -> None:
-        self._printer.put({"source": name, "trouble": trouble, "missing": is_missing})
+    def _tell(self, name: str, trouble: str, is_missing: bool = False, is_over: bool = False) -> None:
+        self._printer.put({"source": name, "trouble": trouble, "missing": is_missing, "over": is_over})
 
     def _journal_argv(self, name: str, options: list[str]) -> list[str]:
-        argv = ["journalctl", "-q", "--no-pager", "-o", "json", "--output-fields=MESSAGE", *options]
+        argv = ["journalctl", "-q", "--no-pager", "-o", "json", "--all", "--output-fields=MESSAGE", *options]
         cursor, since_s, tail = self._asked["places"].get(name), self._asked["since_s"], self._asked["tail"]
         if cursor:
             argv.append("--after-cursor=" + cursor)
@@ -255,16 +296,26 @@ class Reader:
         return [*argv, "-f"] if self._asked["follow"] else argv
 
 
-def absence_in_journal(options: list[str], root: str = "/") -> str:
-    """Why the journal may have nothing: a container without a kernel log, a unit that does not exist; else empty."""
+def absence_of_file(path: str) -> str:
+    """Why nothing can be read of it now; else empty."""
+    if os.path.isdir(path):
+        return "is a folder"
+    if not os.access(path, os.R_OK):
+        return "cannot be read" if os.path.exists(path) else "is not there"
+    return ""
+
+
+def absence_in_journal(options: list[str], root: str = "/") -> tuple[str, bool]:
+    """Why the journal may have nothing, else empty; and whether it never will: a container without a kernel log. A unit
+    may still come."""
     # systemd writes this file in containers, and only there (https://systemd.io/CONTAINER_INTERFACE, 2026-11-21).
     if options == ["-k"] and os.path.exists(os.path.join(root, "run/systemd/container")):
-        return "no kernel log: this machine is a container, and its kernel is its host's"
+        return "no kernel log: this machine is a container, and its kernel is its host's", True
     if options[:1] == ["-u"]:
         known = subprocess.run(["systemctl", "cat", "--", options[1]], capture_output=True, timeout=SHORT_S)
         if known.returncode:
-            return "no unit is called %s here" % options[1]
-    return ""
+            return "no unit is called %s here" % options[1], False
+    return "", False
 
 
 def main(asked: dict[str, Any]) -> None:

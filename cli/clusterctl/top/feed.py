@@ -35,9 +35,10 @@ def start_feeds(
     command = sampler_command(interval_s)
     lines = {node.slot: SampleLines(board, node.slot) for node in nodes}
 
-    def lost(node: InventoryNode, why: NodeFailure, tries: int) -> None:
+    def lost(node: InventoryNode, why: NodeFailure, tries: int) -> bool:
         told = told_in_a_row(why, inventory, node)
         board.lost(node.slot, NodeFailure(why.kind, told, phase=why.phase))
+        return True
 
     kept = KeptCommand(
         command=lambda node: command,

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,6 +105,41 @@ def test_following_survives_a_lost_connection_without_losing_or_doubling_a_line(
         write("last")
         wait_until(lambda: "last" in seen(), what="it goes on", timeout_s=10)
         assert seen() == ["before", "first", "second", "while away", "after rotation", "last"]
+
+
+def without_sudo(cluster: LoopbackCluster, slot: int, name: str, text: str) -> None:
+    """The slot's node has this program, and the reader runs with its own PATH there."""
+    programs = cluster.folder / f"node-{slot}" / "bin"
+    programs.mkdir(exist_ok=True)
+    for program, words in (("sudo", "exit 1"), (name, text)):
+        (programs / program).write_text(f"#!/bin/sh\n{words}\n")
+        (programs / program).chmod(0o755)
+
+
+def test_a_log_that_hangs_is_named_and_the_others_are_shown(loopback_cluster: LoopbackCluster) -> None:
+    """A pipe that nobody writes to holds its reader as a file system that hangs does. On one node the login hangs."""
+    log, hanging = loopback_cluster.folder / "train.log", loopback_cluster.folder / "hangs.log"
+    log.write_text("one\n")
+    os.mkfifo(hanging)
+    without_sudo(loopback_cluster, 2, "python3", "exec sleep 300")
+    began_at = time.monotonic()
+    done = loopback_cluster.run("logs", "--node", "0-2", "--timeout", "3s", str(log), str(hanging))
+    assert time.monotonic() - began_at < 10
+    assert [line[:8] for line in done.stdout.decode().splitlines()] == ["[Node 0]", "[Node 1]"]
+    said = done.stderr.decode()
+    assert f"[train-1] {hanging} gave nothing for 1.5 s; does its file system hang?" in said
+    assert "1 of 3 failed: train-2 ended at --timeout" in said
+    assert done.returncode == 4
+
+
+def test_following_ends_when_no_node_can_ever_have_a_line(loopback_cluster: LoopbackCluster) -> None:
+    for slot in range(4):
+        without_sudo(loopback_cluster, slot, "journalctl", "echo no journal is kept here >&2; exit 1")
+    done = loopback_cluster.run("logs", "-f", "system")
+    said = done.stderr.decode().splitlines()
+    assert sorted(said[:-1]) == [f"[train-{slot}] no journal is kept here" for slot in range(4)]
+    assert said[-1] == "no line of system can ever come: nothing is left to follow"
+    assert done.returncode == 4
 
 
 def test_only_lines_that_match_are_sent(loopback_cluster: LoopbackCluster) -> None:

@@ -29,8 +29,8 @@ class KeptCommand:
     """Asked anew for each start, so that a node can go on where it was."""
     on_begin: Callable[[InventoryNode], None]
     on_output: Callable[[InventoryNode, bytes], None]
-    on_lost: Callable[[InventoryNode, NodeFailure, int], None]
-    """Why it does not run any more, and how many tries in a row have brought nothing."""
+    on_lost: Callable[[InventoryNode, NodeFailure, int], bool]
+    """Why it does not run any more, and how many tries in a row have brought nothing; True: it is to be tried again."""
 
 
 @dataclass
@@ -72,17 +72,19 @@ class _Keeper:
 
         def keep_alone(result: NodeResult) -> None:
             node = by_slot[result.slot]
-            self._lost(node, runs[result.slot], result)
+            if not self._lost(node, runs[result.slot], result):
+                return
             arguments = (node, runs[result.slot])
             threading.Thread(target=self._keep, args=arguments, daemon=True, name=f"kept on {node.name}").start()
 
         self._run(nodes, runs, keep_alone)
 
     def _keep(self, node: InventoryNode, run: _NodeRun) -> None:
-        while True:
+        is_wanted = [True]
+        while is_wanted[-1]:
             time.sleep(AGAIN_S[min(run.tries, len(AGAIN_S) - 1)])
             run.has_said, run.complaint = False, b""
-            self._run((node,), {node.slot: run}, lambda result: self._lost(node, run, result))
+            self._run((node,), {node.slot: run}, lambda result: is_wanted.append(self._lost(node, run, result)))
 
     def _run(
         self,
@@ -111,9 +113,9 @@ class _Keeper:
             fan_out=len(nodes),  # none of them ends, so none waits for another's place
         )
 
-    def _lost(self, node: InventoryNode, run: _NodeRun, result: NodeResult) -> None:
+    def _lost(self, node: InventoryNode, run: _NodeRun, result: NodeResult) -> bool:
         run.tries = 0 if run.has_said else run.tries + 1
-        self._kept.on_lost(node, reason(result, run.complaint), run.tries)
+        return self._kept.on_lost(node, reason(result, run.complaint), run.tries)
 
 
 def reason(result: NodeResult, complaint: bytes) -> NodeFailure:

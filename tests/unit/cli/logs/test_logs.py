@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from clusterctl.logs.following import HOLD_S, Notice, merged
+from clusterctl.logs.following import HOLD_S, End, Notice, merged
 from clusterctl.logs.line_time import SourceClock, without_time, written_at_s
 from clusterctl.logs.source import Source, chosen_sources
 from clusterctl.logs.stream import LogLine, NodeStream
-from clusterctl.on_node.log_reader import LogFile, absence_in_journal
+from clusterctl.on_node.log_reader import LogFile, absence_in_journal, absence_of_file
 from clusterctl.views.logs import log_json, log_text
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
@@ -114,15 +114,27 @@ def test_a_trouble_is_told_once(make_inventory: MakeInventory) -> None:
     heard.stream.feed(rows({"source": "y", "trouble": "/y: only its last MiB was read", "missing": False}, {}))
     assert heard.troubles == ["/x is not there", "/y: only its last MiB was read"]
     assert heard.stream.missing == {"x"}
+    assert not heard.stream.over
+    heard.stream.feed(rows({"source": "kernel", "trouble": "no kernel log", "missing": True, "over": True}))
+    assert heard.stream.over == {"kernel"}
 
 
 def test_a_container_has_no_kernel_log_and_says_so(tmp_path: Path) -> None:
-    assert absence_in_journal(["-k"], str(tmp_path)) == ""
+    assert absence_in_journal(["-k"], str(tmp_path)) == ("", False)
     marker = tmp_path / "run/systemd/container"
     marker.parent.mkdir(parents=True)
     marker.write_text("systemd-nspawn")
-    assert absence_in_journal(["-k"], str(tmp_path)).startswith("no kernel log: this machine is a container")
-    assert absence_in_journal([], str(tmp_path)) == ""
+    absence, is_over = absence_in_journal(["-k"], str(tmp_path))
+    assert absence.startswith("no kernel log: this machine is a container")
+    assert is_over
+    assert absence_in_journal([], str(tmp_path)) == ("", False)
+
+
+def test_a_folder_is_no_log_and_says_so(tmp_path: Path) -> None:
+    assert absence_of_file(str(tmp_path)) == "is a folder"
+    assert absence_of_file(str(tmp_path / "a.log")) == "is not there"
+    (tmp_path / "a.log").write_text("")
+    assert absence_of_file(str(tmp_path / "a.log")) == ""
 
 
 def line(at_s: float, text: str, *, slot: int = 0) -> LogLine:
@@ -146,6 +158,18 @@ def test_lines_wait_for_older_ones_of_other_nodes() -> None:
         line(1, "earlier"),
         line(2, "later", slot=1),
     ]
+
+
+def test_following_ends_with_the_last_lines_once_nobody_can_send_another() -> None:
+    arrivals: Iterator[LogLine | End | None] = iter([line(2, "last"), End(), line(1, "on its way")])
+    clock = [0.0]
+
+    def take(timeout_s: float) -> LogLine | End | None:
+        item = next(arrivals, None)
+        clock[0] += HOLD_S if item is None else 0.0
+        return item
+
+    assert [item.text for item in merged(take, now=lambda: clock[0])] == ["on its way", "last"]
 
 
 OpenLog = Callable[[Path, str, int], LogFile]
