@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 from clusterctl_infra.errors import NothingMatched
@@ -30,10 +31,11 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
     known = cluster_names(home)
     wanted, source = (name, "--cluster") if name else (environ.get(VARIABLE), f"${VARIABLE}")
     if half_made := _half_made(home, wanted, known):
+        stack = _stack_of(home, half_made)
         raise NothingMatched(
             f"{half_made}: an `up` began and has not come to its end, so nothing is known of it here; what it made, "
             "if anything, bills",
-            hint="clusterctl up STACK goes on, clusterctl down STACK ends it (STACK: the folder)",
+            hint=f"clusterctl up {stack} goes on, clusterctl down {stack} ends it",
         )
     cluster = matching_cluster(wanted, known, source=source) if wanted else _only(known, home)
     path = home.inventory_file(cluster)
@@ -68,6 +70,15 @@ def _half_made(home: Home, wanted: str | None, known: Sequence[str]) -> str | No
     except OSError:
         return None
     return next((cluster for cluster in begun if not wanted or cluster in candidates), None)
+
+
+def _stack_of(home: Home, cluster: str) -> str:
+    """As it is typed, from the file of the run; STACK where an older clusterctl wrote that."""
+    try:
+        record = json.loads(home.run_file(cluster).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "STACK"
+    return str((record.get("stack") if isinstance(record, dict) else None) or "STACK")
 
 
 def _only(known: Sequence[str], home: Home) -> str:

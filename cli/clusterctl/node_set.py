@@ -13,10 +13,10 @@ _RANGE = r"(\d{1,9})(?:-(\d{1,9}))?"
 _NUMBERED = r"(.*)-(\d+)"
 
 
-def parse_node_set(text: str, *, cluster: str, slots: Sequence[int]) -> tuple[int, ...]:
+def parse_node_set(text: str, *, cluster: str, slots: Sequence[int], look: str) -> tuple[int, ...]:
     """The slots that `text` names, ascending, each once.
 
-    `cluster` is the name before the dash in node names, `slots` the slots there are.
+    `cluster` is the name before the dash in node names, `slots` the slots there are, `look` a command that shows them.
     Raises UsageError for text that is no set, NothingMatched for nodes that do not exist.
     """
     items = _items(text)
@@ -24,7 +24,7 @@ def parse_node_set(text: str, *, cluster: str, slots: Sequence[int]) -> tuple[in
         raise UsageError(f"--node {text!r}: no node named; write 2, or 0,2-5, or {cluster}-2, or all")
     chosen: set[int] = set()
     for item in items:
-        chosen.update(_slots_of(item, cluster=cluster, slots=slots))
+        chosen.update(_slots_of(item, cluster=cluster, slots=slots, look=look))
     return tuple(sorted(chosen))
 
 
@@ -61,20 +61,20 @@ def _items(text: str) -> list[str]:
     return [item for item in re.split(r"[,\s]+(?![^\[]*\])", text.strip()) if item]
 
 
-def _slots_of(item: str, *, cluster: str, slots: Sequence[int]) -> Iterable[int]:
+def _slots_of(item: str, *, cluster: str, slots: Sequence[int], look: str) -> Iterable[int]:
     if item == ALL:
         if not slots:
-            raise NothingMatched(f"{cluster} has no nodes", hint="clusterctl up STACK")
+            raise NothingMatched(f"{cluster} has no nodes", hint=look)
         return slots
     numbers = item.removeprefix(f"{cluster}-")
     if numbers.startswith("[") and numbers.endswith("]"):
         parts = numbers[1:-1].split(",")
     else:
         parts = [numbers]
-    return [slot for part in parts for slot in _range(part.strip(), item, cluster=cluster, slots=slots)]
+    return [slot for part in parts for slot in _range(part.strip(), item, cluster=cluster, slots=slots, look=look)]
 
 
-def _range(part: str, item: str, *, cluster: str, slots: Sequence[int]) -> range:
+def _range(part: str, item: str, *, cluster: str, slots: Sequence[int], look: str) -> range:
     match = re.fullmatch(_RANGE, part)
     if match is None:
         raise UsageError(f"--node {item}: not a set of nodes; write 2, or 0,2-5, or {cluster}-2, or all")
@@ -87,8 +87,7 @@ def _range(part: str, item: str, *, cluster: str, slots: Sequence[int]) -> range
     if missing is None:
         missing = next((n for n in range(first, last + 1) if n not in known), None)
     if missing is not None:
-        hint = "clusterctl nodes" if slots else "clusterctl up STACK"
-        raise NothingMatched(_no_node(missing, cluster, slots), hint=hint)
+        raise NothingMatched(_no_node(missing, cluster, slots), hint=look)
     return range(first, last + 1)
 
 

@@ -15,6 +15,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl.clusters import cluster_names, find_cluster
 from clusterctl.home import home_directory
 from clusterctl.node_set import ALL, parse_node_set
+from clusterctl.views.again import nodes_again
 
 F = TypeVar("F", bound=Callable[..., object])
 UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -27,7 +28,8 @@ def chosen_cluster(name: str | None) -> Inventory:
 
 def chosen_nodes(inventory: Inventory, text: str) -> tuple[int, ...]:
     """The slots that the text of `--node` means in this cluster."""
-    return parse_node_set(text, cluster=inventory.name, slots=[node.slot for node in inventory.nodes])
+    slots = [node.slot for node in inventory.nodes]
+    return parse_node_set(text, cluster=inventory.name, slots=slots, look=nodes_again(inventory))
 
 
 def chosen_rows(inventory: Inventory, text: str) -> tuple[InventoryNode, ...]:

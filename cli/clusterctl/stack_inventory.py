@@ -17,6 +17,7 @@ from clusterctl.engine.environment import EngineEnvironment, engine_environment
 from clusterctl.engine.install_hint import engine_hint
 from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.home import Home
+from clusterctl.views.again import stack_words
 
 OUTPUT = "inventory"
 READ_S = 60.0
@@ -29,18 +30,19 @@ def fetch_inventory(
     """What the stack exports, kept here when nothing is. Raises NothingMatched, EngineError."""
     stack = read_stack(directory, name=stack_name)
     environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
-    text = _stack_output(stack, environment)
+    words = stack_words(directory, stack_name=stack_name, rehearse=rehearse)
+    text = _stack_output(stack, environment, words)
     try:
         inventory = inventory_from_json(json.loads(text), source=f"{directory}: stack output {OUTPUT}")
     except (ValueError, AttributeError) as e:
         told = f"{directory}: the stack output {OUTPUT} is no inventory: {text.strip()[:100]}"
-        raise EngineError(told, hint=f"clusterctl up {directory}") from e
+        raise EngineError(told, hint=f"clusterctl up {words}") from e
     inventory = dataclasses.replace(inventory, stack_dir=str(stack.directory), stack_name=stack.name)
     _keep(inventory, home)
     return inventory
 
 
-def _stack_output(stack: Stack, environment: EngineEnvironment) -> str:
+def _stack_output(stack: Stack, environment: EngineEnvironment, words: str) -> str:
     argv = [environment.executable, "stack", "output", OUTPUT, "--json", "--stack", stack.name, "--non-interactive"]
     try:
         done = subprocess.run(
@@ -61,7 +63,9 @@ def _stack_output(stack: Stack, environment: EngineEnvironment) -> str:
         return done.stdout
     said = (done.stderr.strip() or done.stdout.strip()).removeprefix("error: ")
     if any(words in said for words in _ABSENT):
-        raise NothingMatched(f"the stack {stack.name} of {stack.directory} has no cluster", hint="clusterctl up STACK")
+        raise NothingMatched(
+            f"the stack {stack.name} of {stack.directory} has no cluster", hint=f"clusterctl up {words}"
+        )
     folder = shlex.quote(str(environment.config_file.parent))
     hint = f"cd {folder} && pulumi stack output --stack {stack.name}"
     raise EngineError(f"pulumi stack output failed: {said}", hint=hint)

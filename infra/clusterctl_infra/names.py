@@ -8,6 +8,8 @@ HOME_VARIABLE = "CLUSTERCTL_HOME"
 STACK_DIR_VARIABLE = "CLUSTERCTL_STACK_DIR"
 """The folder of the stack that runs: the engine may be started elsewhere."""
 STACK_NAME_VARIABLE = "CLUSTERCTL_STACK_NAME"
+USUAL_STACK_NAME = "dev"
+"""The Pulumi stack of a folder, where nobody names another."""
 NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
 """What the stand-in for AWS proves itself with; set in a rehearsal alone."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any  # JSON objects before they are checked
 
 from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.names import USUAL_STACK_NAME
 
 VERSION = 1
 REHEARSAL_ACCOUNT_ID = "000000000000"
@@ -76,7 +77,7 @@ class Inventory:
     nodes: tuple[InventoryNode, ...]
     stack_dir: str | None = None
     """Where this computer last ran the stack; local, never a resource input."""
-    stack_name: str = "dev"
+    stack_name: str = USUAL_STACK_NAME
     birth: str | None = None
     """What a machine made by the last `up` takes on at birth; others may lack some of it."""
     addresses_usd_per_hour: float | None = None

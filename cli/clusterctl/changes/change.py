@@ -31,6 +31,7 @@ from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
 from clusterctl.output import Output
+from clusterctl.views.again import stack_words
 
 KEPT_LOGS = 20
 STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
@@ -73,9 +74,9 @@ class Change:
         return self.engine.environment.rehearsal
 
     def typed(self, directory: Path) -> str:
-        """The stack in `directory` as a person types it behind `up` or `down`: with its flag, or it is another one."""
+        """The stack in `directory` as a person types it behind `up` or `down`: with its flags, or it is another one."""
         is_lent = self.is_rehearsal and not self.stack.is_rehearsal_project
-        return f"{directory} --rehearse" if is_lent else str(directory)
+        return stack_words(directory, stack_name=self.stack.name, rehearse=is_lent)
 
     @property
     def clients(self) -> Clients:
@@ -195,7 +196,10 @@ class Change:
         self._record((*before, self.engine.environment.run_token))
 
     def _record(self, tokens: tuple[str, ...]) -> None:
-        write_record(self.home.run_file(self.cluster), new_record(self.verb, tokens=tokens))
+        write_record(
+            self.home.run_file(self.cluster),
+            new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory)),
+        )
 
 
 @contextlib.contextmanager

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import click
+from clusterctl_infra.names import USUAL_STACK_NAME
 
-from clusterctl.engine.stack import DEFAULT_STACK_NAME
 from clusterctl.engine.whereabouts import find_whereabouts
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.take_down import DownRequest, take_down
@@ -18,7 +18,7 @@ from clusterctl.output import Output
 @click.command("down")
 @click.argument("stack_dir", metavar="[STACK]", type=click.Path(path_type=Path), required=False)
 @cluster_option
-@click.option("--stack-name", metavar="NAME", default=DEFAULT_STACK_NAME, show_default=True, help="The Pulumi stack.")
+@click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="What `up --rehearse` made of STACK.")
 @click.option("--all", "is_all", is_flag=True, help="Storage too: the data in it is lost.")
 @click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")

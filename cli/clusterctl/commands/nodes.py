@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import click
+from clusterctl_infra.names import USUAL_STACK_NAME
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.home import home_directory
@@ -20,7 +21,9 @@ from clusterctl.views.nodes import nodes_json, nodes_text
 @click.option(
     "--stack", "stack_dir", metavar="STACK", type=click.Path(path_type=Path), help="Ask the stack in a folder."
 )
-@click.option("--stack-name", metavar="NAME", default="dev", show_default=True, help="With --stack: which one.")
+@click.option(
+    "--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="With --stack: which one."
+)
 @click.option("--rehearse", is_flag=True, help="With --stack: the one made by `up --rehearse`.")
 @json_option
 @click.pass_obj

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.names import USUAL_STACK_NAME
 
-from clusterctl.engine.stack import DEFAULT_STACK_NAME, read_stack
+from clusterctl.engine.stack import read_stack
 from clusterctl.home import home_directory
 from clusterctl.options import json_option
 from clusterctl.output import Output
@@ -19,7 +20,7 @@ from clusterctl.views.plan import plan_json, plan_text
 
 @click.command("plan")
 @click.argument("stack_dir", metavar="[STACK]", type=click.Path(path_type=Path), default=".")
-@click.option("--stack-name", metavar="NAME", default=DEFAULT_STACK_NAME, show_default=True, help="The Pulumi stack.")
+@click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="As `up --rehearse` would: on the stand-in for AWS.")
 @json_option
 @click.pass_obj

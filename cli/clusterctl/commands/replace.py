@@ -11,6 +11,7 @@ from clusterctl.home import home_directory
 from clusterctl.lifecycle.replacement import ReplaceRequest, replace_node
 from clusterctl.options import chosen_cluster, chosen_nodes, cluster_option, time_option
 from clusterctl.output import Output
+from clusterctl.views.again import replace_slot
 
 
 @click.command("replace")
@@ -31,7 +32,8 @@ def command(output: Output, cluster: str | None, node: str, yes: bool, ready_tim
     inventory = chosen_cluster(cluster)
     slots = chosen_nodes(inventory, node)
     if len(slots) != 1:
-        raise UsageError(f"--node {node} means {len(slots)} nodes: one at a time", hint="clusterctl replace --node 3")
+        told = f"--node {node} means {len(slots)} nodes: one at a time"
+        raise UsageError(told, hint=replace_slot(inventory.cluster, slots[0]))
     request = ReplaceRequest(
         inventory=inventory,
         slot=slots[0],

@@ -12,6 +12,7 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.node_set import parse_node_set
+from clusterctl.views.again import nodes_again
 
 HINT = "clusterctl cp --help"
 
@@ -104,7 +105,8 @@ def remote_place(word: str, inventory: Inventory) -> RemotePlace | None:
     before, colon, path = word.partition(":")
     if not colon or "/" in before or not before:
         return None
-    slots = set(parse_node_set(before, cluster=inventory.name, slots=[node.slot for node in inventory.nodes]))
+    there = [node.slot for node in inventory.nodes]
+    slots = parse_node_set(before, cluster=inventory.name, slots=there, look=nodes_again(inventory))
     nodes = tuple(node for node in inventory.nodes if node.slot in slots)
     return RemotePlace(nodes=nodes, path=path.removeprefix("~/") if path != "~" else "")
 

@@ -25,6 +25,7 @@ from clusterctl.ssh.one.system_ssh import login_argv
 from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.remote_command import usable_keys
 from clusterctl.ssh.target import target_of
+from clusterctl.views.again import on_slot
 from clusterctl.views.quantities import count
 
 AT_A_TIME = 8
@@ -143,7 +144,7 @@ def _unfit(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, home:
         if result.failure is not None:
             unfit[sync.node.slot] = not_reached(result.failure, inventory, sync.node)
         elif not result.is_ok:
-            hint = f"clusterctl ssh --node {sync.node.slot} sudo apt-get install -y rsync"
+            hint = on_slot(inventory.cluster, sync.node.slot, ["sudo", "apt-get", "install", "-y", "rsync"])
             unfit[sync.node.slot] = ClusterctlError(f"{sync.node.name}: rsync is not installed there", hint=hint)
     return unfit
 

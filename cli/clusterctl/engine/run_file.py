@@ -38,6 +38,8 @@ class RunRecord:
     cli_ticks: int
     tokens: tuple[str, ...]
     """In the environment of every process that this run starts, and of those it found unfinished."""
+    stack: str = ""
+    """As it is typed behind `up` from anywhere; empty in the file of an older clusterctl."""
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -45,7 +47,7 @@ class RunRecord:
         return self.host == socket.gethostname() and self.boot == boot_id()
 
 
-def new_record(verb: str, *, tokens: tuple[str, ...]) -> RunRecord:
+def new_record(verb: str, *, tokens: tuple[str, ...], stack: str) -> RunRecord:
     """The record of this very process."""
     own = find_process(os.getpid())
     return RunRecord(
@@ -57,6 +59,7 @@ def new_record(verb: str, *, tokens: tuple[str, ...]) -> RunRecord:
         cli_pid=os.getpid(),
         cli_ticks=0 if own is None else own.start_ticks,
         tokens=tokens,
+        stack=stack,
     )
 
 
@@ -95,7 +98,9 @@ def _hold(lock: IO[str], path: Path, cluster: str) -> None:
     except BlockingIOError as e:
         record = read_record(path)
         if record is None or not is_alive(record.cli_pid, record.cli_ticks):
-            raise EngineError(f"another clusterctl is changing {cluster}", hint="clusterctl status") from e
+            raise EngineError(
+                f"another clusterctl is changing {cluster}", hint=f"clusterctl status --cluster {cluster}"
+            ) from e
         raise EngineError(
             f"clusterctl {record.verb} is changing {cluster}: started by {record.user} on {record.host} "
             f"(pid {record.cli_pid}) at {record.began_at}",

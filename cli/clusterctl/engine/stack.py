@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 from clusterctl_infra.errors import UsageError
+from clusterctl_infra.names import USUAL_STACK_NAME
 
-DEFAULT_STACK_NAME = "dev"
 CLUSTER_FILE = "cluster.yaml"
 STACK_FILES = ("Pulumi.yaml", CLUSTER_FILE)
 
@@ -48,7 +48,7 @@ class Stack:
         return f"urn:pulumi:{self.name}::{self.project}::pulumi:pulumi:Stack::{self.project}-{self.name}"
 
 
-def read_stack(directory: Path, *, name: str = DEFAULT_STACK_NAME, verb: str = "up") -> Stack:
+def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up") -> Stack:
     """The stack in a folder with Pulumi.yaml and cluster.yaml. Raises UsageError naming what is missing.
 
     `verb`: what was typed before the folder, for the command that helps.

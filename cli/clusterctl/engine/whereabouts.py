@@ -16,6 +16,7 @@ from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stack_config import config_values, own_config
 from clusterctl.home import Home
 from clusterctl.stack_plan import config_folder
+from clusterctl.views.again import stack_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ def whereabouts_of_folder(directory: Path, *, stack_name: str, rehearse: bool, h
     folder = config_folder(stack, home=home, rehearse=rehearse)
     values = config_values(own_config(folder / stack.config_file.name, written_for=stack.config_file))
     config = load_cluster(stack.cluster_file, overrides=stack_settings(values).overrides, source=stack.source)
-    shown = f"{directory} --rehearse" if rehearse else str(directory)
+    shown = stack_words(directory, stack_name=stack_name, rehearse=rehearse)
     return Whereabouts(stack=stack, rehearse=rehearse, name=config.name, region=config.region, shown=shown)
 
 

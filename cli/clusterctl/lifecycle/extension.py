@@ -33,6 +33,7 @@ from clusterctl.lifecycle.new_deadline import Move, Wish
 from clusterctl.output import Output
 from clusterctl.readiness.delivery import deliver
 from clusterctl.readiness.membership import membership_of
+from clusterctl.views.again import up_again
 from clusterctl.views.extend import move_json, move_line, move_told, untold
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, count
@@ -63,7 +64,8 @@ def extend(request: ExtendRequest, output: Output, home: Home, environ: Mapping[
     ) as change:
         found, was_cut_off = change.inspect()
         if found is None:
-            raise NothingMatched(f"{request.inventory.cluster}: its stack has no state", hint="clusterctl up STACK")
+            told = f"{request.inventory.cluster}: its stack has no state"
+            raise NothingMatched(told, hint=up_again(request.inventory))
         _Extension(request, change, was_cut_off=was_cut_off).run(found)
 
 

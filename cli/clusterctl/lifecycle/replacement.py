@@ -26,6 +26,7 @@ from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateRe
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.output import Output
+from clusterctl.views.again import replace_slot, up_again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,8 @@ def replace_node(request: ReplaceRequest, output: Output, home: Home, environ: M
     ) as change:
         found, was_cut_off = change.inspect()
         if found is None:
-            raise NothingMatched(f"{request.inventory.cluster}: its stack has no state", hint="clusterctl up STACK")
+            told = f"{request.inventory.cluster}: its stack has no state"
+            raise NothingMatched(told, hint=up_again(request.inventory))
         _Replacement(request, change, was_cut_off=was_cut_off).run(found)
 
 
@@ -139,8 +141,8 @@ class _Replacement:
         node = next((one for one in self._request.inventory.nodes if one.slot == self._request.slot), None)
         name = f"slot {self._request.slot}" if node is None else f"{node.name} ({node.instance_id})"
         if not self._change.output.confirm(f"End {name} and make it anew? What is on its disks is lost."):
-            again = f"clusterctl replace --node {self._request.slot} --yes"
-            raise UsageError("not agreed, nothing was changed", hint=again)
+            again = replace_slot(self._request.inventory.cluster, self._request.slot)
+            raise UsageError("not agreed, nothing was changed", hint=f"{again} --yes")
 
 
 def instance_in(state: StackState, slot: int) -> str | None:

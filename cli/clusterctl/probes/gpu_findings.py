@@ -10,6 +10,7 @@ from clusterctl.probes.finding import Finding
 from clusterctl.probes.gpu import GpuReading
 from clusterctl.probes.gpu_xml import Gpu
 from clusterctl.probes.readings import Readings
+from clusterctl.views.again import gpu_reset, replace_slot
 from clusterctl.views.quantities import count
 
 FEWEST_FOR_A_MEDIAN = 3
@@ -43,16 +44,21 @@ def medians(gpus: Sequence[Gpu]) -> Medians:
     )
 
 
-def gpu_findings(readings: Readings, *, slot: int, expected: int, usual: Medians) -> list[Finding]:
+def gpu_findings(readings: Readings, *, cluster: str, slot: int, expected: int, usual: Medians) -> list[Finding]:
     """All of a node's; `expected` is how many GPUs its instance type has."""
     reading = readings.gpu
     if reading is None:
         return []
     if reading.trouble is not None:
         return [Finding(level="fault", kind=reading.trouble)] if expected else []
-    found = [*_missing(reading, readings, slot=slot, expected=expected)]
+    replace = replace_slot(cluster, slot)
+    found = [*_missing(reading, readings, expected=expected, replace=replace)]
     for gpu in reading.gpus:
-        found += [*_broken(gpu, slot), *_slowed(gpu, usual), *_unusual(gpu, usual)]
+        found += [
+            *_broken(gpu, replace=replace, reset=gpu_reset(cluster, slot, gpu.index)),
+            *_slowed(gpu, usual),
+            *_unusual(gpu, usual),
+        ]
     for index, links in (readings.nvlink or {}).items():
         if links.down:
             detail = f"{links.down} of {links.up + links.down}"
@@ -60,7 +66,7 @@ def gpu_findings(readings: Readings, *, slot: int, expected: int, usual: Medians
     return found
 
 
-def _missing(reading: GpuReading, readings: Readings, *, slot: int, expected: int) -> Iterator[Finding]:
+def _missing(reading: GpuReading, readings: Readings, *, expected: int, replace: str) -> Iterator[Finding]:
     xids = readings.kernel.xids if readings.kernel is not None else ()
     for lost in reading.lost:
         codes = [xid.code for xid in xids if xid.bus_id == lost.bus_id and not xid.is_switch]
@@ -70,20 +76,16 @@ def _missing(reading: GpuReading, readings: Readings, *, slot: int, expected: in
             kind="fallen off the bus" if is_off_the_bus else "does not answer",
             detail="Xid 79" if 79 in codes else lost.message,
             gpu=lost.index,
-            next=f"clusterctl replace --node {slot}",
+            next=replace,
         )
     there = len(reading.gpus) + len(reading.lost)
     if there < expected:
         detail = f"the type has {expected}"
-        yield Finding(
-            level="fault", kind=f"only {count(there, 'GPU')}", detail=detail, next=f"clusterctl replace --node {slot}"
-        )
+        yield Finding(level="fault", kind=f"only {count(there, 'GPU')}", detail=detail, next=replace)
 
 
-def _broken(gpu: Gpu, slot: int) -> Iterator[Finding]:
-    reset = f"clusterctl ssh --node {slot} sudo nvidia-smi --gpu-reset -i {gpu.index}"
+def _broken(gpu: Gpu, *, replace: str, reset: str) -> Iterator[Finding]:
     if gpu.is_remap_failed:
-        replace = f"clusterctl replace --node {slot}"
         yield Finding(level="fault", kind="a memory row could not be remapped", gpu=gpu.index, next=replace)
     if gpu.is_remap_pending:
         kind = "a memory row waits to be remapped, which takes a reset"

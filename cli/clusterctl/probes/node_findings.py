@@ -9,6 +9,7 @@ from clusterctl.probes.finding import Finding, Level
 from clusterctl.probes.kernel_log import XidEvent
 from clusterctl.probes.readings import Readings
 from clusterctl.probes.xid import xid_kind
+from clusterctl.views.again import gpu_reset, replace_slot
 from clusterctl.views.quantities import count
 
 FULL_PERCENT, ALMOST_FULL_PERCENT = 97.0, 90.0
@@ -16,10 +17,10 @@ LOAD_PER_CPU = 2.0
 LITTLE_MEMORY_SHARE = 0.05
 
 
-def node_findings(readings: Readings, *, slot: int, efa_devices: int) -> list[Finding]:
+def node_findings(readings: Readings, *, cluster: str, slot: int, efa_devices: int) -> list[Finding]:
     """All of a node's; `efa_devices` is how many the cluster's nodes have."""
     return [
-        *_from_kernel(readings, slot),
+        *_from_kernel(readings, cluster, slot),
         *_fabric(readings.efa, efa_devices),
         *_disk(readings),
         *_load(readings),
@@ -27,12 +28,12 @@ def node_findings(readings: Readings, *, slot: int, efa_devices: int) -> list[Fi
     ]
 
 
-def _from_kernel(readings: Readings, slot: int) -> Iterator[Finding]:
+def _from_kernel(readings: Readings, cluster: str, slot: int) -> Iterator[Finding]:
     kernel = readings.kernel
     if kernel is None:
         return
     for xid in kernel.xids:
-        finding = _xid(xid, readings, slot)
+        finding = _xid(xid, readings, cluster, slot)
         if finding is not None:
             yield finding
     if kernel.killed:
@@ -41,7 +42,7 @@ def _from_kernel(readings: Readings, slot: int) -> Iterator[Finding]:
         yield Finding(level="remark", kind="the kernel's log cannot be read")
 
 
-def _xid(xid: XidEvent, readings: Readings, slot: int) -> Finding | None:
+def _xid(xid: XidEvent, readings: Readings, cluster: str, slot: int) -> Finding | None:
     """None for a lost GPU's: that finding names its Xid."""
     if xid.is_switch:
         return Finding(level="fault", kind=f"NVSwitch SXid {xid.code}", detail=xid.message or None)
@@ -53,8 +54,8 @@ def _xid(xid: XidEvent, readings: Readings, slot: int) -> Finding | None:
     times = "" if xid.count == 1 else f"{xid.count} times; "
     detail = times + (kind.name or xid.message or "see NVIDIA's Xid catalog")
     helps = {
-        "replace": f"clusterctl replace --node {slot}",
-        "reset": f"clusterctl ssh --node {slot} sudo nvidia-smi --gpu-reset -i {'ID' if gpu is None else gpu}",
+        "replace": replace_slot(cluster, slot),
+        "reset": gpu_reset(cluster, slot, gpu),
     }.get(kind.remedy)
     level: Level = "fault" if kind.remedy in ("replace", "reset") else "remark"
     return Finding(level=level, kind=f"Xid {xid.code}", detail=detail, gpu=gpu, next=helps)

@@ -59,8 +59,10 @@ def judged(inventory: Inventory, answers: Sequence[NodeAnswer]) -> SweepReport:
     for answer in answers:
         slot = answer.node.slot
         findings = [
-            *gpu_findings(answer.readings, slot=slot, expected=inventory.gpus_per_node, usual=usual),
-            *node_findings(answer.readings, slot=slot, efa_devices=efa_devices),
+            *gpu_findings(
+                answer.readings, cluster=inventory.cluster, slot=slot, expected=inventory.gpus_per_node, usual=usual
+            ),
+            *node_findings(answer.readings, cluster=inventory.cluster, slot=slot, efa_devices=efa_devices),
             *clock_findings(answer, own_s=own_s),
             *version_findings(answer.readings, versions),
         ]

@@ -6,6 +6,7 @@ from clusterctl_infra.errors import NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.views.again import replace_slot
 
 LOOK_AT = ("refused", "timeout", "unreachable", "proxy", "lost")
 
@@ -34,4 +35,4 @@ def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNod
 
 def _replace(inventory: Inventory, node: InventoryNode) -> str:
     """Names the cluster: another may be meant where it is typed."""
-    return f"clusterctl replace --cluster {inventory.cluster} --node {node.slot}"
+    return replace_slot(inventory.cluster, node.slot)

@@ -40,6 +40,8 @@ class NodeStatus:
     note: str | None
     checks: tuple[NodeCheck, ...] | None = None
     """What it looked at when it booted; None when it was not heard."""
+    is_behind: bool = False
+    """It says itself that it has not got the newest membership."""
 
     @property
     def is_ready(self) -> bool:
@@ -94,6 +96,7 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStat
         since=verdict.since,
         note="; ".join(note for note in notes if note) or None,
         checks=answer.checks if isinstance(answer, NodeReport) else None,
+        is_behind=_is_behind(inventory, answer),
     )
 
 
@@ -152,12 +155,16 @@ def _notes(
     inventory: Inventory, node: InventoryNode, answer: NodeReport | NodeFailure | None, facts: Facts
 ) -> list[str]:
     notes = _failed_checks(answer) if isinstance(answer, NodeReport) else []
-    if isinstance(answer, NodeReport) and answer.generation < inventory.generation:
-        notes.append("membership not delivered: clusterctl up")
+    if _is_behind(inventory, answer):
+        notes.append("membership not delivered")
     before = replaced(facts.account, node.slot, since=datetime.fromisoformat(inventory.started_at))
     if before is not None and before.ended_at is not None:
         notes.append(f"replaced {duration(facts.now - before.ended_at)} ago (was {before.instance_id})")
     return notes
+
+
+def _is_behind(inventory: Inventory, answer: NodeReport | NodeFailure | None) -> bool:
+    return isinstance(answer, NodeReport) and answer.generation < inventory.generation
 
 
 def _failed_checks(report: NodeReport) -> list[str]:

@@ -1,11 +1,19 @@
-"""What a person types to go on with a cluster that is known here, or to end it, wherever they are."""
+"""What a person types to go on with a stack or a cluster, or to end it: whole, as it works wherever they are. Pure."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from clusterctl_infra.names import USUAL_STACK_NAME
 from clusterctl_infra.outputs import Inventory
+
+
+def stack_words(directory: Path | str, *, stack_name: str, rehearse: bool) -> str:
+    """`stacks/train --rehearse`: what stands behind `up`, `down` and `plan`; without its flags it is another stack."""
+    name = [] if stack_name == USUAL_STACK_NAME else ["--stack-name", stack_name]
+    return shlex.join([str(directory), *(["--rehearse"] if rehearse else []), *name])
 
 
 def up_again(inventory: Inventory) -> str:
@@ -13,8 +21,8 @@ def up_again(inventory: Inventory) -> str:
     if inventory.stack_dir is None:
         return "clusterctl up STACK"
     # A stack that is always rehearsed takes the flag, too.
-    flags = [*(["--rehearse"] if inventory.rehearsal else []), *_other_name(inventory)]
-    return shlex.join(["clusterctl", "up", inventory.stack_dir, *flags])
+    words = stack_words(inventory.stack_dir, stack_name=inventory.stack_name, rehearse=inventory.rehearsal)
+    return f"clusterctl up {words}"
 
 
 def down_again(inventory: Inventory) -> str:
@@ -22,12 +30,30 @@ def down_again(inventory: Inventory) -> str:
     return shlex.join(["clusterctl", "down", "--cluster", inventory.cluster])
 
 
+def nodes_again(inventory: Inventory) -> str:
+    """`clusterctl nodes --cluster train`; where there are none, what makes them."""
+    if not inventory.nodes:
+        return up_again(inventory)
+    return shlex.join(["clusterctl", "nodes", "--cluster", inventory.cluster])
+
+
 def replace_again(cluster: str, names: Mapping[int, str]) -> str:
     """`clusterctl replace --node 1 --cluster train  (then train-3 the same way)`; `names`: slot → node, one or more."""
     (first, _), *others = sorted(names.items())
     rest = f"  (then {', '.join(name for _, name in others)} the same way)" if others else ""
-    return shlex.join(["clusterctl", "replace", "--node", str(first), "--cluster", cluster]) + rest
+    return replace_slot(cluster, first) + rest
 
 
-def _other_name(inventory: Inventory) -> list[str]:
-    return [] if inventory.stack_name == "dev" else ["--stack-name", inventory.stack_name]
+def replace_slot(cluster: str, slot: int) -> str:
+    """`clusterctl replace --node 1 --cluster train`."""
+    return shlex.join(["clusterctl", "replace", "--node", str(slot), "--cluster", cluster])
+
+
+def gpu_reset(cluster: str, slot: int, gpu: int | None) -> str:
+    """What resets one GPU of a node; where it is not known which, the person says."""
+    return on_slot(cluster, slot, ["sudo", "nvidia-smi", "--gpu-reset", "-i", "ID" if gpu is None else str(gpu)])
+
+
+def on_slot(cluster: str, slot: int, command: Sequence[str]) -> str:
+    """`clusterctl ssh --cluster train --node 3 uname -r`."""
+    return shlex.join(["clusterctl", "ssh", "--cluster", cluster, "--node", str(slot), *command])

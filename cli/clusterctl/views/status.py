@@ -112,6 +112,9 @@ def remarks(seen: Overview) -> list[str]:
         told.append(f"its time is over and no machine runs; next: {down_again(inventory)}")
     elif gone:
         told.append(f"{count(gone, 'machine')} gone; next: {up_again(inventory)}, same name and address")
+    if behind := sum(node.is_behind for node in seen.nodes):
+        has = "has" if behind == 1 else "have"
+        told.append(f"{count(behind, 'node')} {has} not got the newest membership; next: {up_again(inventory)}")
     if failed := {node.slot: node.name for node in seen.nodes if node.state == "failed"}:
         told.append(f"{count(len(failed), 'node')} failed; next: {replace_again(inventory.cluster, failed)}")
     return told

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any  # what an inventory may say
 
+import click
 import pytest
-from clusterctl.views.again import down_again, up_again
+from clusterctl.main import cli
+from clusterctl.views.again import (
+    down_again,
+    gpu_reset,
+    nodes_again,
+    on_slot,
+    replace_again,
+    replace_slot,
+    stack_words,
+    up_again,
+)
 
 from tests.unit.cli.conftest import MakeInventory
 
@@ -28,3 +40,25 @@ def test_up_names_the_folder_and_how_it_was_run(
 
 def test_down_names_the_cluster(make_inventory: MakeInventory) -> None:
     assert down_again(make_inventory(cluster="train@rehearsal")) == "clusterctl down --cluster train@rehearsal"
+
+
+def test_a_cluster_without_nodes_has_none_to_show_and_is_brought_up(make_inventory: MakeInventory) -> None:
+    assert nodes_again(make_inventory()) == "clusterctl nodes --cluster train"
+    assert nodes_again(make_inventory(size=0, stack_dir="/s/train")) == "clusterctl up /s/train"
+
+
+def test_every_command_is_one_that_clusterctl_takes(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(cluster="train@rehearsal", stack_dir="/my stacks/train", stack_name="prod")
+    words = stack_words("/my stacks/train", stack_name="prod", rehearse=True)
+    shown = [
+        *(f"clusterctl {verb} {words}" for verb in ("plan", "up", "down")),
+        *(up_again(inventory), down_again(inventory), f"{down_again(inventory)} --all", nodes_again(inventory)),
+        *(replace_slot("train", 3), replace_again("train", {3: "train-3"}), gpu_reset("train", 3, 2)),
+        on_slot("train", 3, ["sudo", "apt-get", "install", "-y", "rsync"]),
+    ]
+    for command in shown:
+        program, verb, *rest = shlex.split(command)
+        assert program == "clusterctl"
+        found = cli.commands.get(verb) or cli.get_command(click.Context(cli), verb)
+        assert found is not None, command
+        found.make_context(verb, rest)  # raises UsageError for what it does not take

@@ -6,6 +6,7 @@ from clusterctl_infra.errors import NothingMatched, UsageError
 from hypothesis import given
 from hypothesis import strategies as st
 
+LOOK = "clusterctl nodes --cluster train"
 SLOTS = range(8)
 some_slots = st.sets(st.integers(0, 511), min_size=1)
 
@@ -27,7 +28,7 @@ some_slots = st.sets(st.integers(0, 511), min_size=1)
     ],
 )
 def test_a_set_names_each_slot_once_in_order(text: str, slots: tuple[int, ...]) -> None:
-    assert parse_node_set(text, cluster="train", slots=SLOTS) == slots
+    assert parse_node_set(text, cluster="train", slots=SLOTS, look=LOOK) == slots
 
 
 @pytest.mark.parametrize(
@@ -35,23 +36,23 @@ def test_a_set_names_each_slot_once_in_order(text: str, slots: tuple[int, ...]) 
 )
 def test_what_is_no_set_is_refused_as_usage(text: str) -> None:
     with pytest.raises(UsageError):
-        parse_node_set(text, cluster="train", slots=SLOTS)
+        parse_node_set(text, cluster="train", slots=SLOTS, look=LOOK)
 
 
 @pytest.mark.parametrize("text", ["8", "0-8", "7,9", "train-8", "0-999999999", "train-[7-8]"])
 def test_a_node_that_does_not_exist_is_named_with_the_range_there_is(text: str) -> None:
     with pytest.raises(NothingMatched, match=r"no node \d+: train has nodes 0-7"):
-        parse_node_set(text, cluster="train", slots=SLOTS)
+        parse_node_set(text, cluster="train", slots=SLOTS, look=LOOK)
 
 
 def test_all_of_no_nodes_matches_nothing() -> None:
     with pytest.raises(NothingMatched, match="train has no nodes"):
-        parse_node_set("all", cluster="train", slots=[])
+        parse_node_set("all", cluster="train", slots=[], look=LOOK)
 
 
 def test_a_gap_between_existing_nodes_is_found() -> None:
     with pytest.raises(NothingMatched, match="no node 2: train has nodes 0-1,3"):
-        parse_node_set("0-3", cluster="train", slots=[0, 1, 3])
+        parse_node_set("0-3", cluster="train", slots=[0, 1, 3], look=LOOK)
 
 
 @pytest.mark.parametrize(
@@ -72,19 +73,19 @@ def test_names_fold_to_ranges(names: list[str], folded: str) -> None:
 @given(some_slots)
 def test_folded_numbers_read_back_as_the_same_set(slots: set[int]) -> None:
     text = fold_numbers(slots)
-    assert parse_node_set(text, cluster="train", slots=range(512)) == tuple(sorted(slots))
+    assert parse_node_set(text, cluster="train", slots=range(512), look=LOOK) == tuple(sorted(slots))
 
 
 @given(some_slots, st.sampled_from(["train", "a-1", "x"]))
 def test_folded_names_read_back_as_the_same_set(slots: set[int], cluster: str) -> None:
     text = fold_names(f"{cluster}-{slot}" for slot in slots)
-    assert parse_node_set(text, cluster=cluster, slots=range(512)) == tuple(sorted(slots))
+    assert parse_node_set(text, cluster=cluster, slots=range(512), look=LOOK) == tuple(sorted(slots))
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_set_or_an_expected_error(text: str) -> None:
     try:
-        chosen = parse_node_set(text, cluster="train", slots=SLOTS)
+        chosen = parse_node_set(text, cluster="train", slots=SLOTS, look=LOOK)
     except (UsageError, NothingMatched):
         return
     assert set(chosen) <= set(SLOTS)

@@ -89,14 +89,14 @@ def test_a_node_with_another_host_key_says_what_helps(make_inventory: MakeInvent
     node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: changed}))
     assert (node.state, node.note) == (
         "unreachable",
-        "shows another key; next: clusterctl replace --cluster train --node 0",
+        "shows another key; next: clusterctl replace --node 0 --cluster train",
     )
 
 
 def test_a_node_with_an_old_generation_is_named(make_inventory: MakeInventory) -> None:
     report = NodeReport(phase="ready", generation=2)
     node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))
-    assert node.note == "membership not delivered: clusterctl up"
+    assert node.note == "membership not delivered"
 
 
 INTERFACES = NodeCheck(name="EFA interfaces", verdict="failed", detail="31 of 32")
@@ -192,6 +192,13 @@ def test_a_node_whose_boot_failed_is_helped_by_replacing_it(make_inventory: Make
     facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: failed})
     told = status_text(overview(make_inventory(size=2), facts))
     assert "1 node failed; next: clusterctl replace --node 1 --cluster train" in told
+
+
+def test_nodes_without_the_newest_membership_are_helped_by_an_up_of_their_stack(make_inventory: MakeInventory) -> None:
+    behind = NodeReport(phase="ready", generation=2)
+    facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: behind})
+    told = status_text(overview(make_inventory(size=2, stack_dir="/s/train"), facts))
+    assert "1 node has not got the newest membership; next: clusterctl up /s/train" in told
 
 
 def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_inventory: MakeInventory) -> None:

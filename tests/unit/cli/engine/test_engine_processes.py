@@ -128,7 +128,7 @@ def test_the_engines_own_refusal_names_the_holder() -> None:
 
 
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    record = new_record("up", tokens=("a", "b"))
+    record = new_record("up", tokens=("a", "b"), stack="/stacks/train")
     write_record(tmp_path / "train.json", record)
     assert read_record(tmp_path / "train.json") == record
     assert record.is_of_this_boot
@@ -144,7 +144,7 @@ def test_a_broken_record_is_none(tmp_path: Path, text: str) -> None:
 def test_two_runs_of_one_cluster_never_meet(tmp_path: Path) -> None:
     home = Home(path=tmp_path)
     with only_run(home, "train"):
-        write_record(home.run_file("train"), new_record("down", tokens=("a",)))
+        write_record(home.run_file("train"), new_record("down", tokens=("a",), stack="/stacks/train"))
         told = rf"clusterctl down is changing train: started by .* \(pid {os.getpid()}\)"
         with pytest.raises(EngineError, match=told), only_run(home, "train"):
             pass
@@ -155,6 +155,6 @@ def test_two_runs_of_one_cluster_never_meet(tmp_path: Path) -> None:
 
 
 def test_a_record_of_another_boot_has_no_processes() -> None:
-    record = new_record("up", tokens=("a",))
+    record = new_record("up", tokens=("a",), stack="/stacks/train")
     other = RunRecord(**{**record.__dict__, "boot": "another"})
     assert not other.is_of_this_boot

@@ -94,13 +94,13 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         ),
         (
             with_lost(3, XID_79),
-            "gpu 3: fallen off the bus (Xid 79): clusterctl replace --node 3",
+            "gpu 3: fallen off the bus (Xid 79): clusterctl replace --node 3 --cluster train",
             True,
         ),
-        (with_lost(3), "gpu 3: does not answer (Unknown Error): clusterctl replace --node 3", True),
+        (with_lost(3), "gpu 3: does not answer (Unknown Error): clusterctl replace --node 3 --cluster train", True),
         (
             replace(WELL, gpu=GpuReading(driver_version="550.127", gpus=EIGHT[:7])),
-            "only 7 GPUs (the type has 8): clusterctl replace --node 3",
+            "only 7 GPUs (the type has 8): clusterctl replace --node 3 --cluster train",
             True,
         ),
         (replace(WELL, gpu=GpuReading(trouble="No devices were found")), "No devices were found", True),
@@ -110,12 +110,12 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         (with_gpu(0, is_power_capped=True), "ok", False),
         (
             with_gpu(2, is_remap_pending=True),
-            "gpu 2: a memory row waits to be remapped, which takes a reset: clusterctl ssh --node 3 sudo nvidia-smi",
+            "gpu 2: a memory row waits to be remapped, which takes a reset: clusterctl ssh --cluster train --node 3",
             True,
         ),
         (
             with_gpu(2, is_remap_failed=True),
-            "gpu 2: a memory row could not be remapped: clusterctl replace --node 3",
+            "gpu 2: a memory row could not be remapped: clusterctl replace --node 3 --cluster train",
             True,
         ),
         (
@@ -130,7 +130,7 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         (replace(WELL, nvlink={4: Links(up=17, down=1)}), "gpu 4: NVLinks down (1 of 18)", True),
         (
             replace(WELL, kernel=KernelReading(xids=(XID_48,))),
-            "gpu 2: Xid 48 (2 times; double bit ECC error): clusterctl ssh --node 3 sudo nvidia-smi --gpu-reset -i 2",
+            "gpu 2: Xid 48 (2 times; double bit ECC error): clusterctl ssh --cluster train --node 3 sudo nvidia-smi",
             True,
         ),
         (replace(WELL, kernel=KernelReading(xids=(XID_31,))), "gpu 2: Xid 31 (GPU memory page fault)", False),

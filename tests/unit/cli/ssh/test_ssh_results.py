@@ -49,13 +49,13 @@ def test_a_node_lost_during_the_command_was_reached() -> None:
 def test_a_changed_host_key_points_at_replace_where_there_is_one(make_inventory: MakeInventory) -> None:
     inventory = make_inventory()
     node, changed = inventory.nodes[2], NodeFailure("host-key", "another key")
-    assert told_in_a_row(changed, inventory, node) == "another key; next: clusterctl replace --cluster train --node 2"
+    assert told_in_a_row(changed, inventory, node) == "another key; next: clusterctl replace --node 2 --cluster train"
     assert told_in_a_row(changed, make_inventory(cluster_id=""), node) == "another key"
     assert not_reached(changed, make_inventory(cluster_id=""), node).hint is None
     error = not_reached(changed, inventory, node)
     assert error.exit_code == 255
     assert error.message == "train-2: another key"
-    assert error.hint == "clusterctl replace --cluster train --node 2"
+    assert error.hint == "clusterctl replace --node 2 --cluster train"
 
 
 @pytest.mark.parametrize(("name", "code"), [("KILL", 137), ("TERM", 143), ("NOSUCH", 255)])
