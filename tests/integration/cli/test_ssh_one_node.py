@@ -197,7 +197,7 @@ def test_a_login_by_the_systems_ssh_believes_the_declared_key_only(loopback_clus
     done = loopback_cluster.run("ssh", "--node", "2", stdin=b"echo logged in\n")
     assert done.returncode == 255
     assert b"logged in" not in done.stdout
-    assert b"next: clusterctl replace --cluster train --node 2" in done.stderr
+    assert b"next: clusterctl replace --node 2 --cluster train" in done.stderr
     assert b"IDENTIFICATION" not in done.stderr, "OpenSSH is not even started"
 
 

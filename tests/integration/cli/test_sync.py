@@ -40,11 +40,11 @@ def test_another_host_key_is_told_in_our_words_with_what_helps(
     said = done.stderr.decode()
     assert "train-1 (127.0.17.2:" in said
     assert "shows the host key SHA256:" in said
-    assert "  next: clusterctl replace --cluster train --node 1" in said
+    assert "  next: clusterctl replace --node 1 --cluster train" in said
     assert "IDENTIFICATION" not in said
     assert done.returncode == 255
     done = loopback_cluster.run("sync", f"{tmp_path / 'source'}/", "0-1:there")
-    assert b"next: clusterctl replace --cluster train --node 1" in done.stderr
+    assert b"next: clusterctl replace --node 1 --cluster train" in done.stderr
     assert done.returncode == 4
 
 
