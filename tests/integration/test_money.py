@@ -20,6 +20,8 @@ from tests.integration.kill_campaign import victims_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
 
 NODE_USD_PER_HOUR = 55.04
+A_SECOND_USD = 2 * 2 * NODE_USD_PER_HOUR / 3600 + 0.005
+"""Of two places of each of two reservations: when AWS said yes to the end of one is known here to the second."""
 
 
 @pytest.fixture
@@ -70,12 +72,16 @@ def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacem
         id: pytest.approx(row["usd"], abs=0.005) for id, row in billed.items()
     }
     assert {(row["start"], row["end"]) for row in rows.values()} == {("observed", "observed"), ("observed", None)}
+    empty = [row for row in cost["rows"] if row["kind"] == "empty"]
+    assert {(row["start"], row["end"]) for row in empty} == {("observed", "observed")}
+    reserved = sum(row["usd"] for row in bill_rows(recorded, until=cost["at"]) if row["kind"] == "CapacityReservation")
+    assert sum(row["spent_usd"] for row in empty) == pytest.approx(reserved, abs=A_SECOND_USD)
     down = recorded.run("down", str(recorded.folder))
     told = re.search(r"it cost about \$(\d+\.\d\d) in all, by list prices \(simulated money\)", down.stderr)
     assert told is not None, down.text
     bill = json.loads(recorded.ok("rehearse", "bill", "--json"))["rows"]
-    counted = sum(row["usd"] for row in bill if row["kind"] in ("Instance", "Eip"))
-    assert float(told[1]) == pytest.approx(counted, abs=0.01)
+    counted = sum(row["usd"] for row in bill if row["kind"] in ("Instance", "Eip", "CapacityReservation"))
+    assert float(told[1]) == pytest.approx(counted, abs=A_SECOND_USD)
 
 
 def cut_off_with_a_machine(cluster: Rehearsed) -> None:
@@ -103,8 +109,13 @@ def machines_in(cost: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def machines_billed(cluster: Rehearsed, *, until: str) -> dict[str, dict[str, Any]]:
     """Instance id → its row of the region's own bill."""
-    bill = json.loads(cluster.ok("rehearse", "bill", "--json", "--until", until))
-    return {row["id"]: row for row in bill["rows"] if row["kind"] == "Instance"}
+    return {row["id"]: row for row in bill_rows(cluster, until=until) if row["kind"] == "Instance"}
+
+
+def bill_rows(cluster: Rehearsed, *, until: str) -> list[dict[str, Any]]:
+    """The region's own bill."""
+    rows: list[dict[str, Any]] = json.loads(cluster.ok("rehearse", "bill", "--json", "--until", until))["rows"]
+    return rows
 
 
 def test_down_names_what_stays_and_ends_what_no_state_knows(recorded: Rehearsed) -> None:
@@ -136,6 +147,9 @@ def assert_bill(cost: dict[str, object], *, nodes: int) -> None:
     at = datetime.fromisoformat(str(cost["at"])).astimezone(UTC)
     assert sum(row["kind"] == "node" for row in rows) == nodes
     for row in rows:
+        if row["ended_at"] is not None:  # a place before its first machine
+            assert (row["kind"], row["usd_per_hour"]) == ("empty", 0)
+            continue
         hours = (at - datetime.fromisoformat(row["started_at"])).total_seconds() / 3600
         assert row["spent_usd"] == pytest.approx(row["usd_per_hour"] * hours, abs=0.005)
     assert total["spent_usd"] == pytest.approx(sum(row["spent_usd"] for row in rows), abs=0.005)

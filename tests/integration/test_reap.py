@@ -69,8 +69,27 @@ def test_a_cluster_of_ones_own_is_ended_past_its_deadline_and_down_then_forgets_
     kinds = [line.split(": ending ")[1].rpartition(" ")[0] for line in done.stderr.splitlines() if ": ending " in line]
     assert kinds.index("instance") < kinds.index("NAT gateway") < kinds.index("schedule") < kinds.index("role")
     assert f"clusterctl down --cluster {stored.name}@rehearsal" in done.stderr
+    assert_reaped_is_said_everywhere(stored)
+    down = stored.run("down", str(stored.folder))
+    assert down.exit_code == 0, down.text
+    assert "gone from AWS" in down.stderr
     assert stored.run("down", str(stored.folder), "--all").exit_code == 0
     assert resources(stored) == []
+
+
+def assert_reaped_is_said_everywhere(cluster: Rehearsed) -> None:
+    """No machine, no reservation: nobody says that one bills, and `up` names the way out before it makes anything."""
+    status = cluster.run("status")
+    assert "reaped" in status.stdout.splitlines()[0], status.text
+    assert f"clusterctl down --cluster {cluster.name}@rehearsal" in status.stdout
+    assert "clusterctl up" not in status.stdout
+    cost = json.loads(cluster.ok("cost", "--json"))
+    assert cost["deadline_reason"] == "reaped"
+    assert all(row["ended_at"] for row in cost["rows"] if row["kind"] in ("node", "empty")), cost["rows"]
+    refused = cluster.run("up", str(cluster.folder))
+    assert refused.exit_code == 1, refused.text
+    assert "was reaped, or ended by hand" in refused.stderr
+    assert f"clusterctl down {cluster.folder} && clusterctl up {cluster.folder}" in refused.stderr
 
 
 def kill_up_with_a_machine(cluster: Rehearsed) -> None:

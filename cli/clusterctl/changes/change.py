@@ -16,9 +16,12 @@ from clusterctl_infra.outputs import read_inventory
 from clusterctl.changes.account import account_of, refuse_other_account
 from clusterctl.changes.display import Display
 from clusterctl.changes.place import refuse_other_home, refuse_other_region
+from clusterctl.changes.reservation_step import note_step
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.instances import instances_of
-from clusterctl.cost.sighting_file import note_instances
+from clusterctl.cloud.found import Found
+from clusterctl.cloud.machine_kinds import RESERVATION
+from clusterctl.cost.look import note_look
+from clusterctl.cost.sighting_file import note_cancelled
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
@@ -113,6 +116,7 @@ class Change:
             data_since=began,
             clients=lambda: self.clients,
             tell=self.tell,
+            agreed=self.note_agreed,
         )
 
     def run(
@@ -129,6 +133,8 @@ class Change:
 
         def handle(event: Event) -> None:
             display.event(event)
+            for cluster_id in self._ids:
+                note_step(self.home.observed_file(cluster_id), event, at=datetime.now(UTC).replace(microsecond=0))
             if on_event is not None:
                 on_event(event)
 
@@ -168,14 +174,19 @@ class Change:
         self.home.run_file(self.cluster).unlink(missing_ok=True)
 
     def note_machines(self) -> None:
-        """Writes down what AWS says of the cluster's machines now, for `cost`; no change fails because of that."""
+        """Writes down what AWS says of machines and reservations now, for `cost`; no change fails because of that."""
         with contextlib.suppress(ClusterctlError, OSError):
             known = read_inventory(self.home.inventory_file(self.cluster))
             self._ids.add(known.cluster_id)
         with contextlib.suppress(ClusterctlError):
             for cluster_id in sorted(self._ids):
-                found = instances_of(self.clients, cluster_id)
-                note_instances(self.home.observed_file(cluster_id), found, at=datetime.now(UTC))
+                note_look(self.clients, self.home.observed_file(cluster_id), cluster_id)
+
+    def note_agreed(self, one: Found) -> None:
+        """Writes down when AWS said yes to the end of a reservation: it tells so of machines, and not of these."""
+        if one.kind == RESERVATION and one.cluster_id is not None:
+            at = datetime.now(UTC).replace(microsecond=0)
+            note_cancelled(self.home.observed_file(one.cluster_id), one.id, at=at)
 
     def note_what_became(self) -> None:
         """The same after a change, if anything was begun: what it ended is shown by AWS for an hour."""

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import InstanceState, instances_of
-from clusterctl.cloud.refusal import aws_errors
-from clusterctl.engine.state import RESERVATION_TYPE, SlotInstance, StackState
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.reservations import reservations_of
+from clusterctl.cloud.sweep import look
+from clusterctl.engine.state import RESERVATION_TYPE, SlotInstance, StackState, StateResource, names_of
 
 ENDING = "shutting-down"
 ENDING_S = 900.0
 """A big GPU machine takes minutes to end, and has its slot's address until then."""
-ENDED_RESERVATIONS = ("cancelled", "expired", "failed", "unavailable")
+GROUND = tuple(kind for kind in KINDS if kind.name in ("VPC", "subnet", "launch template", "state machine"))
+"""What an `up` cannot do without, and never makes anew by itself."""
 POLL_S = 5.0
 REHEARSAL_POLL_S = 0.3
 
@@ -53,18 +56,30 @@ def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[st
 
 
 def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
-    """URNs of the state's reservations that AWS holds no more: an early end cancels them. Raises CloudError.
-
-    All are asked for: the call documents no filter by tag (EC2 API in botocore 1.44; 2026-11-21).
-    """
+    """URNs of the state's reservations that AWS holds no more: an early end cancels them. Raises CloudError."""
     known = state.of_type(RESERVATION_TYPE)
     if not known or state.cluster_id is None:
         return ()
-    with aws_errors(f"looking for the reservation of {state.cluster_id}"):
-        pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate()
-        rows = [row for page in pages for row in page["CapacityReservations"]]
-    held = {row["CapacityReservationId"] for row in rows if row["State"] not in ENDED_RESERVATIONS}
+    held = {one.reservation_id for one in reservations_of(clients, state.cluster_id) if one.is_held}
     return tuple(one.urn for one in known if one.id not in held)
+
+
+def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
+    """What every cluster stands on, is in the state, and is not in AWS any more: after `reap`. Raises CloudError.
+
+    Asked only where no machine lives: nobody loses the network from under a machine, for AWS refuses that.
+    """
+    if state.cluster_id is None or any(one.is_alive for one in instances_of(clients, state.cluster_id)):
+        return ()
+    found = look(clients, state.cluster_id, GROUND)
+    there = {(one.kind, name) for one in found for name in (one.id, *one.aliases)}
+    return tuple(
+        one
+        for kind in GROUND
+        for type in kind.types
+        for one in state.of_type(type)
+        if not one.is_external and not any((kind.name, name) in there for name in names_of(one))
+    )
 
 
 def _missing(state: StackState, seen: dict[str, InstanceState]) -> tuple[Missing, ...]:

@@ -1,4 +1,8 @@
-"""Whether nodes ended their cluster before its deadline: they name the execution that ends it after the reason."""
+"""What ended a cluster before its deadline.
+
+Nodes that end it name the execution that does it after their reason. `reap` takes the state machine along, the last of
+all that a cluster has.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ REASONS = {"idle": "idle", "alone": "without a majority of its nodes"}
 SINCE = "-%Y-%m-%dT%H-%M-%SZ"
 """The rest of the name: since when it is so."""
 LOOKED_AT = 50
+REAPED = "reaped"
+"""By `clusterctl reap`, or by hand in the same way: that cannot be told apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,17 +30,28 @@ class EarlyEnd:
     """An end before the deadline."""
 
     reason: str
-    since: datetime
+    since: datetime | None
+    """Since when the reason held; None where it is no state that lasts."""
     at: datetime
     """When AWS had ended all of it."""
 
+    @property
+    def is_reaped(self) -> bool:
+        """All of it went, network and permissions too: `up` finds nothing of what its state names."""
+        return self.reason == REAPED
 
-def early_end(clients: Clients, cluster_id: str, *, after: datetime, now: datetime) -> EarlyEnd | None:
-    """The early end that was begun after an instant, if there was one. Raises CloudError."""
+
+def early_end(
+    clients: Clients, cluster_id: str, *, after: datetime, gone_at: datetime | None, now: datetime
+) -> EarlyEnd | None:
+    """The early end that was begun after an instant, if there was one. Raises CloudError.
+
+    `gone_at`: since when neither a machine nor a reservation is there; None while a reservation is.
+    """
     with aws_errors("asking what ended the cluster"):
         machine = next(iter(state_machines(clients, cluster_id)), None)
         if machine is None:
-            return None
+            return None if gone_at is None else EarlyEnd(reason=REAPED, since=None, at=gone_at)
         rows = clients.sfn.list_executions(stateMachineArn=machine.id, maxResults=LOOKED_AT)["executions"]
     return newest_early_end(rows, after=after, now=now)
 

@@ -9,6 +9,8 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Meter
 from clusterctl.cloud.instances import ALIVE, tags_of
 
+RESERVATION = "capacity reservation"
+
 
 def _instances(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     pages = clients.ec2.get_paginator("describe_instances").paginate(
@@ -41,7 +43,7 @@ def _reservations(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
             if not is_of(tags, cluster_id):
                 continue
             yield Found(
-                kind="capacity reservation",
+                kind=RESERVATION,
                 id=row["CapacityReservationId"],
                 aliases=frozenset({row.get("CapacityReservationArn", "")}),
                 created_at=row.get("CreateDate"),
@@ -156,7 +158,7 @@ MACHINE_KINDS = (
         bills="its hourly price",
     ),
     Kind(
-        name="capacity reservation",
+        name=RESERVATION,
         types=("aws:ec2/capacityReservation:CapacityReservation",),
         find=_reservations,
         delete=_cancel_reservation,

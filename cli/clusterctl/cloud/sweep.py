@@ -15,6 +15,7 @@ from clusterctl_infra.names import ID_TAG
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.machine_kinds import RESERVATION
 from clusterctl.cloud.refusal import aws_errors, code_of
 
 LOOKS = 2
@@ -24,10 +25,12 @@ NOT_ENDED = "NotEnded"
 FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
 HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
 """In codes of refusals that no waiting changes: a right is missing, or the machine is protected against being ended."""
-GUARDED = ("instance", "capacity reservation")
+GUARDED = ("instance", RESERVATION)
 """Kinds that a cluster's guard ends at the deadline."""
 PARALLEL_LOOKS = 8
 Key = tuple[str, str]
+Agreed = Callable[[Found], None]
+"""Hears of each thing to whose end AWS said yes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,10 @@ class Sweep:
         """A thing in `not_ended`, with AWS's code."""
         code = self.refusals.get(key_of(one))
         return f"{one.kind} {one.id}" + (f" ({code})" if code else "")
+
+
+def nobody_asks(one: Found) -> None:
+    """For those who need not know what ended when."""
 
 
 def look(clients: Clients, cluster_id: str | None, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
@@ -64,6 +71,7 @@ def sweep(
     pause: Callable[[], None],
     timeout_s: float,
     tell: Callable[[str], None],
+    agreed: Agreed = nobody_asks,
     kinds: Sequence[Kind] = KINDS,
 ) -> Sweep:
     """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over."""
@@ -75,6 +83,7 @@ def sweep(
         pause=pause,
         timeout_s=timeout_s,
         tell=tell,
+        agreed=agreed,
         kinds=kinds,
     )
     if swept.not_ended:
@@ -94,6 +103,7 @@ def end_all(
     timeout_s: float,
     tell: Callable[[str], None],
     look_again: Callable[[Sequence[Found]], None] = lambda things: None,
+    agreed: Agreed = nobody_asks,
     kinds: Sequence[Kind] = KINDS,
 ) -> Sweep:
     """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer.
@@ -120,7 +130,10 @@ def end_all(
         for one in now_due:
             if key_of(one) not in asked:
                 tell(f"{one.kind} {one.id}")
-            _note(refusals, one, _end(clients, one, kinds))
+            code = _end(clients, one, kinds)
+            _note(refusals, one, code)
+            if code is None:
+                agreed(one)
             asked[key_of(one)] = one
         pause()
 

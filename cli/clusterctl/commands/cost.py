@@ -14,7 +14,7 @@ from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 from clusterctl.status.account import read_account
-from clusterctl.status.gather import asked_early_end, asked_instances
+from clusterctl.status.gather import asked_early_end, asked_instances, asked_reserved
 from clusterctl.status.overview import ended_early
 from clusterctl.views.cost import CostView, cost_json, cost_text
 
@@ -53,12 +53,17 @@ def _look(inventory: Inventory) -> CostView:
     now = datetime.now(UTC).replace(microsecond=0)
     account = read_account(home.ledger_file(inventory.cluster_id))
     instances, trouble = asked_instances(inventory, home=home, environ=os.environ)
-    end = asked_early_end(inventory, instances, account, home=home, environ=os.environ, now=now)
+    is_reserved = asked_reserved(inventory, home=home, environ=os.environ)
+    observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
+    end = asked_early_end(
+        inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=os.environ, now=now
+    )
     return CostView(
         inventory=ended_early(inventory, end, now=now),
         account=account,
         alive=None if instances is None else frozenset(row.instance_id for row in instances if row.is_alive),
         cloud_trouble=trouble,
         now=now,
-        observed=read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region),
+        observed=observed,
+        is_reserved=is_reserved,
     )

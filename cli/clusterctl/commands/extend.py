@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
@@ -21,7 +22,21 @@ from clusterctl.output import Output
 T = TypeVar("T")
 
 
-@click.command("extend")
+class ExtendCommand(click.Command):
+    """A time with a minus is a wish that is not had this way, and no unknown option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Raises UsageError for `-1h`."""
+        shorter = next((word for word in args if re.fullmatch(r"-(\d+[smhd])+", word)), None)
+        if shorter is not None and not ctx.resilient_parsing:
+            raise UsageError(
+                f"{shorter}: extend adds time and takes none away; for an earlier end, name its moment",
+                hint="clusterctl extend --until 17:30",
+            )
+        return super().parse_args(ctx, args)
+
+
+@click.command("extend", cls=ExtendCommand)
 @click.argument("longer", metavar="[TIME]", required=False)
 @click.option("--until", metavar="MOMENT", help="The new end, earlier or later: 17:30 or 2026-11-22T08:00, UTC.")
 @click.option("--budget", metavar="USD", help="Another budget; it counts over all runs of the cluster.")

@@ -1,56 +1,78 @@
 """What was paid for in each slot: the account, put right by what AWS said of the machines. Pure.
 
 The account errs early: it counts from a run's start and to the instant that a change was planned for. Where AWS told
-when a machine was launched or ended, that holds instead; a place whose machine ended is paid for as long as it is
-reserved; and machines that AWS showed and no account has are added.
+when a machine was launched or ended, that holds instead; machines that AWS showed and no account has are added. What
+of a reservation is empty is paid for, too: by what AWS said of it, and where it said nothing, as long as the account
+takes the slot for reserved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 
 from clusterctl_infra.ledger import Span
 
+from clusterctl.cost.paid import Paid
+from clusterctl.cost.places import empty_places
+from clusterctl.cost.reserved import SeenReservation
 from clusterctl.cost.sighting import Observed, SeenMachine
 
 
-@dataclass(frozen=True, kw_only=True)
-class Paid:
-    """The paid time of a machine, or of a reserved place without one."""
-
-    slot: int | None
-    instance_id: str | None
-    """None: an empty place."""
-    started_at: datetime
-    ended_at: datetime | None
-    """None: no end is known."""
-    is_start_seen: bool
-    """AWS said it; else it is assumed."""
-    is_end_seen: bool
-    usd_per_hour: float | None
-    is_in_account: bool = True
-
-
 def reconcile(
-    spans: Sequence[Span], observed: Observed, *, alive: frozenset[str] | None, deadline: datetime, now: datetime
+    spans: Sequence[Span],
+    observed: Observed,
+    *,
+    alive: frozenset[str] | None,
+    deadline: datetime,
+    now: datetime,
+    is_reserved: bool | None = None,
 ) -> tuple[Paid, ...]:
     """What was paid for, machines and empty places; without an observation a span stays what it is.
 
-    `alive`: the instances that AWS says run; None: it did not answer.
+    `alive`: the instances that AWS says run; `is_reserved`: whether it says that places are held for them; None: it did
+    not answer.
     """
     seen = observed.machines
-    pairs = [(span, _machine(span, seen.get(span.instance_id), alive, deadline)) for span in spans]
-    places = [place for span, paid in pairs if (place := _empty_place(span, paid, pairs, deadline)) is not None]
+    over_at = released_at(observed, is_reserved=is_reserved, now=now)
+    pairs = [(span, _machine(span, seen.get(span.instance_id), alive, deadline, over_at)) for span in spans]
     known = {span.instance_id for span in spans}
     strays = [_stray(one, observed, alive, deadline, now) for id, one in sorted(seen.items()) if id not in known]
-    return (*(paid for _, paid in pairs), *places, *strays)
+    machines = [*(paid for _, paid in pairs), *strays]
+    assumed = [place for span, paid in pairs if (place := _empty_place(span, paid, pairs, deadline)) is not None]
+    reserved = sorted(observed.reservations.values(), key=lambda one: one.created_at)
+    until = reserved[0].created_at if reserved else over_at
+    return (
+        *machines,
+        *(cut for place in assumed if (cut := _cut(place, until)) is not None),
+        *(place for one in reserved for place in empty_places(one, machines, price=_price(one, pairs, observed))),
+    )
 
 
-def _machine(span: Span, one: SeenMachine | None, alive: frozenset[str] | None, deadline: datetime) -> Paid:
-    """A machine of the account."""
+def released_at(observed: Observed, *, is_reserved: bool | None, now: datetime) -> datetime | None:
+    """Since when no place is held any more; None while one is, and where nobody knows."""
+    ends = [one.end for one in observed.reservations.values()]
+    if any(end is None for end in ends) or is_reserved:
+        return None
+    if not ends:
+        return now if is_reserved is False else None
+    return max(end for end in ends if end is not None)
+
+
+def all_gone_at(observed: Observed, *, is_reserved: bool | None, now: datetime) -> datetime | None:
+    """Since when neither a machine nor a place for one is there, where none of either is now."""
+    over_at = released_at(observed, is_reserved=is_reserved, now=now)
+    ends = [one.ended_at or one.gone_at for one in observed.machines.values()]
+    return None if over_at is None else max([over_at, *(end for end in ends if end is not None)])
+
+
+def _machine(
+    span: Span, one: SeenMachine | None, alive: frozenset[str] | None, deadline: datetime, over_at: datetime | None
+) -> Paid:
+    """A machine of the account; `over_at`: since when none has a place."""
     start, end = span.started_at, span.ended_at
+    is_gone = alive is not None and span.instance_id not in alive
     if one is not None:
         start = one.launched_at
         if one.ended_at is not None or one.gone_at is not None:
@@ -59,6 +81,8 @@ def _machine(span: Span, one: SeenMachine | None, alive: frozenset[str] | None, 
             # The account closed it, and nobody saw it go: it ran at least as long as it was seen.
             runs = alive is not None and one.instance_id in alive
             end = None if runs else _latest(end, start, one.alive_at)
+    if end is None and is_gone and over_at is not None:
+        end = max(over_at, start)  # nobody saw it end; until then its place was paid for, with it or without
     return Paid(
         slot=span.slot,
         instance_id=span.instance_id,
@@ -67,6 +91,7 @@ def _machine(span: Span, one: SeenMachine | None, alive: frozenset[str] | None, 
         is_start_seen=one is not None,
         is_end_seen=one is not None and one.ended_at is not None,
         usd_per_hour=span.price_usd_per_hour,
+        instance_type=None if one is None else one.instance_type,
     )
 
 
@@ -112,7 +137,30 @@ def _stray(
         is_end_seen=one.ended_at is not None,
         usd_per_hour=None if one.instance_type is None else observed.usd_per_hour.get(one.instance_type),
         is_in_account=False,
+        instance_type=one.instance_type,
     )
+
+
+def _cut(place: Paid, until: datetime | None) -> Paid | None:
+    """The assumed place as long as nothing better is known: up to the first reservation seen, or to the end."""
+    if until is None:
+        return place
+    if place.started_at >= until:
+        return None
+    return replace(place, ended_at=min(place.ended_at or until, until), is_end_seen=False)
+
+
+def _price(one: SeenReservation, pairs: Iterable[tuple[Span, Paid]], observed: Observed) -> float | None:
+    """What a place of it costs: as the last machine in it, else today's list price of its type."""
+    end = one.end
+    inside = [
+        span
+        for span, paid in pairs
+        if paid.instance_type in (None, one.instance_type) and (end is None or span.started_at <= end)
+    ]
+    if inside:
+        return max(inside, key=lambda span: span.started_at).price_usd_per_hour
+    return observed.usd_per_hour.get(one.instance_type)
 
 
 def _end(one: SeenMachine, *, planned: datetime) -> datetime:

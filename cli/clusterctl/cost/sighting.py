@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from clusterctl.cloud.instances import InstanceState
+from clusterctl.cost.reserved import SeenReservation
 
 AGAIN = timedelta(minutes=10)
 """A machine that runs on is written down again so often: it bounds when it can have ended unseen."""
@@ -44,10 +45,12 @@ class SeenMachine:
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """All that AWS said of a cluster's machines, and list prices of the types that no account has one for."""
+    """All that AWS said of machines and reservations, and list prices of the types that no account has one for."""
 
     machines: Mapping[str, SeenMachine] = field(default_factory=dict)
     """By instance id."""
+    reservations: Mapping[str, SeenReservation] = field(default_factory=dict)
+    """By reservation id."""
     usd_per_hour: Mapping[str, float | None] = field(default_factory=dict)
     """By instance type; None is unknown."""
 

@@ -1,22 +1,35 @@
-"""The file of what AWS said of a cluster's machines: `observed/<cluster_id>.jsonl`, appended and never changed."""
+"""The file of what AWS said of a cluster: `observed/<cluster_id>.jsonl`, appended and never changed.
+
+Each line is of a machine or of a reservation.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.ledger import Ledger
 
 from clusterctl.cloud.instances import InstanceState
+from clusterctl.cloud.reservations import ReservationState
+from clusterctl.cost.reserved import (
+    SeenReservation,
+    ending,
+    reservation_from_json,
+    reservation_news,
+    reservation_to_json,
+    resizing,
+    seen_reservations,
+)
 from clusterctl.cost.sighting import (
     Observed,
     SeenMachine,
-    Sighting,
     news,
     seen_machines,
     sighting_from_json,
@@ -24,25 +37,31 @@ from clusterctl.cost.sighting import (
 )
 from clusterctl.home import Home
 
+T = TypeVar("T")
+
 
 def read_seen(path: Path) -> dict[str, SeenMachine]:
     """Instance id → machine; a line that cannot be read is none."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError):
-        return {}
-    return seen_machines(one for line in lines if (one := _read(line)) is not None)
+    return seen_machines(one for row in _rows(path) if (one := _read(row, sighting_from_json)) is not None)
+
+
+def read_reserved(path: Path) -> dict[str, SeenReservation]:
+    """Reservation id → reservation; a line that cannot be read is none."""
+    return seen_reservations(one for row in _rows(path) if (one := _read(row, reservation_from_json)) is not None)
 
 
 def read_observed(home: Home, account: Ledger | None, *, cluster_id: str, region: str) -> Observed:
-    """What is known of the cluster's machines, with today's prices of those that are in no account."""
-    machines = read_seen(home.observed_file(cluster_id))
+    """What is known of the cluster's machines and reservations, with today's prices of those that are in no account."""
+    path = home.observed_file(cluster_id)
+    machines, reservations = read_seen(path), read_reserved(path)
     known = set() if account is None else {span.instance_id for span in account.spans}
     types = {one.instance_type for id, one in machines.items() if id not in known and one.instance_type is not None}
+    types |= set() if known else {one.instance_type for one in reservations.values()}
     if not types:
-        return Observed(machines=machines)
+        return Observed(machines=machines, reservations=reservations)
     catalog = load_catalog(home.prices_file)
-    return Observed(machines=machines, usd_per_hour={name: catalog.price_usd_per_hour(name, region) for name in types})
+    prices = {name: catalog.price_usd_per_hour(name, region) for name in types}
+    return Observed(machines=machines, reservations=reservations, usd_per_hour=prices)
 
 
 def note_instances(path: Path, instances: Iterable[InstanceState], *, at: datetime) -> None:
@@ -50,10 +69,32 @@ def note_instances(path: Path, instances: Iterable[InstanceState], *, at: dateti
 
     A full disk keeps nobody from asking for a status: what was not written is assumed from the account, and said so.
     """
-    rows = [sighting_to_json(one) for one in news(read_seen(path), instances, at=at)]
-    if not rows:
-        return
+    _append(path, [sighting_to_json(one) for one in news(read_seen(path), instances, at=at)])
+
+
+def note_reservations(path: Path, found: Iterable[ReservationState], *, at: datetime) -> None:
+    """The same of all the cluster's reservations; what AWS shows no more has ended."""
+    _append(path, [reservation_to_json(one) for one in reservation_news(read_reserved(path), found, at=at)])
+
+
+def note_cancelled(path: Path, reservation_id: str, *, at: datetime) -> None:
+    """Writes down that AWS said yes to the end of a reservation that was seen before."""
+    known = read_reserved(path).get(reservation_id)
+    if known is not None and known.ended_at is None:
+        _append(path, [reservation_to_json(ending(known, at=at, ended_at=at))])
+
+
+def note_resized(path: Path, reservation_id: str, places: int, *, at: datetime) -> None:
+    """Writes down that AWS said yes to another size of a reservation that was seen before."""
+    known = read_reserved(path).get(reservation_id)
+    if known is not None and known.places[-1][1] != places:
+        _append(path, [reservation_to_json(resizing(known, places, at=at))])
+
+
+def _append(path: Path, rows: Iterable[dict[str, object]]) -> None:
     text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
+    if not text:
+        return
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -61,9 +102,25 @@ def note_instances(path: Path, instances: Iterable[InstanceState], *, at: dateti
             stream.write(text.encode())  # one write: two commands at once do not tear each other's lines
 
 
-def _read(line: str) -> Sighting | None:
+def _rows(path: Path) -> list[Mapping[str, object]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+    return [row for line in lines if (row := _row(line)) is not None]
+
+
+def _row(line: str) -> Mapping[str, object] | None:
     try:
         row = json.loads(line)
-        return sighting_from_json(row)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _read(row: Mapping[str, object], read: Callable[[Mapping[str, object]], T]) -> T | None:
+    """None for a row of the other kind, too."""
+    try:
+        return read(row)
     except (ValueError, KeyError, TypeError):
         return None

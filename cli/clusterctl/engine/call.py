@@ -66,7 +66,7 @@ class Engine:
         return rows.get("Backend URL", "").strip()
 
     def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
-        """Asks the cloud about these resources alone; what is gone leaves the state. Raises EngineError.
+        """Asks the cloud about these resources (none: about all); what is gone leaves the state. Raises EngineError.
 
         Aimed at the stack's own URN it reads nothing, and still clears pending creates (engine 3.250).
         """

@@ -9,7 +9,7 @@ from datetime import datetime
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.sweep import Sweep, sweep
+from clusterctl.cloud.sweep import Agreed, Sweep, nobody_asks, sweep
 from clusterctl.engine.call import Engine
 from clusterctl.engine.lock import locks_in, shows_locks
 from clusterctl.engine.run_file import RunRecord
@@ -32,6 +32,7 @@ def mend(
     data_since: datetime | None,
     clients: Callable[[], Clients],
     tell: Tell,
+    agreed: Agreed = nobody_asks,
 ) -> StackState:
     """The state after orphans are ended and pending operations forgotten. Raises EngineError, CloudError."""
     if state.pending:
@@ -41,7 +42,7 @@ def mend(
         engine.refuse_held()
         state = engine.export() or StackState()
     if (was_cut_off or state.pending) and state.cluster_id is not None:
-        swept = end_orphans(clients(), state, tell=tell, data_since=data_since)
+        swept = end_orphans(clients(), state, tell=tell, data_since=data_since, agreed=agreed)
         for left in swept.left:
             tell(f"{left.kind} {left.id} is in no state and holds data: it is left, and it bills")
     if not state.pending:
@@ -72,7 +73,14 @@ def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
     return bool(ended or locks or torn or record is not None)
 
 
-def end_orphans(clients: Clients, state: StackState, *, tell: Tell, data_since: datetime | None = None) -> Sweep:
+def end_orphans(
+    clients: Clients,
+    state: StackState,
+    *,
+    tell: Tell,
+    data_since: datetime | None = None,
+    agreed: Agreed = nobody_asks,
+) -> Sweep:
     """Ends what carries the cluster's id and is not in the state. Raises CloudError."""
     if state.cluster_id is None:
         return Sweep(ended=(), left=())
@@ -84,6 +92,7 @@ def end_orphans(clients: Clients, state: StackState, *, tell: Tell, data_since: 
         pause=lambda: time.sleep(REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S),
         timeout_s=SWEEP_S,
         tell=lambda what: tell(f"ending {what}: no state knows it"),
+        agreed=agreed,
     )
 
 

@@ -101,7 +101,7 @@ class StackState:
     def physical_ids(self) -> dict[str, frozenset[str]]:
         """Type → everything that names its things outside: ids, ARNs and names of custom resources."""
         types = {resource.type for resource in self.resources if resource.is_custom}
-        return {type: frozenset(name for one in self.of_type(type) for name in _names(one)) for type in types}
+        return {type: frozenset(name for one in self.of_type(type) for name in names_of(one)) for type in types}
 
     def without(self, urns: Iterable[str]) -> StackState:
         """The state without these resources."""
@@ -150,14 +150,8 @@ def identity_in(state: StackState, *, region: str) -> Identity | None:
     )
 
 
-def ledger_in(state: StackState) -> Ledger | None:
-    """The account kept in the Membership; None when there is none yet."""
-    membership = state.find(MEMBERSHIP_TYPE)
-    rows = None if membership is None else membership.outputs.get("ledger")
-    return None if not isinstance(rows, list) else ledger_from_json(rows)
-
-
-def _names(resource: StateResource) -> Iterator[str]:
+def names_of(resource: StateResource) -> Iterator[str]:
+    """Everything that names it outside: its id, ARN, name."""
     yield resource.id
     for key in ("arn", "name", "allocationId", "securityGroupRuleId", "keyPairId"):
         value = resource.outputs.get(key)
@@ -165,6 +159,13 @@ def _names(resource: StateResource) -> Iterator[str]:
             yield value
     if resource.type == ROUTE_TYPE:  # a route has no id of its own: its table and where it leads
         yield f"{resource.inputs.get('routeTableId')}/{resource.inputs.get('destinationCidrBlock')}"
+
+
+def ledger_in(state: StackState) -> Ledger | None:
+    """The account kept in the Membership; None when there is none yet."""
+    membership = state.find(MEMBERSHIP_TYPE)
+    rows = None if membership is None else membership.outputs.get("ledger")
+    return None if not isinstance(rows, list) else ledger_from_json(rows)
 
 
 def _resource(row: Mapping[str, Any]) -> StateResource:

@@ -10,6 +10,7 @@ from clusterctl_infra.plan.inventory import proxy_command
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.changes.change import Change
+from clusterctl.changes.truth import lost_parts
 from clusterctl.cloud.addresses import address_room, addresses_wanted, refuse_without_room
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.clock import clock_skew
@@ -42,6 +43,22 @@ def refuse_namesake(change: Change, state: StackState) -> None:
             f"another cluster called {change.name} runs in this account and region (clusterctl:id "
             f"{', '.join(others)}): two of one name would not be told apart; choose another name in cluster.yaml",
             code="NameTaken",
+        )
+
+
+def refuse_reaped(change: Change, state: StackState, *, shown: str) -> None:
+    """Raises CloudError when AWS has not what the cluster stands on: the engine would build on it, and fail."""
+    if not state.instances:
+        return
+    lost = lost_parts(change.clients, state)
+    if lost:
+        more = f" and {len(lost) - 2} more" if len(lost) > 2 else ""
+        named = ", ".join(one.id.rpartition(":")[2] for one in lost[:2])
+        raise CloudError(
+            f"{change.name} was reaped, or ended by hand: AWS has no machine of it, nor {named}{more}, which its state "
+            "names. Nothing was made; a down forgets what is gone, and another up begins anew",
+            code="Reaped",
+            hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
 
 

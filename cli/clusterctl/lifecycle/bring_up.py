@@ -33,6 +33,7 @@ from clusterctl.home import home_directory
 from clusterctl.lifecycle.before_up import (
     refuse_namesake,
     refuse_other_name,
+    refuse_reaped,
     refuse_unreachable,
     refuse_without_addresses,
     refuse_wrong_clock,
@@ -111,6 +112,7 @@ class _Up:
         refuse(intent, cluster_plan, stack=change.stack, shown=self._shown, now=self._now)
         refuse_wrong_clock(change.clients)
         refuse_namesake(change, state)
+        refuse_reaped(change, state, shown=self._shown)
         refuse_unreachable(change, config, cluster_plan)
         self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
         self._warn(cluster_plan)

@@ -26,16 +26,16 @@ def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory
 def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
     """`it cost about $12.34 in all`; None without an account of it: a guess is no last word.
 
-    `at most`, where a machine's end is assumed: such ends are assumed late.
+    `at most`, where the end of a machine or a reservation is assumed: such ends are assumed late.
     """
     account = read_account(home.ledger_file(inventory.cluster_id))
     if account is None:
         return None
     observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
-    rows = cost_rows(inventory, account, alive=frozenset(), now=now, observed=observed)
+    rows = cost_rows(inventory, account, alive=frozenset(), now=now, observed=observed, is_reserved=False)
     spent = sums(rows).spent_usd
     if spent is None:
         return "what it cost is unknown, as a price is"
-    about = "about" if all(row.is_end_seen for row in rows if row.instance_id is not None) else "at most about"
+    about = "about" if all(row.is_end_seen for row in rows if row.kind in ("node", "empty")) else "at most about"
     simulated = " (simulated money)" if inventory.rehearsal else ""
     return f"it cost {about} {usd(spent)} in all, by list prices{simulated}"

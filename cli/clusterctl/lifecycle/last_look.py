@@ -11,7 +11,7 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.network_kinds import NETWORK_KINDS
-from clusterctl.cloud.sweep import NOT_ENDED, look
+from clusterctl.cloud.sweep import NOT_ENDED, Agreed, look
 from clusterctl.engine.repair import Tell, end_orphans
 from clusterctl.engine.state import StackState, StateResource
 
@@ -19,14 +19,21 @@ ENDPOINT_TYPE = "aws:ec2/vpcEndpoint:VpcEndpoint"
 
 
 def last_look(
-    clients: Clients, cluster_id: str, state: StackState, *, data_since: datetime | None, tell: Tell, again: str
+    clients: Clients,
+    cluster_id: str,
+    state: StackState,
+    *,
+    data_since: datetime | None,
+    tell: Tell,
+    agreed: Agreed,
+    again: str,
 ) -> tuple[Found, ...]:
     """What bills and stays: what the state keeps, and data that is in none. All else is ended before.
 
     Raises StillBills with a list of what could not be, CloudError when AWS does not answer.
     """
     try:
-        end_orphans(clients, state, tell=tell, data_since=data_since)
+        end_orphans(clients, state, tell=tell, data_since=data_since, agreed=agreed)
     except CloudError as refused:
         if refused.code != NOT_ENDED:
             raise

@@ -16,7 +16,7 @@ from clusterctl.changes.data import StoredData, bill_lines, data_in, holds_data,
 from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_zero_nodes, read_intent, without_own_values
 from clusterctl.changes.place import refuse_other_network, refuse_other_region
-from clusterctl.changes.truth import gone_reservations
+from clusterctl.changes.truth import gone_reservations, lost_parts
 from clusterctl.cloud.found import Found, orphans
 from clusterctl.cloud.storage_kinds import DATA_KINDS
 from clusterctl.cloud.sweep import look
@@ -121,6 +121,10 @@ class _Down:
 
         AWS takes no cancelling of it.
         """
+        if lost_parts(self._change.clients, state):
+            self._change.tell("what its state names is gone from AWS, as after reap: AWS is asked about all of it")
+            self._change.engine.refresh(())
+            return
         gone = {*expired_reservations(state, now=datetime.now(UTC)), *gone_reservations(self._change.clients, state)}
         if gone:
             self._change.engine.refresh(sorted(gone))
@@ -196,7 +200,13 @@ class _Down:
     def _look(self, cluster_id: str, state: StackState, *, data_since: datetime | None) -> tuple[Found, ...]:
         change = self._change
         return last_look(
-            change.clients, cluster_id, state, data_since=data_since, tell=change.tell, again=self._again()
+            change.clients,
+            cluster_id,
+            state,
+            data_since=data_since,
+            tell=change.tell,
+            agreed=change.note_agreed,
+            again=self._again(),
         )
 
     def _staying(self, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:

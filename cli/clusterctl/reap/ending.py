@@ -1,21 +1,31 @@
-"""Ends what was judged: cluster after cluster, each until nothing is left or its time is over."""
+"""Ends what was judged: some clusters side by side, each until nothing is left or its time is over."""
 
 from __future__ import annotations
 
-import time
+import contextlib
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
 from clusterctl_infra.errors import CloudError, StillBills
 
-from clusterctl.cloud.found import Found, kind_of
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Found, Kind, kind_of
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.machine_kinds import RESERVATION
 from clusterctl.cloud.sweep import Sweep, end_all
+from clusterctl.cost.look import note_look
+from clusterctl.cost.sighting_file import note_cancelled
 from clusterctl.reap.search import ClientsOf, Search
 from clusterctl.reap.verdict import Verdict
 
 END_S = 600.0
 """A big GPU machine takes minutes to end, and its placement group and subnet wait for it."""
+AT_ONCE = 8
+"""Each looks through a region again and again; more at once would run into EC2's limit of requests."""
 REHEARSAL_PAUSE_S = 0.2
 AWS_PAUSE_S = 3.0
 WhyNotNow = Callable[[Verdict, Sequence[Found]], str | None]
@@ -48,14 +58,36 @@ def end_judged(
     why_not_now: WhyNotNow,
     *,
     tell: Callable[[str], None],
+    observed_file: Callable[[Verdict], Path | None],
     timeout_s: float = END_S,
+    kinds: Sequence[Kind] = KINDS,
 ) -> tuple[Ended, ...]:
-    """The end of each cluster that ends; one that cannot be ended does not keep the others."""
-    return tuple(
-        _end(verdict, search, clients_of, why_not_now, tell=tell, timeout_s=timeout_s)
+    """The end of each cluster that ends, side by side; one that cannot be ended does not keep the others.
+
+    `observed_file`: where it is written down when its machines and reservations ended; None: nobody here asks.
+    """
+    stop = threading.Event()
+    ends = [
+        _End(
+            verdict=verdict,
+            clients=_made(clients_of, verdict.remains.region or search.regions[0]),
+            why_not_now=why_not_now,
+            tell=tell,
+            observed_file=observed_file(verdict),
+            stop=stop,
+            timeout_s=timeout_s,
+            kinds=kinds,
+        )
         for verdict in verdicts
         if verdict.ends
-    )
+    ]
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        try:
+            return tuple(pool.map(_End.run, ends))
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def refuse_left(ended: Iterable[Ended], *, again: str) -> None:
@@ -65,38 +97,68 @@ def refuse_left(ended: Iterable[Ended], *, again: str) -> None:
         raise StillBills("not all could be ended", problems=lines, hint=again)
 
 
-def _end(
-    verdict: Verdict,
-    search: Search,
-    clients_of: ClientsOf,
-    why_not_now: WhyNotNow,
-    *,
-    tell: Callable[[str], None],
-    timeout_s: float,
-) -> Ended:
-    remains = verdict.remains
-    clients = clients_of(remains.region or search.regions[0])
-    pause_s = REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S
+@dataclass(frozen=True, kw_only=True)
+class _End:
+    """The end of one cluster, in a thread of its own."""
 
-    def look_again(things: Sequence[Found]) -> None:
-        why = why_not_now(verdict, things)
+    verdict: Verdict
+    clients: Clients
+    why_not_now: WhyNotNow
+    tell: Callable[[str], None]
+    observed_file: Path | None
+    stop: threading.Event
+    timeout_s: float
+    kinds: Sequence[Kind]
+
+    def run(self) -> Ended:
+        """How it went."""
+        remains = self.verdict.remains
+        pause_s = REHEARSAL_PAUSE_S if self.clients.is_rehearsal else AWS_PAUSE_S
+        self._note_look()
+        try:
+            swept = end_all(
+                self.clients,
+                remains.cluster_id,
+                {},
+                spares=lambda one: self.verdict.why_stays(one) is not None,
+                look_again=self._look_again,
+                agreed=self._agreed,
+                pause=lambda: self._pause(pause_s),
+                timeout_s=self.timeout_s,
+                tell=lambda what: self.tell(f"{remains.name} {remains.cluster_id}: ending {what}"),
+                kinds=self.kinds,
+            )
+        except (CloudError, LeftAlone) as lost:
+            return Ended(verdict=self.verdict, swept=Sweep(ended=(), left=()), trouble=str(lost))
+        self._note_look()
+        return Ended(verdict=self.verdict, swept=swept)
+
+    def _look_again(self, things: Sequence[Found]) -> None:
+        why = self.why_not_now(self.verdict, things)
         if why is not None:
             raise LeftAlone(why)
 
-    try:
-        swept = end_all(
-            clients,
-            remains.cluster_id,
-            {},
-            spares=lambda one: verdict.why_stays(one) is not None,
-            look_again=look_again,
-            pause=lambda: time.sleep(pause_s),
-            timeout_s=timeout_s,
-            tell=lambda what: tell(f"{remains.name} {remains.cluster_id}: ending {what}"),
-        )
-    except (CloudError, LeftAlone) as lost:
-        return Ended(verdict=verdict, swept=Sweep(ended=(), left=()), trouble=str(lost))
-    return Ended(verdict=verdict, swept=swept)
+    def _pause(self, pause_s: float) -> None:
+        if self.stop.wait(pause_s):
+            raise LeftAlone("stopped")
+
+    def _agreed(self, one: Found) -> None:
+        """AWS tells of an instance when it ended, of a reservation it does not."""
+        if self.observed_file is not None and one.kind == RESERVATION:
+            note_cancelled(self.observed_file, one.id, at=datetime.now(UTC).replace(microsecond=0))
+
+    def _note_look(self) -> None:
+        """For `cost`; no end waits for that."""
+        if self.observed_file is not None:
+            with contextlib.suppress(CloudError):
+                note_look(self.clients, self.observed_file, self.verdict.remains.cluster_id)
+
+
+def _made(clients_of: ClientsOf, region: str) -> Clients:
+    """The region's clients, made here: boto3 makes them in one thread only."""
+    clients = clients_of(region)
+    clients.warm_up()
+    return clients
 
 
 def _lines(one: Ended) -> list[str]:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched
@@ -18,9 +19,9 @@ from clusterctl.cloud.kinds import KINDS
 from clusterctl.engine.region import region_endpoint
 from clusterctl.home import Home
 from clusterctl.output import Output
-from clusterctl.reap.ending import end_judged, refuse_left
+from clusterctl.reap.ending import Ended, end_judged, refuse_left
 from clusterctl.reap.known_here import inventories_here, known_here
-from clusterctl.reap.search import Search, regions_asked, search
+from clusterctl.reap.search import ClientsOf, Search, regions_asked, search
 from clusterctl.reap.verdict import Asked, Verdict, judge, spared_since
 from clusterctl.views.reap import ReapView, again, reap_json, reap_text, typed
 
@@ -39,23 +40,39 @@ class ReapRequest:
 
 def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Shows what is there, and ends what may be ended when told to. Raises ClusterctlError, StillBills."""
-    inventories = inventories_here(home, rehearsal=request.rehearse)
-    configured = None if request.rehearse else configured_region()
-    everywhere = request.all_regions or looks_everywhere(request, inventories)
-    regions = regions_asked(request.region, (one.region for one in inventories), configured, all_regions=everywhere)
     endpoint_url = region_endpoint(home, environ) if request.rehearse else None
 
     @functools.cache
     def clients_of(region: str) -> Clients:
         return Clients(region=region, endpoint_url=endpoint_url)
 
+    view = _seen(request, home, clients_of)
+    refuse_unknown(view)
+    if not request.as_json:
+        output.data(reap_text(view))
+    ended = _end(request, view, clients_of, output, home) if request.acts else ()
+    if request.as_json:
+        output.json(reap_json(view, ended))
+    for one in ended:
+        if one.is_done and one.verdict.known is not None:
+            output.note(f"  next: clusterctl down --cluster {one.verdict.known.cluster} forgets it here, too")
+    refuse_left(ended, again=again(view))
+    refuse_unseen(view.search)
+
+
+def _seen(request: ReapRequest, home: Home, clients_of: ClientsOf) -> ReapView:
+    """What is there, and the verdicts about it. Raises UsageError, CloudError."""
+    inventories = inventories_here(home, rehearsal=request.rehearse)
+    configured = None if request.rehearse else configured_region()
+    everywhere = request.all_regions or looks_everywhere(request, inventories)
+    regions = regions_asked(request.region, (one.region for one in inventories), configured, all_regions=everywhere)
     found = search(clients_of, tuple(regions), all_regions=everywhere)
     known, now = known_here(inventories, home), datetime.now(UTC).replace(microsecond=0)
-    verdicts = [
+    verdicts = (
         judge(one, request.asked, known.get(one.cluster_id), now=now, all_regions=found.is_everywhere)
         for one in found.remains
-    ]
-    view = ReapView(
+    )
+    return ReapView(
         search=found,
         verdicts=tuple(verdicts),
         asked=request.asked,
@@ -64,23 +81,22 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
         catalog=load_catalog(home.prices_file),
         now=now,
     )
-    refuse_unknown(view)
-    if not request.as_json:
-        output.data(reap_text(view))
+
+
+def _end(request: ReapRequest, view: ReapView, clients_of: ClientsOf, output: Output, home: Home) -> tuple[Ended, ...]:
+    """The end of all that may be ended, each looked at again before anything of it goes."""
 
     def why_not_now(verdict: Verdict, things: Sequence[Found]) -> str | None:
         known_now = known_here(inventories_here(home, rehearsal=request.rehearse), home)
         of_it = known_now.get(verdict.remains.cluster_id)
         return spared_since(verdict, things, request.asked, of_it, now=datetime.now(UTC).replace(microsecond=0))
 
-    ended = end_judged(verdicts, found, clients_of, why_not_now, tell=output.note) if request.acts else ()
-    if request.as_json:
-        output.json(reap_json(view, ended))
-    for one in ended:
-        if one.is_done and one.verdict.known is not None:
-            output.note(f"  next: clusterctl down --cluster {one.verdict.known.cluster} forgets it here, too")
-    refuse_left(ended, again=again(view))
-    refuse_unseen(found)
+    def observed_file(verdict: Verdict) -> Path | None:
+        return None if verdict.known is None else home.observed_file(verdict.remains.cluster_id)
+
+    return end_judged(
+        view.verdicts, view.search, clients_of, why_not_now, tell=output.note, observed_file=observed_file
+    )
 
 
 def refuse_unseen(found: Search) -> None:

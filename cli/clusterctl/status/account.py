@@ -41,9 +41,11 @@ def spent_usd(
     alive: frozenset[str] | None,
     now: datetime,
     observed: Observed = NOTHING_OBSERVED,
+    is_reserved: bool | None = None,
 ) -> float | None:
     """US dollars so far, about: the sum that `clusterctl cost` shows; None when a price is not known."""
-    return sums(cost_rows(inventory, account, alive=alive, now=now, observed=observed)).spent_usd
+    rows = cost_rows(inventory, account, alive=alive, now=now, observed=observed, is_reserved=is_reserved)
+    return sums(rows).spent_usd
 
 
 def replaced(account: Ledger | None, slot: int, *, since: datetime) -> Span | None:

@@ -14,6 +14,7 @@ from clusterctl.cloud.instances import InstanceState
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.readiness.node_report import NodeReport
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.status.half_extend import HalfExtend
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,8 @@ class Facts:
     """None: the API did not answer, which says nothing about the machines."""
     cloud_trouble: str | None = None
     """Why it did not."""
+    is_reserved: bool | None = None
+    """Whether places are held for machines; None: not known."""
     alarms: tuple[Alarm, ...] | None = None
     """Those that are on; None: not asked, as the deadline has not come, or no answer."""
     answers: Mapping[int, NodeReport | NodeFailure] = field(default_factory=dict)
@@ -35,3 +38,4 @@ class Facts:
     observed: Observed = NOTHING_OBSERVED
     early_end: EarlyEnd | None = None
     """What ended the cluster before its deadline; looked for where no machine lives."""
+    half_extend: HalfExtend | None = None

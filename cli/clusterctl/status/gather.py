@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
@@ -21,8 +21,11 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl.cloud.alarms import Alarm, alarms_on
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.early_end import EarlyEnd, early_end
-from clusterctl.cloud.instances import InstanceState, instances_of
-from clusterctl.cost.sighting_file import note_instances, read_observed
+from clusterctl.cloud.instances import InstanceState
+from clusterctl.cost.look import look_at_instances, look_at_reservations
+from clusterctl.cost.reconcile import all_gone_at
+from clusterctl.cost.sighting import Observed
+from clusterctl.cost.sighting_file import read_observed
 from clusterctl.engine.region import ensure_region
 from clusterctl.home import Home
 from clusterctl.readiness.node_report import NodeReport, parse_report
@@ -35,6 +38,7 @@ from clusterctl.ssh.target import names_machine
 from clusterctl.ssh.way_in import uses_session_manager
 from clusterctl.status.account import read_account
 from clusterctl.status.facts import Facts
+from clusterctl.status.half_extend import half_extend
 
 ASK = "clusterctl-node status"
 ASK_S = 5.0
@@ -60,6 +64,7 @@ def gather(
 ) -> Facts:
     """The facts about the cluster; never raises for what does not answer."""
     api = _Asked(lambda: ask_api(inventory, home, environ))
+    held = _Asked(lambda: ask_reserved(inventory, home, environ))
     is_over = datetime.fromisoformat(inventory.deadline) <= now
     watch = _Asked(lambda: ask_alarms(inventory, home, environ)) if is_over else None
     nodes = inventory.nodes
@@ -77,16 +82,22 @@ def gather(
     instances, trouble = api.answer()
     alarms = None if watch is None else watch.answer()[0]
     account = read_account(home.ledger_file(inventory.cluster_id))
+    is_reserved = held.answer()[0]
+    observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
     return Facts(
         now=now,
         instances=instances,
         cloud_trouble=trouble,
+        is_reserved=is_reserved,
         alarms=alarms,
         answers=answers,
         ssh_trouble=ssh_trouble,
         account=account,
-        observed=read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region),
-        early_end=asked_early_end(inventory, instances, account, home=home, environ=environ, now=now),
+        observed=observed,
+        early_end=asked_early_end(
+            inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
+        ),
+        half_extend=half_extend(inventory, home),
     )
 
 
@@ -106,7 +117,9 @@ def asked_early_end(
     inventory: Inventory,
     instances: Instances | None,
     account: Ledger | None,
+    observed: Observed,
     *,
+    is_reserved: bool | None,
     home: Home,
     environ: Mapping[str, str],
     now: datetime,
@@ -119,18 +132,31 @@ def asked_early_end(
     starts = [row.launched_at for row in instances or () if row.launched_at is not None]
     starts += [span.started_at for span in account.spans] if account is not None else []
     after = max([datetime.fromisoformat(inventory.started_at), *starts])
+    gone_at = all_gone_at(observed, is_reserved=is_reserved, now=now)
 
     def ask() -> EarlyEnd | None:
-        return early_end(_clients(inventory, home, environ), inventory.cluster_id, after=after, now=now)
+        clients = _clients(inventory, home, environ)
+        return early_end(clients, inventory.cluster_id, after=after, gone_at=gone_at, now=now)
 
     return _Asked(ask).answer()[0]
 
 
+def asked_reserved(inventory: Inventory, *, home: Home, environ: Mapping[str, str]) -> bool | None:
+    """Whether AWS holds places for the cluster's machines; None when it does not say, after `API_S` at most."""
+    return _Asked(lambda: ask_reserved(inventory, home, environ)).answer()[0]
+
+
 def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:
     """The cluster's instances; what is new about them is written down. Raises ClusterctlError."""
-    found = instances_of(_clients(inventory, home, environ), inventory.cluster_id)
-    note_instances(home.observed_file(inventory.cluster_id), found, at=datetime.now(UTC))
-    return found
+    id = inventory.cluster_id
+    return look_at_instances(_clients(inventory, home, environ), home.observed_file(id), id)
+
+
+def ask_reserved(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> bool:
+    """Whether places are held for machines; what is new about them is written down. Raises ClusterctlError."""
+    id = inventory.cluster_id
+    found = look_at_reservations(_clients(inventory, home, environ), home.observed_file(id), id)
+    return any(one.is_held for one in found)
 
 
 def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> tuple[Alarm, ...]:

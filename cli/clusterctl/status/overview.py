@@ -48,7 +48,14 @@ def overview(inventory: Inventory, facts: Facts) -> Overview:
         facts=facts,
         nodes=judge(inventory, facts),
         strays=strays(inventory, facts),
-        spent_usd=spent_usd(inventory, facts.account, alive=_alive(facts), now=facts.now, observed=facts.observed),
+        spent_usd=spent_usd(
+            inventory,
+            facts.account,
+            alive=_alive(facts),
+            now=facts.now,
+            observed=facts.observed,
+            is_reserved=facts.is_reserved,
+        ),
     )
 
 
@@ -56,7 +63,7 @@ def ended_early(inventory: Inventory, end: EarlyEnd | None, *, now: datetime) ->
     """The cluster with the end that it had instead of its deadline, and why."""
     if end is None:
         return inventory
-    reason = f"{end.reason} since {clock(end.since, now)}"
+    reason = end.reason if end.since is None else f"{end.reason} since {clock(end.since, now)}"
     return dataclasses.replace(inventory, deadline=end.at.isoformat(), deadline_reason=reason)
 
 

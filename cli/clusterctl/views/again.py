@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from clusterctl_infra.names import USUAL_STACK_NAME
 from clusterctl_infra.outputs import Inventory
+
+from clusterctl.instant import typed_instant
 
 
 def stack_words(directory: Path | str, *, stack_name: str, rehearse: bool) -> str:
@@ -35,6 +38,13 @@ def nodes_again(inventory: Inventory) -> str:
     if not inventory.nodes:
         return up_again(inventory)
     return shlex.join(["clusterctl", "nodes", "--cluster", inventory.cluster])
+
+
+def extend_again(inventory: Inventory, *, until: datetime | None, budget_usd: str | None) -> str:
+    """`clusterctl extend --until 2026-11-22T08:00:00Z --cluster train`: the same end, typed at any later time."""
+    words = [] if until is None else ["--until", typed_instant(until)]
+    words += [] if budget_usd is None else ["--budget", budget_usd]
+    return shlex.join(["clusterctl", "extend", *words, "--cluster", inventory.cluster])
 
 
 def replace_again(cluster: str, names: Mapping[int, str]) -> str:

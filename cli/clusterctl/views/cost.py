@@ -30,11 +30,20 @@ class CostView:
     """Why `alive` is not known."""
     now: datetime
     observed: Observed = NOTHING_OBSERVED
+    is_reserved: bool | None = None
+    """Whether AWS holds places for machines; None: not known."""
 
     @property
     def rows(self) -> tuple[CostRow, ...]:
         """The estimated bill."""
-        return cost_rows(self.inventory, self.account, alive=self.alive, now=self.now, observed=self.observed)
+        return cost_rows(
+            self.inventory,
+            self.account,
+            alive=self.alive,
+            now=self.now,
+            observed=self.observed,
+            is_reserved=self.is_reserved,
+        )
 
 
 def cost_text(seen: CostView) -> str:

@@ -10,7 +10,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.overview import Overview
-from clusterctl.views.again import down_again, replace_again, up_again
+from clusterctl.views.again import down_again, extend_again, replace_again, up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.idle import idle_json, idle_line
 from clusterctl.views.quantities import clock, count, duration, usd
@@ -46,6 +46,8 @@ def status_json(seen: Overview) -> dict[str, object]:
         "cloud": {"answered": facts.instances is not None, "trouble": facts.cloud_trouble},
         "alarms": None if facts.alarms is None else [alarm.name for alarm in facts.alarms],
         "ssh_trouble": facts.ssh_trouble,
+        "reserved": facts.is_reserved,
+        "extend_cut_off": facts.half_extend is not None,
         "ended_early": None if facts.early_end is None else facts.early_end.at.isoformat(),
         "idle": idle_json(facts),
         "strays": [{"instance_id": row.instance_id, "slot": row.slot, "state": row.state} for row in seen.strays],
@@ -104,20 +106,45 @@ def remarks(seen: Overview) -> list[str]:
         told.append(f"{kept}; next: {up_again(inventory)}, or {down_again(inventory)} --all ends the data too")
     if (use := idle_line(facts)) is not None:
         told.append(use)
-    gone = sum(node.state in GONE for node in seen.nodes)
-    is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
-    if is_over and any(row.is_alive for row in facts.instances or ()):
-        told.append(f"machines still run after the deadline; next: {down_again(inventory)}")
-    elif is_over and seen.nodes and facts.instances is not None:
-        told.append(f"its time is over and no machine runs; next: {down_again(inventory)}")
-    elif gone:
-        told.append(f"{count(gone, 'machine')} gone; next: {up_again(inventory)}, same name and address")
+    told += _what_is_half_done(seen)
+    told += _what_is_gone(seen)
     if behind := sum(node.is_behind for node in seen.nodes):
         has = "has" if behind == 1 else "have"
         told.append(f"{count(behind, 'node')} {has} not got the newest membership; next: {up_again(inventory)}")
     if failed := {node.slot: node.name for node in seen.nodes if node.state == "failed"}:
         told.append(f"{count(len(failed), 'node')} failed; next: {replace_again(inventory.cluster, failed)}")
     return told
+
+
+def _what_is_half_done(seen: Overview) -> list[str]:
+    """An `extend` that was cut off, as long as it matters: at the deadline the earlier end has come."""
+    half, inventory, now = seen.facts.half_extend, seen.inventory, seen.facts.now
+    if half is None or seen.is_down or datetime.fromisoformat(inventory.deadline) <= now:
+        return []
+    means = f"parts of the cluster may still end at {clock(half.before, now)}, and the earlier end holds"
+    again = extend_again(inventory, until=half.until, budget_usd=half.budget_usd)
+    return [f"an extend was cut off: {means}; next: {again}"]
+
+
+def _what_is_gone(seen: Overview) -> list[str]:
+    """What became of machines that are not there, and the command that goes on from it."""
+    inventory, facts = seen.inventory, seen.facts
+    is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
+    if is_over and any(row.is_alive for row in facts.instances or ()):
+        return [f"machines still run after the deadline; next: {down_again(inventory)}"]
+    if facts.early_end is not None and facts.early_end.is_reaped:
+        left = "AWS has no machine, no reservation and no network of it"
+        return [f"reaped: {left}; what is known of it here goes with {down_again(inventory)}"]
+    if is_over and seen.nodes and facts.instances is not None:
+        return [f"its time is over and no machine runs; next: {down_again(inventory)}"]
+    gone = sum(node.state in GONE for node in seen.nodes)
+    if not gone:
+        return []
+    again = f"next: {up_again(inventory)}, same name and address"
+    if facts.is_reserved is False and gone == len(seen.nodes):
+        told = f"{count(gone, 'machine')} gone, and nothing is reserved or bills for them"
+        return [f"{told}; {again}, or {down_again(inventory)}"]
+    return [f"{count(gone, 'machine')} gone; {again}"]
 
 
 def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
-from clusterctl.cost.estimate import EMPTY, IN_NO_ACCOUNT, LATE, NO_ACCOUNT, cost_rows, sums
+from clusterctl.cost.estimate import EMPTY, IN_NO_ACCOUNT, LATE, NO_ACCOUNT, TAIL, cost_rows, sums
 from clusterctl.cost.reconcile import reconcile
+from clusterctl.cost.reserved import SeenReservation
 from clusterctl.cost.sighting import Observed, SeenMachine, Sighting, seen_machines
 from clusterctl_infra.ledger import Ledger, Span
 from clusterctl_infra.outputs import InventoryNode
@@ -45,6 +46,28 @@ def seen(
     )
 
 
+def reserved(
+    start_h: float,
+    *,
+    places: int = 1,
+    cancelled_h: float | None = None,
+    held_h: float | None = None,
+    gone_h: float | None = None,
+) -> SeenReservation:
+    """A reservation up to the deadline; with `cancelled_h` AWS said yes to its end then."""
+    gone = cancelled_h if gone_h is None else gone_h
+    return SeenReservation(
+        reservation_id="cr-1",
+        instance_type="p5.48xlarge",
+        created_at=at(start_h),
+        places=((at(start_h), places),),
+        ends_at=DEADLINE,
+        held_at=None if held_h is None else at(held_h),
+        gone_at=None if gone is None else at(gone),
+        ended_at=None if cancelled_h is None else at(cancelled_h),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     name: str
@@ -53,6 +76,8 @@ class Case:
     account: Ledger | None = REPLACED
     alive: frozenset[str] | None = field(default_factory=lambda: frozenset({"i-a", "i-c"}))
     now_h: float = 3
+    reservations: tuple[SeenReservation, ...] = ()
+    is_reserved: bool | None = None
 
 
 ONE = Ledger(spans=(a_span(0, "i-a"),))
@@ -156,6 +181,71 @@ CASES = (
         shown=(("i-a", 0.1, None, LATE),),
     ),
     Case(
+        name="reserved before its first machine, and until it was given back",
+        account=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
+        machines=(seen("i-a", 0, 0.2, 2),),
+        reservations=(reserved(0.1, cancelled_h=2.1),),
+        is_reserved=False,
+        alive=NOBODY,
+        shown=((None, 0.1, 0.2, EMPTY), ("i-a", 0.2, 2, None), (None, 2, 2.1, EMPTY)),
+    ),
+    Case(
+        name="machine and reservation were ended from outside: nothing bills from then on",
+        account=ONE,
+        machines=(seen("i-a", 0, 0.1, 2, gone_h=2.5),),
+        reservations=(reserved(0.1, held_h=2, gone_h=2.5),),
+        is_reserved=False,
+        alive=NOBODY,
+        shown=(("i-a", 0.1, 2, None), (None, 2, 2.5, EMPTY)),
+    ),
+    Case(
+        name="the same, and nobody here ever saw the reservation: its place counts until somebody asked",
+        account=ONE,
+        machines=(seen("i-a", 0, 0.1, 2, gone_h=2.5),),
+        is_reserved=False,
+        alive=NOBODY,
+        shown=(("i-a", 0.1, 2, None), (None, 2, 3, EMPTY)),
+    ),
+    Case(
+        name="gone from AWS's sight, both: the machine counts as long as its place was held",
+        account=ONE,
+        machines=(seen("i-a", 0, 0.1, alive_h=1),),
+        reservations=(reserved(0.1, held_h=1, gone_h=2.5),),
+        is_reserved=False,
+        alive=NOBODY,
+        shown=(("i-a", 0.1, 2.5, None),),
+    ),
+    Case(
+        name="the reservation ended at its end date, between two looks: within the hour after it nothing is in doubt",
+        account=ONE,
+        machines=(seen("i-a", 0, 0.1, 11.9, gone_h=12.5),),
+        reservations=(reserved(0.1, held_h=11, gone_h=12.5),),
+        is_reserved=False,
+        alive=NOBODY,
+        now_h=12.6,
+        shown=(("i-a", 0.1, 11.9, None), (None, 11.9, 12, EMPTY)),
+    ),
+    Case(
+        name="AWS holds the reservation on after its end date: it bills on",
+        account=ONE,
+        machines=(seen("i-a", 0, 0.1, 12),),
+        reservations=(reserved(0.1, held_h=12.5),),
+        is_reserved=True,
+        alive=NOBODY,
+        now_h=12.5,
+        shown=(("i-a", 0.1, 12, TAIL), (None, 12, None, TAIL)),
+    ),
+    Case(
+        name="an earlier run that nobody watched, then one whose reservation was seen",
+        account=Ledger(spans=(a_span(0, "i-a", 0, 2), a_span(0, "i-b", 5))),
+        machines=(seen("i-a", 0, 0.1, 1), seen("i-b", 0, 5.2)),
+        reservations=(reserved(5.1, held_h=6),),
+        is_reserved=True,
+        alive=frozenset({"i-b"}),
+        now_h=6,
+        shown=(("i-a", 0.1, 1, None), (None, 1, 2, EMPTY), (None, 5.1, 5.2, EMPTY), ("i-b", 5.2, None, None)),
+    ),
+    Case(
         name="AWS does not answer: what it said before holds",
         account=ONE,
         machines=(seen("i-a", 0, 0.1, 2, gone_h=2.5),),
@@ -168,14 +258,25 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_what_is_shown_of_each_machine(case: Case) -> None:
     nodes = (InventoryNode(slot=0, rank=0, name="train-0", private_ip="10.0.8.0", host_public_key="k"),)
-    observed = Observed(machines={one.instance_id: one for one in case.machines}, usd_per_hour=PRICES)
-    rows = cost_rows(an_inventory(nodes=nodes), case.account, alive=case.alive, now=at(case.now_h), observed=observed)
-    machines = [row for row in rows if row.kind == "node"]
-    assert [(row.instance_id, row.started_at, row.note) for row in machines] == [
-        (id, at(start_h), note) for id, start_h, _, note in case.shown
-    ]
-    assert [row.ended_at for row in machines] == [None if end_h is None else at(end_h) for _, _, end_h, _ in case.shown]
-    assert all(row.usd_per_hour == P5 for row in machines)
+    observed = Observed(
+        machines={one.instance_id: one for one in case.machines},
+        reservations={one.reservation_id: one for one in case.reservations},
+        usd_per_hour=PRICES,
+    )
+    rows = cost_rows(
+        an_inventory(nodes=nodes),
+        case.account,
+        alive=case.alive,
+        now=at(case.now_h),
+        observed=observed,
+        is_reserved=case.is_reserved,
+    )
+    paid = [row for row in rows if row.kind in ("node", "empty")]
+    assert {(row.instance_id, row.started_at, row.ended_at, row.note) for row in paid} == {
+        (id, at(start_h), None if end_h is None else at(end_h), note) for id, start_h, end_h, note in case.shown
+    }
+    assert all((row.kind == "empty") == (row.instance_id is None) for row in paid)
+    assert all(row.usd_per_hour == P5 for row in paid)
 
 
 def test_a_row_says_which_of_its_times_aws_said() -> None:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.cloud.alarms import Alarm
+from clusterctl.cloud.early_end import REAPED, EarlyEnd
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.readiness.node_report import NodeCheck, NodeReport
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.account import account_of, spent_usd
 from clusterctl.status.facts import Facts
+from clusterctl.status.half_extend import HalfExtend
 from clusterctl.status.judge import NodeStatus, judge
 from clusterctl.status.overview import overview
 from clusterctl.views.status import headline, status_json, status_text
@@ -209,6 +211,41 @@ def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_in
     assert "about $120.00 · ended 23:00 UTC" not in text
     assert "about $120.00 · ended 22:00 UTC (1 h ago: runtime)" in text
     assert "its time is over and no machine runs" in text
+
+
+def test_machines_that_are_gone_with_their_places_bill_nothing_and_both_ways_on_are_named(
+    make_inventory: MakeInventory,
+) -> None:
+    gone = (machine(0, "terminated"), machine(1, "terminated"))
+    told = status_text(overview(make_inventory(size=2), Facts(now=NOW, instances=gone, is_reserved=False)))
+    assert "2 machines gone, and nothing is reserved or bills for them; next: clusterctl up" in told
+    assert "or clusterctl down --cluster train" in told
+    reserved = status_text(overview(make_inventory(size=2), Facts(now=NOW, instances=gone, is_reserved=True)))
+    assert "2 machines gone; next: clusterctl up" in reserved
+    assert "nothing is reserved" not in reserved
+
+
+def test_of_a_cluster_that_was_reaped_down_is_the_only_way_on(make_inventory: MakeInventory) -> None:
+    end = EarlyEnd(reason=REAPED, since=None, at=NOW - timedelta(minutes=12))
+    facts = Facts(now=NOW, instances=(machine(0, "terminated"),), is_reserved=False, early_end=end)
+    told = status_text(overview(make_inventory(size=1), facts))
+    assert "ended 11:00 UTC (12 m ago: reaped)" in told
+    assert "reaped: AWS has no machine, no reservation and no network of it" in told
+    assert "clusterctl down --cluster train" in told
+    assert "clusterctl up" not in told
+
+
+def test_an_extend_that_was_cut_off_is_named_with_the_command_that_finishes_it(make_inventory: MakeInventory) -> None:
+    until = BEGAN + timedelta(hours=14)
+    half = HalfExtend(before=BEGAN + timedelta(hours=12), until=until, budget_usd=None)
+    facts = Facts(now=NOW, instances=(machine(0),), answers={0: READY}, half_extend=half)
+    seen = overview(make_inventory(size=1), facts)
+    told = status_text(seen)
+    assert "an extend was cut off: parts of the cluster may still end at 22:00 UTC, and the earlier end holds" in told
+    assert "next: clusterctl extend --until 2026-11-22T00:00:00Z --cluster train" in told
+    assert status_json(seen)["extend_cut_off"] is True
+    late = dataclasses.replace(facts, now=BEGAN + timedelta(hours=15))
+    assert "cut off" not in status_text(overview(make_inventory(size=1), late))
 
 
 def test_machines_that_outlive_the_deadline_are_told_and_paid(make_inventory: MakeInventory) -> None:

@@ -1,0 +1,78 @@
+"""The reserved places in which nothing ran, from when to when: they bill as if a machine were in them. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from clusterctl.cost.paid import Paid
+from clusterctl.cost.reserved import SeenReservation
+
+FAR = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Empty:
+    """A place of a slot between two instants; up to FAR it is empty still."""
+
+    slot: int
+    began: datetime
+    until: datetime
+
+
+def empty_places(reservation: SeenReservation, machines: Iterable[Paid], *, price: float | None) -> tuple[Paid, ...]:
+    """The empty places of a reservation; `machines` of its type sat in it for as long as they lived.
+
+    Which slot an empty place is of: the lowest ones that have no machine.
+    """
+    inside = [one for one in machines if one.instance_type in (None, reservation.instance_type)]
+    seen = {reservation.created_at, *_said(inside)}
+    if reservation.ended_at is not None:
+        seen.add(reservation.ended_at)
+    return tuple(
+        Paid(
+            slot=one.slot,
+            instance_id=None,
+            started_at=one.began,
+            ended_at=None if one.until == FAR else one.until,
+            is_start_seen=one.began in seen,
+            is_end_seen=one.until in seen,
+            usd_per_hour=price,
+        )
+        for one in _joined(_intervals(reservation, inside))
+    )
+
+
+def _intervals(reservation: SeenReservation, inside: Sequence[Paid]) -> Iterator[_Empty]:
+    began, end = reservation.created_at, reservation.end or FAR
+    moments = {began, end, *(at for at, _ in reservation.places)}
+    moments |= {at for one in inside for at in (one.started_at, one.ended_at or FAR)}
+    for start, stop in itertools.pairwise(sorted(at for at in moments if began <= at <= end)):
+        held = [count for at, count in reservation.places if at <= start][-1]
+        there = [one for one in inside if one.started_at <= start and (one.ended_at or FAR) >= stop]
+        taken = {one.slot for one in there}
+        free = (slot for slot in itertools.count() if slot not in taken)
+        for slot in itertools.islice(free, max(0, held - len(there))):
+            yield _Empty(slot=slot, began=start, until=stop)
+
+
+def _joined(rows: Iterable[_Empty]) -> list[_Empty]:
+    """One row for what goes on, by slot and time."""
+    joined: list[_Empty] = []
+    for row in sorted(rows, key=lambda one: (one.slot, one.began)):
+        if joined and (joined[-1].slot, joined[-1].until) == (row.slot, row.began):
+            joined[-1] = _Empty(slot=row.slot, began=joined[-1].began, until=row.until)
+        else:
+            joined.append(row)
+    return joined
+
+
+def _said(machines: Iterable[Paid]) -> Iterator[datetime]:
+    """The instants that AWS named."""
+    for one in machines:
+        if one.is_start_seen:
+            yield one.started_at
+        if one.is_end_seen and one.ended_at is not None:
+            yield one.ended_at

@@ -1,0 +1,187 @@
+"""What AWS itself said of a cluster's reservations, look by look: since when, for how many, until when. Pure.
+
+AWS names the instant of a reservation's making, and of its end only where that is its end date: of one that was
+cancelled it says no more than that it is. Who cancels it here writes down when AWS said yes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from clusterctl.cloud.reservations import EXPIRED, ReservationState
+
+AGAIN = timedelta(minutes=10)
+"""One that is held on is written down again so often: it bounds when it can have ended unseen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReservationSighting:
+    """One reservation at one look."""
+
+    reservation_id: str
+    instance_type: str
+    places: int
+    created_at: datetime
+    ends_at: datetime | None
+    """Its end date."""
+    at: datetime
+    """When AWS was asked, or said yes to its end."""
+    is_held: bool
+    ended_at: datetime | None = None
+    """When it ended, where AWS or the answer to its cancelling says so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenReservation:
+    """All looks at one reservation together."""
+
+    reservation_id: str
+    instance_type: str
+    created_at: datetime
+    places: tuple[tuple[datetime, int], ...]
+    """From when on it held room for how many: the first from its making, others from the look that showed them."""
+    ends_at: datetime | None
+    held_at: datetime | None
+    """The last look that found it held."""
+    gone_at: datetime | None
+    """The first look that found it ended."""
+    ended_at: datetime | None
+
+    @property
+    def end(self) -> datetime | None:
+        """When it ended; None while it is held.
+
+        Where nobody named it: its end date, if that lies between the looks, else the look that missed it, which counts
+        too much rather than too little.
+        """
+        if self.ended_at is not None:
+            return max(self.ended_at, self.created_at)
+        if self.gone_at is None:
+            return None
+        last = max(self.created_at, self.held_at or self.created_at)
+        return self.ends_at if self.ends_at is not None and last <= self.ends_at <= self.gone_at else self.gone_at
+
+
+def seen_reservations(sightings: Iterable[ReservationSighting]) -> dict[str, SeenReservation]:
+    """Reservation id → reservation, whatever the order of the looks, and however often one is written down."""
+    rows: dict[str, list[ReservationSighting]] = {}
+    for one in sightings:
+        rows.setdefault(one.reservation_id, []).append(one)
+    return {id: _together(looks) for id, looks in rows.items()}
+
+
+def reservation_news(
+    known: Mapping[str, SeenReservation], found: Iterable[ReservationState], *, at: datetime
+) -> tuple[ReservationSighting, ...]:
+    """What a look says that is not known yet; one that AWS shows no more has ended."""
+    listed = {one.reservation_id: one for one in found}
+    told = [_sighting(one, at=at) for id, one in listed.items() if _is_new(known.get(id), one, at)]
+    lost = (one for id, one in known.items() if id not in listed and one.gone_at is None)
+    return (*told, *(ending(one, at=at) for one in lost))
+
+
+def ending(one: SeenReservation, *, at: datetime, ended_at: datetime | None = None) -> ReservationSighting:
+    """The sighting of its end; `ended_at` where it was cancelled here, and AWS said yes."""
+    return ReservationSighting(
+        reservation_id=one.reservation_id,
+        instance_type=one.instance_type,
+        places=one.places[-1][1],
+        created_at=one.created_at,
+        ends_at=one.ends_at,
+        at=at,
+        is_held=False,
+        ended_at=ended_at,
+    )
+
+
+def resizing(one: SeenReservation, places: int, *, at: datetime) -> ReservationSighting:
+    """The sighting of another size, where it was changed here."""
+    return ReservationSighting(
+        reservation_id=one.reservation_id,
+        instance_type=one.instance_type,
+        places=places,
+        created_at=one.created_at,
+        ends_at=one.ends_at,
+        at=at,
+        is_held=True,
+    )
+
+
+def reservation_to_json(one: ReservationSighting) -> dict[str, object]:
+    """A JSON-able row; times as ISO 8601 with offset."""
+    return {
+        "reservation_id": one.reservation_id,
+        "instance_type": one.instance_type,
+        "places": one.places,
+        "created_at": one.created_at.isoformat(),
+        "ends_at": _text(one.ends_at),
+        "at": one.at.isoformat(),
+        "held": one.is_held,
+        "ended_at": _text(one.ended_at),
+    }
+
+
+def reservation_from_json(row: Mapping[str, object]) -> ReservationSighting:
+    """The sighting that `reservation_to_json` wrote; raises KeyError, TypeError or ValueError on other shapes."""
+    return ReservationSighting(
+        reservation_id=str(row["reservation_id"]),
+        instance_type=str(row["instance_type"]),
+        places=int(str(row["places"])),
+        created_at=datetime.fromisoformat(str(row["created_at"])),
+        ends_at=_instant(row["ends_at"]),
+        at=datetime.fromisoformat(str(row["at"])),
+        is_held=row["held"] is True,
+        ended_at=_instant(row["ended_at"]),
+    )
+
+
+def _sighting(one: ReservationState, *, at: datetime) -> ReservationSighting:
+    return ReservationSighting(
+        reservation_id=one.reservation_id,
+        instance_type=one.instance_type,
+        places=one.places,
+        created_at=one.created_at,
+        ends_at=one.ends_at,
+        at=at,
+        is_held=one.is_held,
+        ended_at=one.ends_at if one.state == EXPIRED else None,
+    )
+
+
+def _together(looks: list[ReservationSighting]) -> SeenReservation:
+    looks = sorted(looks, key=lambda one: (one.at, one.places, one.is_held))
+    held = [one for one in looks if one.is_held] or looks[:1]
+    first, last = held[0], held[-1]
+    changes = [one for before, one in itertools.pairwise(held) if one.places != before.places]
+    held_at = max((one.at for one in looks if one.is_held), default=None)
+    return SeenReservation(
+        reservation_id=first.reservation_id,
+        instance_type=first.instance_type,
+        created_at=first.created_at,
+        places=((first.created_at, first.places), *((one.at, one.places) for one in changes)),
+        ends_at=last.ends_at,
+        held_at=held_at,
+        # A look may miss one that is there: EC2's answers are eventually consistent.
+        gone_at=min((one.at for one in looks if not one.is_held and (held_at or one.at) <= one.at), default=None),
+        ended_at=min((one.ended_at for one in looks if one.ended_at is not None), default=None),
+    )
+
+
+def _is_new(known: SeenReservation | None, one: ReservationState, at: datetime) -> bool:
+    if known is None:
+        return True
+    if not one.is_held:
+        return known.gone_at is None or (known.ended_at is None and one.state == EXPIRED)
+    is_changed = (known.places[-1][1], known.ends_at) != (one.places, one.ends_at)
+    return is_changed or known.held_at is None or at - known.held_at >= AGAIN
+
+
+def _text(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _instant(value: object) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(str(value))

@@ -1,0 +1,97 @@
+"""Clusters are ended side by side, and one that cannot be ended keeps no other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from clusterctl.cloud.found import Found
+from clusterctl.reap.ending import Ended, WhyNotNow, end_judged
+from clusterctl.reap.remains import Remains
+from clusterctl.reap.search import Search
+from clusterctl.reap.verdict import Verdict
+
+from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients
+
+IDS = ("000000000000", "111111111111")
+PATIENCE_S = 20.0
+
+
+def verdicts(regions: dict[str, FakeRegion]) -> tuple[Verdict, ...]:
+    return tuple(
+        Verdict(
+            remains=Remains(cluster_id=id, region=id, things=tuple(region.things.values())),
+            known=None,
+            ends=True,
+            reason="named",
+        )
+        for id, region in regions.items()
+    )
+
+
+def regions() -> dict[str, FakeRegion]:
+    """A machine in each of two regions that are called as the clusters are."""
+    return {id: FakeRegion(things={f"i-{id}": Found(kind="instance", id=f"i-{id}")}) for id in IDS}
+
+
+def ended(there: dict[str, FakeRegion], why_not_now: WhyNotNow) -> tuple[Ended, ...]:
+    clients = {id: NoClients() for id in there}
+    kinds = {id: region.kind("instance") for id, region in there.items()}
+    both = kinds[IDS[0]]
+
+    def find(asked: object, cluster_id: str | None) -> Sequence[Found]:
+        return list(kinds[str(cluster_id)].find(clients[str(cluster_id)], cluster_id))
+
+    def delete(asked: object, found: Found) -> None:
+        id = found.id.removeprefix("i-")
+        kinds[id].delete(clients[id], found)
+
+    row = type(both)(name="instance", types=both.types, find=find, delete=delete, bills=None)
+    search = Search(regions=IDS, all_regions=False, remains=())
+    return end_judged(
+        verdicts(there),
+        search,
+        lambda region: clients[region],
+        why_not_now,
+        tell=lambda text: None,
+        observed_file=lambda verdict: None,
+        kinds=(row,),
+    )
+
+
+def test_two_clusters_are_under_way_at_the_same_time() -> None:
+    there, both_are_here = regions(), threading.Barrier(len(IDS), timeout=PATIENCE_S)
+    first_look = {id: threading.Event() for id in IDS}
+
+    def why_not_now(verdict: Verdict, things: Sequence[Found]) -> str | None:
+        if not first_look[verdict.remains.cluster_id].is_set():
+            first_look[verdict.remains.cluster_id].set()
+            both_are_here.wait()  # one after the other, nobody would come
+        return None
+
+    done = ended(there, why_not_now)
+    assert [one.verdict.remains.cluster_id for one in done] == list(IDS)
+    assert all(one.is_done for one in done)
+    assert not any(region.things for region in there.values())
+
+
+def test_one_that_is_somebody_s_again_is_left_and_the_other_ends() -> None:
+    there = regions()
+    first, second = ended(there, lambda verdict, things: "left alone" if verdict.remains.cluster_id == IDS[0] else None)
+    assert (first.trouble, first.is_done, second.is_done) == ("left alone", False, True)
+    assert [bool(region.things) for region in there.values()] == [True, False]
+
+
+def test_who_is_interrupted_waits_for_no_cluster_s_ten_minutes(tmp_path: Path) -> None:
+    there = regions()
+    there[IDS[1]].refused[f"i-{IDS[1]}"] = "DependencyViolation"  # refused for as long as anybody asks
+
+    def why_not_now(verdict: Verdict, things: Sequence[Found]) -> str | None:
+        if verdict.remains.cluster_id == IDS[0]:
+            raise KeyboardInterrupt
+        return None
+
+    with pytest.raises(KeyboardInterrupt):
+        ended(there, why_not_now)

@@ -1,0 +1,98 @@
+"""Empty places are counted as the simulated bill counts them: two codes, one sum."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from clusterctl.cost.paid import Paid
+from clusterctl.cost.places import empty_places
+from clusterctl.cost.reserved import SeenReservation
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_rehearsal.region.bill import Billed, bill
+from clusterctl_rehearsal.region.journal import INSTANCE, RESERVATION
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.cli.test_cost import BORN
+
+KIND, REGION, RATE = "p5.48xlarge", "us-west-2", 55.04
+END_S = 3600
+Life = tuple[int, int, int | None]
+"""Slot, seconds of start and end."""
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> list[Life]:
+    """Machines that follow each other in up to four slots; the last of each may still run."""
+    found: list[Life] = []
+    for slot in range(draw(st.integers(min_value=1, max_value=4))):
+        marks = sorted(draw(st.lists(st.integers(0, END_S - 1), max_size=6, unique=True)))
+        pairs = list(zip(marks[::2], [*marks[1::2], None], strict=False))
+        found += [(slot, start, stop) for start, stop in pairs]
+    return found
+
+
+@settings(max_examples=150)
+@given(machines=lives(), sizes=st.lists(st.tuples(st.integers(1, END_S - 1), st.integers(1, 5)), max_size=3))
+def test_places_cost_what_the_region_bills_whatever_ran_in_them(
+    machines: list[Life], sizes: list[tuple[int, int]]
+) -> None:
+    counts = [(0, 4), *sorted(dict(sizes).items())]
+    reservation = SeenReservation(
+        reservation_id="cr-1",
+        instance_type=KIND,
+        created_at=BORN,
+        places=tuple((BORN + timedelta(seconds=at), count) for at, count in counts),
+        ends_at=None,
+        held_at=None,
+        gone_at=BORN + timedelta(seconds=END_S),
+        ended_at=BORN + timedelta(seconds=END_S),
+    )
+    places = empty_places(reservation, [paid(*life) for life in machines], price=RATE)
+    billed = [thing(f"i-{number}", INSTANCE, start, stop) for number, (_, start, stop) in enumerate(machines)]
+    rows = bill(
+        [*billed, thing("cr-1", RESERVATION, 0, END_S, counts=counts)], load_catalog(), until=BORN.timestamp() + END_S
+    )
+    owed = next(row.usd for row in rows if row.id == "cr-1")
+    ends = [one.ended_at or BORN + timedelta(seconds=END_S) for one in places]
+    hours = [(end - one.started_at).total_seconds() / 3600 for end, one in zip(ends, places, strict=True)]
+    assert owed is not None
+    assert abs(sum(hours) * RATE - owed) < 1e-6
+    for one in places:
+        assert all(
+            start >= second(one.ended_at) or (stop or END_S) <= second(one.started_at)
+            for slot, start, stop in machines
+            if slot == one.slot
+        )
+
+
+def second(at: object) -> float:
+    return END_S if at is None else (at - BORN).total_seconds()  # type: ignore[operator]  # an instant of this test's
+
+
+def paid(slot: int, start: int, stop: int | None) -> Paid:
+    return Paid(
+        slot=slot,
+        instance_id=f"i-{slot}-{start}",
+        started_at=BORN + timedelta(seconds=start),
+        ended_at=None if stop is None else BORN + timedelta(seconds=stop),
+        is_start_seen=True,
+        is_end_seen=True,
+        usd_per_hour=RATE,
+        instance_type=KIND,
+    )
+
+
+def thing(id: str, token: str, start: int, stop: int | None, *, counts: list[tuple[int, int]] | None = None) -> Billed:
+    began = BORN.timestamp()
+    return Billed(
+        id=id,
+        token=token,
+        region=REGION,
+        cluster_id="0123456789ab",
+        began_at=began + start,
+        ended_at=None if stop is None else began + stop,
+        instance_type=KIND,
+        reservation="cr-1" if token == INSTANCE else None,
+        counts=tuple((began + at, count) for at, count in counts or ()),
+    )
