@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.deadline_kinds import state_machines
+from clusterctl.cloud.early_end import SINCE
 from clusterctl_rehearsal.home import rehearsal_home
+from clusterctl_rehearsal.region.client import ensure_region
 
 from tests.integration.kill_campaign import victims_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
@@ -82,6 +86,32 @@ def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacem
     bill = json.loads(recorded.ok("rehearse", "bill", "--json"))["rows"]
     counted = sum(row["usd"] for row in bill if row["kind"] in ("Instance", "Eip", "CapacityReservation"))
     assert float(told[1]) == pytest.approx(counted, abs=A_SECOND_USD)
+
+
+def test_an_up_waits_for_an_end_that_is_under_way_and_makes_the_cluster_anew(recorded: Rehearsed) -> None:
+    recorded.up()
+    before = set(recorded.instance_ids().values())
+    begin_an_idle_end(recorded, wait_s=4)
+    refused = recorded.run("extend", "1h")
+    assert refused.exit_code == 1, refused.text
+    assert "is being ended by its state machine (idle)" in refused.stderr
+    up = recorded.run("up", str(recorded.folder))
+    assert up.exit_code == 0, up.text
+    assert "waiting, 15 minutes at most" in up.stderr
+    rows = json.loads(recorded.ok("rehearse", "list", "--json"))["resources"]
+    machines = {row["id"] for row in rows if row["type"].endswith(":Instance") and row["state"] == "running"}
+    assert machines == set(recorded.instance_ids().values())
+    assert not machines & before
+    assert sum(row["type"].endswith(":CapacityReservation") for row in rows) == 1
+
+
+def begin_an_idle_end(cluster: Rehearsed, *, wait_s: int) -> None:
+    """What slot 0 does: it starts the state machine, which waits for those who still save."""
+    endpoint = str(ensure_region(rehearsal_home(cluster.env))["endpoint"])
+    clients = Clients(region="us-west-2", endpoint_url=endpoint)
+    (machine,) = state_machines(clients, cluster.inventory()["cluster_id"])
+    name = datetime.now(UTC).strftime("idle" + SINCE)
+    clients.sfn.start_execution(stateMachineArn=machine.id, name=name, input=json.dumps({"WaitSeconds": wait_s}))
 
 
 def cut_off_with_a_machine(cluster: Rehearsed) -> None:

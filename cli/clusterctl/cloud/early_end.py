@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any  # rows of ListExecutions
 
 from clusterctl.cloud.clients import Clients
@@ -54,6 +54,30 @@ def early_end(
             return None if gone_at is None else EarlyEnd(reason=REAPED, since=None, at=gone_at)
         rows = clients.sfn.list_executions(stateMachineArn=machine.id, maxResults=LOOKED_AT)["executions"]
     return newest_early_end(rows, after=after, now=now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningEnd:
+    """An execution that ends the cluster now, or is about to."""
+
+    reason: str | None
+    """Of the nodes that began it; None: the deadline's, or a trial with DryRun, which a list does not tell apart."""
+    age: timedelta
+
+
+def running_ends(clients: Clients, cluster_id: str) -> tuple[RunningEnd, ...]:
+    """What is ending the cluster at this moment, oldest first. Raises CloudError."""
+    with aws_errors("asking whether the cluster is being ended"):
+        machine = next(iter(state_machines(clients, cluster_id)), None)
+        if machine is None:
+            return ()
+        answer = clients.sfn.list_executions(stateMachineArn=machine.id, statusFilter="RUNNING", maxResults=LOOKED_AT)
+    return tuple(_running(row, now=datetime.now(UTC)) for row in reversed(answer["executions"]))
+
+
+def _running(row: Mapping[str, Any], *, now: datetime) -> RunningEnd:
+    told = _told(str(row["name"]))
+    return RunningEnd(reason=None if told is None else told[0], age=max(timedelta(0), now - row["startDate"]))
 
 
 def newest_early_end(rows: Iterable[Mapping[str, Any]], *, after: datetime, now: datetime) -> EarlyEnd | None:

@@ -11,14 +11,15 @@ from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.changes.change import Change
 from clusterctl.changes.data import refuse_harm
+from clusterctl.changes.ending_stage import refuse_ending
 from clusterctl.changes.foreseen import made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, refuse
 from clusterctl.changes.place import refuse_other_network, refuse_other_placement, refuse_other_region
 from clusterctl.changes.truth import gone_reservations
 from clusterctl.engine.state import RESERVATION_TYPE, StackState
 from clusterctl.lifecycle.before_up import refuse_wrong_clock
-from clusterctl.lifecycle.new_deadline import AWS_AHEAD, REHEARSAL_AHEAD, Wish, refuse_move
-from clusterctl.views.quantities import clock, count
+from clusterctl.lifecycle.new_deadline import AWS_AHEAD, AWS_LEFT, REHEARSAL_AHEAD, REHEARSAL_LEFT, Wish, refuse_move
+from clusterctl.views.quantities import clock, count, duration
 
 
 def refuse_state(state: StackState, *, cluster: str, shown: str, now: datetime) -> None:
@@ -47,12 +48,15 @@ def refuse_extension(
     intent: Intent,
     cluster_plan: ClusterPlan,
     *,
+    before: datetime,
     shown: str,
     now: datetime,
 ) -> None:
-    """Raises the error that tells why the deadline cannot be moved there, or not now."""
+    """Raises the error that tells why the deadline cannot be moved there, or not now; `before`: the one that holds."""
     ahead = REHEARSAL_AHEAD if change.is_rehearsal else AWS_AHEAD
     refuse_move(wish, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
+    if cluster_plan.deadline.at > before:
+        refuse_too_late(before, cluster=change.cluster, is_rehearsal=change.is_rehearsal, shown=shown, now=now)
     source = change.stack.source
     refuse_other_region(state, intent.config.region)
     refuse_other_network(state, intent.config, source=source, shown=shown)
@@ -60,6 +64,7 @@ def refuse_extension(
     refuse_harm(state, intent.config, intent.catalog, source=source)
     refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
     refuse_wrong_clock(change.clients)
+    refuse_ending(change, state, hint=f"clusterctl status --cluster {change.cluster}")
     lost = gone_reservations(change.clients, state)
     refuse_lost_reservation(lost, state, cluster=change.cluster, shown=shown)
     anew = made_anew(state, intent.config, cluster_plan)
@@ -67,6 +72,18 @@ def refuse_extension(
         raise ClusterctlError(
             f"{source} was changed so that machines would be made anew, and extend ends none: "
             f"{'; '.join(made_anew_lines(anew))}. Put it back, extend, and change it then"
+        )
+
+
+def refuse_too_late(before: datetime, *, cluster: str, is_rehearsal: bool, shown: str, now: datetime) -> None:
+    """Raises CapExceeded where the schedule could fire before it is moved, which comes after the nodes are told."""
+    left, needed = before - now, REHEARSAL_LEFT if is_rehearsal else AWS_LEFT
+    if left < needed:
+        raise CapExceeded(
+            f"{cluster} ends at {clock(before, now)}, in {duration(left)}: with less than {duration(needed)} left a "
+            "deadline is not moved later, for AWS could end the nodes while they are being told. Save what is to be "
+            "kept; another run begins after a down",
+            hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
 
 

@@ -15,6 +15,7 @@ from clusterctl.changes.change import Change, failure, open_change
 from clusterctl.changes.data import refuse_harm
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
+from clusterctl.changes.ending_stage import wait_for_ending
 from clusterctl.changes.foreseen import Foreseen, late, late_lines, made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
@@ -124,6 +125,7 @@ class _Up:
             change.engine.create_stack()
             places = None
         else:
+            wait_for_ending(change, state, again=f"clusterctl up {self._shown}")
             state = change.mend(state, was_cut_off=self._was_cut_off)
             living = self._forget_missing(state)
             slots, kind = len(cluster_plan.slots), cluster_plan.instance_type

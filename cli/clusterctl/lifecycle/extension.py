@@ -94,7 +94,16 @@ class _Extension:
         change, now = self._change, self._now
         refuse_state(found, cluster=change.cluster, shown=self._shown, now=now)
         meant = self._meaning(found)
-        refuse_extension(change, found, self._request.wish, meant.intent, meant.plan, shown=self._shown, now=now)
+        refuse_extension(
+            change,
+            found,
+            self._request.wish,
+            meant.intent,
+            meant.plan,
+            before=meant.move.before,
+            shown=self._shown,
+            now=now,
+        )
         self._ask(meant)
         state = change.mend(found, was_cut_off=self._was_cut_off)
         missing = missing_instances(change.clients, state, tell=change.tell)

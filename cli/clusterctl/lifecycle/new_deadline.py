@@ -20,6 +20,9 @@ AWS_AHEAD = timedelta(minutes=2)
 """EventBridge Scheduler is exact to a minute (its user guide, "Schedule types"; 2026-11-21) and takes no time that has
 passed; the engine needs its own time to move it there."""
 REHEARSAL_AHEAD = timedelta(seconds=10)
+AWS_LEFT, REHEARSAL_LEFT = timedelta(minutes=3), timedelta(seconds=10)
+"""So much has to be left to move a deadline later: first a run of the engine and all nodes, and only then the schedule;
+what the schedule has begun nobody stops."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.changes.change import Change, failure, open_change
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
+from clusterctl.changes.ending_stage import wait_for_ending
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.place import refuse_other_placement, refuse_other_region
@@ -80,6 +81,8 @@ class _Replacement:
         refuse_other_placement(found, cluster_plan.placement, source=source, shown=shown)
         refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
         self._ask()
+        again = f"clusterctl replace --node {request.slot} --cluster {change.cluster}"
+        wait_for_ending(change, found, again=again)
         state = change.mend(found, was_cut_off=self._was_cut_off)
         targets = slot_targets(state, request.slot, shown=shown)
         display = Display(change.output)

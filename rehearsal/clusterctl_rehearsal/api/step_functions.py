@@ -27,8 +27,9 @@ def step_functions(executions: Executions) -> dict[str, Handler]:
         return _execution(row)
 
     def of_machine(call: Call) -> dict[str, Any]:
+        wanted, limit = call.parameters.get("statusFilter"), int(call.parameters.get("maxResults") or 100)
         newest_first = executions.of_machine(_machine(call).id)[::-1]
-        rows = newest_first[: int(call.parameters.get("maxResults") or 100)]
+        rows = [row for row in newest_first if wanted in (None, row.status)][:limit]
         shown = ("executionArn", "stateMachineArn", "name", "status", "startDate", "stopDate")
         return {"executions": [{key: row[key] for key in shown if key in row} for row in map(_execution, rows)]}
 

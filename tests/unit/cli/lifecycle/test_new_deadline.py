@@ -9,7 +9,7 @@ from typing import Any  # configurations as YAML gives them
 import pytest
 from clusterctl.changes.intent import Intent
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
-from clusterctl.lifecycle.before_extend import refuse_lost_reservation, refuse_state
+from clusterctl.lifecycle.before_extend import refuse_lost_reservation, refuse_state, refuse_too_late
 from clusterctl.lifecycle.new_deadline import AWS_AHEAD, Move, Wish, refuse_move
 from clusterctl.spending import Spending
 from clusterctl.views.extend import move_told, untold
@@ -85,6 +85,18 @@ def test_the_budget_that_is_offered_does() -> None:
     intent, made = an_intent(wish, runtime="12h")
     refuse_move(wish, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)
     assert made.deadline.at == BORN + 10 * HOUR
+
+
+@pytest.mark.parametrize(("is_rehearsal", "too_late_s", "in_time_s"), [(False, 179, 180), (True, 9, 10)])
+def test_close_to_its_end_a_cluster_is_not_moved_later(is_rehearsal: bool, too_late_s: int, in_time_s: int) -> None:
+    def refuse(left_s: int) -> None:
+        before = BORN + timedelta(seconds=left_s)
+        refuse_too_late(before, cluster="train", is_rehearsal=is_rehearsal, shown="stacks/train", now=BORN)
+
+    with pytest.raises(CapExceeded, match="a deadline is not moved later") as refusal:
+        refuse(too_late_s)
+    assert refusal.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"
+    refuse(in_time_s)
 
 
 def test_a_budget_below_what_was_spent_is_refused_with_the_sum() -> None:
