@@ -2,7 +2,7 @@
 
 The library is the one inside the wheel of ssh2-python, called through ctypes: that package's own classes tell neither
 which signal ended a command nor that there was no exit status, and show 0 for both (1.2.0, checked 2026-11-21;
-docs/adr/0011). Every call lets other threads run. A session belongs to one thread at a time.
+docs/adr/0011). What takes long lets other threads run. A session belongs to one thread at a time.
 """
 
 from __future__ import annotations
@@ -70,6 +70,13 @@ _PROTOTYPES = (
     ("channel_get_exit_signal", _INT, (_POINTER, _OUT, _OUT, _OUT, _OUT, _OUT, _OUT)),
 )
 """Name behind `libssh2_`, result, arguments."""
+_LONG = frozenset(
+    {"session_handshake", "userauth_publickey_frommemory", "agent_connect", "agent_list_identities", "agent_userauth"}
+)
+"""Key arithmetic, and talk with an agent: other threads run meanwhile. All else is done sooner than the interpreter's
+lock is given away and taken back, which threads that wait for it make a switch of threads each."""
+_READ = "libssh2_channel_read_ex"
+_READ_BESIDE = "libssh2_channel_read_ex_beside_other_threads"
 
 
 class Libssh2Error(Exception):
@@ -204,6 +211,7 @@ class Channel:
         self._library = load()
         self._session = session
         self._handle = handle
+        self._read = getattr(self._library, _READ)
 
     def execute(self, line: bytes) -> int:
         """0 when the server has started it, or AGAIN. Raises Libssh2Error when refused."""
@@ -211,8 +219,12 @@ class Channel:
 
     def read(self, stream: int, buffer: ctypes.Array[ctypes.c_char]) -> bytes:
         """What has come on stdout (0) or STDERR (1); empty when nothing has, `is_at_end` tells more."""
-        length = self._call("read_ex", stream, buffer, len(buffer))
-        return b"" if length == AGAIN else ctypes.string_at(buffer, length)
+        length = self._session.checked(self._read(self._handle, stream, buffer, len(buffer)))
+        if length == AGAIN:
+            return b""
+        if length == len(buffer):  # much comes: it is deciphered while other threads run
+            self._read = getattr(self._library, _READ_BESIDE)
+        return ctypes.string_at(buffer, length)
 
     def has_unread(self) -> bool:
         """Something lies here that was received while another stream was read: the socket will not tell of it."""
@@ -271,10 +283,17 @@ def load() -> Any:
     files = [path for folder in folders for path in Path(folder).glob(_SHARED_LIBRARY)]
     if not files:
         raise ClusterctlError("the Python package ssh2-python is not installed", hint="pip install ssh2-python")
-    # Looked up through the extension module, the names are found in the libssh2 that it is linked with.
-    library: Any = ctypes.CDLL(str(files[0]))
+    # Looked up through the extension module, the names are found in the libssh2 that it is linked with. A PyDLL keeps
+    # the interpreter's lock during a call, a CDLL gives it away (ctypes, checked 2026-11-22).
+    library: Any = ctypes.PyDLL(str(files[0]))
+    beside: Any = ctypes.CDLL(str(files[0]))
     for name, result, arguments in _PROTOTYPES:
-        function = getattr(library, f"libssh2_{name}")
+        symbol = f"libssh2_{name}"
+        function = getattr(beside if name in _LONG else library, symbol)
         function.restype, function.argtypes = result, arguments
+        setattr(library, symbol, function)
+    read, read_beside = getattr(library, _READ), getattr(beside, _READ)
+    read_beside.restype, read_beside.argtypes = read.restype, read.argtypes
+    setattr(library, _READ_BESIDE, read_beside)
     library.libssh2_init(0)
     return library
