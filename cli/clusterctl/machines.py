@@ -8,15 +8,21 @@ from pathlib import Path
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.options import chosen_cluster
+from clusterctl.caller import Caller, this_process
+from clusterctl.clusters import find_cluster
 
 
 def chosen_machines(cluster: str | None, file: Path | None) -> Inventory:
-    """What `--cluster` or `--inventory` means. Raises UsageError for both, and as reading them does."""
+    """What `--cluster` or `--inventory` means here. Raises UsageError for both, and as reading them does."""
+    return machines_of(this_process(), cluster, file)
+
+
+def machines_of(caller: Caller, cluster: str | None, file: Path | None) -> Inventory:
+    """What `--cluster` or `--inventory` means for `caller`. Raises as `chosen_machines` does."""
     if file is None:
-        return chosen_cluster(cluster)
+        return find_cluster(caller.home, name=cluster, environ=caller.environ)
     if cluster is not None:
         raise UsageError("--cluster and --inventory name two sets of machines")
     any_inventory = importlib.import_module("clusterctl.ssh.any_inventory")  # loaded on use, as a verb is
-    inventory: Inventory = any_inventory.read_any_inventory(file, ssh_config=Path.home() / ".ssh/config")
+    inventory: Inventory = any_inventory.read_any_inventory(caller.folder / file, ssh_config=caller.ssh_dir / "config")
     return inventory

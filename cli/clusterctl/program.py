@@ -1,11 +1,10 @@
-"""The program `clusterctl`: finds the verb, runs it, turns a failure into a sentence and an exit code."""
+"""All verbs: finds the one meant, runs it, turns a failure into a sentence and an exit code."""
 
 from __future__ import annotations
 
 import importlib
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 from click.shell_completion import CompletionItem
@@ -74,24 +73,27 @@ def cli() -> None:
     """GPU clusters for training: made by Pulumi, lived with through one command."""
 
 
-def main() -> None:
-    """Runs the program and ends the process with its exit code.
-
-    Without the interpreter's own end: taking its modules apart costs 14 ms of a start's 60, and a thread that
-    still waits for a node that will never answer must not hold the person up. Nothing here relies on `atexit`.
-    """
+def run_as_process(argv: Sequence[str]) -> int:
+    """The exit code of `clusterctl ARGV` on this process's own streams."""
     # pydantic looks for plugins in all that is installed (20 ms of a start); none is ours.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     output = Output.of_process()
-    code = run(sys.argv[1:], output)
+    code = run(argv, output)
     output.close()
-    os._exit(code)
+    return code
 
 
 def run(argv: Sequence[str], output: Output) -> int:
     """The exit code of `clusterctl ARGV`; whatever goes wrong is told to `output`."""
+    return told(
+        lambda: cli.main(list(argv) or ["--help"], prog_name="clusterctl", standalone_mode=False, obj=output), output
+    )
+
+
+def told(step: Callable[[], object], output: Output) -> int:
+    """The exit code that `step` gives, 0 for none; the boundary where a failure becomes a sentence and an exit code."""
     try:
-        code = cli.main(list(argv) or ["--help"], prog_name="clusterctl", standalone_mode=False, obj=output)
+        code = step()
         return code if isinstance(code, int) else 0
     except ClusterctlError as error:
         output.error(error)
@@ -119,7 +121,3 @@ def _usage(error: click.ClickException) -> UsageError:
     path = context.command_path if context is not None else "clusterctl"
     message = error.format_message()
     return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
-
-
-if __name__ == "__main__":
-    main()

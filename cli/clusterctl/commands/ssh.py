@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from clusterctl.home import home_directory
-from clusterctl.machines import chosen_machines
+from clusterctl.caller import this_process
 from clusterctl.options import (
     cluster_option,
     connect_timeout_option,
@@ -63,8 +63,12 @@ Examples:
 @click.option("-t", "--tty", is_flag=True, help="A terminal for the command, on one node: for htop and the like.")
 @click.argument("argv", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
-def command(
-    output: Output,
+def command(output: Output, /, **flags: Any) -> int:  # Any: what click read, by the names that `requested` gives them
+    return carry_out(requested(**flags), output, this_process())
+
+
+def requested(
+    *,
     cluster: str | None,
     file: Path | None,
     node: str | None,
@@ -80,10 +84,12 @@ def command(
     cold: bool,
     tty: bool,
     argv: tuple[str, ...],
-) -> int:
+) -> SshRequest:
+    """What the flags ask for. Raises UsageError."""
     refuse_contradiction(gather=gather, as_json=as_json)
-    request = SshRequest(
-        inventory=chosen_machines(cluster, file),
+    return SshRequest(
+        cluster=cluster,
+        file=file,
         node=node,
         line=command_line(argv, line),
         shown=Shown.JSON if as_json else Shown.GATHERED if gather else Shown.LIVE,
@@ -96,4 +102,8 @@ def command(
         connect_timeout_s=connect_timeout,
         fan_out=fanout,
     )
-    return carry_out(request, output, home=home_directory(os.environ), environ=os.environ)
+
+
+def request_of(argv: Sequence[str]) -> SshRequest:
+    """What `clusterctl ssh ARGV` asks for. Raises click's exceptions and UsageError."""
+    return requested(**command.make_context("clusterctl ssh", list(argv)).params)

@@ -8,11 +8,12 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from clusterctl_infra.errors import NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
+from clusterctl.caller import Caller, this_process
 from clusterctl.home import Home
 from clusterctl.ssh.command import FAN_OUT, Command
 from clusterctl.ssh.deadlines import Deadlines
@@ -23,10 +24,7 @@ from clusterctl.ssh.many.many_files import allow_many_files
 from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.persons_node import PersonsNode
 from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.warm.client import hand_over
-from clusterctl.ssh.warm.frames import WarmJob
-
-VARIABLE = "CLUSTERCTL_WARM"
+from clusterctl.ssh.warm.place import is_off
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,35 +41,32 @@ class RemoteCommand:
     is_failing_fast: bool = False
     warm_dir: Path | None = None
     """Where connections are kept between commands; None: they are not."""
+    kept: Kept | None = None
+    """Connections that are there already, in the process that keeps them."""
 
     def run(
         self, *, sinks: NodeSinks | None = None, on_result: Callable[[NodeResult], None] | None = None
     ) -> dict[int, NodeResult]:
-        """Every node's result by its slot."""
-        # What a person's configuration says of a machine is not in the inventory that a job carries.
+        """Every node's result by its slot. Raises KeyboardInterrupt when the person or the command is gone."""
+        if self.kept is not None:
+            return self.kept.run(self, sinks, on_result)
+        # What a person's configuration says of a machine is not kept with its connection.
         is_own = any(isinstance(node, PersonsNode) for node in self.nodes)
         kept_in = None if sinks is None or is_own else self.warm_dir
-        if sinks is not None and kept_in is not None:
-            under_way = hand_over(self._job(), self.stdin, kept_in)
-            if under_way is not None:
-                return under_way.results(sinks, on_result)
         allow_many_files()
         under_way_to = dialled(self.inventory, self.nodes[: self.fan_out or FAN_OUT])
-        # Loaded on use: a command whose connections are there already does without these 20 ms.
+        # Loaded on use, when nodes are dialled already: it takes 20 ms.
         run: _NewLinksRun = importlib.import_module("clusterctl.ssh.warm.new_links_run").run_on_new_links
         return run(self, sinks, on_result, kept_in, under_way_to)
 
-    def _job(self) -> WarmJob:
-        return WarmJob(
-            inventory=self.inventory,
-            slots=tuple(node.slot for node in self.nodes),
-            command=self.command,
-            keys=self.keys,
-            deadlines=self.deadlines,
-            fan_out=self.fan_out,
-            is_failing_fast=self.is_failing_fast,
-            has_input=self.stdin is not None,
-        )
+
+class Kept(Protocol):
+    """Runs a command on connections that are there already."""
+
+    def run(
+        self, remote: RemoteCommand, sinks: NodeSinks | None, on_result: Callable[[NodeResult], None] | None
+    ) -> dict[int, NodeResult]:
+        """As `RemoteCommand.run`."""
 
 
 _NewLinksRun = Callable[
@@ -81,14 +76,22 @@ _NewLinksRun = Callable[
 
 def warm_folder(home: Home, environ: Mapping[str, str], *, is_cold: bool) -> Path | None:
     """Where connections are kept between commands; None when the person wants none kept."""
-    is_off = is_cold or environ.get(VARIABLE, "").lower() in {"no", "off", "0", "false"}
-    return None if is_off else home.warm_dir
+    return None if is_cold or is_off(environ) else home.warm_dir
 
 
 def usable_keys(inventory: Inventory, home: Home) -> LoginKeys:
     """The keys to log in with. Raises NotReached when this computer has none."""
+    return _or_not_reached(inventory, home, this_process())
+
+
+def keys_of(caller: Caller, inventory: Inventory) -> LoginKeys:
+    """The keys that `caller` logs in with. Raises NotReached when there are none."""
+    return _or_not_reached(inventory, caller.home, caller)
+
+
+def _or_not_reached(inventory: Inventory, home: Home, caller: Caller) -> LoginKeys:
     try:
-        return load_login_keys(inventory, home, ssh_dir=Path.home() / ".ssh")
+        return load_login_keys(inventory, home, ssh_dir=caller.ssh_dir, environ=caller.environ)
     except NodeFailure as e:
         raise NotReached(e.message) from e
 

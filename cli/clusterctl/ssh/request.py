@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NoReturn
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.home import Home
+from clusterctl.caller import Caller
+from clusterctl.machines import machines_of
 from clusterctl.node_set import ALL
 from clusterctl.options import chosen_rows
 from clusterctl.output import Output
@@ -18,7 +19,7 @@ from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.flags import refuse_beside_terminal
 from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
-from clusterctl.ssh.remote_command import RemoteCommand, input_for, usable_keys, warm_folder
+from clusterctl.ssh.remote_command import RemoteCommand, input_for, keys_of, warm_folder
 
 FIRST = "0"
 
@@ -27,7 +28,9 @@ FIRST = "0"
 class SshRequest:
     """The flags, read."""
 
-    inventory: Inventory
+    cluster: str | None
+    file: Path | None
+    """A person's own inventory, as it was typed."""
     node: str | None
     """The text of `--node`; None: all for a command, the first one for a login."""
     line: str | None
@@ -42,9 +45,10 @@ class SshRequest:
     connect_timeout_s: float
     fan_out: int | None
 
-    def nodes(self, default: str) -> tuple[InventoryNode, ...]:
-        """The nodes meant. Raises UsageError, NothingMatched."""
-        return chosen_rows(self.inventory, default if self.node is None else self.node)
+    @property
+    def is_login(self) -> bool:
+        """The terminal is wanted: the system's ssh does that."""
+        return self.line is None or self.is_terminal_wanted
 
     @property
     def is_set_meant(self) -> bool:
@@ -52,33 +56,52 @@ class SshRequest:
         return self.node is None or self.node.strip() == ALL or self.shown is Shown.GATHERED
 
 
-def carry_out(request: SshRequest, output: Output, *, home: Home, environ: Mapping[str, str]) -> int:
+def carry_out(request: SshRequest, output: Output, caller: Caller) -> int:
     """The exit code of the command, or of all of them; a login never returns. Raises ClusterctlError."""
-    if request.line is None or request.is_terminal_wanted:
-        _log_in(request, home)
-    nodes = request.nodes(ALL)
-    remote = RemoteCommand(
-        inventory=request.inventory,
+    if request.is_login:
+        _log_in(request, caller)
+    return run_and_show(request, remote_command(request, caller), output)
+
+
+def remote_command(request: SshRequest, caller: Caller) -> RemoteCommand:
+    """The command with all that it needs, nothing of it under way yet. Raises ClusterctlError."""
+    inventory = machines_of(caller, request.cluster, request.file)
+    nodes = _meant(inventory, request.node, ALL)
+    return RemoteCommand(
+        inventory=inventory,
         nodes=nodes,
         command=Command(
-            line=request.line,
+            line=request.line or "",
             environment=request.environment,
             is_sudo=request.is_sudo,
             timeout_s=request.timeout_s,
         ),
         # Of these nodes alone: sshd takes few tries, and a configuration may name a key for each node.
-        keys=usable_keys(replace(request.inventory, nodes=nodes), home),
+        keys=keys_of(caller, replace(inventory, nodes=nodes)),
         deadlines=Deadlines.within(request.connect_timeout_s),
-        stdin=input_for(None if sys.stdin is None else sys.stdin.buffer, nodes=len(nodes)),
+        stdin=input_for(caller.stdin, nodes=len(nodes)),
         fan_out=request.fan_out,
         is_failing_fast=request.is_failing_fast,
-        warm_dir=warm_folder(home, environ, is_cold=request.is_cold),
+        warm_dir=warm_folder(caller.home, caller.environ, is_cold=request.is_cold),
     )
-    is_for_one = len(nodes) == 1 and not request.is_set_meant
-    return (run_on_one if is_for_one else run_on_several)(remote, output, shown=request.shown)
 
 
-def _log_in(request: SshRequest, home: Home) -> NoReturn:
+def run_and_show(request: SshRequest, remote: RemoteCommand, output: Output) -> int:
+    """The exit code, all output shown. Raises ClusterctlError."""
+    return (run_on_one if is_for_one(request, remote) else run_on_several)(remote, output, shown=request.shown)
+
+
+def is_for_one(request: SshRequest, remote: RemoteCommand) -> bool:
+    """One node was named: the exit code is its own."""
+    return len(remote.nodes) == 1 and not request.is_set_meant
+
+
+def _meant(inventory: Inventory, node: str | None, default: str) -> tuple[InventoryNode, ...]:
+    """The nodes that `--node` means. Raises UsageError, NothingMatched."""
+    return chosen_rows(inventory, default if node is None else node)
+
+
+def _log_in(request: SshRequest, caller: Caller) -> NoReturn:
     given = {
         "--gather": request.shown is Shown.GATHERED,
         "--json": request.shown is Shown.JSON,
@@ -90,11 +113,12 @@ def _log_in(request: SshRequest, home: Home) -> NoReturn:
     refuse_beside_terminal(given)
     login = importlib.import_module("clusterctl.ssh.one.login")  # loaded on use, as a verb is
     log_in: Callable[..., NoReturn] = login.log_in
+    inventory = machines_of(caller, request.cluster, request.file)
     log_in(
-        request.inventory,
-        request.nodes(FIRST),
+        inventory,
+        _meant(inventory, request.node, FIRST),
         request.line,
-        home=home,
+        home=caller.home,
         is_terminal_wanted=request.is_terminal_wanted,
         connect_timeout_s=request.connect_timeout_s,
     )

@@ -25,7 +25,7 @@ def clusterctl(*arguments: str, environ: dict[str, str] | None = None) -> subpro
 @pytest.mark.parametrize("words", [["--help"], ["nodes"], ["--version"]])
 def test_the_quick_verbs_load_nothing_heavy(words: list[str]) -> None:
     code = (
-        "import sys; from clusterctl.main import run; from clusterctl.output import Output;"
+        "import sys; from clusterctl.program import run; from clusterctl.output import Output;"
         f"run({words!r}, Output.of_process());"
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )

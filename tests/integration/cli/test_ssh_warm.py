@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import pty
+import select
 import shutil
 import signal
 import stat
@@ -18,11 +20,14 @@ from typing import TYPE_CHECKING
 import pytest
 from clusterctl.ssh.many.node_task import WARM_ANSWER_S
 
+from tests.integration.cli.conftest import made_cluster
 from tests.integration.cli.waiting import comes_true
 
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
 
+WARM = {"CLUSTERCTL_WARM": "yes"}
+CHECKOUT = Path(__file__).resolve().parents[3]
 PORT = "set -- $SSH_CONNECTION; echo $2"
 
 
@@ -30,7 +35,11 @@ PORT = "set -- $SSH_CONNECTION; echo $2"
 def warm_cluster(loopback_cluster: LoopbackCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackCluster]:
     monkeypatch.setenv("CLUSTERCTL_WARM", "yes")
     yield loopback_cluster
-    folder = loopback_cluster.home / "warm"
+    end_warm(loopback_cluster)
+
+
+def end_warm(cluster: LoopbackCluster) -> None:
+    folder = cluster.home / "warm"
     if folder.is_dir():
         lock = (folder / "lock").open("w") if (folder / "lock").exists() else None
         (folder / "socket").unlink(missing_ok=True)
@@ -39,9 +48,20 @@ def warm_cluster(loopback_cluster: LoopbackCluster, monkeypatch: pytest.MonkeyPa
             lock.close()
 
 
-def ports(cluster: LoopbackCluster, *flags: str) -> list[str]:
+@pytest.fixture(scope="module")
+def steady_warm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackCluster]:
+    """Once for all tests that leave it as it is, its connections kept."""
+    folder = tmp_path_factory.mktemp("warm")
+    with made_cluster(folder / "nodes", folder / "home") as cluster:
+        assert cluster.run("ssh", "true", environ=WARM).returncode == 0
+        await_warm(cluster)
+        yield cluster
+        end_warm(cluster)
+
+
+def ports(cluster: LoopbackCluster, *flags: str, environ: dict[str, str] | None = None) -> list[str]:
     """The client's port of each node's connection."""
-    done = cluster.run("ssh", *flags, PORT)
+    done = cluster.run("ssh", *flags, PORT, environ=environ)
     assert done.returncode == 0, done.stderr
     return sorted(done.stdout.decode().splitlines())
 
@@ -55,6 +75,77 @@ def test_the_second_command_finds_the_connections_of_the_first(warm_cluster: Loo
     assert warm_cluster.run("ssh", "--node", "2", "cat", stdin=data).stdout == data
     done = warm_cluster.run("ssh", "--node", "1", "--json", "echo out; echo err >&2; exit 7")
     assert (done.returncode, b'"stdout": "out\\n", "stderr": "err\\n"' in done.stdout) == (7, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--node", "0-2", "echo out; echo err >&2"),
+        ("--gather", "echo out; echo err >&2"),
+        ("--node", "1", "--env", "WHO=it's", "echo $WHO; exit 7"),
+        ("--node", "0,3", "kill -9 $$"),
+        ("--node", "2", "-"),
+        ("--node", "9", "true"),
+        ("--gather", "--json", "true"),
+        ("--no-such-flag",),
+        ("--help",),
+    ],
+)
+def test_a_command_left_to_the_process_shows_what_its_own_run_would(
+    steady_warm_cluster: LoopbackCluster, words: tuple[str, ...]
+) -> None:
+    cold, warm = (
+        steady_warm_cluster.run("ssh", *flags, *words, stdin=b"echo a script of $0\n", environ=WARM)
+        for flags in (("--cold",), ())
+    )
+    assert (warm.returncode, sorted(warm.stdout.splitlines())) == (cold.returncode, sorted(cold.stdout.splitlines()))
+    assert sorted(warm.stderr.splitlines()) == sorted(cold.stderr.splitlines())
+
+
+def test_a_command_left_to_the_process_loads_next_to_nothing(steady_warm_cluster: LoopbackCluster) -> None:
+    argv = [sys.executable, "-X", "importtime", *steady_warm_cluster.command("ssh", "echo here")[1:]]
+    done = subprocess.run(
+        argv, env={**steady_warm_cluster.environ, **WARM}, stdin=subprocess.DEVNULL, capture_output=True, timeout=30
+    )
+    assert (done.returncode, done.stdout.count(b"here")) == (0, 4)
+    loaded = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
+    assert "clusterctl.ssh.warm.client" in loaded
+    assert not loaded & {"click", "dataclasses", "json", "pathlib", "typing", "clusterctl.program"}
+
+
+def test_what_is_typed_after_a_command_is_for_the_next_reader(steady_warm_cluster: LoopbackCluster) -> None:
+    master, slave = pty.openpty()
+    try:
+        for _ in range(2):
+            argv = steady_warm_cluster.command("ssh", "--node", "0", "true")
+            done = subprocess.run(
+                argv, env={**steady_warm_cluster.environ, **WARM}, stdin=slave, capture_output=True, timeout=30
+            )
+            assert done.returncode == 0, done.stderr
+        os.write(master, b"mine\n")
+        assert select.select([slave], [], [], 10)[0]
+        assert not comes_true(lambda: not select.select([slave], [], [], 0)[0], within_s=0.3)
+        assert os.read(slave, 100) == b"mine\n"
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def test_a_command_that_is_newer_than_the_process_has_another_one_made(
+    warm_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    """As after an update in place: the code lies in a copy, and one of its files is written anew."""
+    for package in ("cli/clusterctl", "infra/clusterctl_infra", "bootstrap/clusterctl_bootstrap"):
+        shutil.copytree(CHECKOUT / package, tmp_path / "code" / Path(package).name)
+    environ = {"PYTHONPATH": str(tmp_path / "code")}
+    first = ports(warm_cluster, environ=environ)
+    await_warm(warm_cluster)
+    assert ports(warm_cluster, environ=environ) == first
+    assert ports(warm_cluster) != first, "another clusterctl's process is not spoken to"
+    changed = tmp_path / "code" / "clusterctl" / "views" / "prefixed.py"
+    changed.write_text(changed.read_text().replace("[{name}]", "<{name}>"))
+    assert b"<train-0> here" in warm_cluster.run("ssh", "echo here", environ=environ).stdout
+    assert comes_true(lambda: not (warm_cluster.home / "warm" / "socket").exists())
 
 
 def test_more_nodes_than_descriptors_are_usual_are_kept(warm_cluster: LoopbackCluster) -> None:

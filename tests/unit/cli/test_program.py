@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 import pytest
-from clusterctl import main
+from clusterctl import program
 from clusterctl.output import Output
 from clusterctl.verbs import VERBS, module_of
 from clusterctl_infra.errors import ConfigError, NothingMatched
@@ -50,20 +50,20 @@ def with_raiser(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_failure_becomes_a_sentence_and_an_exit_code(screen: Screen, kind: str, code: int, said: str) -> None:
-    assert main.run(["raiser", kind], screen.output) == code
+    assert program.run(["raiser", kind], screen.output) == code
     assert screen.err == said
     assert screen.out == ""
 
 
 @pytest.mark.usefixtures("with_raiser")
 def test_ctrl_c_is_130(screen: Screen) -> None:
-    assert main.run(["raiser", "interrupt"], screen.output) == 130
+    assert program.run(["raiser", "interrupt"], screen.output) == 130
     assert screen.err == "clusterctl: interrupted\n"
 
 
 @pytest.mark.usefixtures("with_raiser")
 def test_a_bug_is_one_line_and_a_log(screen: Screen, own_home: Path) -> None:
-    assert main.run(["raiser", "bug"], screen.output) == 70
+    assert program.run(["raiser", "bug"], screen.output) == 70
     assert screen.err.count("\n") == 1
     assert "unexpected RuntimeError: boom" in screen.err
     (log,) = (own_home / "log").iterdir()
@@ -83,7 +83,7 @@ def test_a_bug_is_one_line_and_a_log(screen: Screen, own_home: Path) -> None:
     ],
 )
 def test_wrong_words_are_usage_with_a_hint_that_is_a_command(screen: Screen, argv: list[str], said: str) -> None:
-    assert main.run(argv, screen.output) == 2
+    assert program.run(argv, screen.output) == 2
     assert said in screen.err
     assert "next: clusterctl" in screen.err
 
@@ -104,7 +104,7 @@ def test_the_version_is_the_package_s() -> None:
 def test_nodes_asks_nobody(screen: Screen, own_home: Path, make_inventory: MakeInventory) -> None:
     (own_home / "inventory").mkdir(parents=True)
     (own_home / "inventory" / "train.json").write_text(json.dumps(inventory_to_json(make_inventory(size=2))))
-    assert main.run(["nodes"], screen.output) == 0
+    assert program.run(["nodes"], screen.output) == 0
     assert screen.out.splitlines() == [
         "train · us-west-2b · 2 × p5.48xlarge · 16 × H100 80GB",
         "",
@@ -117,12 +117,12 @@ def test_nodes_asks_nobody(screen: Screen, own_home: Path, make_inventory: MakeI
 def test_nodes_as_json_has_every_node(screen: Screen, own_home: Path, make_inventory: MakeInventory) -> None:
     (own_home / "inventory").mkdir(parents=True)
     (own_home / "inventory" / "train.json").write_text(json.dumps(inventory_to_json(make_inventory())))
-    assert main.run(["nodes", "--json"], screen.output) == 0
+    assert program.run(["nodes", "--json"], screen.output) == 0
     shown = json.loads(screen.out)
     assert [node["private_ip"] for node in shown["nodes"]] == [f"10.0.8.{n}" for n in range(4)]
 
 
 def test_the_one_output_is_what_commands_print_to(screen: Screen) -> None:
     assert isinstance(screen.output, Output)
-    assert main.run(["schema"], screen.output) == 0
+    assert program.run(["schema"], screen.output) == 0
     assert json.loads(screen.out)["title"] == "cluster.yaml"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any  # `Any`: JSON
 import pytest
 from clusterctl.engine.stack import read_stack
 from clusterctl.home import Home
-from clusterctl.main import run
+from clusterctl.program import run
 from clusterctl.stack_plan import StackPlan, plan_stack
 from clusterctl.views.plan import plan_json, plan_text
 from clusterctl_infra.catalog.reader import load_catalog

@@ -17,6 +17,7 @@ from clusterctl.ssh.keys.identity_files import identity_files
 from clusterctl.ssh.keys.key_agent import agent_keys
 from clusterctl.ssh.keys.openssh_files import login_key_file
 
+AGENT_VARIABLE = "SSH_AUTH_SOCK"
 OWN_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 MOST_KEYS = 5
 """sshd hangs up after six tries by default, and the first may go to `none` (MaxAuthTries, sshd_config(5))."""
@@ -45,12 +46,17 @@ class LoginKeys:
     described: str
 
 
-def load_login_keys(inventory: Inventory, home: Home, *, ssh_dir: Path) -> LoginKeys:
-    """The keys to try, in this order. Raises NodeFailure naming the file that is missing or unreadable."""
+def load_login_keys(
+    inventory: Inventory, home: Home, *, ssh_dir: Path, environ: Mapping[str, str] | None = None
+) -> LoginKeys:
+    """The keys to try, in this order. Raises NodeFailure naming the file that is missing or unreadable.
+
+    `environ` names the agent; None: this process's.
+    """
     path = login_key_file(inventory, home)
     if path is not None:
         return LoginKeys(keys=(key_in_file(path),), described=str(path))
-    agent_socket = os.environ.get("SSH_AUTH_SOCK", "")
+    agent_socket = (os.environ if environ is None else environ).get(AGENT_VARIABLE, "")
     agent = [
         LoginKey(public=key, agent_socket=agent_socket) for key in (agent_keys(agent_socket) if agent_socket else [])
     ]

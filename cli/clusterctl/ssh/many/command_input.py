@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import tempfile
 import threading
 from collections.abc import Callable
@@ -29,10 +30,19 @@ class CommandInput:
         self._written = 0
         self._read = 0
         self._is_at_end = False
+        self._has_ended = False
+        self._end_reader, self._end_writer = os.pipe()
 
     def start(self) -> None:
         """Begins to read."""
         threading.Thread(target=self._pump, daemon=True, name="ssh stdin").start()
+
+    def stop(self) -> None:
+        """Reads no more: what is typed at a terminal from now on is for somebody else."""
+        with self._is_wanted:
+            self._has_ended = True
+            self._is_wanted.notify()
+        os.close(self._end_writer)
 
     def read(self, offset: int) -> bytes | None:
         """What follows at `offset`; None when it has not come yet, b"" at the end."""
@@ -53,18 +63,27 @@ class CommandInput:
     def _pump(self) -> None:
         while chunk := self._next():
             with self._is_wanted:
-                self._is_wanted.wait_for(lambda: self._written - self._read <= AHEAD_BYTES - CHUNK_BYTES)
+                self._is_wanted.wait_for(self._has_room)
                 self._store(chunk)
                 self._written += len(chunk)
             self._on_more()
+        os.close(self._end_reader)
         with self._is_wanted:
             self._is_at_end = True
         self._on_more()
 
+    def _has_room(self) -> bool:
+        return self._has_ended or self._written - self._read <= AHEAD_BYTES - CHUNK_BYTES
+
     def _next(self) -> bytes:
+        """What comes next; empty at the end, and when nobody wants it any more."""
+        poll = select.poll()
+        poll.register(self._end_reader, select.POLLIN)
         try:
-            return os.read(self._source.fileno(), CHUNK_BYTES)
-        except OSError:
+            poll.register(self._source, select.POLLIN)
+            poll.poll()
+            return b"" if self._has_ended else os.read(self._source.fileno(), CHUNK_BYTES)
+        except (OSError, ValueError):
             return b""
 
     def _store(self, chunk: bytes) -> None:

@@ -35,6 +35,7 @@ CAPTURED_BYTES = 4 * 1024 * 1024
 MOST_LOOPS = 2
 """Threads: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
 NODES_A_LOOP = 16
+"""To be connected: where the connections are there, a second loop would only wait for the first one's lock."""
 
 
 class Canceller:
@@ -52,6 +53,11 @@ class Canceller:
             stop = self._stop
         if stop is not None:
             stop()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """`cancel` was called."""
+        return self._is_cancelled
 
     def on_cancel(self, stop: Callable[[], None]) -> None:
         """`stop` is called when the run is cancelled; now, if it has been already."""
@@ -78,6 +84,7 @@ def run_on_nodes(
     dialled: Dialled | None = None,
     pool: LinkPool | None = None,
     canceller: Canceller | None = None,
+    on_quiet: Callable[[], None] | None = None,
 ) -> dict[int, NodeResult]:
     """The result of every node by its slot; `on_result` hears each one, on this thread, as soon as it is there.
 
@@ -85,18 +92,21 @@ def run_on_nodes(
     KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say is passed on too.
     `dialled` has connections under way, and what is left of them is closed in the end.
     `pool` has connections that are open already, and gets them back; `canceller` ends the run from another thread.
+    `on_quiet` is called, on this thread, when all that has come was passed on.
     """
     load()  # before there are threads
     if isinstance(command, str):
         command = Command(line=command, timeout_s=timeout_s)
     fan_out = fan_out or (FAN_OUT_BY_PROXY if _is_by_proxy(inventory, nodes) else FAN_OUT)
     run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, fan_out, dialled, pool)
+    run.on_quiet = on_quiet
     if canceller is not None:
         canceller.on_cancel(run.stop)
     run.start()
     try:
         results = _heard(run, len(nodes), on_result, is_failing_fast=is_failing_fast)
     finally:
+        run.close()
         if dialled is not None:
             dialled.close()
     return {node.slot: results[node.slot] for node in nodes}
@@ -143,6 +153,7 @@ class _Run:
         dialled: Dialled | None,
         pool: LinkPool | None,
     ) -> None:
+        self.on_quiet: Callable[[], None] | None = None
         self._sinks = sinks
         self._by_slot = {node.slot: node for node in nodes}
         self._waiting: queue.SimpleQueue[InventoryNode] = queue.SimpleQueue()
@@ -162,7 +173,8 @@ class _Run:
             dialled=dialled,
             pool=pool,
         )
-        count = max(1, min(MOST_LOOPS, os.cpu_count() or 1, fan_out, len(nodes) // NODES_A_LOOP))
+        to_connect = len(nodes) - (0 if pool is None else len(pool))
+        count = max(1, min(MOST_LOOPS, os.cpu_count() or 1, fan_out, to_connect // NODES_A_LOOP))
         widths = [fan_out // count + (number < fan_out % count) for number in range(count)]
         self._loops = [EventLoop(self._tasks(), width=width) for width in widths]
         self._threads = [
@@ -176,13 +188,25 @@ class _Run:
         if self._stdin is not None:
             self._stdin.start()
 
+    def close(self) -> None:
+        """Reads nothing more of what was typed or piped in."""
+        if self._stdin is not None:
+            self._stdin.stop()
+
     def next_result(self) -> NodeResult:
         """The next node's result; output on the way to it goes to the sinks. Raises what a node's thread raised."""
         while True:
-            event = self._outbox.get()
+            event = self._next_event()
             if isinstance(event, NodeResult):
                 return event
             self._pass_on(event)
+
+    def _next_event(self) -> Event:
+        if self.on_quiet is not None:
+            with contextlib.suppress(queue.Empty):
+                return self._outbox.get(timeout_s=0)
+            self.on_quiet()
+        return self._outbox.get()
 
     def stop(self) -> None:
         """Ends what runs; what has not begun is a result of its own."""

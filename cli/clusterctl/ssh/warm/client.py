@@ -1,121 +1,132 @@
-"""A fan-out done by the process that has the connections already."""
+"""A command left to the process that has the connections already, words, input and all.
+
+Imports next to nothing: starting Python is most of what such a command takes, and reading the words, finding the
+cluster and showing the output are done where all of that is loaded.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import os
 import socket
-import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import IO
+import sys
+from collections.abc import Mapping, Sequence
 
-from clusterctl_infra.outputs import InventoryNode
+from clusterctl_infra.home_folder import home_folder
 
-from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.guard import MOST_S
-from clusterctl.ssh.many.sinks import NodeSinks
-from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.warm.frames import (
-    ACCEPTED,
-    HEAD,
-    RESULT,
-    STDERR,
-    STDOUT,
-    WarmJob,
-    is_same_person,
-    job_to_json,
-    opened,
-    result_from_json,
-)
+from clusterctl.ssh.warm.asked import Asked
+from clusterctl.ssh.warm.frames import ACCEPTED, EXIT, GO, REQUEST, STDERR, STDOUT, WITH_STDIN, Frames, frame
+from clusterctl.ssh.warm.place import FOLDER_NAME, is_off, is_same_person, opened, stamp
 
+VERB = "ssh"
 ANSWER_S = 2.0
-"""A process that does not take the job in this time is left alone: a new connection is as quick."""
+"""A process that does not take the command in this time is left alone: a new connection is as quick."""
+LAST_WORDS_S = 4.0
+"""How long the end of an interrupted command is waited for: longer than the process waits for its nodes."""
+EXIT_INTERRUPTED = 130
 
 
-class WarmRun:
-    """A job that was taken; `results` is its end."""
-
-    def __init__(self, connection: socket.socket, nodes: dict[int, InventoryNode]) -> None:
-        self._connection = connection
-        self._reader = connection.makefile("rb")
-        self._nodes = nodes
-
-    def results(self, sinks: NodeSinks, on_result: Callable[[NodeResult], None] | None = None) -> dict[int, NodeResult]:
-        """As `run_on_nodes`: output to the sinks, each result as it comes, KeyboardInterrupt after last words."""
-        results: dict[int, NodeResult] = {}
-        began_at = time.monotonic()
-        with contextlib.closing(self._connection):
-            try:
-                while len(results) < len(self._nodes):
-                    result = self._next(sinks)
-                    if result is None:
-                        break
-                    results[result.slot] = result
-                    if on_result is not None:
-                        on_result(result)
-            except BaseException:
-                self._end(sinks)
-                raise
-        for slot, node in self._nodes.items():
-            if slot not in results:
-                result = _lost(node, time.monotonic() - began_at)
-                results[slot] = result
-                if on_result is not None:
-                    on_result(result)
-        return {slot: results[slot] for slot in self._nodes}
-
-    def _next(self, sinks: NodeSinks) -> NodeResult | None:
-        """The next result; None when the process has gone."""
-        while len(head := self._reader.read(HEAD.size)) == HEAD.size:
-            kind, slot, length = HEAD.unpack(head)
-            data = self._reader.read(length)
-            if kind == RESULT:
-                return result_from_json(data)
-            if kind in {STDOUT, STDERR}:
-                (sinks.stderr if kind == STDERR else sinks.stdout)(self._nodes[slot], data)
+def done_warm(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
+    """The exit code of `clusterctl ARGV`, its output passed on; None when nobody takes it: then nothing has run."""
+    if argv[:1] != [VERB] or is_off(environ) or None in (sys.stdin, sys.stdout, sys.stderr):
         return None
+    with socket.socket(socket.AF_UNIX) as connection:
+        coming = Frames(connection)
+        try:
+            code_if_lost = _taken(connection, coming, argv, environ)
+        except OSError:
+            return None
+        except KeyboardInterrupt:
+            return _interrupted()
+        return None if code_if_lost is None else _passed_on(connection, coming, code_if_lost)
 
-    def _end(self, sinks: NodeSinks) -> None:
-        """Has the commands ended, and passes on what they still say."""
-        with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_WR)
-            self._connection.settimeout(MOST_S)
-            while self._next(sinks) is not None:
-                pass
 
-
-def hand_over(job: WarmJob, stdin: IO[bytes] | None, folder: Path) -> WarmRun | None:
-    """The job under way elsewhere; None when nobody is there to take it."""
-    if not folder.is_dir():
-        return None
-    connection = socket.socket(socket.AF_UNIX)
+def _taken(connection: socket.socket, coming: Frames, argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
+    """The exit code in case the process gets lost; None when it does not take the command. Raises OSError."""
     connection.settimeout(ANSWER_S)
-    try:
-        connection.connect(opened(folder))
-        if not is_same_person(connection):
-            raise OSError("somebody else's")
-        descriptors = [stdin.fileno()] if stdin is not None else []
-        socket.send_fds(connection, [b"j"], descriptors)
-        connection.sendall(job_to_json(job))
-        if connection.recv(1) != ACCEPTED:
-            raise OSError("refused")
-    except OSError:
-        connection.close()
+    connection.connect(opened(os.path.join(home_folder(environ), FOLDER_NAME)))
+    if not is_same_person(connection):
         return None
+    socket.send_fds(connection, [WITH_STDIN], [sys.stdin.fileno()])
+    connection.sendall(frame(REQUEST, _asked(argv, environ).to_bytes()))
+    answer = coming.next()
+    if answer is None or answer[0] != ACCEPTED:
+        return None
+    connection.sendall(frame(GO))
     connection.settimeout(None)
-    slots = set(job.slots)
-    return WarmRun(connection, {node.slot: node for node in job.inventory.nodes if node.slot in slots})
+    return int(answer[1])
 
 
-def _lost(node: InventoryNode, seconds: float) -> NodeResult:
-    told = f"{node.name}: the background process that had the connection has ended"
-    return NodeResult(
-        slot=node.slot,
-        name=node.name,
-        exit_code=None,
-        signal=None,
-        failure=NodeFailure("lost", told, phase="command"),
-        stdout=b"",
-        stderr=b"",
-        duration_s=seconds,
+def _asked(argv: Sequence[str], environ: Mapping[str, str]) -> Asked:
+    return Asked(
+        argv[1:],
+        stamp=stamp(),
+        folder=os.getcwd(),
+        encoding=sys.stdout.encoding,
+        is_stdout_terminal=sys.stdout.isatty(),
+        is_stderr_terminal=sys.stderr.isatty(),
+        environ=environ,
     )
+
+
+def _passed_on(connection: socket.socket, coming: Frames, code_if_lost: int) -> int:
+    try:
+        code = _written(coming)
+    except BrokenPipeError:  # `clusterctl ssh … | head -1`: the reader has what it wanted
+        _ended(connection, coming)
+        return 0
+    except OSError as e:
+        _ended(connection, coming)
+        return _said(f"stdout cannot be written: {e.strerror}", 1)
+    except KeyboardInterrupt:
+        code = _ended(connection, coming)
+        return _interrupted() if code is None else code
+    return (
+        _said("the process that kept the connections has ended, and with it what ran", code_if_lost)
+        if code is None
+        else code
+    )
+
+
+def _written(coming: Frames) -> int | None:
+    """The exit code, after all output; None when the process has gone. Raises OSError when stdout takes no more."""
+    while (came := coming.next()) is not None:
+        kind, data = came
+        if kind == EXIT:
+            return int(data)
+        if kind == STDOUT:
+            _write(1, data)
+        elif kind == STDERR:
+            _complain(data)
+    return None
+
+
+def _ended(connection: socket.socket, coming: Frames) -> int | None:
+    """The exit code after the wish to end: what is still said is passed on, as far as somebody listens."""
+    try:
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(LAST_WORDS_S)
+        return _written(coming)
+    except (OSError, KeyboardInterrupt):
+        return None
+
+
+def _interrupted() -> int:
+    return _said("interrupted", EXIT_INTERRUPTED)
+
+
+def _said(text: str, code: int) -> int:
+    _complain(f"clusterctl: {text}\n".encode())
+    return code
+
+
+def _complain(data: bytes) -> None:
+    try:
+        _write(2, data)
+    except OSError:
+        pass  # a reader of complaints that went away is no reason to stop
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]

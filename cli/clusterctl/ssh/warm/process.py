@@ -1,8 +1,8 @@
 """The process that keeps connections between commands: a fork of the first command, which had opened them.
 
-It listens on a socket in a folder that only this user can enter, does the jobs that later commands hand over, and
-ends when nobody has come for IDLE_S, when no connection is left, or when its folder is gone. It holds connections
-and no keys: a job says where a key lies, and the key is read when a new connection needs it.
+It listens on a socket in a folder that only this user can enter, does what later commands leave to it, and ends when
+nobody has come for IDLE_S, when no connection is left, or when its folder is gone. It holds connections and no keys:
+those are read anew for each command.
 """
 
 from __future__ import annotations
@@ -18,28 +18,13 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clusterctl_infra.outputs import InventoryNode
-
-from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.many.fan_out import Canceller, run_on_nodes
+from clusterctl.ssh.many.fan_out import Canceller
 from clusterctl.ssh.many.link_pool import LinkPool
-from clusterctl.ssh.many.sinks import NodeSinks
-from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.warm.frames import (
-    ACCEPTED,
-    MOST_JOB_BYTES,
-    REFUSED,
-    RESULT,
-    SOCKET_NAME,
-    STDERR,
-    STDOUT,
-    WarmJob,
-    frame,
-    is_same_person,
-    job_from_json,
-    opened,
-    result_to_json,
-)
+from clusterctl.ssh.warm.asked import asked_from_bytes
+from clusterctl.ssh.warm.errand import errand
+from clusterctl.ssh.warm.frames import ACCEPTED, EXIT, GO, REFUSED, WITH_STDIN, Frames, frame
+from clusterctl.ssh.warm.own_code import OwnCode
+from clusterctl.ssh.warm.place import SOCKET_NAME, is_same_person, opened
 
 IDLE_S = 600.0
 LOOK_S = 2.0
@@ -56,6 +41,14 @@ class _House:
     used_at: float = field(default_factory=time.monotonic)
     jobs: int = 0
     changing: threading.Lock = field(default_factory=threading.Lock)
+    code: OwnCode = field(default_factory=OwnCode)
+    has_ended: bool = False
+    """It takes nothing more; what it does is done to its end."""
+
+    def is_outdated(self) -> bool:
+        """Another clusterctl lies where this one did: it makes a process of its own."""
+        self.has_ended = self.has_ended or self.code.is_changed()
+        return self.has_ended
 
 
 def keep_warm(pool: LinkPool, folder: Path) -> None:
@@ -112,7 +105,7 @@ def _serve(house: _House, folder: Path) -> None:
     place.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
         os.umask(0o177)
-        listener.bind(opened(folder))
+        listener.bind(opened(str(folder)))
         listener.listen(64)
         number = place.stat().st_ino
         threading.Thread(target=_look_after, args=(house,), daemon=True).start()
@@ -128,6 +121,8 @@ def _is_wanted(house: _House, place: Path, number: int) -> bool:
     """Somebody works, or may come back to connections that still live."""
     if house.jobs:
         return True
+    if house.has_ended:
+        return False
     try:
         is_ours = place.stat().st_ino == number
     except OSError:
@@ -145,7 +140,7 @@ def _answer(house: _House, connection: socket.socket) -> None:
     with house.changing:
         house.jobs += 1
     try:
-        with contextlib.closing(connection), contextlib.suppress(OSError, NodeFailure):
+        with contextlib.closing(connection), contextlib.suppress(OSError, ValueError):
             if is_same_person(connection):
                 _do(house, connection)
     finally:
@@ -156,58 +151,25 @@ def _answer(house: _House, connection: socket.socket) -> None:
 
 def _do(house: _House, connection: socket.socket) -> None:
     connection.settimeout(JOB_S)
-    _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+    _, descriptors, _, _ = socket.recv_fds(connection, len(WITH_STDIN), 1)
     with contextlib.ExitStack() as held:
         files = [held.enter_context(open(number, "rb", buffering=0)) for number in descriptors]
-        try:
-            job = job_from_json(_line(connection))
-        except (ValueError, KeyError, TypeError):
-            connection.sendall(REFUSED)
+        coming = Frames(connection)
+        came = coming.next()
+        if came is None or not files:
             return
-        connection.sendall(ACCEPTED)
+        found = None if house.is_outdated() else errand(asked_from_bytes(came[1]), files[0])
+        if found is None:
+            connection.sendall(frame(REFUSED))
+            return
+        connection.sendall(frame(ACCEPTED, b"%d" % found.code_if_lost))
+        if coming.next() != (GO, b""):
+            return
         connection.settimeout(None)
         canceller = Canceller()
         threading.Thread(target=_cancel_when_left, args=(connection, canceller), daemon=True).start()
-        run_on_nodes(
-            job.inventory,
-            _nodes(job),
-            job.command,
-            keys=job.keys,
-            deadlines=job.deadlines,
-            stdin=files[0] if files else None,
-            sinks=_sinks(connection),
-            on_result=lambda result: _send(connection, result),
-            fan_out=job.fan_out,
-            is_failing_fast=job.is_failing_fast,
-            pool=house.pool,
-            canceller=canceller,
-        )
-
-
-def _nodes(job: WarmJob) -> list[InventoryNode]:
-    slots = set(job.slots)
-    return [node for node in job.inventory.nodes if node.slot in slots]
-
-
-def _sinks(connection: socket.socket) -> NodeSinks:
-    return NodeSinks(
-        stdout=lambda node, chunk: connection.sendall(frame(STDOUT, node.slot, chunk)),
-        stderr=lambda node, chunk: connection.sendall(frame(STDERR, node.slot, chunk)),
-    )
-
-
-def _send(connection: socket.socket, result: NodeResult) -> None:
-    connection.sendall(frame(RESULT, result.slot, result_to_json(result)))
-
-
-def _line(connection: socket.socket) -> bytes:
-    data = bytearray()
-    while not data.endswith(b"\n"):
-        chunk = connection.recv(64 * 1024)
-        if not chunk or len(data) > MOST_JOB_BYTES:
-            raise OSError("no job")
-        data += chunk
-    return bytes(data)
+        code = found.done(connection, house.pool, canceller)
+        connection.sendall(frame(EXIT, b"%d" % code))
 
 
 def _cancel_when_left(connection: socket.socket, canceller: Canceller) -> None:

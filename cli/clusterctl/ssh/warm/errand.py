@@ -1,0 +1,118 @@
+"""What a command left to this process asks for, done as the command would: same words, same output, same exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+import click
+from clusterctl_infra.errors import ClusterctlError, NotReached, SomeNodesFailed
+
+from clusterctl.caller import Caller
+from clusterctl.output import Output
+from clusterctl.program import told
+from clusterctl.ssh.many.fan_out import Canceller, run_on_nodes
+from clusterctl.ssh.many.link_pool import LinkPool
+from clusterctl.ssh.many.sinks import NodeSinks
+from clusterctl.ssh.remote_command import RemoteCommand
+from clusterctl.ssh.request import SshRequest, is_for_one, remote_command, run_and_show
+from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.warm.asked import Asked
+from clusterctl.ssh.warm.frames import STDERR, STDOUT
+from clusterctl.ssh.warm.place import stamp
+from clusterctl.ssh.warm.way_back import WayBack
+from clusterctl.verbs import module_of
+
+SAME_FOR_BOTH = ("HOME", "USER", "LOGNAME")
+"""What is read where no caller is known; a command that has it otherwise is refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Errand:
+    """A command that can be done here; nothing of it is under way yet."""
+
+    request: SshRequest
+    remote: RemoteCommand
+    asked: Asked
+
+    @property
+    def code_if_lost(self) -> int:
+        """The exit code for a command whose process went away."""
+        return (NotReached if is_for_one(self.request, self.remote) else SomeNodesFailed).exit_code
+
+    def done(self, connection: socket.socket, pool: LinkPool, canceller: Canceller) -> int:
+        """The exit code, after all output has gone through `connection`."""
+        way_back = WayBack(connection)
+        output = Output(
+            stdout=way_back.stream(STDOUT),
+            stderr=way_back.stream(STDERR),
+            encoding=self.asked.encoding,
+            stdout_is_terminal=self.asked.is_stdout_terminal,
+            stderr_is_terminal=self.asked.is_stderr_terminal,
+        )
+        remote = replace(self.remote, kept=_KeptLinks(pool, canceller, way_back.send))
+        code = told(lambda: run_and_show(self.request, remote, output), output)
+        output.close()
+        way_back.send()
+        return code
+
+
+def errand(asked: Asked, stdin: IO[bytes]) -> Errand | None:
+    """What a command asks for; None for what it does better itself: a login, bad words, another clusterctl's."""
+    if asked.stamp != stamp() or any(asked.environ.get(name) != os.environ.get(name) for name in SAME_FOR_BOTH):
+        return None
+    caller = Caller(environ=asked.environ, folder=Path(asked.folder), stdin=stdin)
+    request_of: _RequestOf = importlib.import_module(module_of("ssh")).request_of  # a verb is loaded on use
+    try:
+        request = request_of(asked.argv)
+        if request.is_login or request.is_cold or _is_of_persons_own(request, caller):
+            return None
+        remote = remote_command(request, caller)
+    except (ClusterctlError, click.ClickException, click.exceptions.Exit):
+        return None  # the command tells it in its own words
+    return Errand(request=request, remote=remote, asked=asked)
+
+
+def _is_of_persons_own(request: SshRequest, caller: Caller) -> bool:
+    """The person's configuration has a say in how the machines are reached: their connections are not kept."""
+    return request.file is not None and (caller.ssh_dir / "config").is_file()
+
+
+_RequestOf = Callable[[Sequence[str]], SshRequest]
+
+
+class _KeptLinks:
+    """The way of a command whose connections are here."""
+
+    def __init__(self, pool: LinkPool, canceller: Canceller, on_quiet: Callable[[], None]) -> None:
+        self._pool = pool
+        self._canceller = canceller
+        self._on_quiet = on_quiet
+
+    def run(
+        self, remote: RemoteCommand, sinks: NodeSinks | None, on_result: Callable[[NodeResult], None] | None
+    ) -> dict[int, NodeResult]:
+        """Every node's result by its slot. Raises KeyboardInterrupt when the command has gone."""
+        results = run_on_nodes(
+            remote.inventory,
+            remote.nodes,
+            remote.command,
+            keys=remote.keys,
+            deadlines=remote.deadlines,
+            stdin=remote.stdin,
+            sinks=sinks,
+            on_result=on_result,
+            fan_out=remote.fan_out,
+            is_failing_fast=remote.is_failing_fast,
+            pool=self._pool,
+            canceller=self._canceller,
+            on_quiet=self._on_quiet,
+        )
+        if self._canceller.is_cancelled:
+            raise KeyboardInterrupt
+        return results

@@ -1,0 +1,42 @@
+"""Where the process that keeps connections is met, and by whom. Imports next to nothing: see `client`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Mapping
+
+from clusterctl_infra.version import VERSION
+
+VARIABLE = "CLUSTERCTL_WARM"
+FOLDER_NAME = "warm"
+SOCKET_NAME = "socket"
+
+_OFF = {"no", "off", "0", "false"}
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+
+
+def is_off(environ: Mapping[str, str]) -> bool:
+    """The person wants no connections kept."""
+    return environ.get(VARIABLE, "").lower() in _OFF
+
+
+def stamp() -> str:
+    """Which clusterctl this is, and where addresses and paths mean the same: another's process is not spoken to."""
+    return " ".join([VERSION, _PACKAGE, *(os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "mnt"))])
+
+
+def opened(folder: str) -> str:
+    """A path to the socket in `folder` that is never too long for a socket's name (108 bytes, unix(7)).
+
+    Holds a descriptor of the folder for the rest of the process. Raises OSError without the folder.
+    """
+    return f"/proc/self/fd/{os.open(folder, os.O_RDONLY | os.O_DIRECTORY)}/{SOCKET_NAME}"
+
+
+def is_same_person(connection: socket.socket) -> bool:
+    """The other side is a process of this user."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", credentials)
+    return bool(user == os.getuid())
