@@ -7,7 +7,7 @@ from typing import Any  # what an inventory may say
 
 import click
 import pytest
-from clusterctl.main import cli
+from clusterctl.program import cli
 from clusterctl.views.again import (
     down_again,
     gpu_reset,
