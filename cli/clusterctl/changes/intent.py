@@ -82,6 +82,11 @@ def keeps_ranks(intent: Intent, identity: Identity | None, run: int) -> bool:
     return intent.config.ranks == "topology" and identity is not None and identity.run == run
 
 
+def without_reservation(intent: Intent, *, is_so: bool) -> Intent:
+    """The intent of a run that reserves nothing, or, else, of one that does."""
+    return _with(intent, {"unreserved": "true" if is_so else None})
+
+
 def for_zero_nodes(intent: Intent, state: StackState) -> Intent:
     """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
     mounts = [one.mount for one in kept_in(state, intent.config, load_catalog())]

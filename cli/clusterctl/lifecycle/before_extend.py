@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from clusterctl_infra.errors import CapExceeded, ClusterctlError, EngineError
@@ -15,8 +14,7 @@ from clusterctl.changes.ending_stage import refuse_ending
 from clusterctl.changes.foreseen import made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, refuse
 from clusterctl.changes.place import refuse_other_network, refuse_other_placement, refuse_other_region
-from clusterctl.changes.truth import gone_reservations
-from clusterctl.engine.state import RESERVATION_TYPE, StackState
+from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.before_up import refuse_wrong_clock
 from clusterctl.lifecycle.new_deadline import AWS_AHEAD, AWS_LEFT, REHEARSAL_AHEAD, REHEARSAL_LEFT, Wish, refuse_move
 from clusterctl.views.quantities import clock, count, duration
@@ -65,8 +63,6 @@ def refuse_extension(
     refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
     refuse_wrong_clock(change.clients)
     refuse_ending(change, state, hint=f"clusterctl status --cluster {change.cluster}")
-    lost = gone_reservations(change.clients, state)
-    refuse_lost_reservation(lost, state, cluster=change.cluster, shown=shown)
     anew = made_anew(state, intent.config, cluster_plan)
     if anew:
         raise ClusterctlError(
@@ -85,15 +81,3 @@ def refuse_too_late(before: datetime, *, cluster: str, is_rehearsal: bool, shown
             "kept; another run begins after a down",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
-
-
-def refuse_lost_reservation(lost: Sequence[str], state: StackState, *, cluster: str, shown: str) -> None:
-    """Raises CapExceeded when a reservation ended before its nodes: its end cannot be moved with the others."""
-    if not lost:
-        return
-    ids = ", ".join(str(one.id) for one in state.of_type(RESERVATION_TYPE) if one.urn in lost)
-    raise CapExceeded(
-        f"{cluster}: its capacity reservation {ids} has ended, so the deadline cannot be moved any more; its nodes "
-        "bill until they end, and another run begins after a down",
-        hint=f"clusterctl down {shown} && clusterctl up {shown}",
-    )

@@ -20,9 +20,10 @@ from clusterctl.changes.foreseen import Foreseen, late, late_lines, made_anew, m
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.place import refuse_other_network, refuse_other_placement
+from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree
 from clusterctl.changes.stopped import what_exists
-from clusterctl.changes.truth import gone_reservations, missing_instances
+from clusterctl.changes.truth import missing_instances
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
@@ -129,12 +130,16 @@ class _Up:
             state = change.mend(state, was_cut_off=self._was_cut_off)
             living = self._forget_missing(state)
             slots, kind = len(cluster_plan.slots), cluster_plan.instance_type
+            stays = {one.slot for one in living.instances if one.slot < slots} - {one.slot for one in anew}
+            intent = reserved_or_not(intent, living, stays=stays)
             places = places_meanwhile(living, nodes=slots, instance_type=kind, anew=(one.slot for one in anew))
         self._make(intent, cluster_plan, state, places=places)
 
     def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, places: int | None) -> None:
         change = self._change
-        before = read_config(change.engine.environment.config_file)
+        # Whatever becomes of this run: the machines that stay have a reservation, or none.
+        kept = {key: value for key, value in intent.changes.items() if key == "unreserved"}
+        before = with_values(read_config(change.engine.environment.config_file), kept)
         display = Display(self._output)
         stage = NodeStage(change, intent.config, cluster_plan, display, waits=self._waits())
         with stage.watching():
@@ -180,11 +185,10 @@ class _Up:
         for one in missing:
             known = one.known
             self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
-        if not missing:
-            return state
-        gone = [*(one.known.urn for one in missing), *gone_reservations(self._change.clients, state)]
-        self._change.engine.refresh(gone)
-        return state.without(gone)
+        gone = [one.known.urn for one in missing]
+        if gone:
+            self._change.engine.refresh(gone)
+        return forget_ended(self._change, state.without(gone))
 
     def _foretell(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
         """Says what happens to machines that run, before anybody is asked."""

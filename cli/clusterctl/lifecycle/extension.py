@@ -21,6 +21,7 @@ from clusterctl.changes.change import Change, failure, open_change
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent
+from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree_to
 from clusterctl.changes.truth import missing_instances
 from clusterctl.engine.region import machine_kind
@@ -108,6 +109,9 @@ class _Extension:
         state = change.mend(found, was_cut_off=self._was_cut_off)
         missing = missing_instances(change.clients, state, tell=change.tell)
         gone = {one.known.slot: one.why for one in missing}
+        reserved = forget_ended(change, state)
+        stays = [one.slot for one in state.instances if one.slot not in gone]
+        meant = replace(meant, intent=reserved_or_not(meant.intent, reserved, stays=stays))
         self._write(meant.intent.changes)
         untaken = self._move(meant, state, gone)
         self._write({"extended-from": None})

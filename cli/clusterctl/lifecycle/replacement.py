@@ -18,6 +18,7 @@ from clusterctl.changes.ending_stage import wait_for_ending
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.place import refuse_other_placement, refuse_other_region
+from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.stopped import what_exists
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
@@ -85,6 +86,9 @@ class _Replacement:
         wait_for_ending(change, found, again=again)
         state = change.mend(found, was_cut_off=self._was_cut_off)
         targets = slot_targets(state, request.slot, shown=shown)
+        reserved = forget_ended(change, state)
+        # A reservation is no target of this run: where there is none, none is made, not even for a single node.
+        intent = reserved_or_not(intent, reserved, stays=[one.slot for one in state.instances])
         display = Display(change.output)
         waits = not (change.is_rehearsal and machine_kind(change.stack.directory) == "none")
         stage = NodeStage(

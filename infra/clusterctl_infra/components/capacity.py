@@ -19,7 +19,7 @@ class CapacityArgs:
     cluster_id: pulumi.Output[str]
     instance_type: str
     places: int
-    """0: nothing is reserved, since an empty reservation costs as much as a full one."""
+    """0: nothing is reserved, since an empty reservation costs as much as a full one, and one beside its nodes too."""
     placement: Literal["cluster", "none"]
     zone: pulumi.Input[str]
     end_date: pulumi.Input[str]

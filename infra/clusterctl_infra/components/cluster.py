@@ -222,12 +222,16 @@ class Cluster(pulumi.ComponentResource):
         return CapacityArgs(
             cluster_id=self._identity.cluster_id,
             instance_type=self._draft.instance_type,
-            places=max(len(self._draft.slots), self._birth.settings.reserved) if self._draft.slots else 0,
+            places=self._places(),
             placement=self._draft.placement,
             zone=self._identity.zone,
             end_date=self._tags.apply(lambda tags: tags[DEADLINE_TAG]),
             tags=self._tags,
         )
+
+    def _places(self) -> int:
+        settings, nodes = self._birth.settings, len(self._draft.slots)
+        return 0 if nodes == 0 or settings.unreserved else max(nodes, settings.reserved)
 
     def _nodes_args(
         self, network: Network, firewall: Firewall, access: Access, capacity: Capacity, mounts: Mounts

@@ -14,7 +14,7 @@ from clusterctl_infra.ledger import Ledger, ledger_from_json
 from clusterctl_infra.ranks import is_rank_order
 
 NAMESPACE = "clusterctl:"
-OWN_KEYS = ("ledger", "down", "run", "kept", "slot-ranks", "reserved", "until", "extended-from")
+OWN_KEYS = ("ledger", "down", "run", "kept", "slot-ranks", "reserved", "unreserved", "until", "extended-from")
 """Written by clusterctl alone; a person's own settings are the others."""
 
 
@@ -34,6 +34,8 @@ class StackSettings:
     """The rank of each slot as it was once ordered by topology, and stays; empty: never ordered."""
     reserved: int = 0
     """Places that the reservation has at least: in one run more than there are nodes, while surplus machines live."""
+    unreserved: bool = False
+    """The reservation ended before its nodes, and no other is made beside those that run."""
     until: datetime | None = None
     """When this run ends, moved there by `clusterctl extend`; None: when caps.runtime is over."""
     extended_from: datetime | None = None
@@ -45,11 +47,12 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
     return StackSettings(
         overrides={key: text for key, text in values.items() if key not in OWN_KEYS},
         ledger=_ledger(values.get("ledger")),
-        down=_down(values.get("down", "false")),
+        down=_flag("down", values.get("down", "false")),
         run=_count("run", values.get("run", "1"), fewest=1),
         kept=_kept(values.get("kept")),
         slot_ranks=_slot_ranks(values.get("slot-ranks", "[]")),
         reserved=_count("reserved", values.get("reserved", "0"), fewest=0),
+        unreserved=_flag("unreserved", values.get("unreserved", "false")),
         until=_instant(values, "until"),
         extended_from=_instant(values, "extended-from"),
     )
@@ -100,9 +103,10 @@ def _ledger(text: str | None) -> Ledger:
         ) from e
 
 
-def _down(text: str) -> bool:
+def _flag(key: str, text: str) -> bool:
     if text not in ("true", "false"):
-        raise ConfigError(f"clusterctl:down: {text!r}: write true or false", hint="pulumi config rm clusterctl:down")
+        hint = f"pulumi config rm clusterctl:{key}"
+        raise ConfigError(f"clusterctl:{key}: {text!r}: write true or false", hint=hint)
     return text == "true"
 
 

@@ -8,8 +8,8 @@ from typing import Any  # configurations as YAML gives them
 
 import pytest
 from clusterctl.changes.intent import Intent
-from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
-from clusterctl.lifecycle.before_extend import refuse_lost_reservation, refuse_state, refuse_too_late
+from clusterctl.engine.state import StackState, StateResource
+from clusterctl.lifecycle.before_extend import refuse_state, refuse_too_late
 from clusterctl.lifecycle.new_deadline import AWS_AHEAD, Move, Wish, refuse_move
 from clusterctl.spending import Spending
 from clusterctl.views.extend import move_told, untold
@@ -202,12 +202,3 @@ def test_without_a_whole_cluster_that_runs_there_is_no_deadline_to_move(
         refuse_state(state, cluster="train", shown="stacks/train", now=NOW)
     assert words in error.value.message
     assert error.value.hint == hint
-
-
-def test_where_the_reservation_has_ended_no_node_is_told_of_another_end() -> None:
-    held = StateResource(urn="u-1", type=RESERVATION_TYPE, id="cr-1")
-    state = StackState(resources=(held,))
-    refuse_lost_reservation((), state, cluster="train", shown="stacks/train")
-    with pytest.raises(CapExceeded, match="its capacity reservation cr-1 has ended") as error:
-        refuse_lost_reservation(("u-1",), state, cluster="train", shown="stacks/train")
-    assert error.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"

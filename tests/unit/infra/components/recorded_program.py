@@ -141,10 +141,11 @@ def event_loop() -> asyncio.AbstractEventLoop:
 
 
 def cluster_program(
-    *, down: bool = False, run: int = 1, ledger: Ledger | None = None, **changes: Any
+    *, down: bool = False, run: int = 1, ledger: Ledger | None = None, unreserved: bool = False, **changes: Any
 ) -> Callable[[], Any]:
     """A stack with one cluster, which exports its inventory."""
-    settings = StackSettings(overrides={}, ledger=Ledger() if ledger is None else ledger, down=down, run=run)
+    account = Ledger() if ledger is None else ledger
+    settings = StackSettings(overrides={}, ledger=account, down=down, run=run, unreserved=unreserved)
     config = a_config(**changes)
 
     def program() -> Any:

@@ -237,6 +237,19 @@ def test_zero_nodes_keep_the_network_and_reserve_nothing() -> None:
     assert recording.one("clusterctl:index:Membership").inputs["members"] == []
 
 
+def test_nodes_that_outlived_their_reservation_get_no_other_and_are_not_replaced(four_nodes: Recording) -> None:
+    recording = record(cluster_program(unreserved=True))
+    assert recording.of_type("aws:ec2/capacityReservation:CapacityReservation") == []
+    template = recording.one(LAUNCH_TEMPLATE, "train-0").inputs
+    assert "capacityReservationSpecification" not in template
+    assert template["placement"] == four_nodes.one(LAUNCH_TEMPLATE, "train-0").inputs["placement"]
+    triggers = [
+        [row.request.replacement_trigger.string_value for row in each.of_type(INSTANCE)]
+        for each in (recording, four_nodes)
+    ]
+    assert triggers[0] == triggers[1] != []
+
+
 def test_a_cluster_past_its_caps_can_still_be_taken_down() -> None:
     caps = {"price_usd_per_hour": 1}
     assert record(cluster_program(down=True, caps=caps)).of_type(INSTANCE) == []

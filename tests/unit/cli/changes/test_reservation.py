@@ -1,0 +1,36 @@
+"""Whether a run reserves places: machines that run without a reservation are the only reason not to."""
+
+from __future__ import annotations
+
+import pytest
+from clusterctl.changes.intent import Intent
+from clusterctl.changes.reservation import reserved_or_not
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.config.stack import stack_settings
+
+from tests.unit.cli.engine.state_rows import machines
+from tests.unit.infra.plan.plan_cases import a_config
+
+HELD = StateResource(urn="urn:reservation", type=RESERVATION_TYPE, id="cr-1")
+
+
+@pytest.mark.parametrize(
+    ("case", "has_reservation", "stays", "is_without"),
+    [
+        ("both run on", False, (0, 1), True),
+        ("one is dead, one runs on", False, (0,), True),
+        ("all are made anew", False, (), False),
+        ("its reservation holds", True, (0, 1), False),
+    ],
+)
+@pytest.mark.parametrize("before", ["false", "true"])
+def test_a_run_without_a_reservation(
+    case: str, has_reservation: bool, stays: tuple[int, ...], is_without: bool, before: str
+) -> None:
+    settings = stack_settings({"unreserved": before})
+    intent = Intent(config=a_config(), settings=settings, changes={}, config_text="", catalog=load_catalog())
+    living = StackState(resources=(*machines((0, 1)), *((HELD,) if has_reservation else ())))
+    told = reserved_or_not(intent, living, stays=stays)
+    assert told.settings.unreserved is is_without, case
+    assert told.changes == {"unreserved": "true" if is_without else None}
