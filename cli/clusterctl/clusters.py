@@ -13,6 +13,7 @@ from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_invent
 from clusterctl.home import Home
 
 VARIABLE = "CLUSTERCTL_CLUSTER"
+MAKE_ONE = "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"
 
 
 def cluster_names(home: Home) -> tuple[str, ...]:
@@ -53,7 +54,7 @@ def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
         if candidate in known:
             return candidate
     if not known:
-        raise NothingMatched(f"{source} {wanted}: no cluster is known on this computer", hint="clusterctl up STACK")
+        raise NothingMatched(f"{source} {wanted}: no cluster is known on this computer", hint=MAKE_ONE)
     names = [*known, *(name.removesuffix(REHEARSAL_SUFFIX) for name in known)]
     raise NothingMatched(
         f"{source} {wanted}: no such cluster{did_you_mean(wanted, names)}; known here: {', '.join(known)}"
@@ -83,7 +84,7 @@ def _stack_of(home: Home, cluster: str) -> str:
 
 def _only(known: Sequence[str], home: Home) -> str:
     if not known:
-        raise NothingMatched(f"no cluster on this computer ({home.inventory_dir} has none)", hint="clusterctl up STACK")
+        raise NothingMatched(f"no cluster on this computer ({home.inventory_dir} has none)", hint=MAKE_ONE)
     if len(known) > 1:
         raise NothingMatched(
             f"{len(known)} clusters here: {', '.join(known)}; say which one", hint=f"export {VARIABLE}={known[0]}"

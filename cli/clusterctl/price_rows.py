@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from clusterctl_infra.catalog.gpus import GpuSpecUnreadable
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.errors import NothingMatched, UsageError
 from clusterctl_infra.nearest import did_you_mean
@@ -39,16 +40,27 @@ def price_rows(catalog: Catalog, types: Sequence[str], *, region: str | None, to
 
 
 def matching_types(catalog: Catalog, words: Sequence[str]) -> tuple[str, ...]:
-    """The types that the words name, whole (`p5.48xlarge`) or by family (`p5`); all of them for no words."""
+    """The types that the words name, whole (`p5.48xlarge`), by family (`p5`) or GPU (`h100`); all for no words."""
     names = catalog.names()
     if not words:
         return names
     families = {name.partition(".")[0] for name in names}
+    chosen: set[str] = set()
     for word in words:
-        if word not in names and word not in families:
+        found = [name for name in names if word in (name, name.partition(".")[0])] or _with_gpu(catalog, word)
+        if not found:
             near = did_you_mean(word, [*names, *families])
             raise NothingMatched(f"the catalog has no instance type {word}{near}", hint="clusterctl prices")
-    return tuple(name for name in names if name in words or name.partition(".")[0] in words)
+        chosen.update(found)
+    return tuple(name for name in names if name in chosen)
+
+
+def _with_gpu(catalog: Catalog, word: str) -> list[str]:
+    """The types with this GPU, in whatever number; none for a word that can be no GPU's."""
+    try:
+        return [row.name for row in catalog.with_gpu(word)]
+    except GpuSpecUnreadable:
+        return []
 
 
 def check_region(catalog: Catalog, region: str | None) -> None:

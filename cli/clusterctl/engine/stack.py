@@ -56,7 +56,7 @@ def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up
     folder = directory.expanduser().absolute()
     if not folder.is_dir():
         raise UsageError(
-            f"there is no folder {directory}",
+            f"{directory} is a file, and a stack is a folder" if folder.exists() else f"there is no folder {directory}",
             hint=_other_stacks(directory, verb) or f"ls {shlex.quote(str(directory.parent))}",
         )
     missing = next((one for one in STACK_FILES if not (folder / one).is_file()), None)
@@ -83,8 +83,8 @@ def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up
 
 
 def stacks_near(directory: Path) -> tuple[Path, ...]:
-    """The stacks in a folder, in its `stacks`, and beside it, as a person who typed the folder would type them."""
-    places = (directory, directory / "stacks", directory.parent)
+    """The stacks in a folder and beside it, and in `stacks` of either, as a person who typed it would type them."""
+    places = (directory, directory / "stacks", directory.parent, directory.parent / "stacks")
     found = [child for place in places if place.is_dir() for child in sorted(place.iterdir())]
     return tuple(dict.fromkeys(one for one in found if all((one / file).is_file() for file in STACK_FILES)))
 

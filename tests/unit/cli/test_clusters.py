@@ -46,7 +46,7 @@ def test_several_clusters_are_named_when_none_is_chosen(tmp_path: Path, make_inv
 def test_no_cluster_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(NothingMatched) as caught:
         find_cluster(Home(path=tmp_path), name=None, environ={})
-    assert caught.value.hint == "clusterctl up STACK"
+    assert caught.value.hint == "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"
     assert caught.value.exit_code == 3
 
 

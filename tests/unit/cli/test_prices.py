@@ -57,6 +57,12 @@ def test_a_family_stands_for_its_types() -> None:
     ]
 
 
+def test_a_gpu_stands_for_the_types_that_have_it() -> None:
+    names = {row.instance_type for row in price_rows(CATALOG, ["h100"], region="us-west-2", today=TODAY)}
+    assert {"p5.48xlarge", "p5.4xlarge"} <= names
+    assert not any(name.startswith("p4d") for name in names)
+
+
 def test_without_a_region_every_region_with_a_price_is_shown() -> None:
     rows = price_rows(CATALOG, ["p5.48xlarge"], region=None, today=TODAY)
     assert {row.region for row in rows} == set(CATALOG.regions_with_price("p5.48xlarge"))

@@ -143,3 +143,16 @@ def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path, screen: Screen) -
     assert run(["plan", str(tmp_path / "nope")], screen.output) == 2
     assert f"there is no folder {tmp_path / 'nope'}" in screen.err
     assert f"next: ls {tmp_path}" in screen.err
+
+
+def test_a_file_is_no_stack_and_the_stacks_near_it_are_named(
+    stack_dir: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stacks = stack_dir.parent / "stacks"
+    stacks.mkdir()
+    stack_dir.rename(stacks / "train")
+    (stacks.parent / "README.md").touch()
+    monkeypatch.chdir(stacks.parent)
+    assert run(["plan", "README.md"], screen.output) == 2
+    assert "README.md is a file, and a stack is a folder" in screen.err
+    assert "next: clusterctl plan stacks/train" in screen.err
