@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-import subprocess
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +13,10 @@ from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed, UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.copying.place import remote_place
+from clusterctl.copying.rsync import Rsyncs, SilentNode, SyncFailed
+from clusterctl.copying.silence import shell_argv
 from clusterctl.home import Home
 from clusterctl.output import Output
-from clusterctl.process import PACKAGES
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.keys.login_keys import files_for_ssh
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
@@ -26,12 +26,10 @@ from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.remote_command import usable_keys
 from clusterctl.ssh.target import target_of
 from clusterctl.views.again import on_slot
-from clusterctl.views.quantities import count
+from clusterctl.views.quantities import count as counted
 
 AT_A_TIME = 8
 ASK_S = 10.0
-SILENT_EXITS = (30, 35)
-"""rsync's codes for a timeout (rsync(1), EXIT VALUES)."""
 HINT = "clusterctl sync --help"
 
 
@@ -86,6 +84,8 @@ def refuse_emptied_home(syncs: Sequence[TreeSync], user: str) -> None:
 def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:
     """The argv of rsync; `ssh` is that of a login, its last word the place."""
     *shell, place = ssh
+    if not way.is_up:
+        shell = shell_argv(shell, connect_s=way.connect_timeout_s, silence_s=way.silence_s)
     argv = ["rsync", "--archive", "--partial-dir=.clusterctl-partial", "--mkpath", "--stats", "--human-readable"]
     argv += [f"--timeout={max(1, round(way.silence_s))}", *(["--delete-delay"] if way.is_deleting else [])]
     argv += [f"--exclude={pattern}" for pattern in way.excluded]
@@ -101,6 +101,7 @@ def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, 
     known_hosts, key_file = write_known_hosts(inventory, home), login_key_file(inventory, home)
     own_files = files_for_ssh(inventory, home, Path.home() / ".ssh")
     unfit = _unfit(syncs, inventory, way, home)
+    rsyncs = Rsyncs()
 
     def run(sync: TreeSync) -> tuple[TreeSync, ClusterctlError | None, str]:
         if (error := unfit.get(sync.node.slot)) is not None:
@@ -112,19 +113,31 @@ def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, 
             known_hosts=known_hosts,
             connect_timeout_s=way.connect_timeout_s,
         )
-        trouble, told = _run(rsync_argv(way, sync, ssh), sync, way)
-        return sync, None if trouble is None else ClusterctlError(f"{sync.node.name}: {trouble}"), told
+        try:
+            return sync, None, _run(rsyncs, rsync_argv(way, sync, ssh), sync, way)
+        except SyncFailed as e:
+            return sync, ClusterctlError(f"{sync.node.name}: {e}"), ""
 
-    ended = failed = 0
     with ThreadPoolExecutor(max_workers=AT_A_TIME) as pool:
-        for done in as_completed([pool.submit(run, sync) for sync in syncs]):
-            sync, error, told = done.result()
-            ended += 1
-            if error is not None and len(syncs) == 1:
-                raise error
-            failed += error is not None
-            output.note(f"[{sync.node.name}] {told if error is None else _row(error, sync)}")
-            output.live(f"{ended} of {count(len(syncs), 'node')}")
+        waiting = [pool.submit(run, sync) for sync in syncs]
+        try:
+            return _told(as_completed(waiting), len(syncs), output)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            rsyncs.end()
+            raise
+
+
+def _told(ended: Iterable[Future[tuple[TreeSync, ClusterctlError | None, str]]], count: int, output: Output) -> int:
+    """0, or 4 when some of several failed, each told as it ends. Raises the failure of a single one."""
+    failed = 0
+    for number, done in enumerate(ended, 1):
+        sync, error, told = done.result()
+        if error is not None and count == 1:
+            raise error
+        failed += error is not None
+        output.note(f"[{sync.node.name}] {told if error is None else _row(error, sync)}")
+        output.live(f"{number} of {counted(count, 'node')}")
     return SomeNodesFailed.exit_code if failed else 0
 
 
@@ -155,21 +168,16 @@ def _row(error: ClusterctlError, sync: TreeSync) -> str:
     return told if error.hint is None else f"{told}; next: {error.hint}"
 
 
-def _run(argv: Sequence[str], sync: TreeSync, way: RsyncWay) -> tuple[str | None, str]:
-    """What went wrong, and what was done. rsync ends by itself when nothing moves (`--timeout`)."""
-    if not way.is_up:
-        Path(sync.target).parent.mkdir(parents=True, exist_ok=True)
+def _run(rsyncs: Rsyncs, argv: Sequence[str], sync: TreeSync, way: RsyncWay) -> str:
+    """What was done. Raises SyncFailed."""
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
-    except FileNotFoundError as e:
-        hint = f"sudo apt-get install {PACKAGES['rsync']}"
-        raise ClusterctlError("rsync is not installed on this computer", hint=hint) from e
-    if done.returncode == 0:
-        return None, summary(done.stdout)
-    if done.returncode in SILENT_EXITS:
-        return f"nothing moved for {way.silence_s:g} s; the same command goes on where it was", ""
-    lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("rsync error:")]
-    return lines[-1] if lines else f"rsync ended with {done.returncode}", ""
+        if not way.is_up:
+            Path(sync.target).parent.mkdir(parents=True, exist_ok=True)
+        return summary(rsyncs.run(argv))
+    except OSError as e:
+        raise SyncFailed(f"{e.filename}: {e.strerror}") from e
+    except SilentNode as e:
+        raise SyncFailed(f"nothing moved for {way.silence_s:g} s; the same command goes on where it was") from e
 
 
 def summary(stats: str) -> str:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 from tests.integration.cli.conftest import LoopbackCluster
+from tests.integration.cli.waiting import comes_true, has_ended
+
+LARGE_BYTES = 4_000_000_000
+"""Sparse, and more than goes over the connection while somebody looks."""
 
 
 def test_a_folder_goes_there_and_back_and_what_is_gone_goes(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
@@ -46,6 +53,46 @@ def test_another_host_key_is_told_in_our_words_with_what_helps(
     done = loopback_cluster.run("sync", f"{tmp_path / 'source'}/", "0-1:there")
     assert b"next: clusterctl replace --node 1 --cluster train" in done.stderr
     assert done.returncode == 4
+
+
+def test_a_node_that_stands_still_in_the_middle_is_not_waited_for(
+    loopback_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    """Fetching, rsync itself would wait for ever: it takes its own keepalives for signs of life."""
+    there, back = loopback_cluster.folder / "there", tmp_path / "back"
+    there.mkdir()
+    with (there / "large").open("wb") as large:
+        large.truncate(LARGE_BYTES)
+    program, pid = loopback_cluster.folder / "node-1" / "bin" / "rsync", tmp_path / "pid"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho $$ >{pid}\nexec /usr/bin/rsync "$@"\n')
+    program.chmod(0o755)
+    command = loopback_cluster.command("sync", f"1:{there}/", f"{back}/", "--timeout", "3s")
+    with subprocess.Popen(command, env=loopback_cluster.environ, stderr=subprocess.PIPE) as process:
+        assert comes_true(lambda: any(file.stat().st_size > 1_000_000 for file in back.glob(".large.*")))
+        os.kill(int(pid.read_text()), signal.SIGSTOP)
+        try:
+            _, said = process.communicate(timeout=20)
+        finally:
+            os.kill(int(pid.read_text()), signal.SIGKILL)
+    assert b"train-1: nothing moved for 3 s; the same command goes on where it was" in said
+    assert process.returncode == 1
+
+
+def test_ctrl_c_ends_every_rsync_and_begins_no_other(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    started = tmp_path / "started"
+    for slot in range(4):
+        program = loopback_cluster.folder / f"node-{slot}" / "bin" / "rsync"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\necho $$ >>{started}\nexec cat >/dev/null\n")
+        program.chmod(0o755)
+    command = loopback_cluster.command("sync", f"{tmp_path / 'source'}/", "all:there")
+    with subprocess.Popen(command, env=loopback_cluster.environ, stderr=subprocess.PIPE) as process:
+        assert comes_true(lambda: started.exists() and len(started.read_text().split()) == 4)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=15) == 130
+    assert all(has_ended(int(pid)) for pid in started.read_text().split())
 
 
 def test_an_rsync_that_says_nothing_is_not_waited_for(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:

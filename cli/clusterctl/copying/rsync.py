@@ -1,0 +1,82 @@
+"""Running rsync: several at a time, all of them ended with the command that began them."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+
+from clusterctl_infra.errors import ClusterctlError
+
+from clusterctl.copying.silence import TOLD
+from clusterctl.process import PACKAGES
+
+SILENT_EXITS = (30, 35)
+"""rsync's codes for a timeout (rsync(1), EXIT VALUES)."""
+END_S = 5.0
+
+
+class SyncFailed(Exception):
+    """One rsync that did not come to its end; the message is for the person."""
+
+
+class SilentNode(SyncFailed):
+    """Nothing moved for as long as is allowed."""
+
+
+class Rsyncs:
+    """Those that run now."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._is_ended = False
+
+    def run(self, argv: Sequence[str]) -> str:
+        """What it printed. Raises SyncFailed; ClusterctlError where there is no rsync."""
+        with self._started(argv) as process:
+            stdout, stderr = process.communicate()
+        if process.returncode == 0:
+            return stdout
+        if process.returncode in SILENT_EXITS or TOLD in stderr:
+            raise SilentNode
+        lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("rsync error:")]
+        raise SyncFailed(lines[-1] if lines else f"rsync ended with {process.returncode}")
+
+    def end(self) -> None:
+        """Ends all of them, and begins no more."""
+        with self._lock:
+            self._is_ended = True
+            running = list(self._running)
+        for process in running:
+            process.terminate()
+        for process in running:
+            try:
+                process.wait(timeout=END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+    @contextlib.contextmanager
+    def _started(self, argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+        with self._lock:
+            if self._is_ended:
+                raise SyncFailed("not begun any more")
+            try:
+                process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    errors="replace",
+                )
+            except FileNotFoundError as e:
+                hint = f"sudo apt-get install {PACKAGES['rsync']}"
+                raise ClusterctlError("rsync is not installed on this computer", hint=hint) from e
+            self._running.add(process)
+        try:
+            yield process
+        finally:
+            with self._lock:
+                self._running.discard(process)
