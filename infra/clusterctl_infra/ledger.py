@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-StandingKind = Literal["addresses", "storage"]
-STANDING_KINDS: tuple[StandingKind, ...] = ("addresses", "storage")
+StandingKind = Literal["disks", "addresses", "gateway", "storage"]
+STANDING_KINDS: tuple[StandingKind, ...] = ("disks", "addresses", "gateway", "storage")
+"""`disks`: the root disks of the nodes that run; `gateway`: the NAT gateway of private nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,7 @@ class Standing:
     started_at: datetime
     ended_at: datetime | None
     usd_per_hour: float | None
-    """Of all addresses, or all storage, together; None when a price is unknown."""
+    """Of all disks, all addresses and so on together; None when a price is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,9 @@ class Inventory:
     stack_name: str = USUAL_STACK_NAME
     birth: str | None = None
     """What a machine made by the last `up` takes on at birth; others may lack some of it."""
+    disks_usd_per_hour: float | None = None
     addresses_usd_per_hour: float | None = None
+    gateway_usd_per_hour: float | None = None
     storage_usd_per_hour: float | None = None
     """Parts of `usd_per_hour`; None is unknown."""
     prices_dated: str | None = None

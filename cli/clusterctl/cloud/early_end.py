@@ -15,6 +15,8 @@ from typing import Any  # rows of ListExecutions
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.deadline_kinds import state_machines
 from clusterctl.cloud.refusal import aws_errors
+from clusterctl.cloud.storage_kinds import DATA_KINDS
+from clusterctl.cloud.sweep import look
 
 REASONS = {"idle": "idle", "alone": "without a majority of its nodes"}
 """The first word in the name of an execution that nodes start, and what it means."""
@@ -34,6 +36,8 @@ class EarlyEnd:
     """Since when the reason held; None where it is no state that lasts."""
     at: datetime
     """When AWS had ended all of it."""
+    keeps_data: bool = True
+    """A file system of it is there."""
 
     @property
     def is_reaped(self) -> bool:
@@ -51,7 +55,10 @@ def early_end(
     with aws_errors("asking what ended the cluster"):
         machine = next(iter(state_machines(clients, cluster_id)), None)
         if machine is None:
-            return None if gone_at is None else EarlyEnd(reason=REAPED, since=None, at=gone_at)
+            if gone_at is None:
+                return None
+            data = look(clients, cluster_id, DATA_KINDS)
+            return EarlyEnd(reason=REAPED, since=None, at=gone_at, keeps_data=bool(data))
         rows = clients.sfn.list_executions(stateMachineArn=machine.id, maxResults=LOOKED_AT)["executions"]
     return newest_early_end(rows, after=after, now=now)
 

@@ -15,7 +15,7 @@ from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 from clusterctl.status.account import read_account
 from clusterctl.status.gather import asked_early_end, asked_instances, asked_reserved
-from clusterctl.status.overview import ended_early
+from clusterctl.status.overview import ended_early, ended_kinds
 from clusterctl.views.cost import CostView, cost_json, cost_text
 
 WATCH_S = 10.0
@@ -66,4 +66,5 @@ def _look(inventory: Inventory) -> CostView:
         now=now,
         observed=observed,
         is_reserved=is_reserved,
+        over=ended_kinds(end),
     )

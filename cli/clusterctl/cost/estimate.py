@@ -9,24 +9,23 @@ whether or not something runs in it. Where AWS was seen to hold no reservation a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
 
-from clusterctl_infra.ledger import Ledger, Span, Standing, StandingKind
+from clusterctl_infra.ledger import STANDING_KINDS, Ledger, Span, StandingKind
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.cost.cost_row import HOUR, CostRow, cost_row, folded
 from clusterctl.cost.paid import Paid
 from clusterctl.cost.reconcile import reconcile, released_at
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
-from clusterctl.node_set import fold_names
+from clusterctl.cost.standing_rows import disks_over, standing_rows
 
-Kind = Literal["node", "empty", "addresses", "storage"]
-"""`empty`: a reserved place in which nothing runs."""
-HOUR = timedelta(hours=1)
+NOTHING_OVER: Mapping[StandingKind, datetime] = MappingProxyType({})
 NOT_COUNTED = (
-    *("root disks", "traffic", "the NAT gateway", "what EFS and S3 bill by use"),
+    *("traffic", "what the NAT gateway carries", "what EFS and S3 bill by use"),
     *("prepaid capacity", "discounts", "tax"),
 )
 """What AWS bills besides, or differently; no list price by the hour tells it."""
@@ -37,40 +36,6 @@ IN_NO_ACCOUNT = "in no account on this computer: found by the cluster's tag"
 NO_ACCOUNT = "no account on this computer: counted from the start of the run"
 
 
-@dataclass(frozen=True, kw_only=True)
-class CostRow:
-    """One thing that bills; sums are US dollars, None is unknown and never 0."""
-
-    kind: Kind
-    name: str
-    slot: int | None
-    instance_id: str | None
-    started_at: datetime
-    ended_at: datetime | None
-    """None while it bills."""
-    usd_per_hour: float | None
-    spent_usd: float | None
-    at_deadline_usd: float | None
-    note: str | None = None
-    is_start_seen: bool = False
-    """AWS said it; else it is assumed from the account."""
-    is_end_seen: bool = False
-
-    @property
-    def usd_per_hour_now(self) -> float | None:
-        """Its rate, as long as it bills."""
-        return self.usd_per_hour if self.ended_at is None else 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sums:
-    """Three sums over rows; None as soon as one of them is unknown."""
-
-    spent_usd: float | None
-    usd_per_hour: float | None
-    at_deadline_usd: float | None
-
-
 def cost_rows(
     inventory: Inventory,
     account: Ledger | None,
@@ -79,11 +44,12 @@ def cost_rows(
     now: datetime,
     observed: Observed = NOTHING_OBSERVED,
     is_reserved: bool | None = None,
+    over: Mapping[StandingKind, datetime] = NOTHING_OVER,
 ) -> tuple[CostRow, ...]:
     """Machines by slot and time, the reserved places in which nothing runs, then what bills beside them.
 
     `alive`: the instances that AWS says run; `is_reserved`: whether it says that places are held; None: it did not
-    answer, and the account alone counts.
+    answer, and the account alone counts. `over`: since when a kind of what bills beside them is gone.
     """
     # A cluster that is down has no end to look forward to: what it keeps bills until somebody ends it.
     deadline = now if inventory.run_nodes_down else datetime.fromisoformat(inventory.deadline)
@@ -101,26 +67,8 @@ def cost_rows(
     nodes = [_node_row(one, look) for one in paid]
     nodes.sort(key=lambda row: (row.slot or 0, row.started_at))
     machines, empty = [row for row in nodes if row.kind == "node"], [row for row in nodes if row.kind == "empty"]
-    standing = _assumed_standing(inventory) if account is None or not account.standing else account.standing
-    beside = (_standing_row(one, deadline=deadline, now=now) for one in standing)
-    return (*machines, *folded(empty), *beside)
-
-
-def sums(rows: Iterable[CostRow]) -> Sums:
-    """The sums over these rows."""
-    listed = tuple(rows)
-    return Sums(
-        spent_usd=_total(row.spent_usd for row in listed),
-        usd_per_hour=_total(row.usd_per_hour_now for row in listed),
-        at_deadline_usd=_total(row.at_deadline_usd for row in listed),
-    )
-
-
-def by_kind(rows: Iterable[CostRow]) -> dict[Kind, Sums]:
-    """The sums of each kind that there is."""
-    listed = tuple(rows)
-    kinds = dict.fromkeys(row.kind for row in listed)
-    return {kind: sums(row for row in listed if row.kind == kind) for kind in kinds}
+    ended = {**disks_over(machines, alive=alive), **over}
+    return (*machines, *folded(empty), *standing_rows(inventory, account, over=ended, deadline=deadline, now=now))
 
 
 def uncounted(account: Ledger | None, alive: frozenset[str] | None) -> tuple[str, ...]:
@@ -148,7 +96,7 @@ class _Look:
 def _node_row(paid: Paid, look: _Look) -> CostRow:
     name = look.inventory.name
     ended_at, note = _end_and_note(paid, look)
-    return _row(
+    return cost_row(
         kind="empty" if paid.instance_id is None else "node",
         name=name if paid.slot is None else f"{name}-{paid.slot}",
         slot=paid.slot,
@@ -183,58 +131,6 @@ def _end_and_note(paid: Paid, look: _Look) -> tuple[datetime | None, str | None]
     return ended_at, note
 
 
-def folded(rows: Iterable[CostRow]) -> list[CostRow]:
-    """One row for the places of several slots that were empty at the same time, at the same price."""
-    alike: dict[tuple[object, ...], list[CostRow]] = {}
-    for row in rows:
-        key = (row.started_at, row.ended_at, row.usd_per_hour, row.note, row.is_start_seen, row.is_end_seen)
-        alike.setdefault(key, []).append(row)
-    together = [_together(group) for group in alike.values()]
-    return sorted(together, key=lambda row: (row.started_at, row.name))
-
-
-def _together(rows: Sequence[CostRow]) -> CostRow:
-    if len(rows) == 1:
-        return rows[0]
-    return replace(
-        rows[0],
-        name=fold_names(row.name for row in rows),
-        slot=None,
-        usd_per_hour=_total(row.usd_per_hour for row in rows),
-        spent_usd=_total(row.spent_usd for row in rows),
-        at_deadline_usd=_total(row.at_deadline_usd for row in rows),
-    )
-
-
-def _standing_row(standing: Standing, *, deadline: datetime, now: datetime) -> CostRow:
-    """Addresses or storage, which bill until somebody ends them."""
-    return _row(
-        kind=standing.kind,
-        name=standing.kind,
-        started_at=standing.started_at,
-        ended_at=standing.ended_at,
-        usd_per_hour=standing.usd_per_hour,
-        deadline=deadline,
-        now=now,
-    )
-
-
-def _assumed_standing(inventory: Inventory) -> tuple[Standing, ...]:
-    """Without an account of it: today's rates from the start of the run."""
-    if inventory.prices_dated is None:  # written by a clusterctl that knew only the sum
-        return ()
-    rates: dict[StandingKind, float | None] = {
-        "addresses": inventory.addresses_usd_per_hour,
-        "storage": inventory.storage_usd_per_hour,
-    }
-    began = datetime.fromisoformat(inventory.started_at)
-    return tuple(
-        Standing(kind=kind, started_at=began, ended_at=None, usd_per_hour=rate)
-        for kind, rate in rates.items()
-        if rate != 0
-    )
-
-
 def _assumed_spans(inventory: Inventory, observed: Observed) -> tuple[Span, ...]:
     """Without an account: every node since the start of the run, at its share of the hourly sum.
 
@@ -242,7 +138,8 @@ def _assumed_spans(inventory: Inventory, observed: Observed) -> tuple[Span, ...]
     """
     if inventory.run_nodes_down or not inventory.nodes:
         return ()
-    beside = (inventory.addresses_usd_per_hour or 0.0) + (inventory.storage_usd_per_hour or 0.0)
+    rates = (getattr(inventory, f"{kind}_usd_per_hour") for kind in STANDING_KINDS)
+    beside = math.fsum(rate or 0.0 for rate in rates)
     rate = inventory.usd_per_hour
     return tuple(
         Span(
@@ -255,44 +152,3 @@ def _assumed_spans(inventory: Inventory, observed: Observed) -> tuple[Span, ...]
         for node in inventory.nodes
         if node.instance_id is not None or not observed.machines
     )
-
-
-def _row(
-    *,
-    kind: Kind,
-    name: str,
-    started_at: datetime,
-    usd_per_hour: float | None,
-    deadline: datetime,
-    now: datetime,
-    slot: int | None = None,
-    instance_id: str | None = None,
-    ended_at: datetime | None = None,
-    note: str | None = None,
-    is_start_seen: bool = False,
-    is_end_seen: bool = False,
-) -> CostRow:
-    return CostRow(
-        kind=kind,
-        name=name,
-        slot=slot,
-        instance_id=instance_id,
-        started_at=started_at,
-        ended_at=ended_at,
-        usd_per_hour=usd_per_hour,
-        spent_usd=_paid(usd_per_hour, started_at, min(now, ended_at or now)),
-        at_deadline_usd=_paid(usd_per_hour, started_at, ended_at or max(deadline, now)),
-        note=note,
-        is_start_seen=is_start_seen,
-        is_end_seen=is_end_seen,
-    )
-
-
-def _paid(usd_per_hour: float | None, began: datetime, until: datetime) -> float | None:
-    return None if usd_per_hour is None else usd_per_hour * (max(timedelta(0), until - began) / HOUR)
-
-
-def _total(parts: Iterable[float | None]) -> float | None:
-    listed = tuple(parts)
-    known = [part for part in listed if part is not None]
-    return math.fsum(known) if len(known) == len(listed) else None

@@ -7,7 +7,8 @@ from datetime import datetime
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory, read_inventory
 
-from clusterctl.cost.estimate import cost_rows, sums
+from clusterctl.cost.cost_row import sums
+from clusterctl.cost.estimate import cost_rows
 from clusterctl.cost.sighting_file import read_observed
 from clusterctl.home import Home
 from clusterctl.status.account import read_account

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.errors import CloudError, StillBills
+from clusterctl_infra.names import SLOT_TAG
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.network_kinds import NETWORK_KINDS
 from clusterctl.cloud.sweep import NOT_ENDED, Agreed, look
 from clusterctl.engine.repair import Tell, end_orphans
-from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
 
 ENDPOINT_TYPE = "aws:ec2/vpcEndpoint:VpcEndpoint"
+NAT_TYPE = "aws:ec2/natGateway:NatGateway"
 
 
 def last_look(
@@ -64,12 +66,26 @@ def bill_of(one: Found, kinds: Sequence[Kind] = KINDS) -> str | None:
     return kind_of(one, kinds).bills
 
 
-def network_bill_lines(state: StackState) -> list[str]:
+def network_bill_lines(state: StackState, catalog: Catalog, *, region: str) -> list[str]:
     """What of the network costs money for as long as it is kept: `NAT gateway nat-0a1…: about $0.045 an hour`."""
-    billing = [kind for kind in NETWORK_KINDS if kind.bills is not None]
-    found = [(kind, one) for kind in billing for type in kind.types for one in state.of_type(type)]
-    rows = [(kind, one.id) for kind, one in found if not _is_gateway_endpoint(one)]
-    return [f"{kind.name} {id}: {kind.bills}" for kind, id in rows]
+    charges = catalog.charges.get(region)
+    rates = {
+        NAT_TYPE: ("NAT gateway", None if charges is None else charges.nat_gateway_usd_per_hour),
+        ENDPOINT_TYPE: ("VPC endpoint", None if charges is None else charges.endpoint_usd_per_hour),
+        EIP_TYPE: ("elastic IP", catalog.public_address_usd_per_hour),
+    }
+    return [
+        f"{name} {one.id}: {_hourly(rate)}"
+        for type, (name, rate) in rates.items()
+        for one in state.of_type(type)
+        if not _is_gateway_endpoint(one) and SLOT_TAG not in (one.inputs.get("tags") or {})
+    ]
+
+
+def _hourly(usd_per_hour: float | None) -> str:
+    if usd_per_hour is None:
+        return "bills by the hour, at a price not known here"
+    return f"about ${usd_per_hour:g} an hour"
 
 
 def _is_gateway_endpoint(one: StateResource) -> bool:

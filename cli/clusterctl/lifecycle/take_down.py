@@ -212,7 +212,7 @@ class _Down:
     def _staying(self, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:
         """What stays and what it costs, by the state."""
         prices = load_catalog(self._change.home.prices_file)
-        return [*bill_lines(kept, prices, region=region), *network_bill_lines(state)]
+        return [*bill_lines(kept, prices, region=region), *network_bill_lines(state, prices, region=region)]
 
     def _clean_config(self) -> None:
         config_file = self._change.engine.environment.config_file

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from clusterctl_infra.ledger import Ledger, Span, Standing, ledger_from_json
+from clusterctl_infra.ledger import Ledger, Span, Standing, StandingKind, ledger_from_json
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cost.estimate import cost_rows, sums
+from clusterctl.cost.cost_row import sums
+from clusterctl.cost.estimate import NOTHING_OVER, cost_rows
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 
 
@@ -42,9 +43,10 @@ def spent_usd(
     now: datetime,
     observed: Observed = NOTHING_OBSERVED,
     is_reserved: bool | None = None,
+    over: Mapping[StandingKind, datetime] = NOTHING_OVER,
 ) -> float | None:
     """US dollars so far, about: the sum that `clusterctl cost` shows; None when a price is not known."""
-    rows = cost_rows(inventory, account, alive=alive, now=now, observed=observed, is_reserved=is_reserved)
+    rows = cost_rows(inventory, account, alive=alive, now=now, observed=observed, is_reserved=is_reserved, over=over)
     return sums(rows).spent_usd
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from clusterctl_infra.ledger import STANDING_KINDS, StandingKind
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.early_end import EarlyEnd
@@ -55,6 +56,7 @@ def overview(inventory: Inventory, facts: Facts) -> Overview:
             now=facts.now,
             observed=facts.observed,
             is_reserved=facts.is_reserved,
+            over=ended_kinds(facts.early_end),
         ),
     )
 
@@ -65,6 +67,14 @@ def ended_early(inventory: Inventory, end: EarlyEnd | None, *, now: datetime) ->
         return inventory
     reason = end.reason if end.since is None else f"{end.reason} since {clock(end.since, now)}"
     return dataclasses.replace(inventory, deadline=end.at.isoformat(), deadline_reason=reason)
+
+
+def ended_kinds(end: EarlyEnd | None) -> dict[StandingKind, datetime]:
+    """What beside machines is gone with them, and since when: after `reap` all but the data."""
+    if end is None or not end.is_reaped:
+        return {}
+    kept = ("storage",) if end.keeps_data else ()
+    return {kind: end.at for kind in STANDING_KINDS if kind not in kept}
 
 
 def _alive(facts: Facts) -> frozenset[str] | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.ledger import Ledger, StandingKind
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cost.estimate import NOT_COUNTED, CostRow, Sums, by_kind, cost_rows, sums, uncounted
+from clusterctl.cost.cost_row import CostRow, Sums, by_kind, sums
+from clusterctl.cost.estimate import NOT_COUNTED, cost_rows, uncounted
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.views.again import up_again
 from clusterctl.views.headline import rehearsed
@@ -32,6 +34,8 @@ class CostView:
     observed: Observed = NOTHING_OBSERVED
     is_reserved: bool | None = None
     """Whether AWS holds places for machines; None: not known."""
+    over: Mapping[StandingKind, datetime] = field(default_factory=dict)
+    """Since when something beside machines is gone."""
 
     @property
     def rows(self) -> tuple[CostRow, ...]:
@@ -43,6 +47,7 @@ class CostView:
             now=self.now,
             observed=self.observed,
             is_reserved=self.is_reserved,
+            over=self.over,
         )
 
 
@@ -101,11 +106,13 @@ def remarks(seen: CostView) -> list[str]:
     told.append(_what_is_assumed(inventory))
     if inventory.prices_dated is None:
         older = "the last up was an older clusterctl's"
-        told.append(f"addresses and storage are not counted: {older}; next: {up_again(inventory)}")
+        told.append(f"disks, addresses and storage are not counted: {older}; next: {up_again(inventory)}")
     if seen.account is None:
         told.append("this computer has no account of the cluster: earlier sizes, replacements and runs are not counted")
     if inventory.run > 1 and (seen.account is None or not seen.account.standing):
-        told.append(f"this is run {inventory.run}: addresses and storage count from its start, machines from the first")
+        told.append(
+            f"this is run {inventory.run}: disks, addresses and storage count from its start, machines from the first"
+        )
     if seen.cloud_trouble is not None:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"
         told.append(f"{where} did not answer ({seen.cloud_trouble}): what runs now is taken from the account")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_NAMES = {"access": "access.mode", "agent": "a newer agent"}
+_NAMES = {"access": "access.mode", "agent": "a newer agent", "root-disk": "root_disk"}
 
 
 def late_words(facts: Sequence[str]) -> str:

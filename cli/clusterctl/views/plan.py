@@ -95,8 +95,12 @@ def price_line(plan: ClusterPlan) -> str:
     """`4 × $55.04 + addresses $0.02 = $220.18   cap 4 × $60.00   (prices of 2026-11-01)`."""
     price, nodes = plan.price, len(plan.slots)
     parts = [f"{nodes} × {usd(price.node_usd_per_hour)}"]
+    if price.disks_usd_per_hour is None or price.disks_usd_per_hour:
+        parts.append(f"disks {usd(price.disks_usd_per_hour)}")
     if price.addresses_usd_per_hour:
         parts.append(f"addresses {usd(price.addresses_usd_per_hour)}")
+    if price.gateway_usd_per_hour is None or price.gateway_usd_per_hour:
+        parts.append(f"gateway {usd(price.gateway_usd_per_hour)}")
     if price.storage_usd_per_hour is None or price.storage_usd_per_hour:
         parts.append(f"storage {usd(price.storage_usd_per_hour)}")
     caps = [] if price.cap_node_usd_per_hour is None else [f"{nodes} × {usd(price.cap_node_usd_per_hour)}"]
@@ -151,6 +155,8 @@ def _price_json(price: PricePlan) -> dict[str, object]:
     return {
         "node_usd_per_hour": price.node_usd_per_hour,
         "nodes_usd_per_hour": price.nodes_usd_per_hour,
+        "disks_usd_per_hour": price.disks_usd_per_hour,
+        "gateway_usd_per_hour": price.gateway_usd_per_hour,
         "addresses_usd_per_hour": price.addresses_usd_per_hour,
         "storage_usd_per_hour": price.storage_usd_per_hour,
         "total_usd_per_hour": price.total_usd_per_hour,

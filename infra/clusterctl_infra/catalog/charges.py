@@ -9,10 +9,10 @@ from typing import Any  # JSON before it is checked
 
 @dataclass(frozen=True, kw_only=True)
 class RegionCharges:
-    """List prices of one region in US dollars."""
+    """List prices of one region in US dollars; None is unknown, never 0."""
 
-    nat_gateway_usd_per_hour: float
-    endpoint_usd_per_hour: float
+    nat_gateway_usd_per_hour: float | None
+    endpoint_usd_per_hour: float | None
     """Of an interface endpoint in one zone; a gateway endpoint costs nothing."""
     disk_usd_per_gib_hour: float
     """gp3, as nodes' root disks are."""
@@ -22,8 +22,8 @@ def region_charges(document: Mapping[str, Any]) -> dict[str, RegionCharges]:
     """The prices in the data file's JSON, by region."""
     return {
         region: RegionCharges(
-            nat_gateway_usd_per_hour=row["nat_gateway_usd_per_hour"],
-            endpoint_usd_per_hour=row["endpoint_usd_per_hour"],
+            nat_gateway_usd_per_hour=row.get("nat_gateway_usd_per_hour"),
+            endpoint_usd_per_hour=row.get("endpoint_usd_per_hour"),
             disk_usd_per_gib_hour=row["disk_usd_per_gib_month"] / document["hours_per_month"],
         )
         for region, row in document["regions"].items()

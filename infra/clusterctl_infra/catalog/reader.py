@@ -55,6 +55,8 @@ class Catalog:
     storage: StoragePrices
     charges: Mapping[str, RegionCharges]
     """Region → what bills beside machines; a region that is not named is unknown."""
+    charges_dated: str
+    """ISO date (or month) of these."""
 
     def instance_type(self, name: str) -> InstanceType | None:
         return self.types.get(name)
@@ -132,6 +134,7 @@ def load_catalog(fresh: Path | None = None) -> Catalog:
         public_address_usd_per_hour=charges["public_address_usd_per_hour"],
         storage=storage_prices(_json("storage_prices.json")),
         charges=region_charges(charges),
+        charges_dated=charges["dated"],
     )
 
 

@@ -17,6 +17,8 @@ from clusterctl_infra.names import BIRTH_TAG
 from clusterctl_infra.plan.model import PublicAddresses, SlotPlan
 
 IMDS_HOP_LIMIT = 2
+BORN_WITH = ("launchTemplate.version", "userDataBase64", "rootBlockDevice.volumeSize", "rootBlockDevice.volumeType")
+"""What an instance reads when it is born and never again: a larger disk would have no larger file system on it."""
 """One more than the default of 1, so that containers of root can ask too; nftables on the node says who may."""
 
 
@@ -38,6 +40,7 @@ class NodesArgs:
     cluster_id: pulumi.Output[str]
     instance_type: str
     image_id: pulumi.Input[str]
+    root_disk_gib: int
     subnet_id: pulumi.Input[str]
     security_group_id: pulumi.Input[str]
     public_addresses: PublicAddresses
@@ -121,13 +124,18 @@ class Nodes(pulumi.ComponentResource):
                 "version": template.latest_version.apply(lambda number: str(int(number))),
             },
             user_data_base64=slot.user_data_base64,
-            root_block_device={"delete_on_termination": True, "tags": slot.tags},
+            root_block_device={
+                "volume_type": "gp3",
+                "volume_size": self._args.root_disk_gib,
+                "delete_on_termination": True,
+                "tags": slot.tags,
+            },
             tags=slot.tags.apply(lambda tags: {**tags, BIRTH_TAG: self._args.birth}),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=self._after,
                 delete_before_replace=True,
-                ignore_changes=["launchTemplate.version", "userDataBase64", f'tags["{BIRTH_TAG}"]'],
+                ignore_changes=[*BORN_WITH, f'tags["{BIRTH_TAG}"]'],
                 additional_secret_outputs=["userData", "userDataBase64"],
                 replacement_trigger=slot.replacement_trigger,
             ),

@@ -22,6 +22,8 @@ NAME_LENGTH = 40
 """Leaves room in a 63-character host name and in IAM's 64 characters for what clusterctl appends."""
 NODES_LIMIT = 1000
 TAGS_LIMIT = 40
+LEAST_ROOT_DISK_GIB, LARGEST_DISK_GIB = 8, 16_384
+"""Of the smallest usual image; of a gp3 volume (EBS User Guide, "General Purpose SSD volumes"; before 2026)."""
 
 
 def check_name(value: object) -> str:
@@ -81,6 +83,14 @@ def check_node_price(value: object) -> float:
 def check_cluster_price(value: object) -> float:
     """Dollars per hour of a whole cluster. Raises ValueError."""
     return quantities.check_hourly_dollars(check_dollars(value), quantities.DEAREST_CLUSTER_USD_PER_HOUR)
+
+
+def check_root_disk(value: object) -> int:
+    """The size of a gp3 disk that a machine can start from, in GiB. Raises ValueError."""
+    size_gib = check_size(value)
+    if not LEAST_ROOT_DISK_GIB <= size_gib <= LARGEST_DISK_GIB:
+        raise ValueError(f"a root disk has between {LEAST_ROOT_DISK_GIB}GiB and {LARGEST_DISK_GIB}GiB")
+    return size_gib
 
 
 def check_size(value: object) -> int:
@@ -234,6 +244,12 @@ SizeGib = Annotated[
     _read(check_size),
     PlainSerializer(quantities.format_size, return_type=str),
     _text_or_number(r"\d+(\.\d+)?(GiB|TiB)", "1200GiB", "4.8TiB"),
+]
+RootDiskGib = Annotated[
+    int,
+    _read(check_root_disk),
+    PlainSerializer(quantities.format_size, return_type=str),
+    _text_or_number(r"\d+(\.\d+)?(GiB|TiB)", "200GiB", "1TiB"),
 ]
 Switch = Annotated[bool, _read(check_switch)]
 Cidr = Annotated[str, _read(check_cidr), _text_or_number(r"\d+\.\d+\.\d+\.\d+/\d+", "203.0.113.7/32")]

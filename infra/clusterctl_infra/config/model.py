@@ -21,6 +21,7 @@ from clusterctl_infra.config.fields import (
     NodeCount,
     NodePrice,
     PublicKey,
+    RootDiskGib,
     Tags,
     Text,
     check_text,
@@ -29,6 +30,7 @@ from clusterctl_infra.config.hooks import Package, ScriptConfig, or_texts
 from clusterctl_infra.config.storage import STRICT, StorageConfig
 from clusterctl_infra.errors import ConfigError
 
+DEFAULT_ROOT_DISK_GIB = 200
 DEFAULT_IMAGE = "dlami-base-ubuntu-22.04"
 LOGIN_USER = "ubuntu"
 
@@ -112,7 +114,10 @@ class CapsConfig(BaseModel):
     price_usd_per_hour: NodePrice | None = Field(default=None, description="Per node. A dearer node is refused.")
     total_usd_per_hour: ClusterPrice | None = Field(
         default=None,
-        description="The whole cluster: nodes, public addresses, storage. A dearer cluster is refused.",
+        description=(
+            "The whole cluster: nodes with their root disks, public addresses, the NAT gateway, storage. A dearer "
+            "cluster is refused."
+        ),
     )
     budget_usd: Dollars | None = Field(
         default=None, description="The whole cluster, ever. Spent: the cluster ends, whatever `runtime` says."
@@ -167,6 +172,15 @@ class ClusterConfig(BaseModel):
         default=DEFAULT_IMAGE,
         description="A name from the catalog, or an AMI id. The default has the NVIDIA and EFA drivers.",
         examples=[DEFAULT_IMAGE, "ami-0a1b2c3d4e5f67890"],
+    )
+    root_disk: RootDiskGib = Field(
+        default=DEFAULT_ROOT_DISK_GIB,
+        description=(
+            "The disk that a node starts from and keeps /home on (gp3), gone with the node; not less than the image's "
+            "own. The default has room for the image, a framework and some containers."
+        ),
+        examples=["500GiB"],
+        json_schema_extra={"default": "200GiB"},
     )
     placement: Literal["cluster", "none"] = Field(
         default="cluster", description="`cluster`: one rack neighbourhood, what EFA is fast in; `none` for test boxes."

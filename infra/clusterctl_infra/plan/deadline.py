@@ -112,9 +112,11 @@ def spent_at(flow: Sequence[Expense], budget_usd: float) -> datetime | None:
 
 
 def _standing(price: PricePlan, ledger: Ledger, *, started_at: datetime, now: datetime) -> tuple[Expense, ...] | None:
-    """Addresses and storage since the first run, also while no node ran; None when a price is unknown."""
+    """What stands beside nodes since the first run, also while no node ran; None when a price is unknown."""
     wanted: dict[StandingKind, float | None] = {
+        "disks": price.disks_usd_per_hour,
         "addresses": price.addresses_usd_per_hour,
+        "gateway": price.gateway_usd_per_hour,
         "storage": price.storage_usd_per_hour,
     }
     rows: list[Expense] = []

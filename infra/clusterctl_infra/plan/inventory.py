@@ -31,6 +31,8 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
         deadline=plan.deadline.at.isoformat(),
         deadline_reason=plan.deadline.reason,
         usd_per_hour=_rounded(plan.price.total_usd_per_hour),
+        disks_usd_per_hour=_rounded(plan.price.disks_usd_per_hour),
+        gateway_usd_per_hour=_rounded(plan.price.gateway_usd_per_hour),
         addresses_usd_per_hour=_rounded(plan.price.addresses_usd_per_hour),
         storage_usd_per_hour=_rounded(plan.price.storage_usd_per_hour),
         prices_dated=plan.price.prices_dated,

@@ -74,7 +74,11 @@ class PricePlan:
 
     node_usd_per_hour: float | None
     nodes_usd_per_hour: float | None
+    disks_usd_per_hour: float | None
+    """The nodes' root disks."""
     addresses_usd_per_hour: float
+    gateway_usd_per_hour: float | None
+    """The NAT gateway of private nodes, without what it carries."""
     storage_usd_per_hour: float | None
     total_usd_per_hour: float | None
     cap_node_usd_per_hour: float | None

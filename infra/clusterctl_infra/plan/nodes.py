@@ -112,5 +112,6 @@ def born_with(config: ClusterConfig, network: NetworkPlan) -> str:
             "agent": agent_version(agent_sources()),
             "imds": config.imds,
             "packages": list(config.packages),
+            "root-disk": f"{config.root_disk}GiB",
         }
     )

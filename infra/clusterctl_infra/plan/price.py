@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clusterctl_infra.catalog.charges import RegionCharges
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.plan.model import NetworkPlan, PricePlan
@@ -23,14 +24,20 @@ def price_plan(
     """Prices for `nodes` machines; an unknown one makes every sum that holds it unknown."""
     node = catalog.price_usd_per_hour(instance_type, config.region)
     nodes_usd_per_hour = _times(node, nodes)
+    charges = catalog.charges.get(config.region)
+    disk = None if charges is None else charges.disk_usd_per_gib_hour * config.root_disk
+    disks = _times(disk, nodes)
+    gateway = _gateway_usd_per_hour(network, charges)
     addresses = _public_address_count(network, nodes) * catalog.public_address_usd_per_hour
     storage_price = storage_usd_per_hour(storage)
     return PricePlan(
         node_usd_per_hour=node,
         nodes_usd_per_hour=nodes_usd_per_hour,
+        disks_usd_per_hour=disks,
         addresses_usd_per_hour=addresses,
+        gateway_usd_per_hour=gateway,
         storage_usd_per_hour=storage_price,
-        total_usd_per_hour=_sum(nodes_usd_per_hour, addresses, storage_price),
+        total_usd_per_hour=_sum(nodes_usd_per_hour, disks, addresses, gateway, storage_price),
         cap_node_usd_per_hour=config.caps.price_usd_per_hour,
         cap_total_usd_per_hour=config.caps.total_usd_per_hour,
         prices_dated=catalog.price_dated(instance_type, config.region),
@@ -40,6 +47,13 @@ def price_plan(
 def _public_address_count(network: NetworkPlan, nodes: int) -> int:
     """AWS bills every public IPv4 address, automatic ones too; without any on nodes there is the NAT gateway's."""
     return 1 if network.public_addresses == "none" else nodes
+
+
+def _gateway_usd_per_hour(network: NetworkPlan, charges: RegionCharges | None) -> float | None:
+    """Nodes with addresses of their own have none; it stays with the network when no node runs."""
+    if network.public_addresses != "none":
+        return 0.0
+    return None if charges is None else charges.nat_gateway_usd_per_hour
 
 
 def _times(price: float | None, count: int) -> float | None:

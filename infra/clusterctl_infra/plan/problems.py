@@ -150,8 +150,8 @@ def total_is_within_cap(case: Case) -> Iterator[Problem]:
         nodes = f"{len(case.plan.slots)} × {case.plan.instance_type}"
         yield error(
             path,
-            f"{nodes} with addresses and storage cost ${price.total_usd_per_hour:.2f} an hour, the cap is ${cap:.2f}: "
-            "fewer nodes, or a higher cap",
+            f"{nodes} with disks, addresses and storage cost ${price.total_usd_per_hour:.2f} an hour, the cap is "
+            f"${cap:.2f}: fewer nodes, or a higher cap",
         )
 
 
@@ -161,11 +161,18 @@ def price_is_known(case: Case) -> Iterator[Problem]:
         yield warning("caps", f"{_unknown_price(case)}: what this costs per hour is not known")
 
 
+def price_beside_nodes_is_known(case: Case) -> Iterator[Problem]:
+    """With a budget it is an error, said there."""
+    price = case.plan.price
+    if None in (price.disks_usd_per_hour, price.gateway_usd_per_hour) and case.plan.deadline.budget_usd is None:
+        yield warning("region", f"{_unknown_charge(case)}: what this costs per hour is not known")
+
+
 def price_is_complete(case: Case) -> Iterator[Problem]:
     if case.plan.network.public_addresses == "none":
         yield warning(
             "access.mode",
-            "private: the NAT gateway is not in the price (about $0.05 an hour, and $0.05 for each GB that it carries)",
+            "private: what the NAT gateway carries is not in the price (about $0.05 for each GB)",
         )
 
 
@@ -248,6 +255,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     price_is_within_cap,
     total_is_within_cap,
     price_is_known,
+    price_beside_nodes_is_known,
     price_is_complete,
     budget_can_be_kept,
     time_is_left,
@@ -265,4 +273,10 @@ def _unknown_price(case: Case) -> str:
         where = f"{case.plan.instance_type} in {case.plan.region}"
         ask = f"clusterctl prices refresh --region {case.plan.region} {case.plan.instance_type}"
         return f"the price of {where} is not in the snapshot of {price.prices_dated} ({ask} asks AWS)"
-    return unknown_price(case)
+    return unknown_price(case) if price.storage_usd_per_hour is None else _unknown_charge(case)
+
+
+def _unknown_charge(case: Case) -> str:
+    """Why the part of the price beside nodes and storage is unknown."""
+    what = "root disks (gp3)" if case.plan.price.disks_usd_per_hour is None else "a NAT gateway"
+    return f"the price of {what} in {case.plan.region} is not in the snapshot of {case.catalog.charges_dated}"

@@ -8,6 +8,7 @@ from typing import Any  # views are JSON-like
 from clusterctl_rehearsal.api.call import Call, tag_list
 from clusterctl_rehearsal.region.capacity import reserved_by
 from clusterctl_rehearsal.region.instances import launched_at, transition_reason
+from clusterctl_rehearsal.region.journal import root_disk_gib
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE
 from clusterctl_rehearsal.region.types.network import INSTANCE, NAT_GATEWAY, NETWORK_INTERFACE
@@ -142,7 +143,7 @@ def volumes(call: Call) -> Iterator[View]:
                 "VolumeId": ebs["VolumeId"],
                 "AvailabilityZone": row.facts["zone"],
                 "State": "in-use",
-                "Size": 100,
+                "Size": root_disk_gib(row),
                 "VolumeType": "gp3",
                 "CreateTime": launched_at(row),
                 "Attachments": [{**attachment, "DeleteOnTermination": True}],

@@ -2,8 +2,7 @@
 
 Counted from what the region did, and from nothing that clusterctl wrote down. As on AWS, an instance in a reservation
 bills as an instance, and what of the reservation is empty bills as if it were full. Seconds are whole ones, as AWS
-shows and bills them. AWS's minimum of a minute for each launch is left out, and so are disks, traffic and what is
-stored.
+shows and bills them. AWS's minimum of a minute for each launch is left out, and so are traffic and what is stored.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ from clusterctl_rehearsal.region.journal import ADDRESS, INSTANCE, RESERVATION, 
 from clusterctl_rehearsal.region.record import Properties, Record
 
 HOUR_S = 3600.0
+ROOT_DISK = "RootDisk"
+"""The kind of a bill's row of a root disk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,8 @@ class Billed:
     reservation: str | None
     counts: tuple[tuple[float, int], ...] = field(default=())
     """Of a reservation: from when on it held how many."""
+    disk_gib: int = 0
+    """Of an instance: its root disk, gp3, which bills beside it and is gone with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,21 @@ def bill(things: Sequence[Billed], catalog: Catalog, *, until: float) -> tuple[B
                 usd=None if each is None else each * hours,
             )
         )
-    return tuple(rows)
+    return (*rows, *(_disk_row(one, catalog, until) for one in machines if one.disk_gib))
+
+
+def _disk_row(one: Billed, catalog: Catalog, until: float) -> BillRow:
+    """Of the root disk of an instance, under the instance's id."""
+    charges = catalog.charges.get(one.region)
+    rate = None if charges is None else charges.disk_usd_per_gib_hour * one.disk_gib
+    return BillRow(
+        id=one.id,
+        kind=ROOT_DISK,
+        cluster_id=one.cluster_id,
+        began_at=one.began_at,
+        ended_at=one.ended_at,
+        usd=None if rate is None else rate * _lived_s(one, until) / HOUR_S,
+    )
 
 
 def _usd_per_hour(one: Billed, catalog: Catalog) -> float | None:
@@ -134,6 +151,7 @@ def _billed(facts: Properties, rows: Sequence[Properties], *, ended_at: float | 
         instance_type=facts["instance_type"],
         reservation=facts["reservation"],
         counts=((began_at, first), *changes),
+        disk_gib=int(facts.get("disk_gib", 0)),
     )
 
 

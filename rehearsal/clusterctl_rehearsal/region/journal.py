@@ -16,6 +16,8 @@ RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 ADDRESS = "aws:ec2/eip:Eip"
 BILLING = (INSTANCE, RESERVATION, ADDRESS, "aws:ec2/natGateway:NatGateway")
 """What has a price by the hour that does not depend on what is in it."""
+IMAGE_DISK_GIB = 100
+"""The root disk of every image here, where a machine asks for no other."""
 ENDING_AT = "ending_at"
 """The fact since when an instance is on its way to its end."""
 
@@ -65,12 +67,21 @@ def billed_facts(record: Record) -> Properties:
         "instance_type": record.facts.get("instance_type") or record.inputs.get("instanceType"),
         "reservation": record.facts.get("reservation"),
         "first_count": count_of(record),
+        "disk_gib": root_disk_gib(record),
     }
 
 
 def count_of(record: Record) -> int:
     """How many machines a reservation holds; 1 of anything else."""
     return int(record.inputs.get("instanceCount", 1)) if record.token == RESERVATION else 1
+
+
+def root_disk_gib(record: Record) -> int:
+    """The size of an instance's root disk, which is gone with it; 0 for anything else."""
+    if record.token != INSTANCE:
+        return 0
+    asked = record.inputs.get("rootBlockDevice") or {}
+    return int(asked.get("volumeSize") or IMAGE_DISK_GIB)
 
 
 def _read(line: str) -> Properties | None:

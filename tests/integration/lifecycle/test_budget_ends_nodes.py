@@ -8,8 +8,10 @@ from datetime import datetime
 
 from tests.integration.rehearsed import Rehearsed, alive_without_root, wait_until
 
-NODES_USD_PER_HOUR = 4 * 55.04
-GATEWAY_ADDRESS_USD_PER_HOUR = 0.005
+NODES_USD_PER_HOUR = 4 * (55.04 + 200 * 0.08 / 730)
+"""With their root disks."""
+GATEWAY_USD_PER_HOUR = 0.045 + 0.005
+"""With its address."""
 BUDGET_USD = 4
 TOLERANCE_S = 5
 
@@ -18,7 +20,7 @@ def test_four_dear_nodes_end_when_four_dollars_are_spent(light: Rehearsed) -> No
     light.write(machines="process", caps={"runtime": "1h", "budget_usd": BUDGET_USD})
     light.up()
     status = light.status()
-    lasts_s = BUDGET_USD / (NODES_USD_PER_HOUR + GATEWAY_ADDRESS_USD_PER_HOUR) * 3600
+    lasts_s = BUDGET_USD / (NODES_USD_PER_HOUR + GATEWAY_USD_PER_HOUR) * 3600
     end = datetime.fromisoformat(status["started_at"]).timestamp() + lasts_s
     assert status["deadline_reason"] == "budget"
     assert abs(datetime.fromisoformat(status["deadline"]).timestamp() - end) <= 1

@@ -57,7 +57,7 @@ def test_later_and_earlier_move_it_on_every_layer_and_touch_nothing_else(cluster
     wanted = before + timedelta(hours=2)
     assert datetime.fromisoformat(later["deadline"]) == wanted
     assert (later["simulated"], [row["taken"] for row in later["nodes"]]) == (True, [True, True])
-    assert later["added_usd"] == pytest.approx(2 * (2 * 55.04 + 0.005), abs=0.01)
+    assert later["added_usd"] == pytest.approx(2 * (2 * (55.04 + 200 * 0.08 / 730) + 0.005 + 0.045), abs=0.01)
     assert on_nodes(cluster) == outside(cluster) == {wanted} == {cluster.deadline()}
 
     sooner = before - timedelta(minutes=30)

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
-from clusterctl.cloud.early_end import EarlyEnd
-from clusterctl.cost.estimate import EMPTY, LATE, NO_ACCOUNT, TAIL, by_kind, cost_rows, sums, uncounted
-from clusterctl.status.overview import ended_early
+from clusterctl.cloud.early_end import REAPED, EarlyEnd
+from clusterctl.cost.cost_row import by_kind, sums
+from clusterctl.cost.estimate import EMPTY, LATE, NO_ACCOUNT, TAIL, cost_rows, uncounted
+from clusterctl.status.overview import ended_early, ended_kinds
 from clusterctl.views.cost import CostView, cost_json, cost_text
 from clusterctl_infra.ledger import Ledger, Span, Standing
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
@@ -51,7 +52,9 @@ def an_inventory(**changes: object) -> Inventory:
             InventoryNode(slot=slot, rank=slot, name=f"train-{slot}", private_ip=f"10.0.8.{slot}", host_public_key="k")
             for slot in range(2)
         ),
+        "disks_usd_per_hour": 0.0,
         "addresses_usd_per_hour": 0.01,
+        "gateway_usd_per_hour": 0.0,
         "storage_usd_per_hour": 1.38,
         "prices_dated": "2026-01",
     }
@@ -161,6 +164,38 @@ def test_a_cluster_that_is_down_costs_its_storage_alone() -> None:
     assert sums(rows).spent_usd == sums(rows).at_deadline_usd == pytest.approx(2 * 55.04 + 5 * 1.38)
 
 
+BESIDE = tuple(
+    Standing(kind=kind, started_at=BORN, ended_at=None, usd_per_hour=1.0)
+    for kind in ("disks", "addresses", "gateway", "storage")
+)
+
+
+def test_root_disks_are_gone_with_the_last_machine_and_what_stands_alone_bills_on() -> None:
+    account = Ledger(spans=(a_span(0, "i-a", 0, 2),), standing=BESIDE)
+    rows = cost_rows(an_inventory(), account, alive=frozenset(), now=at(5))
+    assert {row.kind: row.ended_at for row in rows if row.kind != "node"} == {
+        "disks": at(2),
+        "addresses": None,
+        "gateway": None,
+        "storage": None,
+    }
+
+
+@pytest.mark.parametrize("keeps_data", [True, False])
+def test_after_reap_only_data_bills_on_if_there_is_any(keeps_data: bool) -> None:
+    end = EarlyEnd(reason=REAPED, since=None, at=at(2), keeps_data=keeps_data)
+    account = Ledger(spans=(a_span(0, "i-a"),), standing=BESIDE)
+    rows = cost_rows(
+        ended_early(an_inventory(), end, now=at(5)),
+        account,
+        alive=frozenset(),
+        now=at(5),
+        is_reserved=False,
+        over=ended_kinds(end),
+    )
+    assert [row.kind for row in rows if row.ended_at is None] == (["storage"] if keeps_data else [])
+
+
 def test_storage_counts_over_all_runs_and_between_them_at_the_rate_it_had() -> None:
     earlier = Standing(kind="storage", started_at=at(-20), ended_at=at(0), usd_per_hour=2.0)
     now_standing = Standing(kind="storage", started_at=at(0), ended_at=None, usd_per_hour=1.38)
@@ -266,7 +301,7 @@ def test_the_screen_has_sums_rows_kinds_and_what_is_an_estimate() -> None:
     assert "2026-03-02 00:00 UTC" in first
     assert sum("train-1" in line for line in rest) == 2
     assert any("all nodes" in line and "$330.24" in line for line in rest)
-    assert "an estimate from AWS's list prices of 2026-01; not in it: root disks" in rest[-2]
+    assert "an estimate from AWS's list prices of 2026-01; not in it: traffic, what the NAT gateway carries" in rest[-2]
     assert rest[-1] == "  ~ before a time: assumed from this computer's account; all others AWS told"
 
 
@@ -283,8 +318,8 @@ def test_a_rehearsal_says_that_its_money_is_simulated() -> None:
         ({"account": None}, "this computer has no account of the cluster"),
         ({"alive": None, "cloud_trouble": "no answer in 8 s"}, "AWS did not answer (no answer in 8 s)"),
         ({"alive": ALL | {"i-z"}}, "runs, and no deadline counts it: i-z; next: clusterctl up"),
-        ({"inventory": an_inventory(run=2)}, "this is run 2: addresses and storage count from its start"),
-        ({"inventory": an_inventory(prices_dated=None)}, "addresses and storage are not counted"),
+        ({"inventory": an_inventory(run=2)}, "this is run 2: disks, addresses and storage count from its start"),
+        ({"inventory": an_inventory(prices_dated=None)}, "disks, addresses and storage are not counted"),
     ],
 )
 def test_whatever_makes_it_less_than_the_bill_is_said(changes: dict[str, object], words: str) -> None:

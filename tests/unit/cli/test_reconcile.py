@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
-from clusterctl.cost.estimate import EMPTY, IN_NO_ACCOUNT, LATE, NO_ACCOUNT, TAIL, cost_rows, sums
+from clusterctl.cost.cost_row import sums
+from clusterctl.cost.estimate import EMPTY, IN_NO_ACCOUNT, LATE, NO_ACCOUNT, TAIL, cost_rows
 from clusterctl.cost.reconcile import reconcile
 from clusterctl.cost.reserved import SeenReservation
 from clusterctl.cost.sighting import Observed, SeenMachine, Sighting, seen_machines

@@ -62,7 +62,7 @@ def test_a_plan_shows_what_is_mounted_and_its_price(stack_dir: Path, own_home: P
     text = plan_text(known, now=NOW)
     assert "interfaces                         mounts\n" in text
     assert "train-0  10.0.8.0    1 ENA + 32 EFA-only (3200 Gbit/s)  /shared /data\n" in text
-    assert "4 × $55.04 + addresses $0.02 + storage $1.38 = $221.56" in text
+    assert "4 × $55.04 + disks $0.09 + addresses $0.02 + storage $1.38 = $221.65" in text
     rows: Any = plan_json(known)["storage"]
     lustre, bucket = rows
     assert (lustre["kind"], lustre["size_gib"], lustre["is_retained"]) == ("fsx-lustre", 4800, True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.listing import bill_text
-from clusterctl_rehearsal.region.bill import Billed, bill, billed_things
+from clusterctl_rehearsal.region.bill import ROOT_DISK, Billed, bill, billed_things
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.instances import transition_reason
 from clusterctl_rehearsal.region.journal import INSTANCE, RESERVATION, Journal
@@ -20,6 +20,8 @@ from tests.unit.rehearsal.small_region import EVERYTHING, SmallRegion
 
 CATALOG = load_catalog()
 P5_USD_PER_S = 55.04 / 3600
+MACHINE_USD_PER_S = P5_USD_PER_S + 100 * 0.08 / 730 / 3600
+"""With its root disk, as large as the image's."""
 
 
 def billed(id: str, began: float, ended: float | None, **facts: object) -> Billed:
@@ -47,12 +49,19 @@ def test_a_machine_bills_from_its_launch_to_its_end_and_not_after(tmp_path: Path
     world = SmallRegion(tmp_path)
     node = world.node()
     world.now += 100
-    assert total(world) == pytest.approx(100 * P5_USD_PER_S)
+    assert total(world) == pytest.approx(100 * MACHINE_USD_PER_S)
     world.region.instances.terminate(node)
     world.now += 10_000
     world.region.instances.watch()
     assert world.store.get(network.INSTANCE, node.id) is None, "AWS does not show it any more"
-    assert total(world) == pytest.approx(100 * P5_USD_PER_S)
+    assert total(world) == pytest.approx(100 * MACHINE_USD_PER_S)
+
+
+def test_the_root_disk_that_a_machine_asked_for_bills_beside_it_and_is_gone_with_it() -> None:
+    one = billed("i-1", 10, 60, disk_gib=500)
+    rows = bill([one], CATALOG, until=120)
+    assert [(row.id, row.kind, row.ended_at) for row in rows] == [("i-1", "Instance", 60.0), ("i-1", ROOT_DISK, 60.0)]
+    assert rows[1].usd == pytest.approx(500 * 0.08 / 730 * 50 / 3600)
 
 
 def test_a_machine_that_shuts_down_bills_no_more_from_the_second_that_its_transition_reason_names(
@@ -63,13 +72,13 @@ def test_a_machine_that_shuts_down_bills_no_more_from_the_second_that_its_transi
     world.now += 100
     ending = world.region.instances.shut_down(node)
     world.now += 500
-    assert total(world) == pytest.approx(100 * P5_USD_PER_S)
+    assert total(world) == pytest.approx(100 * MACHINE_USD_PER_S)
     world.region.instances.finish(ending)
     gone = world.store.get(network.INSTANCE, node.id)
     assert gone is not None
     named = datetime.fromtimestamp(node.created_at + 100, UTC)
     assert transition_reason(gone) == f"User initiated ({named:%Y-%m-%d %H:%M:%S} GMT)"
-    assert total(world) == pytest.approx(100 * P5_USD_PER_S)
+    assert total(world) == pytest.approx(100 * MACHINE_USD_PER_S)
 
 
 def test_what_is_reserved_bills_full_or_empty_and_by_its_count_of_the_time(tmp_path: Path) -> None:
@@ -126,5 +135,5 @@ def test_a_region_killed_in_the_middle_of_an_end_bills_it_once(tmp_path: Path) -
         file.write('{"id": "torn')
     again = Store(tmp_path / "store")
     rows = bill(billed_things(Journal(tmp_path / "bill.jsonl").rows(), again.live()), CATALOG, until=world.now + 5)
-    assert [row.ended_at for row in rows if row.id == node.id] == [None]
-    assert sum(row.usd or 0 for row in rows) == pytest.approx(15 * P5_USD_PER_S)
+    assert [row.ended_at for row in rows if row.id == node.id and row.kind == "Instance"] == [None]
+    assert sum(row.usd or 0 for row in rows) == pytest.approx(15 * MACHINE_USD_PER_S)

@@ -52,8 +52,8 @@ def test_anything_but_yes_is_no(answer: str) -> None:
 
 def test_a_dear_cluster_wants_its_name_and_says_why() -> None:
     shown = asked(a_plan(caps={"runtime": "2h"}), "train")
-    assert "(2 h: $440.36 in all)" in shown
-    assert shown.endswith("$220.18 an hour is more than $20.00: type the cluster's name, train, to agree: ")
+    assert "(2 h: $440.54 in all)" in shown
+    assert shown.endswith("$220.27 an hour is more than $20.00: type the cluster's name, train, to agree: ")
 
 
 @pytest.mark.parametrize("answer", ["y", "yes", "", "Train", "train2"])
@@ -81,14 +81,16 @@ def test_the_name_is_wanted_above_a_rate_or_a_sum_or_without_a_price(
 def test_where_nobody_can_be_asked_the_refusal_names_sum_flag_and_caps(typed: str | None, asks: bool, why: str) -> None:
     with pytest.raises(UsageError, match=why) as refused:
         asked(a_plan(caps={"runtime": "2h"}), typed, asks=asks)
-    assert "This will run at $220.18/h" in refused.value.message
+    assert "This will run at $220.27/h" in refused.value.message
     assert "stacks/train/cluster.yaml bound it: total_usd_per_hour, budget_usd" in refused.value.message
     assert refused.value.hint == "clusterctl up stacks/train --yes"
 
 
 def test_what_is_spent_until_the_deadline_counts_from_now() -> None:
     made = a_plan(caps={"runtime": "4h"})
-    assert spending(made, now=BORN + timedelta(hours=3)).until_deadline_usd == pytest.approx(220.18)
+    assert spending(made, now=BORN + timedelta(hours=3)).until_deadline_usd == pytest.approx(
+        4 * (55.04 + 0.005 + 200 * 0.08 / 730)
+    )
     assert spending(made, now=BORN + timedelta(hours=5)).until_deadline_usd == 0
 
 

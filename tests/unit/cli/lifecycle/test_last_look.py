@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from clusterctl.cloud.found import Found
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
 from clusterctl.lifecycle.last_look import ENDPOINT_TYPE, bill_of, leftovers, network_bill_lines, refuse_leftovers
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import StillBills
+from clusterctl_infra.names import SLOT_TAG
 
 EIP = "aws:ec2/eip:Eip"
 NAT = "aws:ec2/natGateway:NatGateway"
@@ -52,10 +54,16 @@ def test_the_network_that_is_kept_is_named_with_its_bill() -> None:
         StateResource(urn="u::nat", type=NAT, id="nat-1"),
         StateResource(urn="u::s3", type=ENDPOINT_TYPE, id="vpce-1", inputs={"vpcEndpointType": "Gateway"}),
         StateResource(urn="u::ssm", type=ENDPOINT_TYPE, id="vpce-2", inputs={"vpcEndpointType": "Interface"}),
+        StateResource(urn="u::nat", type=EIP_TYPE, id="eipalloc-1", inputs={"tags": {}}),
+        StateResource(urn="u::node", type=EIP_TYPE, id="eipalloc-2", inputs={"tags": {SLOT_TAG: "0"}}),
     )
-    assert network_bill_lines(StackState(resources=rows)) == [
+    assert network_bill_lines(StackState(resources=rows), load_catalog(), region="us-west-2") == [
         "NAT gateway nat-1: about $0.045 an hour",
-        "VPC endpoint vpce-2: interface endpoints about $0.01 an hour",
+        "VPC endpoint vpce-2: about $0.01 an hour",
+        "elastic IP eipalloc-1: about $0.005 an hour",
+    ]
+    assert network_bill_lines(StackState(resources=rows[:1]), load_catalog(), region="eu-south-2") == [
+        "NAT gateway nat-1: bills by the hour, at a price not known here"
     ]
 
 

@@ -76,12 +76,12 @@ def test_a_moment_after_the_budget_is_spent_is_refused_with_the_budget_that_woul
     error = refused(Wish(until=BORN + 10 * HOUR), budget_usd=1000)
     assert isinstance(error, CapExceeded)
     assert "the budget of $1000.00 is spent at 16:32 UTC, before 22:00 UTC" in error.message
-    assert "about $2201.65 over all runs" in error.message
-    assert error.hint == "clusterctl extend --until 2026-03-01T22:00:00Z --budget 2202 --cluster train"
+    assert "about $2202.84 over all runs" in error.message
+    assert error.hint == "clusterctl extend --until 2026-03-01T22:00:00Z --budget 2203 --cluster train"
 
 
 def test_the_budget_that_is_offered_does() -> None:
-    wish = Wish(until=BORN + 10 * HOUR, budget_usd=2202)
+    wish = Wish(until=BORN + 10 * HOUR, budget_usd=2203)
     intent, made = an_intent(wish, runtime="12h")
     refuse_move(wish, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)
     assert made.deadline.at == BORN + 10 * HOUR
@@ -139,7 +139,7 @@ def test_what_is_added_is_the_rate_times_the_longer_time_and_nothing_for_an_earl
     _, made = an_intent(Wish())
     later = Move(before=BORN + 2 * HOUR, after=BORN + 4 * HOUR)
     assert later.is_later
-    assert later.added(made).until_deadline_usd == pytest.approx(2 * (4 * 55.04 + 0.005))
+    assert later.added(made).until_deadline_usd == pytest.approx(2 * (4 * (55.04 + 200 * 0.08 / 730) + 0.005 + 0.045))
     earlier = Move(before=later.after, after=later.before)
     assert not earlier.is_later
     assert earlier.added(made) == Spending(usd_per_hour=0.0, until_deadline_usd=0.0)
@@ -155,7 +155,7 @@ def test_the_question_names_nodes_time_and_what_is_added() -> None:
     _, made = an_intent(Wish())
     later = Move(before=BORN + 5 * HOUR, after=BORN + 7 * HOUR)
     assert move_told(made, later, now=NOW) == (
-        "4 nodes run 2 h longer, until 19:00 UTC instead of 17:00 UTC: $440.33 more at $220.16/h"
+        "4 nodes run 2 h longer, until 19:00 UTC instead of 17:00 UTC: $440.60 more at $220.30/h"
     )
     earlier = Move(before=later.after, after=later.before)
     assert move_told(made, earlier, now=NOW).startswith("4 nodes end 2 h earlier, at 17:00 UTC instead of 19:00")

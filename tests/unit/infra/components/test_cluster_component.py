@@ -68,7 +68,8 @@ def test_a_node_costs_three_resources_at_most() -> None:
 def test_a_node_is_replaced_by_its_trigger_alone_and_before_its_successor_is_made(four_nodes: Recording) -> None:
     for row in four_nodes.of_type(INSTANCE):
         assert row.request.deleteBeforeReplace
-        ignored = ["launchTemplate.version", "userDataBase64", 'tags["clusterctl:birth"]']
+        disk = ["rootBlockDevice.volumeSize", "rootBlockDevice.volumeType"]
+        ignored = ["launchTemplate.version", "userDataBase64", *disk, 'tags["clusterctl:birth"]']
         assert list(row.request.ignoreChanges) == ignored
         assert trigger_facts(row.request.replacement_trigger.string_value)["instance_type"] == "p5.48xlarge"
         assert birth_facts(row.inputs["tags"]["clusterctl:birth"])["imds"] == "root"
@@ -201,7 +202,8 @@ def test_tags_are_no_secret_and_on_everything_that_takes_them(four_nodes: Record
     instance = four_nodes.one(INSTANCE, "train-3").inputs
     assert instance["tags"]["clusterctl:slot"] == "3"
     shared = {name: tag for name, tag in instance["tags"].items() if name != BIRTH_TAG}
-    assert instance["rootBlockDevice"] == {"deleteOnTermination": True, "tags": shared}
+    disk = {"volumeType": "gp3", "volumeSize": 200, "deleteOnTermination": True}
+    assert instance["rootBlockDevice"] == {**disk, "tags": shared}
 
 
 def test_a_machine_that_shuts_down_is_gone_and_speaks_imdsv2_only(four_nodes: Recording) -> None:
@@ -298,8 +300,8 @@ def test_the_budget_s_end_is_everywhere_the_same() -> None:
     recording = record(cluster_program(caps={"budget_usd": 500}))
     deadline = recording.exported["deadline"]
     membership = recording.one("clusterctl:index:Membership").inputs
-    assert membership["deadline"] == deadline == "2026-03-01T14:16:15+00:00"
-    assert recording.one(INSTANCE, "train-0").inputs["tags"]["clusterctl:deadline"] == "2026-03-01T14:16:15Z"
+    assert membership["deadline"] == deadline == "2026-03-01T14:16:11+00:00"
+    assert recording.one(INSTANCE, "train-0").inputs["tags"]["clusterctl:deadline"] == "2026-03-01T14:16:11Z"
 
 
 def test_the_account_of_earlier_machines_moves_the_deadline() -> None:
@@ -307,7 +309,7 @@ def test_the_account_of_earlier_machines_moves_the_deadline() -> None:
         slot=0, instance_id="i-0", started_at=NOW.replace(hour=2), ended_at=NOW.replace(hour=6), price_usd_per_hour=55
     )
     program = cluster_program(caps={"budget_usd": 500}, ledger=Ledger(spans=(earlier,)))
-    assert record(program).exported["deadline"] < "2026-03-01T14:16:15+00:00"
+    assert record(program).exported["deadline"] < "2026-03-01T14:16:11+00:00"
 
 
 @pytest.mark.parametrize("changes", [{"env": {"A": "2"}}, {"caps": {"dead_man": "30m"}}])

@@ -18,11 +18,22 @@ FEW = 25
 """Examples of a property that needs whole plans, 10 ms each."""
 NODE_USD_PER_HOUR = 55.04
 ADDRESS_USD_PER_HOUR = 0.005
-PUBLIC: Rates = {"addresses": 4 * ADDRESS_USD_PER_HOUR, "storage": 0.0}
-PRIVATE: Rates = {"addresses": ADDRESS_USD_PER_HOUR, "storage": 0.0}
-"""The NAT gateway's address alone."""
+DISK_USD_PER_HOUR = 0.08 / 730 * 200
+GATEWAY_USD_PER_HOUR = 0.045
+PUBLIC: Rates = {
+    "disks": 4 * DISK_USD_PER_HOUR,
+    "addresses": 4 * ADDRESS_USD_PER_HOUR,
+    "gateway": 0.0,
+    "storage": 0.0,
+}
 SECONDS = st.integers(min_value=0, max_value=10**6)
 RATES = st.floats(min_value=0, max_value=500, allow_nan=False)
+
+
+def private_rates(nodes: int) -> Rates:
+    """Beside nodes without addresses: their disks, the NAT gateway and its address."""
+    disks = nodes * DISK_USD_PER_HOUR
+    return {"disks": disks, "addresses": ADDRESS_USD_PER_HOUR, "gateway": GATEWAY_USD_PER_HOUR, "storage": 0.0}
 
 
 @st.composite
@@ -65,7 +76,7 @@ def test_run_time_counts_from_the_start_of_the_run() -> None:
 
 def test_a_budget_ends_the_cluster_when_it_is_spent() -> None:
     deadline = a_plan(caps={"runtime": "12h", "budget_usd": 1000}).deadline
-    hours = 1000 / (4 * (NODE_USD_PER_HOUR + ADDRESS_USD_PER_HOUR))
+    hours = 1000 / (4 * (NODE_USD_PER_HOUR + DISK_USD_PER_HOUR + ADDRESS_USD_PER_HOUR))
     assert deadline.reason == "budget"
     assert abs(deadline.at - (BORN + timedelta(hours=hours))) <= timedelta(seconds=1)
 
@@ -88,10 +99,10 @@ def test_the_account_of_the_first_members_changes_no_deadline() -> None:
 @given(minutes=st.integers(min_value=1, max_value=200), nodes=st.integers(min_value=1, max_value=9))
 def test_after_a_resize_the_account_says_what_the_plan_foretold(minutes: int, nodes: int) -> None:
     caps, private = {"runtime": "12h", "budget_usd": 1000}, {"mode": "private"}
-    first = members({slot: f"i-{slot}" for slot in range(4)}, at=BORN, beside=PRIVATE)
+    first = members({slot: f"i-{slot}" for slot in range(4)}, at=BORN, beside=private_rates(4))
     now = BORN + timedelta(minutes=minutes)
     foretold = a_plan(nodes=nodes, caps=caps, access=private, ledger=first, now=now).deadline
-    account = members({slot: f"i-{slot}" for slot in range(nodes)}, at=now, ledger=first, beside=PRIVATE)
+    account = members({slot: f"i-{slot}" for slot in range(nodes)}, at=now, ledger=first, beside=private_rates(nodes))
     later = a_plan(nodes=nodes, caps=caps, access=private, ledger=account, now=now + timedelta(hours=1)).deadline
     assert later == foretold
 
@@ -106,7 +117,7 @@ def test_a_replaced_machine_costs_what_the_one_before_would_have() -> None:
 
 def test_nodes_that_join_later_do_not_pay_for_the_hours_before() -> None:
     caps, private = {"runtime": "12h", "budget_usd": 1000}, {"mode": "private"}
-    first = members({0: "i-0"}, at=BORN, beside=PRIVATE)
+    first = members({0: "i-0"}, at=BORN, beside=private_rates(1))
     now = BORN + timedelta(hours=10)
     deadline = a_plan(nodes=2, caps=caps, access=private, ledger=first, now=now).deadline
     assert deadline.at > now
@@ -125,15 +136,21 @@ def test_run_time_counts_per_run_and_the_budget_over_all_runs() -> None:
     deadline = a_plan(caps=caps, ledger=Ledger(spans=(spent,)), identity=second).deadline
     assert deadline.runtime_at == BORN + timedelta(hours=3)
     assert deadline.reason == "budget"
-    assert abs((deadline.at - BORN).total_seconds() / 3600 - 100 / (4 * 55.045)) < 0.001
+    assert abs((deadline.at - BORN).total_seconds() / 3600 - 100 / (4 * (55.045 + DISK_USD_PER_HOUR))) < 0.001
 
 
 def test_storage_that_stays_while_no_node_runs_counts_in_the_next_run() -> None:
-    beside: Rates = {"addresses": 0.0, "storage": 10.0}
+    beside: Rates = {"disks": 0.0, "addresses": 0.0, "gateway": 0.0, "storage": 10.0}
     first = members({0: "i-0"}, at=BORN - timedelta(hours=30), beside=beside, born=BORN - timedelta(hours=30))
     down = members({}, at=BORN - timedelta(hours=29), ledger=first, beside=beside)
     plan = a_plan(access={"mode": "private"}, caps={"budget_usd": 1000})
-    price = dataclasses.replace(plan.price, addresses_usd_per_hour=0.0, storage_usd_per_hour=10.0)
+    price = dataclasses.replace(
+        plan.price,
+        disks_usd_per_hour=0.0,
+        addresses_usd_per_hour=0.0,
+        gateway_usd_per_hour=0.0,
+        storage_usd_per_hour=10.0,
+    )
     flow = expenses(price, down, started_at=BORN, now=BORN, nodes=4)
     assert flow is not None
     assert spent_usd(flow, BORN) == pytest.approx(NODE_USD_PER_HOUR + 30 * 10.0)
@@ -152,7 +169,8 @@ def histories(draw: st.DrawFn) -> tuple[Ledger, datetime]:
             is_new = slot not in running or draw(st.booleans())
             machine += is_new
             slots[slot] = f"i-{machine}" if is_new else running[slot]
-        beside: Rates = {"addresses": 0.005 * len(slots), "storage": draw(st.sampled_from([0.0, 1.38, 10.0]))}
+        storage = draw(st.sampled_from([0.0, 1.38, 10.0]))
+        beside = {**private_rates(len(slots)), "addresses": 0.005 * len(slots), "gateway": 0.0, "storage": storage}
         account = members(slots, at=at, ledger=account, beside=beside, born=at)
     return account, at
 
@@ -166,7 +184,10 @@ def test_whatever_happened_before_the_money_at_the_deadline_is_the_budget(
     account, last = history
     now = last + timedelta(seconds=seconds)
     price = dataclasses.replace(
-        a_plan(nodes=1).price, node_usd_per_hour=NODE_USD_PER_HOUR, addresses_usd_per_hour=0.005 * nodes
+        a_plan(nodes=1).price,
+        node_usd_per_hour=NODE_USD_PER_HOUR,
+        disks_usd_per_hour=nodes * DISK_USD_PER_HOUR,
+        addresses_usd_per_hour=0.005 * nodes,
     )
     flow = expenses(price, account, started_at=now, now=now, nodes=nodes)
     assert flow is not None
@@ -177,7 +198,7 @@ def test_whatever_happened_before_the_money_at_the_deadline_is_the_budget(
     assert spent_usd(flow, at + timedelta(seconds=5)) > already + usd
     running = {span.slot: span.instance_id for span in account.spans if span.ended_at is None}
     slots = {slot: running.get(slot, f"i-new-{slot}") for slot in range(nodes)}
-    beside: Rates = {"addresses": 0.005 * nodes, "storage": 0.0}
+    beside: Rates = {**private_rates(nodes), "addresses": 0.005 * nodes, "gateway": 0.0}
     written = members(slots, at=now, ledger=account, beside=beside, born=now)
     after = expenses(price, written, started_at=now, now=now + timedelta(hours=1), nodes=nodes)
     assert after is not None
@@ -187,7 +208,7 @@ def test_whatever_happened_before_the_money_at_the_deadline_is_the_budget(
 def test_four_dear_nodes_with_a_small_budget_end_at_the_computed_second() -> None:
     """The rehearsed proof of the same is in tests/integration/lifecycle/test_budget_ends_nodes.py."""
     deadline = a_plan(nodes=4, access={"mode": "private"}, caps={"runtime": "1h", "budget_usd": 4}).deadline
-    seconds = 4 / (4 * NODE_USD_PER_HOUR + ADDRESS_USD_PER_HOUR) * 3600
+    seconds = 4 / (4 * (NODE_USD_PER_HOUR + DISK_USD_PER_HOUR) + ADDRESS_USD_PER_HOUR + GATEWAY_USD_PER_HOUR) * 3600
     assert deadline.reason == "budget"
     assert deadline.at == BORN + timedelta(seconds=int(seconds))
 

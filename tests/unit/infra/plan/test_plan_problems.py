@@ -28,7 +28,7 @@ ERRORS: list[tuple[dict[str, Any], str, tuple[str, ...]]] = [
     (
         {"caps": {"total_usd_per_hour": 200}},
         "caps.total_usd_per_hour",
-        ("4 × p5.48xlarge with addresses and storage cost $220.18 an hour", "the cap is $200.00", "fewer nodes"),
+        ("4 × p5.48xlarge with disks, addresses and storage cost $220.27 an hour", "the cap is $200.00", "fewer nodes"),
     ),
 ]
 
@@ -51,7 +51,7 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"caps": {"idle": "5m"}}, "caps.idle", "5m: the cluster ends while somebody thinks"),
         ({"caps": {"idle": "12h", "runtime": "6h"}}, "caps.idle", "12h is not shorter than runtime, 6h"),
         ({"nodes": 6}, "access.mode", "AWS gives 5 per region by default (up asks for your number"),
-        ({"access": {"mode": "private"}}, "access.mode", "NAT gateway is not in the price"),
+        ({"access": {"mode": "private"}}, "access.mode", "what the NAT gateway carries is not in the price"),
         (
             {"access": {"mode": "private"}, "image": "ami-0123456789abcdef0"},
             "access",
@@ -63,6 +63,22 @@ def test_a_warning_stops_nothing(changes: dict[str, Any], path: str, words: str)
     made = a_plan(**changes)
     assert problems_of(made) == {}
     assert words in problems_of(made, "warning")[path]
+
+
+def test_where_the_price_of_a_disk_is_not_known_no_sum_is_and_a_budget_is_refused() -> None:
+    made = a_plan(region="ap-southeast-3", instance_type="p5.48xlarge")
+    assert (made.price.disks_usd_per_hour, made.price.total_usd_per_hour) == (None, None)
+    words = "the price of root disks (gp3) in ap-southeast-3 is not in the snapshot of 2026-11"
+    assert words in problems_of(made, "warning")["region"]
+    refused = a_plan(region="ap-southeast-3", instance_type="p5.48xlarge", caps={"budget_usd": 100})
+    assert words in problems_of(refused)["caps.budget_usd"]
+
+
+def test_a_larger_root_disk_costs_more_and_the_nat_gateway_is_in_the_sum_of_private_nodes() -> None:
+    usual, larger = a_plan().price, a_plan(root_disk="1TiB").price
+    assert larger.disks_usd_per_hour == pytest.approx(4 * 1024 * 0.08 / 730)
+    assert usual.disks_usd_per_hour == pytest.approx(4 * 200 * 0.08 / 730)
+    assert (usual.gateway_usd_per_hour, a_plan(access={"mode": "private"}).price.gateway_usd_per_hour) == (0.0, 0.045)
 
 
 def test_a_sound_configuration_has_no_problem_at_all() -> None:

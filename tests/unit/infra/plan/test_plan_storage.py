@@ -52,7 +52,8 @@ def test_the_price_holds_what_storage_costs_full_or_empty(storage: list[Any], us
     price = a_plan(storage=storage).price
     assert price.storage_usd_per_hour == pytest.approx(usd_per_hour)
     assert price.nodes_usd_per_hour is not None
-    rest = price.nodes_usd_per_hour + price.addresses_usd_per_hour
+    assert price.disks_usd_per_hour is not None
+    rest = price.nodes_usd_per_hour + price.disks_usd_per_hour + price.addresses_usd_per_hour
     assert price.total_usd_per_hour == pytest.approx(rest + usd_per_hour)
 
 

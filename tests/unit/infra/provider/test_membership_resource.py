@@ -36,7 +36,9 @@ def inputs(*instance_ids: str | None, **changes: Any) -> dict[str, Any]:
         "deadline": DEADLINE,
         "planned_at": BORN,
         "node_price_usd_per_hour": 55.04,
+        "disks_usd_per_hour": 0.0,
         "addresses_usd_per_hour": 0.0,
+        "gateway_usd_per_hour": 0.0,
         "storage_usd_per_hour": 0.0,
         "members": [
             {"slot": slot, "name": f"train-{slot}", "instance_id": id, "public_ip": None}

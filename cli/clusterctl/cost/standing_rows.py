@@ -1,0 +1,67 @@
+"""What bills beside machines: disks, addresses, the gateway, storage, by the account or by the last `up`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from clusterctl_infra.ledger import Ledger, Standing, StandingKind
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.cost.cost_row import CostRow, cost_row
+
+
+def standing_rows(
+    inventory: Inventory,
+    account: Ledger | None,
+    *,
+    over: Mapping[StandingKind, datetime],
+    deadline: datetime,
+    now: datetime,
+) -> tuple[CostRow, ...]:
+    """What bills until somebody ends it; `over`: since when a kind does not, whatever the account says."""
+    standing = _assumed(inventory) if account is None or not account.standing else account.standing
+    return tuple(_row(_cut(one, over.get(one.kind)), deadline=deadline, now=now) for one in standing)
+
+
+def disks_over(machines: Sequence[CostRow], *, alive: frozenset[str] | None) -> dict[StandingKind, datetime]:
+    """Since when no root disk is there: they go with their machines."""
+    ends = [row.ended_at for row in machines]
+    if alive != frozenset() or not ends or None in ends:
+        return {}
+    return {"disks": max(end for end in ends if end is not None)}
+
+
+def _cut(one: Standing, over_at: datetime | None) -> Standing:
+    return one if over_at is None or one.ended_at is not None else replace(one, ended_at=max(over_at, one.started_at))
+
+
+def _row(standing: Standing, *, deadline: datetime, now: datetime) -> CostRow:
+    return cost_row(
+        kind=standing.kind,
+        name=standing.kind,
+        started_at=standing.started_at,
+        ended_at=standing.ended_at,
+        usd_per_hour=standing.usd_per_hour,
+        deadline=deadline,
+        now=now,
+    )
+
+
+def _assumed(inventory: Inventory) -> tuple[Standing, ...]:
+    """Without an account of it: today's rates from the start of the run."""
+    if inventory.prices_dated is None:  # written by a clusterctl that knew only the sum
+        return ()
+    rates: dict[StandingKind, float | None] = {
+        "disks": inventory.disks_usd_per_hour,
+        "addresses": inventory.addresses_usd_per_hour,
+        "gateway": inventory.gateway_usd_per_hour,
+        "storage": inventory.storage_usd_per_hour,
+    }
+    began = datetime.fromisoformat(inventory.started_at)
+    return tuple(
+        Standing(kind=kind, started_at=began, ended_at=None, usd_per_hour=rate)
+        for kind, rate in rates.items()
+        if rate != 0
+    )
