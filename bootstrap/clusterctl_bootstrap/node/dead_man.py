@@ -21,8 +21,9 @@ from clusterctl_bootstrap.node.release import start_ending
 from clusterctl_bootstrap.node.trust import BARRIER_SECRET
 from clusterctl_bootstrap.node.warning import in_words, tell
 
-PORT = 19999
-"""Of slot 0, for datagrams. Beside the barrier's ports, below those that Linux gives to outgoing connections."""
+PORT = 329
+"""Of slot 0, for datagrams. Below 1024, so that no user of slot 0 can sit there first and have all others end; below
+those from which Linux mounts NFS (665 and up), and of no service in IANA's list (as Debian 12 has it; 2026-11-22)."""
 WHY = "alone"
 """Begins the name of the execution that ends the rest."""
 BEATS = 6

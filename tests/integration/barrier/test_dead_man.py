@@ -51,6 +51,13 @@ class Cluster:
                 node.door.close()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def root() -> None:
+    """Slot 0's port is one that only root can take."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root for a port below 1024")
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """Four nodes that have seen each other."""
