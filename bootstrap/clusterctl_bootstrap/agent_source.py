@@ -15,7 +15,7 @@ from clusterctl_bootstrap.kept_texts import cache_folder, kept
 from clusterctl_bootstrap.shortening import shortened
 
 LATER = (
-    *("barrier.py", "dead_man.py", "ending.py", "later.py"),
+    *("barrier.py", "beats.py", "dead_man.py", "ending.py", "later.py"),
     *("idle_cluster.py", "idle_judge.py", "idle_node.py", "idle_peer.py", "idle_signals.py", "release.py"),
     *("pre_terminate.py", "warning.py", "watch.py"),
 )

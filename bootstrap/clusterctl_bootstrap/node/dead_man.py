@@ -3,11 +3,12 @@
 Every slot sends slot 0 a beat, one datagram, and slot 0 answers it. Both prove that they know the cluster's secret:
 the answer holds the beat's own random number, and a beat counts if it holds the one of a late answer, so that nobody is
 seen by what was said before.
+
+A node without slot 0 asks the others, in the same way, whether they are without it, too. Where more than half of all
+are, the cluster is over: slot 0 could not have a majority, if it lived. The lowest of them has AWS end what is left.
 """
 
 import contextlib
-import hmac
-import json
 import secrets
 import socket
 import time
@@ -16,16 +17,17 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from clusterctl_bootstrap.node import facts as facts_file
+from clusterctl_bootstrap.node.beats import heard, opened_door, sealed
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.release import start_ending
 from clusterctl_bootstrap.node.trust import BARRIER_SECRET
 from clusterctl_bootstrap.node.warning import in_words, tell
 
 PORT = 329
-"""Of slot 0, for datagrams. Below 1024, so that no user of slot 0 can sit there first and have all others end; below
+"""Of each node, for datagrams. Below 1024, so that no user of slot 0 can sit there first and have all others end; below
 those from which Linux mounts NFS (665 and up), and of no service in IANA's list (as Debian 12 has it; 2026-11-22)."""
-WHY = "alone"
-"""Begins the name of the execution that ends the rest."""
+WHY, WHY_LOST = "alone", "lost"
+"""Begins the name of the execution that ends the rest: of slot 0, and of a majority without it."""
 BEATS = 6
 """At least so many in the time that is allowed."""
 LONGEST_BEAT_S = 10.0
@@ -35,8 +37,6 @@ AWAKE_S = 3.0
 """A pause between two looks counts for so much at most: who was frozen has not looked for anybody."""
 KEPT = 4
 """Random numbers of its own that a side remembers."""
-LINES = 4096
-"""Read at one look at most."""
 
 
 class DeadMan:
@@ -55,6 +55,9 @@ class DeadMan:
         self.theirs = ""
         self.door: Optional[socket.socket] = None
         self.is_alone = False
+        self.lost_s: Dict[int, float] = {}
+        """Slot → when it last said that it is without slot 0, too."""
+        self.ends_all = False
         self.is_told = False
 
     def look(self) -> str:
@@ -78,21 +81,32 @@ class DeadMan:
         unseen_s = self.awake_s - self.seen_s
         self.is_alone = unseen_s > allowed_s
         if not self.is_alone:
+            self.ends_all = False
             return ""
+        self.ends_all = self.ends_all or self._speaks_for_all(known, SEEN_BEATS * pause_s)
         what = "%d of %d nodes" % (there, known["nodes"]) if known["slot"] == 0 else "no slot 0"
         return "dead man: %s seen for %s" % (what, in_words(unseen_s))
 
     def last_words(self, wait_s: int) -> None:
-        """Called before this node ends: without a majority the cluster is over, and slot 0 has AWS end what is left.
+        """Called before this node ends: if the cluster is over, and this node speaks for it, AWS ends what is left.
 
-        Another node has no such word: it cannot know that the rest is dead. `wait_s` is left to those who still save.
+        A node that is without slot 0 and without the others cannot know that they are dead, and says nothing. `wait_s`
+        is left to those who still save.
         """
         known = facts_file.present(self.root)
-        if known["slot"] != 0 or not self.is_alone or self.is_told:
+        if not self.is_alone or not self.ends_all or self.is_told:
             return
         self.is_told = True
         since = datetime.now(timezone.utc) - timedelta(seconds=self.awake_s - self.seen_s)
-        tell(self.root, start_ending(self.root, known, WHY, since, wait_s, time.sleep))
+        tell(self.root, start_ending(self.root, known, WHY_LOST if known["slot"] else WHY, since, wait_s, time.sleep))
+
+    def _speaks_for_all(self, known: Dict[str, Any], within_s: float) -> bool:
+        """Whether the cluster is over, and this node is to say so: decided once, for the others may be gone soon."""
+        if known["slot"] == 0:
+            return True
+        lost = [slot for slot, at in self.lost_s.items() if slot < known["nodes"] and self.awake_s - at < within_s]
+        is_lowest: bool = known["slot"] < min(lost, default=known["nodes"])
+        return is_lowest and 2 * (1 + len(lost)) > known["nodes"]
 
     def _there(self, nodes: int, within_s: float) -> int:
         """How many of the slots there are were heard by slot 0, with itself."""
@@ -101,73 +115,57 @@ class DeadMan:
 
     def _exchange(self, known: Dict[str, Any], secret: bytes, pause_s: float) -> None:
         """Beats, when it is time, and what has come since the last look. Raises OSError."""
-        place = (address(known["slot_cidr"], 0), PORT)
         if self.door is None:
-            self.door = opened_door(place if known["slot"] == 0 else ("", 0))
-        self._hear(self.door, known, secret)
+            self.door = _own_door(known)
+        for said, sender in heard(self.door, secret, known["cluster_id"]):
+            self._take(self.door, sender, known, secret, said)
         if self.awake_s - self.beat_s < pause_s:
             return
         self.beat_s = self.awake_s
         self.own = [secrets.token_hex(16), *self.own][:KEPT]
-        if known["slot"] != 0:
-            beat = {"id": known["cluster_id"], "slot": known["slot"], "own": self.own[0], "theirs": self.theirs}
-            self.door.sendto(sealed(secret, beat), place)
+        asked = range(known["nodes"]) if self.is_alone else range(1)
+        for slot in asked:
+            if known["slot"] not in (0, slot):
+                beat = {"id": known["cluster_id"], "slot": known["slot"], "own": self.own[0], "theirs": self.theirs}
+                with contextlib.suppress(OSError):  # that one alone may be gone
+                    self.door.sendto(sealed(secret, beat), (address(known["slot_cidr"], slot), PORT))
 
-    def _hear(self, door: socket.socket, known: Dict[str, Any], secret: bytes) -> None:
-        for _ in range(LINES):
-            try:
-                data, sender = door.recvfrom(2048)
-            except BlockingIOError:
-                return
-            said = opened(secret, data)
-            if said is None or said.get("id") != known["cluster_id"]:
-                continue
-            if known["slot"] == 0:
-                self._answer(door, sender, known, secret, said)
-            elif said.get("slot") == 0 and said.get("theirs") in self.own:
+    def _take(
+        self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, said: Dict[str, Any]
+    ) -> None:
+        """A beat is answered; an answer holds one of this node's own random numbers, and says `alone` or not."""
+        slot = said.get("slot")
+        if type(slot) is not int or not 0 <= slot < known["nodes"] or slot == known["slot"]:
+            return
+        is_fresh = said.get("theirs") in self.own
+        if known["slot"] == 0:
+            self._answer(door, sender, known, secret, said)
+            if is_fresh:
+                self.heard_s[slot] = self.awake_s
+        elif slot == 0:
+            if is_fresh:
                 self.seen_s, self.theirs = self.awake_s, str(said.get("own"))
+        elif "alone" not in said:
+            self._answer(door, sender, known, secret, said)
+        elif is_fresh and said["alone"] is True:
+            self.lost_s[slot] = self.awake_s
+        elif is_fresh:
+            self.lost_s.pop(slot, None)
 
     def _answer(
         self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, said: Dict[str, Any]
     ) -> None:
-        slot = said.get("slot")
-        if type(slot) is not int or not 0 < slot < known["nodes"]:
-            return
-        if said.get("theirs") in self.own:
-            self.heard_s[slot] = self.awake_s
         if self.own:
-            answer = {"id": known["cluster_id"], "slot": 0, "own": self.own[0], "theirs": said.get("own")}
+            answer = {"id": known["cluster_id"], "slot": known["slot"], "own": self.own[0], "theirs": said.get("own")}
             with contextlib.suppress(OSError):
-                door.sendto(sealed(secret, answer), sender)
+                door.sendto(sealed(secret, dict(answer, alone=self.is_alone)), sender)
 
 
-def opened_door(place: Tuple[str, int]) -> socket.socket:
-    """A socket for datagrams. Raises OSError where the place is another's."""
-    door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    door.setblocking(False)
+def _own_door(known: Dict[str, Any]) -> socket.socket:
+    """At the node's own port; where another program has that, a node that only asks uses any. Raises OSError."""
     try:
-        door.bind(place)
+        return opened_door((address(known["slot_cidr"], known["slot"]), PORT))
     except OSError:
-        door.close()
-        raise
-    return door
-
-
-def sealed(secret: bytes, words: Dict[str, Any]) -> bytes:
-    """The words with a proof of the secret."""
-    return json.dumps([words, _proof(secret, words)]).encode()
-
-
-def opened(secret: bytes, data: bytes) -> Optional[Dict[str, Any]]:
-    """The words whose proof is right; None for anything else."""
-    try:
-        words, proof = json.loads(data)
-        is_proven = isinstance(words, dict) and hmac.compare_digest(_proof(secret, words), proof)
-    except (ValueError, TypeError):
-        return None
-    return words if is_proven else None
-
-
-def _proof(secret: bytes, words: Dict[str, Any]) -> str:
-    """Begins with a word that no proof of the start barrier begins with."""
-    return hmac.new(secret, json.dumps(["beat", words], sort_keys=True).encode(), "sha256").hexdigest()
+        if known["slot"] == 0:
+            raise
+        return opened_door(("", 0))

@@ -18,7 +18,7 @@ from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.storage_kinds import DATA_KINDS
 from clusterctl.cloud.sweep import look
 
-REASONS = {"idle": "idle", "alone": "without a majority of its nodes"}
+REASONS = {"idle": "idle", "alone": "without a majority of its nodes", "lost": "without slot 0"}
 """The first word in the name of an execution that nodes start, and what it means."""
 SINCE = "-%Y-%m-%dT%H-%M-%SZ"
 """The rest of the name: since when it is so."""

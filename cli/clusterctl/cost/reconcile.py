@@ -82,7 +82,8 @@ def _machine(
             runs = alive is not None and one.instance_id in alive
             end = None if runs else _latest(end, start, one.alive_at)
     if end is None and is_gone and over_at is not None:
-        end = max(over_at, start)  # nobody saw it end; until then its place was paid for, with it or without
+        # Nobody saw it end; until then its place was paid for, with it or without, and it may outlive that.
+        end = _latest(over_at, start, None if one is None else one.alive_at)
     return Paid(
         slot=span.slot,
         instance_id=span.instance_id,

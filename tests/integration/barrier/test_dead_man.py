@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import itertools
 import json
 import os
@@ -10,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusterctl_bootstrap.node.dead_man import PORT, DeadMan, opened, sealed
+from clusterctl_bootstrap.node.beats import opened, sealed
+from clusterctl_bootstrap.node.dead_man import PORT, DeadMan
 
 from tests.unit.bootstrap.node_examples import born, pushed
 
@@ -102,12 +104,52 @@ def test_slot_0_whose_port_another_program_has_does_not_take_the_others_for_gone
     made.end()
 
 
-def test_no_node_but_a_lonely_slot_0_has_aws_end_the_rest(cluster: Cluster) -> None:
-    cluster.nodes[0].last_words(1)
+def speakers(cluster: Cluster) -> list[int]:
+    """The slots that would have AWS end what is left."""
+    return [slot for slot, node in enumerate(cluster.nodes) if node.ends_all]
+
+
+@pytest.mark.parametrize(
+    ("silent", "speaker"),
+    [({0}, [1]), ({0, 1}, []), ({0, 3}, []), ({0, 2, 3}, []), ({1, 2, 3}, [0]), ({3}, [])],
+    ids=["slot 0", "half", "half without slot 0", "all but one", "all but slot 0", "one"],
+)
+def test_of_a_majority_without_slot_0_the_lowest_has_aws_end_the_rest(
+    cluster: Cluster, silent: set[int], speaker: list[int]
+) -> None:
+    cluster.silent = silent
+    cluster.run(2 * ALLOWED_S)
+    assert speakers(cluster) == speaker
+    for slot in set(range(4)) - {*speaker, *silent}:
+        cluster.nodes[slot].last_words(1)
+        assert not cluster.nodes[slot].is_told
+
+
+def test_who_is_cut_off_alone_speaks_for_nobody(cluster: Cluster) -> None:
+    cluster.nodes[1].door = deaf(cluster.nodes[1].door)
+    assert sorted(cluster.run(2 * ALLOWED_S)) == [1]
+    assert speakers(cluster) == []
+
+
+def test_who_is_to_speak_stays_so_when_the_others_have_ended_before(cluster: Cluster) -> None:
     cluster.silent = {0}
-    assert 1 in cluster.run(ALLOWED_S + 15)
-    cluster.nodes[1].last_words(1)
-    assert not any(node.is_told for node in cluster.nodes)
+    cluster.run(2 * ALLOWED_S)
+    cluster.silent = {0, 2, 3}
+    cluster.run(2 * ALLOWED_S)
+    assert speakers(cluster) == [1]
+
+
+def test_an_old_answer_makes_no_majority(cluster: Cluster) -> None:
+    """Somebody who does not know the secret sends on and on what slots 2 and 3 once said of themselves."""
+    heard = [sealed(SECRET, {**beat(cluster, slot), "alone": True}) for slot in (2, 3)]
+    cluster.silent = {0, 2, 3}
+    place = (str(ipaddress.ip_address(cluster.place[0]) + 1), PORT)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mocker:
+        for _ in range(2 * ALLOWED_S):
+            for data in heard:
+                mocker.sendto(data, place)
+            cluster.run(1)
+    assert (cluster.nodes[1].is_alone, speakers(cluster)) == (True, [])
 
 
 def test_a_node_that_comes_back_takes_the_verdict_back(cluster: Cluster) -> None:

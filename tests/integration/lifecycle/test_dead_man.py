@@ -59,10 +59,16 @@ def test_who_is_cut_off_saves_and_ends_and_so_does_slot_0_without_a_majority(tri
 
     trio.fault("kill", f"{trio.name}-1")
     wait_until(is_gone(trio, 0), what="slot 0 has ended", timeout_s=IN_TIME_S)
-    reasons: list[str] = []
+    wait_until(is_told_why(trio, "without a majority of its nodes since"), what="status says why", timeout_s=IN_TIME_S)
 
-    def is_told_why() -> bool:
-        reasons.append(trio.status()["deadline_reason"])
-        return reasons[-1].startswith("without a majority of its nodes since")
 
-    wait_until(is_told_why, what="status says why", timeout_s=IN_TIME_S)
+def test_a_majority_that_lost_slot_0_has_aws_end_the_cluster(trio: Rehearsed) -> None:
+    trio.fault("kill", f"{trio.name}-0")
+    for slot in (1, 2):
+        wait_until(is_gone(trio, slot), what=f"slot {slot} has ended", timeout_s=IN_TIME_S)
+    wait_until(is_told_why(trio, "without slot 0 since"), what="status says why", timeout_s=IN_TIME_S)
+
+
+def is_told_why(cluster: Rehearsed, reason: str) -> Callable[[], bool]:
+    """Whether `status` names this end."""
+    return lambda: str(cluster.status()["deadline_reason"]).startswith(reason)

@@ -217,6 +217,15 @@ CASES = (
         shown=(("i-a", 0.1, 2.5, None),),
     ),
     Case(
+        name="gone from AWS's sight, and seen alive after its reservation had ended",
+        account=ONE,
+        machines=(seen("i-a", 0, 0.1, alive_h=2.8),),
+        reservations=(reserved(0.1, cancelled_h=2.5),),
+        is_reserved=False,
+        alive=NOBODY,
+        shown=(("i-a", 0.1, 2.8, None),),
+    ),
+    Case(
         name="the reservation ended at its end date, between two looks: within the hour after it nothing is in doubt",
         account=ONE,
         machines=(seen("i-a", 0, 0.1, 11.9, gone_h=12.5),),

@@ -33,7 +33,12 @@ def test_an_end_that_is_under_way_bills_until_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "reason"), [(idle_cluster.WHY, "idle"), (dead_man.WHY, "without a majority of its nodes")]
+    ("word", "reason"),
+    [
+        (idle_cluster.WHY, "idle"),
+        (dead_man.WHY, "without a majority of its nodes"),
+        (dead_man.WHY_LOST, "without slot 0"),
+    ],
 )
 def test_the_name_that_nodes_give_is_read_as_they_mean_it(word: str, reason: str) -> None:
     found = newest_early_end([row(SINCE.strftime(word + STAMP))], after=BEGAN, now=NOW)
