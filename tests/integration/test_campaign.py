@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.campaign.mishap import FAULTS, Life, lives
+from tests.integration.campaign.mishap import ACTIONS, ENDINGS, FAULTS, Life, lives
 from tests.integration.campaign.whole_life import run_life
 
 RUNS = 25
@@ -12,14 +12,18 @@ SEED = 2
 LIVES = lives(SEED, runs=RUNS)
 
 
-@pytest.mark.parametrize("life", LIVES, ids=[f"life-{number}" for number in range(len(LIVES))])
+@pytest.mark.parametrize("life", LIVES, ids=[f"life-{life.number}-{life.ending}" for life in LIVES])
 def test_whatever_befalls_a_cluster_nothing_is_left_that_bills_unseen(life: Life) -> None:
     report = run_life(life)
     assert (report.leaks, report.wrong) == (0, [])
+    assert report.things > report.looks, "nothing billed, so nothing could have leaked"
+    assert sum(one.to_the_cent for one in report.costs) > 0, "no machine's cost was compared with its bill"
+    assert sum(one.is_met for one in report.met) > len(report.met) / 2, "most mishaps came too late"
 
 
 def test_a_seed_draws_the_same_mishaps_again_and_of_every_kind() -> None:
     assert lives(SEED, runs=RUNS) == LIVES
     assert sum(len(life.mishaps) for life in LIVES) == RUNS
     assert {mishap.fault for life in LIVES for mishap in life.mishaps} == set(FAULTS)
-    assert {life.is_abandoned for life in LIVES} == {True, False}
+    assert {mishap.action for life in LIVES for mishap in life.mishaps} == set(ACTIONS)
+    assert {life.ending for life in LIVES} == set(ENDINGS)

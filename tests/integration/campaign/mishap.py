@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from tests.integration.kill_campaign import PARTS, Part
 
-Action = Literal["up", "resize", "change", "extend", "job", "down"]
-Fault = Literal["kill", "interrupt", "freeze", "partition", "reboot"]
+Action = Literal["up", "resize", "change", "replace", "extend", "job", "down"]
+Fault = Literal["kill", "interrupt", "freeze", "partition", "unplug", "reboot", "death"]
+Ending = Literal["forsaken", "deadline", "down"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 FAULTS: tuple[Fault, ...] = get_args(Fault)
-WEIGHTS: dict[Fault, int] = {"kill": 5, "interrupt": 2, "freeze": 1, "partition": 1, "reboot": 1}
-STEPS = 100
-"""So many steps the engine writes, about, in an `up` of two nodes."""
+ENDINGS: tuple[Ending, ...] = get_args(Ending)
+WEIGHTS: dict[Fault, int] = {
+    "kill": 6,
+    "interrupt": 2,
+    "freeze": 1,
+    "partition": 1,
+    "unplug": 1,
+    "reboot": 1,
+    "death": 1,
+}
+STEPS: dict[Action, int] = {"up": 100, "resize": 110, "change": 80, "replace": 90, "extend": 80, "job": 1, "down": 60}
+"""About so many steps the engine writes; of an `up`, where it makes everything."""
 JOB_S = 2.0
+HEALS_AFTER_S = (1.0, 1.0, 8.0)
+"""A short one is sat out; a long one is longer than some deadlines of a connection."""
 MISHAPS_A_LIFE = 9
 
 
@@ -31,33 +43,50 @@ class Mishap:
     """Of the engine, where the action has one."""
     after_s: float
     """Since the start of a job; beyond the step of an engine."""
+    heals_after_s: float
+    """Of a node that stands still or is cut off."""
     node: int
 
     @property
     def needs_nodes(self) -> bool:
         """Without any, nothing would happen."""
-        return self.action in ("job", "down", "extend") or self.fault in ("freeze", "partition", "reboot")
+        return self.action not in ("up", "resize", "change") or self.fault not in ("kill", "interrupt")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """One cluster from its first `up` to its end, by `down` or left alone until its deadline."""
+    """One cluster from its first `up` to its end."""
 
+    number: int
     mishaps: tuple[Mishap, ...]
-    is_abandoned: bool
+    """The last one of a forsaken life befalls the `up` of a new run, and nobody comes back after it."""
+    ending: Ending
+    """Forsaken as the last mishap left it; whole, and left alone until its deadline; or ended by `down --all`."""
     is_frozen_at_the_end: bool
-    """Of an abandoned one: a node cannot end itself at the deadline, so AWS has to."""
+    """Of one that is whole at its deadline: a node cannot end itself, so AWS has to."""
 
 
 def lives(seed: int, *, runs: int) -> tuple[Life, ...]:
-    """`runs` mishaps in as many lives as that takes, abandoned and ended in turn; the same for the same seed."""
+    """`runs` mishaps in as many lives as that takes, with the endings in turn; the same for the same seed."""
     source = random.Random(seed)
     drawn = [_mishap(source) for _ in range(runs)]
     parts = [drawn[start : start + MISHAPS_A_LIFE] for start in range(0, runs, MISHAPS_A_LIFE)]
-    return tuple(
-        Life(mishaps=tuple(part), is_abandoned=number % 2 == 0, is_frozen_at_the_end=number % 4 == 0)
-        for number, part in enumerate(parts)
-    )
+    return tuple(_life(number, part) for number, part in enumerate(parts))
+
+
+def _life(number: int, mishaps: list[Mishap]) -> Life:
+    ending = ENDINGS[number % len(ENDINGS)]
+    if ending == "forsaken":
+        mishaps = [*mishaps[:-1], _of_the_last_up(mishaps[-1])]
+    rounds = number // len(ENDINGS)
+    return Life(number=number, mishaps=tuple(mishaps), ending=ending, is_frozen_at_the_end=rounds % 2 == 0)
+
+
+def _of_the_last_up(mishap: Mishap) -> Mishap:
+    """What befalls a command; of a node's troubles most `up`s recover, and then nobody is missed."""
+    fault: Fault = mishap.fault if mishap.fault in ("kill", "interrupt") else "kill"
+    part: Part = mishap.part if mishap.action != "job" else "both"
+    return replace(mishap, action="up", fault=fault, part=part, after_steps=mishap.after_steps % STEPS["up"])
 
 
 def _mishap(source: random.Random) -> Mishap:
@@ -67,7 +96,8 @@ def _mishap(source: random.Random) -> Mishap:
         action=action,
         fault=fault,
         part="cli" if action == "job" else source.choice(PARTS),
-        after_steps=source.randrange(STEPS),
+        after_steps=source.randrange(STEPS[action]),
         after_s=source.uniform(0.0, JOB_S if action == "job" else 0.3),
+        heals_after_s=source.choice(HEALS_AFTER_S),
         node=source.randrange(2),
     )

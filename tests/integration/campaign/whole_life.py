@@ -6,15 +6,22 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.integration.campaign.ending import abandon, end
-from tests.integration.campaign.living import Report, live, write
+from tests.integration.campaign.ending import end, forsake, outlive
+from tests.integration.campaign.living import live, write
 from tests.integration.campaign.mishap import Life, Mishap
+from tests.integration.campaign.report import Report
 from tests.integration.rehearsed import rehearsed
+
+TOLD = {
+    "forsaken": "forsaken until its deadline",
+    "deadline": "left alone until its deadline",
+    "down": "down --all",
+}
 
 
 def run_life(life: Life) -> Report:
     """What a life on a stack of its own came to."""
-    began = time.monotonic()
+    began, report = time.monotonic(), Report()
 
     def tell(mishap: Mishap, said: str) -> None:
         at = f"step {mishap.after_steps}" if mishap.action != "job" else f"{mishap.after_s:.1f} s"
@@ -26,11 +33,13 @@ def run_life(life: Life) -> Report:
         rehearsed(Path(folder), machines="process", nodes=2) as cluster,
     ):
         write(cluster)
-        report = live(cluster, life, tell)
-        if life.is_abandoned:
-            abandon(cluster, life, report)
+        is_forsaken = life.ending == "forsaken"
+        live(cluster, life.mishaps[:-1] if is_forsaken else life.mishaps, report, tell)
+        if is_forsaken:
+            forsake(cluster, life, report, tell)
+        elif life.ending == "deadline":
+            outlive(cluster, life, report)
         else:
             end(cluster, report)
-    how = "left alone until its deadline" if life.is_abandoned else "down --all"
-    print(f"{time.monotonic() - began:>6.1f} s  {how}: {'; '.join(report.wrong) or 'right'}", flush=True)
+    print(f"{time.monotonic() - began:>6.1f} s  {TOLD[life.ending]}: {'; '.join(report.wrong) or 'right'}", flush=True)
     return report

@@ -1,0 +1,125 @@
+"""Runs a command of a person, and does to it, or to a node, what befalls it at its moment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
+from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
+
+from tests.integration.campaign.mishap import Mishap
+from tests.integration.campaign.truth import home_of
+from tests.integration.kill_campaign import victims_of
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed
+
+COMMAND_S = 240.0
+STEP_MARKS = (b'"resourcePreEvent"', b'"resOutputsEvent"')
+"""In the engine's log: a resource began, or is done."""
+VERBS = {"kill": "", "interrupt": "", "death": "kill"}
+"""What a fault is called by the rehearsal, where that is another word or none of its."""
+HEALS = {"freeze": "thaw", "partition": "plug", "unplug": "plug"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a command ended that something befell."""
+
+    is_met: bool
+    """It was under way then, and there was something to befall."""
+    exit_code: int | None
+    """None: it did not end in time."""
+    said: str
+
+    @property
+    def wrong(self) -> str | None:
+        """A command may fail, but not hang, and not by a bug of its own."""
+        if self.exit_code is None:
+            return f"it did not end in {COMMAND_S:.0f} s: {self.said[-400:]}"
+        return f"a bug: {self.said[-400:]}" if self.exit_code == 70 or "Traceback" in self.said else None
+
+    @property
+    def last_line(self) -> str:
+        """What a person reads last."""
+        return (self.said.strip().splitlines() or [""])[-1].strip()
+
+
+def befall(cluster: Rehearsed, arguments: list[str], mishap: Mishap) -> Outcome:
+    """Runs `clusterctl` with `arguments`, and the mishap beside it."""
+    logs = cluster.home / "log"
+    older = set(logs.glob("*.jsonl"))
+    text = cluster.folder.parent / "said"
+    with (
+        text.open("w") as said,
+        subprocess.Popen(
+            [CLUSTERCTL, *arguments], env=cluster.env, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+        ) as child,
+    ):
+        _await_moment(child, mishap, logs, older)
+        is_met = child.poll() is None and _do(cluster, mishap, child)
+        try:
+            child.wait(timeout=COMMAND_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            return Outcome(is_met=is_met, exit_code=None, said=text.read_text(errors="replace"))
+    return Outcome(is_met=is_met, exit_code=child.returncode, said=text.read_text(errors="replace"))
+
+
+def do_fault(cluster: Rehearsed, verb: str, *nodes: str) -> bool:
+    """Does a fault of the rehearsal; False where there is no such node."""
+    try:
+        with RegionClient(home_of(cluster)) as client:
+            client.ask("fault", {"verb": verb, "args": list(nodes)})
+    except (RegionUnreachable, StandInRefusal, NothingThere):
+        return False
+    return True
+
+
+def _await_moment(child: subprocess.Popen[bytes], mishap: Mishap, logs: Path, older: set[Path]) -> None:
+    until = time.monotonic() + COMMAND_S
+    while mishap.action != "job" and child.poll() is None and time.monotonic() < until:
+        begun = set(logs.glob("*.jsonl")) - older
+        if begun and sum(map(_steps, begun)) >= mishap.after_steps:
+            break
+        time.sleep(0.02)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(timeout=mishap.after_s)
+
+
+def _steps(log: Path) -> int:
+    text = log.read_bytes()
+    return sum(text.count(mark) for mark in STEP_MARKS)
+
+
+def _do(cluster: Rehearsed, mishap: Mishap, child: subprocess.Popen[bytes]) -> bool:
+    """Whether there was something that it could befall."""
+    if mishap.fault == "interrupt":
+        child.send_signal(signal.SIGINT)
+        return True
+    if mishap.fault == "kill":
+        return _kill(cluster, mishap, child)
+    node, other = f"{cluster.name}-{mishap.node}", f"{cluster.name}-{1 - mishap.node}"
+    is_done = do_fault(
+        cluster, VERBS.get(mishap.fault, mishap.fault), *([node, other] if mishap.fault == "partition" else [node])
+    )
+    if is_done and mishap.fault in HEALS:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=mishap.heals_after_s)
+        do_fault(cluster, HEALS[mishap.fault], node)
+    return is_done
+
+
+def _kill(cluster: Rehearsed, mishap: Mishap, child: subprocess.Popen[bytes]) -> bool:
+    try:
+        victims = victims_of(mishap.part, cluster, cli=child.pid)
+    except FileNotFoundError:  # the region has not said yet where it is
+        return False
+    for pid in victims:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(victims)

@@ -1,0 +1,91 @@
+"""What `clusterctl cost` and `clusterctl down` tell a person, beside the region's bill of the same machines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any  # parsed JSON
+
+from clusterctl_rehearsal.region.bill import BillRow
+
+from tests.integration.campaign.account import CENT, SPAN_S
+from tests.integration.campaign.truth import billed
+from tests.integration.rehearsed import Rehearsed
+
+TOLD_AT_THE_END = re.compile(r"it cost (at most )?about \$([\d,]+\.\d\d) in all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostCheck:
+    """One look at `cost`: the bill of the same instant differs in nothing but what `cost` marks as assumed."""
+
+    to_the_cent: int
+    """Machines whose beginning and end, if any, AWS told: each costs what it bills."""
+    assumed: int
+    early_s: float
+    """An assumed end is at most so long before the true one: what the machine cost is told too low by that."""
+    late_s: float
+    wrong: tuple[str, ...]
+
+
+def checked_cost(cluster: Rehearsed) -> CostCheck | None:
+    """What `cost --json` says of the cluster's machines; None where nothing is known of a cluster."""
+    if not has_inventory(cluster):
+        return None
+    done = cluster.run("cost", "--json")
+    if done.exit_code != 0:
+        return CostCheck(to_the_cent=0, assumed=0, early_s=0.0, late_s=0.0, wrong=(f"cost: {done.text[-400:]}",))
+    cost = json.loads(done.stdout)
+    rows = billed(cluster, until=datetime.fromisoformat(cost["at"]).timestamp())
+    machines = [row for row in rows if row.kind == "Instance" and row.cluster_id == cost["cluster_id"]]
+    return compare([row for row in cost["rows"] if row["kind"] == "node" and row["instance_id"]], machines)
+
+
+def compare(told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> CostCheck:
+    """`cost`'s rows of machines against the bill's. Pure."""
+    by_id = {str(row["instance_id"]): row for row in told}
+    wrong = [f"{row.id} bills and cost has it not" for row in bill if row.id not in by_id]
+    wrong += [f"cost has {id}, and the region never had" for id in by_id.keys() - {row.id for row in bill}]
+    exact, off_s = 0, []
+    for row in bill:
+        one = by_id.get(row.id)
+        if one is None:
+            continue
+        if is_told(one):
+            exact += 1
+            if abs(one["spent_usd"] - (row.usd or 0.0)) > CENT:
+                wrong.append(f"{row.id} bills ${row.usd:.4f}, and cost says ${one['spent_usd']:.4f}")
+        else:
+            off_s.append(_end_s(one) - (row.ended_at or _end_s(one)))
+    early_s, late_s = max((-off for off in off_s), default=0.0), max(off_s, default=0.0)
+    if early_s > SPAN_S:
+        wrong.append(f"cost assumes an end {early_s:.1f} s before the true one")
+    return CostCheck(to_the_cent=exact, assumed=len(off_s), early_s=early_s, late_s=late_s, wrong=tuple(wrong))
+
+
+def is_told(row: Mapping[str, Any]) -> bool:
+    """AWS said when it began, and when it ended if it did."""
+    return row["start"] == "observed" and row["end"] in (None, "observed")
+
+
+def wrong_last_word(said: str, bill: Sequence[BillRow]) -> str | None:
+    """What is wrong with the sum that `down` ends with: it is the bill's, or more where it says `at most`. Pure."""
+    found = TOLD_AT_THE_END.search(said)
+    true_usd = sum(row.usd or 0.0 for row in bill if row.kind in ("Instance", "Eip"))
+    if found is None:
+        return None
+    told_usd = float(found[2].replace(",", ""))
+    is_right = told_usd >= true_usd - 0.01 if found[1] else abs(told_usd - true_usd) <= 0.01
+    return None if is_right else f"down says {found[0]!r}, and the bill is ${true_usd:.4f}"
+
+
+def has_inventory(cluster: Rehearsed) -> bool:
+    """This computer knows of the cluster."""
+    return (cluster.home / "inventory" / f"{cluster.name}@rehearsal.json").exists()
+
+
+def _end_s(row: Mapping[str, Any]) -> float:
+    return datetime.fromisoformat(row["ended_at"]).timestamp() if row["ended_at"] else 0.0

@@ -1,0 +1,75 @@
+"""What the lives of a campaign came to, and the file that keeps it, so that a campaign can be run in parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+from tests.integration.campaign.account import Account
+from tests.integration.campaign.cost_check import CostCheck
+
+
+@dataclass(frozen=True, kw_only=True)
+class Met:
+    """One mishap, and whether it met its command."""
+
+    action: str
+    fault: str
+    is_met: bool
+    """False: the command was over before, or there was nothing that it could befall."""
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What a life came to; `wrong` is empty when all was right."""
+
+    wrong: list[str] = field(default_factory=list)
+    met: list[Met] = field(default_factory=list)
+    looks: int = 0
+    """So often was asked what bills, with `reap` beside it."""
+    things: int = 0
+    """What billed, over all those looks."""
+    leaks: int = 0
+    late_s: float | None = None
+    """The last machine of a life that nobody ended was gone so long after its deadline."""
+    account: Account | None = None
+    costs: list[CostCheck] = field(default_factory=list)
+
+
+class ReportFile:
+    """A line for the campaign, then one for each life that was lived."""
+
+    def __init__(self, path: Path, *, seed: int, runs: int) -> None:
+        self._path = path
+        self._head = {"seed": seed, "runs": runs}
+
+    def read(self) -> dict[int, Report]:
+        """Number of a life → its report. Raises ValueError for the file of another campaign."""
+        try:
+            head, *lines = self._path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return {}
+        if json.loads(head) != self._head:
+            raise ValueError(f"{self._path} is of another campaign: {head}")
+        return {row["life"]: report_from_json(row["report"]) for row in map(json.loads, lines)}
+
+    def add(self, life: int, report: Report) -> None:
+        """Keeps what a life came to."""
+        if not self._path.exists():
+            self._path.write_text(json.dumps(self._head) + "\n", encoding="utf-8")
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"life": life, "report": asdict(report)}) + "\n")
+
+
+def report_from_json(row: Mapping[str, Any]) -> Report:
+    """The report that `asdict` gave; raises TypeError on other shapes."""
+    account = None if row["account"] is None else Account(**_with_tuples(row["account"]))
+    costs = [CostCheck(**_with_tuples(one)) for one in row["costs"]]
+    return Report(**{**row, "met": [Met(**one) for one in row["met"]], "account": account, "costs": costs})
+
+
+def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}

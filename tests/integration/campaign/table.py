@@ -1,0 +1,74 @@
+"""The table that a campaign ends with, in Markdown, so that a page can hold it as it is. Pure; money is simulated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tests.integration.campaign.mishap import Ending, Life
+from tests.integration.campaign.report import Met, Report
+
+Row = tuple[str, str, str]
+
+
+def table(lived: Sequence[Life], reports: Mapping[int, Report]) -> list[str]:
+    """The lines for the lives that have a report, by the number of the life."""
+    told = list(reports.values())
+    ended = [life for life in lived if life.number in reports]
+    rows = [
+        ("", "count", ""),
+        ("---", "---", "---"),
+        *_mishaps([one for report in told for one in report.met], lives=len(told)),
+        _left_alone("whole, and left alone until its deadline", "deadline", ended, reports),
+        _left_alone("cut off in `up`, and left alone until its deadline", "forsaken", ended, reports),
+        ("looks at what bills", str(sum(one.looks for one in told)), f"{sum(one.things for one in told)} things seen"),
+        ("leaks: it bills, and `reap` does not list it", str(sum(one.leaks for one in told)), ""),
+        *_money(told),
+        ("anything else wrong", str(sum(len(one.wrong) - one.leaks for one in told)), ""),
+    ]
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def _mishaps(met: Sequence[Met], *, lives: int) -> list[Row]:
+    faults = sorted({one.fault for one in met})
+    return [
+        ("runs", str(len(met)), f"met their command: {sum(one.is_met for one in met)}; clusters: {lives}"),
+        *(_fault(fault, [one for one in met if one.fault == fault]) for fault in faults),
+    ]
+
+
+def _fault(fault: str, met: Sequence[Met]) -> Row:
+    hit = Counter(one.action for one in met if one.is_met)
+    return fault, str(len(met)), "met: " + (", ".join(f"{count} {name}" for name, count in sorted(hit.items())) or "-")
+
+
+def _left_alone(name: str, ending: Ending, ended: Sequence[Life], reports: Mapping[int, Report]) -> Row:
+    of_it = [life for life in ended if life.ending == ending]
+    late: dict[bool, float] = {}
+    for life in of_it:
+        by_aws = life.is_frozen_at_the_end and ending == "deadline"
+        late[by_aws] = max(late.get(by_aws, 0.0), reports[life.number].late_s or 0.0)
+    who = {False: "by the nodes alone", True: "by AWS's schedule, as a node stood still"}
+    told = [f"{who[by_aws]} gone {late_s:.1f} s after it" for by_aws, late_s in sorted(late.items())]
+    return name, str(len(of_it)), "; ".join(told)
+
+
+def _money(told: Sequence[Report]) -> list[Row]:
+    costs = [cost for report in told for cost in report.costs]
+    accounts = [report.account for report in told if report.account is not None]
+    assumed, early_s = sum(one.assumed for one in costs), max((one.early_s for one in costs), default=0.0)
+    seen, machines = sum(one.seen_to_their_end for one in accounts), sum(one.machines for one in accounts)
+    uncounted, empty = sum(one.uncounted_usd for one in accounts), sum(one.empty_usd for one in accounts)
+    off = sum(len(cost.wrong) for cost in costs) + sum(len(one.misbilled) for one in accounts)
+    return [
+        (
+            "simulated bill for machines",
+            f"${sum(one.bill_usd for one in accounts):.2f}",
+            f"${empty:.2f} for empty places",
+        ),
+        ("of that in no account", f"${uncounted:.2f}", "their `up` was cut off; `cost` has them all the same"),
+        ("machines whose `cost` is the bill to the cent", str(sum(one.to_the_cent for one in costs)), ""),
+        ("machines whose end `cost` assumes", str(assumed), f"at most {early_s:.0f} s before the true one"),
+        ("machines that were seen to their end", str(seen), f"of {machines}"),
+        ("of all those not to the cent", str(off), ""),
+    ]

@@ -1,0 +1,149 @@
+"""What a campaign calls wrong: each of its judgements, without a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any  # rows of parsed JSON
+
+import pytest
+from clusterctl_rehearsal.region.bill import BillRow
+
+from tests.integration.campaign.account import Account
+from tests.integration.campaign.befalling import Outcome
+from tests.integration.campaign.cost_check import compare, wrong_last_word
+from tests.integration.campaign.mishap import lives
+from tests.integration.campaign.report import Met, Report, ReportFile
+from tests.integration.campaign.table import table
+
+USD_PER_S = 36.0 / 3600
+BEGAN_AT = 1_800_000_000.0
+ACCOUNT = Account(
+    bill_usd=1.0,
+    empty_usd=0.0,
+    uncounted_usd=0.0,
+    account_usd=1.0,
+    begun_late_s=-3.0,
+    ended_early_s=2.0,
+    machines=2,
+    seen_to_their_end=1,
+    unreal=(),
+    misbilled=(),
+)
+
+
+def billed(id: str, *, lived_s: float, is_over: bool = True) -> BillRow:
+    ended_at = BEGAN_AT + lived_s if is_over else None
+    return BillRow(
+        id=id, kind="Instance", cluster_id="c", began_at=BEGAN_AT, ended_at=ended_at, usd=USD_PER_S * lived_s
+    )
+
+
+def told(id: str, *, usd: float, end: str | None = "observed", ended_at: str | None = None) -> dict[str, Any]:
+    return {"instance_id": id, "start": "observed", "end": end, "ended_at": ended_at, "spent_usd": usd}
+
+
+@pytest.mark.parametrize(
+    ("rows", "bill", "wrong"),
+    [
+        ([told("i-1", usd=1.0)], [billed("i-1", lived_s=100)], []),
+        ([told("i-1", usd=1.0, end=None)], [billed("i-1", lived_s=100, is_over=False)], []),
+        ([told("i-1", usd=0.99)], [billed("i-1", lived_s=100)], ["i-1 bills $1.0000, and cost says $0.9900"]),
+        ([], [billed("i-1", lived_s=100)], ["i-1 bills and cost has it not"]),
+        ([told("i-1", usd=1.0)], [], ["cost has i-1, and the region never had"]),
+        (
+            [told("i-1", usd=9.0, end="assumed", ended_at="2027-01-15T08:10:00+00:00")],
+            [billed("i-1", lived_s=100)],
+            [],
+        ),
+        (
+            [told("i-1", usd=0.5, end="assumed", ended_at="2027-01-15T08:00:50+00:00")],
+            [billed("i-1", lived_s=100)],
+            ["cost assumes an end 50.0 s before the true one"],
+        ),
+    ],
+    ids=["right", "running", "a cent off", "not in cost", "never was", "assumed late", "assumed far too early"],
+)
+def test_cost_is_wrong_by_a_cent_or_a_machine(
+    rows: list[dict[str, Any]], bill: list[BillRow], wrong: list[str]
+) -> None:
+    assert list(compare(rows, bill).wrong) == wrong
+
+
+@pytest.mark.parametrize(
+    ("said", "is_wrong"),
+    [
+        ("it cost about $1.00 in all, by list prices", False),
+        ("it cost about $1.02 in all, by list prices", True),
+        ("it cost about $0.98 in all, by list prices", True),
+        ("it cost at most about $1.40 in all, by list prices", False),
+        ("it cost at most about $0.90 in all, by list prices", True),
+        ("it cost about $1,001.00 in all, by list prices", True),
+        ("nothing to end", False),
+    ],
+)
+def test_the_last_word_of_down_is_the_bill_or_more_where_it_says_so(said: str, is_wrong: bool) -> None:
+    assert (wrong_last_word(said, [billed("i-1", lived_s=100)]) is not None) is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_wrong"),
+    [
+        ({}, False),
+        ({"misbilled": ("i-1",)}, True),
+        ({"unreal": ("i-1",)}, True),
+        ({"begun_late_s": 46.0}, True),
+        ({"ended_early_s": 46.0}, True),
+    ],
+    ids=["right", "not to the cent", "never was", "begun late", "ended early"],
+)
+def test_an_account_may_err_early_and_by_seconds_alone(changed: dict[str, Any], is_wrong: bool) -> None:
+    assert bool(replace(ACCOUNT, **changed).wrong) is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "said", "is_wrong"),
+    [
+        (0, "", False),
+        (1, "no capacity", False),
+        (130, "", False),
+        (70, "", True),
+        (None, "", True),
+        (1, "Traceback (most recent call last)", True),
+    ],
+)
+def test_a_command_may_fail_but_not_hang_and_not_by_a_bug(exit_code: int | None, said: str, is_wrong: bool) -> None:
+    assert (Outcome(is_met=True, exit_code=exit_code, said=said).wrong is not None) is is_wrong
+
+
+def test_what_a_life_came_to_is_kept_and_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    report = Report(
+        wrong=["i-1 bills and cost has it not"],
+        met=[Met(action="up", fault="kill", is_met=True)],
+        looks=2,
+        things=5,
+        late_s=1.5,
+        account=ACCOUNT,
+        costs=[compare([], [billed("i-1", lived_s=100)])],
+    )
+    kept = ReportFile(path, seed=1, runs=9)
+    assert kept.read() == {}
+    kept.add(3, report)
+    kept.add(4, Report())
+    assert kept.read() == {3: report, 4: Report()}
+    with pytest.raises(ValueError, match="another campaign"):
+        ReportFile(path, seed=2, runs=9).read()
+
+
+def test_the_table_counts_what_met_its_command_and_every_leak() -> None:
+    report = Report(
+        wrong=["up, kill: EIP bills and reap does not list it"],
+        leaks=1,
+        met=[Met(action="up", fault="kill", is_met=True), Met(action="down", fault="kill", is_met=False)],
+        account=ACCOUNT,
+    )
+    text = "\n".join(table(lives(1, runs=2), {0: report}))
+    assert "| runs | 2 | met their command: 1; clusters: 1 |" in text
+    assert "| kill | 2 | met: 1 up |" in text
+    assert "| leaks: it bills, and `reap` does not list it | 1 |  |" in text
