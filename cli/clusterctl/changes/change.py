@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,6 +119,13 @@ class Change:
             tell=self.tell,
             agreed=self.note_agreed,
         )
+
+    def clear_up(self) -> None:
+        """Ends what is left of this change's own engine, which was killed: parts that work on, and its lock.
+
+        Raises EngineError.
+        """
+        end_what_runs(self.engine, read_record(self.home.run_file(self.cluster)), self.tell)
 
     def run(
         self,
@@ -262,8 +270,14 @@ def failure(result: RunResult, *, doing: str, more: str = "", hint: str | None =
     if locks:
         return EngineError(f"{doing}: {locks[0].named}", hint=f"wait for it, or end it: kill -INT {locks[0].pid}")
     said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
-    text = said[0] or "the engine ended without a reason"
+    text = said[0] or _without_a_word(result)
     return EngineError(f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}", hint=hint)
+
+
+def _without_a_word(result: RunResult) -> str:
+    if result.killed_by is None:
+        return "the engine ended without a reason"
+    return f"the engine was killed ({signal.Signals(result.killed_by).name}), as by a computer that runs out of memory"
 
 
 def _before(tail: str, text: str) -> str:

@@ -14,11 +14,12 @@ from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.changes.change import Change
 from clusterctl.changes.display import Display
+from clusterctl.changes.lost_machines import LostMachines
 from clusterctl.engine.events import Event
 from clusterctl.readiness.membership import membership_of
 from clusterctl.readiness.node_report import FAILED
 from clusterctl.readiness.ready import NodeWatch, ReadyWatch, why_not_ready
-from clusterctl.views.again import replace_again
+from clusterctl.views.again import replace_again, up_again
 from clusterctl.views.quantities import clock, count
 
 REHEARSAL_READY_S = 120.0
@@ -31,10 +32,13 @@ def longest_way_s(config: ClusterConfig, *, is_rehearsal: bool) -> float:
     return (REHEARSAL_READY_S if is_rehearsal else AWS_READY_S) + LIMIT_S * hooks
 
 
-def what_helps(bad: Sequence[NodeWatch], *, cluster: str) -> str:
-    """The command to type: a node whose boot failed stays as it is until it is replaced; of others more may come."""
-    failed = {watch.slot: watch.name for watch in bad if watch.phase == FAILED}
-    return replace_again(cluster, failed) if failed else f"clusterctl status --cluster {cluster}"
+def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
+    """The command to type: machines that are gone are made by the next `up`, a failed boot stays as it is until the
+    node is replaced, of others more may come."""
+    failed = {watch.slot: watch.name for watch in bad if watch.phase == FAILED and watch.gone is None}
+    if any(watch.gone is not None for watch in bad):
+        return up_again(inventory)
+    return replace_again(inventory.cluster, failed) if failed else f"clusterctl status --cluster {inventory.cluster}"
 
 
 class NodeStage:
@@ -95,15 +99,21 @@ class NodeStage:
         self._tell(bad)
         self._end_line(inventory, len(watches) - len(bad), "ready")
         if bad:
-            raise self._error(bad, of=len(watches), timeout_s=timeout_s)
+            raise _error(bad, inventory, timeout_s=timeout_s)
 
     def _waited(self, inventory: Inventory, timeout_s: float) -> Sequence[NodeWatch]:
         """What was seen of each node once all are ready or failed, or the time is over; each gets the membership."""
         for node in inventory.nodes:
             self._watch.start(node.slot, node.name)
         self._watch.settle(membership_of(inventory, self._config, slot_cidr=self._plan.network.slot_cidr))
+        lost = LostMachines(self._change, inventory, self._watch)
+
+        def on_tick() -> None:
+            self._display.live()
+            lost.look()
+
         try:
-            return self._watch.wait(timeout_s=timeout_s, on_tick=self._display.live)
+            return self._watch.wait(timeout_s=timeout_s, on_tick=on_tick)
         except KeyboardInterrupt:
             self._change.output.note(
                 f"stopped waiting; all {len(inventory.nodes)} nodes exist, run on and bill.\n"
@@ -118,15 +128,16 @@ class NodeStage:
             for line in why_not_ready(watch, now=now):
                 self._change.output.note(f" {line}")
 
-    def _error(self, bad: Sequence[NodeWatch], *, of: int, timeout_s: float) -> SomeNodesFailed:
-        nodes, named = f"{count(len(bad), 'node')} of {of}", ", ".join(watch.name for watch in bad)
-        is_late = any(not watch.is_final for watch in bad)
-        what = f"not ready after {timeout_s:.0f} s or failed" if is_late else "failed"
-        return SomeNodesFailed(f"{nodes} {what}: {named}", hint=what_helps(bad, cluster=self._change.cluster))
-
     def _end_line(self, inventory: Inventory, good: int, word: str) -> None:
         deadline = datetime.fromisoformat(inventory.deadline)
         self._change.output.note(
             f"{inventory.name} · {good}/{len(inventory.nodes)} {word} · ends {clock(deadline, datetime.now(UTC))}"
             f" · generation {inventory.generation}"
         )
+
+
+def _error(bad: Sequence[NodeWatch], inventory: Inventory, *, timeout_s: float) -> SomeNodesFailed:
+    nodes, named = f"{count(len(bad), 'node')} of {len(inventory.nodes)}", ", ".join(watch.name for watch in bad)
+    is_late = any(not watch.is_final for watch in bad)
+    what = f"not ready after {timeout_s:.0f} s or failed" if is_late else "failed"
+    return SomeNodesFailed(f"{nodes} {what}: {named}", hint=what_helps(bad, inventory))

@@ -33,9 +33,7 @@ class Missing:
     @property
     def why(self) -> str:
         """AWS's word for it, with AWS's reason."""
-        if self.seen is None:
-            return "AWS does not know it"
-        return self.seen.state + (f": {self.seen.reason}" if self.seen.reason else "")
+        return "AWS does not know it" if self.seen is None else self.seen.told
 
 
 def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[Missing, ...]:

@@ -13,6 +13,7 @@ from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.deadline_kinds import state_machines
+from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.refusal import aws_errors
 
 WOULD_END = "DryRun flag is set"
@@ -26,7 +27,10 @@ Pause = Callable[[], None]
 def not_ended(
     clients: Clients, cluster_id: str, wanted: Iterable[str], *, pause: Pause, timeout_s: float = TIMEOUT_S
 ) -> dict[str, str]:
-    """Instance id → why AWS would not end it; empty when it would end all. Raises CloudError when nobody can say."""
+    """Instance id → why AWS would not end it; empty when it would end all. Raises CloudError when nobody can say.
+
+    A machine that has died needs no end.
+    """
     give_up = time.monotonic() + timeout_s
     ids = tuple(wanted)
     with aws_errors("trying what ends the cluster at its deadline"):
@@ -37,6 +41,8 @@ def not_ended(
             arn = clients.sfn.start_execution(stateMachineArn=machine.id, input=DRY_RUN_INPUT)["executionArn"]
             said = answers(_output(clients, arn, pause, give_up=give_up))
             left = refusals(said, ids)
+            if NOT_FOUND in left.values():
+                left = without_gone(left, instances_of(clients, cluster_id))
             if NOT_FOUND not in left.values() or time.monotonic() > give_up:
                 return left
             pause()
@@ -53,6 +59,12 @@ def refusals(said: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
     """What is left of the answers without those that say that the machine would end."""
     left = {id: said.get(id, NOT_FOUND) for id in wanted}
     return {id: why for id, why in left.items() if WOULD_END not in why}
+
+
+def without_gone(left: Mapping[str, str], seen: Iterable[InstanceState]) -> dict[str, str]:
+    """What is left of the refusals without those of machines that AWS says are gone."""
+    gone = {one.instance_id for one in seen if not one.is_alive}
+    return {id: why for id, why in left.items() if id not in gone}
 
 
 def _output(clients: Clients, arn: str, pause: Pause, *, give_up: float) -> str:

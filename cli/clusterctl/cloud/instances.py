@@ -40,6 +40,11 @@ class InstanceState:
         """It runs, or may run again."""
         return self.state in ALIVE
 
+    @property
+    def told(self) -> str:
+        """AWS's word for what it does, with AWS's reason: `terminated: Server.SpotInstanceTermination`."""
+        return self.state + (f": {self.reason}" if self.reason else "")
+
 
 def instances_of(clients: Clients, cluster_id: str) -> tuple[InstanceState, ...]:
     """The instances with this cluster's id tag, by slot, ended ones too while AWS shows them. Raises CloudError."""

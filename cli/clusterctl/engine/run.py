@@ -45,6 +45,8 @@ class RunResult:
     """The engine's events, as it wrote them."""
     said: str
     """What it wrote to stderr, for failures that are no events."""
+    killed_by: int | None = None
+    """The signal that it died of: its parts may work on, and its lock on the state is left."""
 
 
 def engine_argv(
@@ -100,6 +102,7 @@ def run_engine(
         refusals=refusals(kept),
         log=log,
         said=_error_log(log).read_text(encoding="utf-8", errors="replace").strip(),
+        killed_by=-child.returncode if child.returncode < 0 else None,
     )
 
 

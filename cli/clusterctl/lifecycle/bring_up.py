@@ -176,6 +176,8 @@ class _Up:
             write_config(change.engine.environment.config_file, before)
             change.finish()
             raise failure(result, doing="pulumi up")
+        if result.killed_by is not None:
+            change.clear_up()
         undone = roll_back(change, before_text=before, before_state=state, intent=intent, shown=shown)
         raise failure(result, doing="pulumi up", more=undone, hint=f"clusterctl up {shown}")
 

@@ -47,6 +47,8 @@ class NodeWatch:
     took_s: float = 0.0
     undelivered: str | None = None
     """Why the membership was not taken, at the last try."""
+    gone: str | None = None
+    """Why it has no machine any more, by AWS."""
     is_final: bool = False
 
     @property
@@ -93,6 +95,10 @@ class ReadyWatch:
             on_tick()
             time.sleep(0.05)
         return self.now()
+
+    def lost(self, slot: int, why: str) -> None:
+        """The slot has no machine any more: nothing is to be waited for."""
+        self._set(replace(self._watches[slot], gone=why, is_final=True))
 
     def stop(self) -> None:
         """Ends all reading."""
@@ -160,6 +166,8 @@ class ReadyWatch:
     def _set(self, after: NodeWatch) -> None:
         with self._lock:
             before = self._watches[after.slot]
+            if before.gone is not None:  # said by AWS while the node's own thread still tried
+                return
             self._watches[after.slot] = after
         if after.phase != before.phase or (after.is_final and not before.is_final):
             self._changed(after)
@@ -174,6 +182,8 @@ def longest_retry_s(inventory: Inventory) -> float:
 def why_not_ready(watch: NodeWatch, *, now: datetime) -> list[str]:
     """Lines about a node that is not ready: its phase, what it says, the last lines of its log."""
     report = watch.report
+    if watch.gone is not None:
+        return [f"{watch.name}: its machine is gone ({watch.gone})"]
     if report is not None and report.phase == FAILED:
         lines = [f"{watch.name}: failed in {report.failed_phase or '?'}: {report.message or 'no message'}"]
         return [*lines, *(f"    {line}" for line in report.log)]

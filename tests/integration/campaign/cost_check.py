@@ -60,7 +60,7 @@ def compare(told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> CostC
                 wrong.append(f"{row.id} bills ${row.usd:.4f}, and cost says ${one['spent_usd']:.4f}")
         else:
             off_s.append(_end_s(one) - (row.ended_at or _end_s(one)))
-    early_s, late_s = max((-off for off in off_s), default=0.0), max(off_s, default=0.0)
+    early_s, late_s = max([0.0, *(-off for off in off_s)]), max([0.0, *off_s])
     if early_s > SPAN_S:
         wrong.append(f"cost assumes an end {early_s:.1f} s before the true one")
     return CostCheck(to_the_cent=exact, assumed=len(off_s), early_s=early_s, late_s=late_s, wrong=tuple(wrong))

@@ -67,6 +67,7 @@ def outlive(cluster: Rehearsed, life: Life, report: Report) -> None:
 
 def forsake(cluster: Rehearsed, life: Life, report: Report, tell: Tell) -> None:
     """A new run is cut off while it begins, and nobody comes back."""
+    note_cost(cluster, report)
     done = cluster.run("down", str(cluster.folder), timeout_s=COMMAND_S)
     if done.exit_code != 0:
         report.wrong.append(f"down: exit {done.exit_code}: {done.text[-600:]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from tests.integration.campaign.befalling import COMMAND_S, Outcome, befall
@@ -24,8 +25,18 @@ def live(cluster: Rehearsed, mishaps: Sequence[Mishap], report: Report, tell: Te
 
 def befall_and_look(cluster: Rehearsed, arguments: list[str], mishap: Mishap, report: Report, tell: Tell) -> Outcome:
     """One command with its mishap, and a look at what bills then."""
+    began = time.monotonic()
     outcome = befall(cluster, arguments, mishap)
-    report.met.append(Met(action=mishap.action, fault=mishap.fault, is_met=outcome.is_met))
+    report.met.append(
+        Met(
+            action=mishap.action,
+            fault=mishap.fault,
+            is_met=outcome.is_met,
+            exit_code=outcome.exit_code,
+            took_s=round(time.monotonic() - began, 1),
+            said=outcome.said,
+        )
+    )
     lost = look(cluster, report, after=f"{mishap.action}, {mishap.fault}")
     if outcome.wrong is not None:
         report.wrong.append(f"{mishap.action}, {mishap.fault}: {outcome.wrong}")

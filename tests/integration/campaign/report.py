@@ -20,6 +20,10 @@ class Met:
     fault: str
     is_met: bool
     """False: the command was over before, or there was nothing that it could befall."""
+    exit_code: int | None
+    took_s: float
+    said: str
+    """All that a person read."""
 
 
 @dataclass(kw_only=True)

@@ -43,6 +43,10 @@ def told(id: str, *, usd: float, end: str | None = "observed", ended_at: str | N
     return {"instance_id": id, "start": "observed", "end": end, "ended_at": ended_at, "spent_usd": usd}
 
 
+def met(action: str, *, is_met: bool) -> Met:
+    return Met(action=action, fault="kill", is_met=is_met, exit_code=1, took_s=2.5, said="killed")
+
+
 @pytest.mark.parametrize(
     ("rows", "bill", "wrong"),
     [
@@ -120,7 +124,7 @@ def test_what_a_life_came_to_is_kept_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "kept"
     report = Report(
         wrong=["i-1 bills and cost has it not"],
-        met=[Met(action="up", fault="kill", is_met=True)],
+        met=[met("up", is_met=True)],
         looks=2,
         things=5,
         late_s=1.5,
@@ -140,7 +144,7 @@ def test_the_table_counts_what_met_its_command_and_every_leak() -> None:
     report = Report(
         wrong=["up, kill: EIP bills and reap does not list it"],
         leaks=1,
-        met=[Met(action="up", fault="kill", is_met=True), Met(action="down", fault="kill", is_met=False)],
+        met=[met("up", is_met=True), met("down", is_met=False)],
         account=ACCOUNT,
     )
     text = "\n".join(table(lives(1, runs=2), {0: report}))

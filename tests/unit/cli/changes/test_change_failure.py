@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,8 @@ def test_what_was_kept_is_a_sentence_of_its_own(text: str) -> None:
     assert failure(failed(refusal), doing="pulumi up").message.endswith(text)
     engine = failure(failed(said="error: the program ended"), doing="pulumi up", more=KEPT).message
     assert engine == f"pulumi up failed: the program ended. {KEPT}\n  log      /x.log"
+
+
+def test_an_engine_that_was_killed_says_nothing_so_the_signal_is_told() -> None:
+    told = failure(replace(failed(), killed_by=9), doing="pulumi up").message
+    assert "the engine was killed (SIGKILL), as by a computer that runs out of memory" in told

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from clusterctl.cloud.deadline_proof import NOT_FOUND, answers, refusals
+from clusterctl.cloud.deadline_proof import NOT_FOUND, answers, refusals, without_gone
+from clusterctl.cloud.instances import InstanceState
 
 WOULD = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412, Request ID: x)"
 DENIED = "You are not authorized to perform this operation. (Service: Ec2, Status Code: 403, Request ID: x)"
@@ -28,3 +29,12 @@ def test_a_refusal_a_silence_and_a_machine_that_was_not_found_are_named() -> Non
 def test_an_execution_that_found_no_machine_leaves_all() -> None:
     output = json.dumps({"DryRun": True, "Wave": {"Tags": []}})
     assert refusals(answers(output), ["a"]) == {"a": NOT_FOUND}
+
+
+def test_a_machine_that_died_meanwhile_needs_no_end() -> None:
+    seen = [
+        InstanceState(instance_id=id, slot=0, state=state, private_ip=None, public_ip=None, reason=None)
+        for id, state in (("a", "terminated"), ("b", "running"), ("c", "shutting-down"))
+    ]
+    left = dict.fromkeys("abcd", NOT_FOUND)
+    assert without_gone(left, seen) == {"b": NOT_FOUND, "d": NOT_FOUND}

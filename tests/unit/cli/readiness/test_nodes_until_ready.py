@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any  # what cluster.yaml may say
 
 import pytest
+from clusterctl.changes.lost_machines import lost_slots
 from clusterctl.changes.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s, what_helps
+from clusterctl.cloud.instances import InstanceState
 from clusterctl.readiness.membership import membership_file, membership_of, refusal_in
 from clusterctl.readiness.node_report import NodeReport, parse_report
-from clusterctl.readiness.ready import NodeWatch, why_not_ready
+from clusterctl.readiness.ready import NodeWatch, ReadyWatch, why_not_ready
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
 
@@ -49,10 +52,42 @@ def test_a_failed_node_is_named_with_phase_and_log() -> None:
 def test_a_node_whose_boot_failed_is_helped_by_replacing_it() -> None:
     late = NodeWatch(slot=0, name="train-0")
     failed = [NodeWatch(slot=slot, name=f"train-{slot}", phase="failed", is_final=True) for slot in (1, 3)]
-    assert what_helps([late], cluster="train") == "clusterctl status --cluster train"
-    assert what_helps([late, failed[0]], cluster="train") == "clusterctl replace --node 1 --cluster train"
-    told = "clusterctl replace --node 1 --cluster train  (then train-3 the same way)"
-    assert what_helps(failed, cluster="train") == told
+    assert what_helps([late], inventory()) == "clusterctl status --cluster train@rehearsal"
+    assert what_helps([late, failed[0]], inventory()) == "clusterctl replace --node 1 --cluster train@rehearsal"
+    told = "clusterctl replace --node 1 --cluster train@rehearsal  (then train-3 the same way)"
+    assert what_helps(failed, inventory()) == told
+    lost = replace(failed[0], gone="terminated")
+    assert what_helps([lost, failed[1]], inventory()) == "clusterctl up STACK"
+
+
+def test_a_node_whose_machine_died_is_not_waited_for() -> None:
+    """Whatever AWS ended before, as in a slot that was replaced, and whatever it does not show yet."""
+    nodes = [replace(inventory().nodes[0], slot=slot, instance_id=f"i-{slot}") for slot in range(4)]
+    watches = [NodeWatch(slot=slot, name=f"train-{slot}", is_final=slot == 2) for slot in range(4)]
+    seen = [instance("i-0", "running"), instance("i-1", "terminated"), instance("i-2", "terminated")]
+    seen.append(instance("i-before", "terminated"))
+    found = lost_slots(watches, replace(inventory(), nodes=tuple(nodes)), seen)
+    assert found == {1: "terminated: Server.InternalError"}
+    gone = replace(watches[1], gone=found[1], is_final=True)
+    assert why_not_ready(gone, now=NOW) == ["train-1: its machine is gone (terminated: Server.InternalError)"]
+    assert not gone.is_ready
+
+
+def instance(id: str, state: str) -> InstanceState:
+    reason = "Server.InternalError" if state == "terminated" else None
+    return InstanceState(instance_id=id, slot=0, state=state, private_ip=None, public_ip=None, reason=reason)
+
+
+def test_what_aws_said_is_not_unsaid_by_a_node_that_does_not_answer(tmp_path: Path) -> None:
+    told: list[NodeWatch] = []
+    watch = ReadyWatch(tmp_path / "no inventory", changed=told.append)
+    watch.start(0, "train-0")
+    watch.lost(0, "terminated")
+    assert [one.gone for one in watch.wait(timeout_s=0.0, on_tick=lambda: None)] == ["terminated"]
+    assert [one.is_final for one in told] == [True]
+    watch.lost(0, "shutting-down")
+    assert [one.gone for one in watch.now()] == ["terminated"]
+    watch.stop()
 
 
 def test_a_slow_node_is_named_with_its_phase_and_time() -> None:
