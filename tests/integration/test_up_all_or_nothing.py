@@ -143,25 +143,42 @@ def test_nodes_of_an_up_that_was_cut_off_outlive_the_next_one_that_fails(recorde
 
 def test_ctrl_c_stops_the_engine_and_says_what_exists(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"latency_ms": 150})
-    logs = recorded.home / "log"
-    with subprocess.Popen(
-        [CLUSTERCTL, "up", str(recorded.folder)],
-        env=recorded.env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        wait_until(lambda: steps_in(logs) > 20 or child.poll() is not None, what="the engine works", timeout_s=60)
-        os.kill(child.pid, signal.SIGINT)
-        _, said = child.communicate(timeout=60)
-    assert child.returncode == 130, said
+    said = interrupted(recorded, "up", engine_verb="up", after_steps=20)
     assert f"clusterctl up {recorded.folder}" in said
     assert f"clusterctl down {recorded.folder}" in said
     assert not pids_of(recorded, lambda words: "pulumi" in " ".join(words))
     recorded.write(machines="none", settings={"latency_ms": 0})
     recorded.up()
     assert len(instances(recorded)) == 2
+
+    recorded.write(machines="none", settings={"latency_ms": 150})
+    said = interrupted(recorded, "down", engine_verb="destroy", after_steps=5)
+    assert "stopped before everything was gone: what is left may bill" in said
+    assert "no state knows it" not in said, "it went on with what the engine was stopped at"
+    recorded.write(machines="none", settings={"latency_ms": 0})
+    recorded.down()
+    assert_gone(recorded)
+
+
+def interrupted(cluster: Rehearsed, verb: str, *, engine_verb: str, after_steps: int) -> str:
+    """What a command said that was ended by Ctrl-C while the engine worked."""
+    with subprocess.Popen(
+        [CLUSTERCTL, verb, str(cluster.folder)],
+        env=cluster.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+
+        def works() -> bool:
+            return steps_in(cluster.home / "log", engine_verb) > after_steps or child.poll() is not None
+
+        wait_until(works, what="the engine works", timeout_s=60)
+        os.kill(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+    assert child.returncode == 130, said
+    return said
 
 
 def test_a_changed_environment_is_a_new_membership_of_the_same_machines(recorded: Rehearsed) -> None:

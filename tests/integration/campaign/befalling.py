@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterctl.changes.change import STOPPING
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
 from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 
@@ -38,10 +39,15 @@ class Outcome:
 
     @property
     def wrong(self) -> str | None:
-        """A command may fail, but not hang, and not by a bug of its own."""
+        """A command may fail, but not hang, not by a bug of its own, and not go on when the engine was stopped."""
         if self.exit_code is None:
             return f"it did not end in {COMMAND_S:.0f} s: {self.said[-400:]}"
-        return f"a bug: {self.said[-400:]}" if self.exit_code == 70 or "Traceback" in self.said else None
+        if self.exit_code == 70 or "Traceback" in self.said:
+            return f"a bug: {self.said[-400:]}"
+        is_stopped = STOPPING in self.said
+        return (
+            f"stopped, and exit {self.exit_code}: {self.said[-400:]}" if is_stopped and self.exit_code != 130 else None
+        )
 
     @property
     def last_line(self) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any  # rows of parsed JSON
 
 import pytest
+from clusterctl.changes.change import STOPPING
 from clusterctl_rehearsal.region.bill import BillRow
 
 from tests.integration.campaign.account import Account
@@ -114,6 +115,8 @@ def test_an_account_may_err_early_and_by_seconds_alone(changed: dict[str, Any], 
         (70, "", True),
         (None, "", True),
         (1, "Traceback (most recent call last)", True),
+        (130, STOPPING, False),
+        (0, STOPPING, True),
     ],
 )
 def test_a_command_may_fail_but_not_hang_and_not_by_a_bug(exit_code: int | None, said: str, is_wrong: bool) -> None:
