@@ -3,7 +3,8 @@
 Closing an SSH channel ends nothing on the node, and a connection whose network was cut is not even closed there. So
 a small watcher in the command's own process group reads beats from the channel's input, and ends the group when
 they stop. A command that reads input itself leaves no room for beats: its watcher has a channel of its own, and is
-told the group by the first line on the command's stderr.
+told the group by the first line on the command's stderr. Until that channel is open, two round trips, nobody watches:
+a network that is cut just then leaves the command to sshd's patience, and clusterctl says "lost" all the same.
 
 For a POSIX login shell (bash, dash, zsh, ksh, busybox). What left the group (setsid, a daemon) is left alone.
 """

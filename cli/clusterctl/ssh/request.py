@@ -120,5 +120,5 @@ def _log_in(request: SshRequest, caller: Caller) -> NoReturn:
         request.line,
         home=caller.home,
         is_terminal_wanted=request.is_terminal_wanted,
-        connect_timeout_s=request.connect_timeout_s,
+        deadlines=Deadlines.within(request.connect_timeout_s),
     )

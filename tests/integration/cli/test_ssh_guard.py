@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from clusterctl.ssh.guard import BEAT, group_in, guarded, watcher, with_input
 
-from tests.integration.cli.waiting import comes_true, is_alive, watchers_of
+from tests.integration.cli.terminal import at_a_terminal
+from tests.integration.cli.waiting import comes_true, has_ended, is_alive, watchers_of
 
 SHELLS = [shell for shell in ("bash", "dash", "zsh", "ksh") if shutil.which(shell)]
 SILENCE_S = 1
@@ -134,6 +135,21 @@ print(results[0].failure.kind, results[0].failure.phase, flush=True)
 """
 
 
+AT_A_TERMINAL = """
+import dataclasses, os, pathlib, sys
+from clusterctl.home import home_directory
+from clusterctl.ssh.any_inventory import read_any_inventory
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.one.login import log_in
+inventory = read_any_inventory(pathlib.Path(sys.argv[1]), ssh_config=pathlib.Path("/nonexistent"))
+inventory = dataclasses.replace(inventory, ssh=dataclasses.replace(inventory.ssh, key_file=sys.argv[2]))
+log_in(
+    inventory, inventory.nodes, "echo pid $$; sleep 300; sleep 301", home=home_directory(os.environ),
+    is_terminal_wanted=True, deadlines=Deadlines(silence_s=3),
+)
+"""
+
+
 @pytest.fixture
 def cable(tmp_path: Path) -> Iterator[tuple[str, str]]:
     """Two network namespaces with a cable between them: 10.97.0.1 in the first, 10.97.0.2 in the second."""
@@ -169,6 +185,31 @@ def test_a_cut_network_ends_the_command_on_both_sides(cable: tuple[str, str], tm
             assert client.stdout.readline() == b"lost command\n"
             assert comes_true(lambda: not is_alive(pid))
             close_input(client)
+
+
+def test_a_cut_network_ends_a_command_at_a_terminal_on_both_sides(
+    cable: tuple[str, str], tmp_path: Path, own_home: Path
+) -> None:
+    here, there = cable
+    with sshd_in(there, tmp_path) as inventory:
+        argv = [sys.executable, "-c", AT_A_TERMINAL, str(inventory), str(tmp_path / "login")]
+        with at_a_terminal(["ip", "netns", "exec", here, *argv], {**os.environ}) as terminal:
+            pid = terminal.remote_pid()
+            assert comes_true(is_guard_holding), "the second connection has found it"
+            ip("-n", here, "link", "set", "cable", "down")
+            assert terminal.process.wait(timeout=20) == 255
+            assert has_ended(pid)
+
+
+def is_guard_holding() -> bool:
+    """The guard of a terminal has found its session: it sleeps two seconds at a time from then on."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == b"sleep\x002\x00":
+                parent = path.with_name("stat").read_text().rpartition(")")[2].split()[1]
+                if b"clusterctl-terminal-[" in Path(f"/proc/{parent}/cmdline").read_bytes():
+                    return True
+    return False
 
 
 @contextlib.contextmanager

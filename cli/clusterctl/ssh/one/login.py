@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +16,11 @@ from clusterctl.home import Home
 from clusterctl.process import become
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.keys.login_keys import files_for_ssh
+from clusterctl.ssh.keys.login_keys import files_for_ssh, load_login_keys
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.one.host_check import check_host
 from clusterctl.ssh.one.system_ssh import login_argv
+from clusterctl.ssh.one.terminal_guard import TerminalGuard, marked
 from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.target import target_of
 from clusterctl.ssh.way_in import missing_programs
@@ -30,7 +33,7 @@ def log_in(
     *,
     home: Home,
     is_terminal_wanted: bool,
-    connect_timeout_s: float,
+    deadlines: Deadlines,
 ) -> NoReturn:
     """Never returns: this process becomes ssh. Raises UsageError for several nodes, NotReached for one that is not
     there or is not the declared one."""
@@ -42,16 +45,27 @@ def log_in(
         target = target_of(inventory, node)
         if target.proxy_argv is not None and (missing := missing_programs(target.proxy_argv)) is not None:
             raise NodeFailure("proxy", missing)
-        check_host(target, Deadlines.within(connect_timeout_s))
+        check_host(target, deadlines)
     except NodeFailure as e:
         raise not_reached(e, inventory, node) from e
+    token = secrets.token_hex(8)
     argv = login_argv(
         target,
         key_file=login_key_file(inventory, home),
         own_files=files_for_ssh(replace(inventory, nodes=(node,)), home, Path.home() / ".ssh"),
         known_hosts=write_known_hosts(inventory, home),
-        command=command,
+        command=command if command is None else marked(command, token),
         is_terminal_wanted=is_terminal_wanted,
-        connect_timeout_s=connect_timeout_s,
+        connect_timeout_s=deadlines.total_s,
+        silence_s=deadlines.silence_s,
     )
+    if command is not None:
+        _guard(inventory, node, home, deadlines, token)
     become(argv)
+
+
+def _guard(inventory: Inventory, node: InventoryNode, home: Home, deadlines: Deadlines, token: str) -> None:
+    """Where only ssh can log in, by asking for a passphrase, it stays with sshd's own patience."""
+    with contextlib.suppress(NodeFailure):
+        keys = load_login_keys(replace(inventory, nodes=(node,)), home, ssh_dir=Path.home() / ".ssh")
+        TerminalGuard(inventory=inventory, node=node, keys=keys, deadlines=deadlines, token=token).start()

@@ -21,6 +21,7 @@ def login_argv(
     command: str | None = None,
     is_terminal_wanted: bool = False,
     connect_timeout_s: float = 10,
+    silence_s: float = ALIVE_INTERVAL_S * ALIVE_COUNT,
 ) -> list[str]:
     """The argv of `ssh`: no configuration file is read, only the declared host key is believed.
 
@@ -33,7 +34,7 @@ def login_argv(
         f"HostKeyAlias={target.name}",
         f"HostKeyAlgorithms={target.host_key_type}",
         "UpdateHostKeys=no",
-        f"ServerAliveInterval={ALIVE_INTERVAL_S}",
+        f"ServerAliveInterval={max(1, round(silence_s / ALIVE_COUNT))}",
         f"ServerAliveCountMax={ALIVE_COUNT}",
         f"ConnectTimeout={max(1, round(connect_timeout_s))}",
     ]

@@ -1,0 +1,82 @@
+"""Ends what runs at a node's terminal when this computer is gone, as a closed connection does.
+
+A network that was cut closes no connection on the node: sshd would wait for hours (TCP's keepalive), and the command
+run on. At a terminal there is no room for beats, so a second connection carries them, by a process beside the system's
+ssh: where they stop, the session there is hung up (SIGHUP), which what was meant to stay survives, as ever.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.many.fan_out import Canceller, run_on_nodes
+from clusterctl.ssh.many.sinks import NodeSinks
+
+LOOK_S = 0.5
+_MARK = "clusterctl-terminal-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerminalGuard:
+    """What the process beside needs."""
+
+    inventory: Inventory
+    node: InventoryNode
+    keys: LoginKeys
+    deadlines: Deadlines
+    token: str
+    """Names one session: hexadecimal digits."""
+
+    def start(self) -> None:
+        """Returns at once in the caller, which may become another program: the process beside ends with it."""
+        caller = os.getpid()
+        if os.fork() != 0:
+            return
+        try:
+            os.setsid()  # the terminal's signals are not meant for it
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(nowhere, stream)
+            self._watch(caller)
+        finally:
+            os._exit(0)
+
+    def _watch(self, caller: int) -> None:
+        canceller = Canceller()
+
+        def end_with_caller() -> None:
+            while os.getppid() == caller:
+                time.sleep(LOOK_S)
+            canceller.cancel()
+
+        threading.Thread(target=end_with_caller, daemon=True, name="caller").start()
+        run_on_nodes(
+            self.inventory,
+            [self.node],
+            Command(line=watching_line(self.token)),
+            keys=self.keys,
+            deadlines=self.deadlines,
+            sinks=NodeSinks(stdout=lambda node, chunk: None, stderr=lambda node, chunk: None),
+            canceller=canceller,
+        )
+
+
+def marked(line: str, token: str) -> str:
+    """The command for the terminal, to be found by its token; the shell stays, and its exit code is the command's."""
+    return f": {_MARK}{token}; eval {shlex.quote(line)}; exit"
+
+
+def watching_line(token: str) -> str:
+    """What runs beside it on the node until it ends."""
+    script = Path(__file__).with_name("terminal_guard.sh").read_text(encoding="utf-8")
+    return "exec sh -c " + shlex.quote(f"mark='{_MARK}[{token[0]}]{token[1:]}'\n{script}")

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Hangs up the terminal session whose first command line has $mark in it, when this shell is ended before it is.
+# It looks for it in /proc: what is at a terminal has no room to say its number. $mark is a pattern that is not its own text.
+leader=
+hang_up() {
+    [ -z "$leader" ] || kill -s HUP -- "-$leader"
+    exit 0
+}
+pause() {
+    sleep "$1" &
+    wait $!
+}
+look() {
+    # shellcheck disable=SC2013,SC2154 # a number in each; $mark stands before all this
+    for file in $(grep -la -e "$mark" /proc/[0-9]*/cmdline); do
+        pid=${file#/proc/}
+        pid=${pid%/cmdline}
+        read -r line <"/proc/$pid/stat" || continue
+        # shellcheck disable=SC2086 # its words: state, parent, group, session
+        set -- ${line##*) }
+        [ "$4" = "$pid" ] || continue
+        # On one machine with its nodes, the ssh of the person has the same text.
+        read -r parent <"/proc/$2/comm" || continue
+        case $parent in sshd*) leader=$pid ;; esac
+    done
+}
+trap hang_up TERM
+exec 2>/dev/null
+look
+while [ -z "$leader" ]; do
+    pause 1
+    look
+done
+while kill -s 0 "$leader"; do
+    pause 2
+done

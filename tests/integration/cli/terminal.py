@@ -1,0 +1,49 @@
+"""A terminal with a program in its foreground."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import select
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass
+class Terminal:
+    """A person's terminal with a clusterctl in its foreground."""
+
+    master: int
+    process: subprocess.Popen[bytes]
+
+    def type(self, keys: bytes) -> None:
+        """As if typed."""
+        os.write(self.master, keys)
+
+    def remote_pid(self) -> int:
+        """What the command on the node calls itself, once it has said so on the screen."""
+        said, ends_at = b"", time.monotonic() + 30
+        while time.monotonic() < ends_at:
+            if select.select([self.master], [], [], 0.2)[0]:
+                said += os.read(self.master, 4096)
+            if b"pid " in said and b"\n" in said.partition(b"pid ")[2]:
+                return int(said.partition(b"pid ")[2].split()[0])
+        raise AssertionError(f"no pid on the screen: {said!r}")
+
+
+@contextlib.contextmanager
+def at_a_terminal(argv: Sequence[str], environ: Mapping[str, str]) -> Iterator[Terminal]:
+    """A program in a session of its own, all three streams on its controlling terminal."""
+    master, slave = pty.openpty()
+    # Whoever runs the tests may be deaf to a hang-up (nohup), and children inherit that.
+    deaf_to_nothing = ["env", "--default-signal=HUP", "setsid", "--ctty", *argv]
+    process = subprocess.Popen(deaf_to_nothing, env=environ, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    try:
+        yield Terminal(master, process)
+    finally:
+        os.close(master)
+        process.wait(timeout=20)
