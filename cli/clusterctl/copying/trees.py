@@ -18,7 +18,7 @@ from clusterctl.copying.silence import shell_argv
 from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.keys.login_keys import files_for_ssh
+from clusterctl.ssh.keys.login_keys import identities_for_ssh
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.one.system_ssh import login_argv
@@ -99,7 +99,7 @@ def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:
 def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, home: Home, output: Output) -> int:
     """0, or 4 when some of several failed. Raises the failure of a single one."""
     known_hosts, key_file = write_known_hosts(inventory, home), login_key_file(inventory, home)
-    own_files = files_for_ssh(inventory, home, Path.home() / ".ssh")
+    own = identities_for_ssh(inventory, home, Path.home() / ".ssh")
     unfit = _unfit(syncs, inventory, way, home)
     rsyncs = Rsyncs()
 
@@ -109,7 +109,7 @@ def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, 
         ssh = login_argv(
             target_of(inventory, sync.node),
             key_file=key_file,
-            own_files=own_files,
+            own=own,
             known_hosts=known_hosts,
             connect_timeout_s=way.connect_timeout_s,
         )

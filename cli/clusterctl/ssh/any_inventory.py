@@ -72,6 +72,8 @@ def _as_ssh_would(inventory: Inventory, data: dict[str, Any], path: Path) -> Inv
             "port": None if "port" in said else settings.port,
             "proxy_argv": None if said.get("proxy_command") else settings.proxy_argv,
             "identity_files": () if said.get("key_file") else settings.identity_files,
+            "identity_agent": settings.identity_agent,
+            "has_identities_only": settings.has_identities_only,
         }
         nodes.append(PersonsNode(**facts))
     return dataclasses.replace(inventory, nodes=tuple(nodes))

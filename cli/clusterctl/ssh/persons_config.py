@@ -22,6 +22,8 @@ class HostSettings:
     port: int | None
     proxy_argv: tuple[str, ...] | None
     identity_files: tuple[str, ...]
+    identity_agent: str | None
+    has_identities_only: bool
 
 
 def read_ssh_config(path: Path) -> paramiko.SSHConfig:
@@ -42,13 +44,15 @@ def settings_of(name: str, config: paramiko.SSHConfig) -> HostSettings:
     except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ImportError) as e:
         raise ConfigError(f"~/.ssh/config, host {name}: {e}") from e
     host, port, user = str(found.get("hostname", name)), found.get("port"), found.get("user")
-    files = found.get("identityfile", ())
+    files, agent = found.get("identityfile", ()), found.get("identityagent")
     return HostSettings(
         host=host,
         user=None if user is None else str(user),
         port=None if port is None else int(str(port)),
         proxy_argv=_proxy_argv(found, host, str(port or 22)),
         identity_files=tuple(str(Path(file).expanduser()) for file in files) if isinstance(files, list) else (),
+        identity_agent=None if agent is None else str(agent).strip('"'),
+        has_identities_only=str(found.get("identitiesonly", "no")).lower() == "yes",
     )
 
 

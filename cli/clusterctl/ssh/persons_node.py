@@ -15,3 +15,5 @@ class PersonsNode(InventoryNode):
     port: int | None = None
     proxy_argv: tuple[str, ...] | None = None
     identity_files: tuple[str, ...] = ()
+    identity_agent: str | None = None
+    has_identities_only: bool = False

@@ -1,4 +1,5 @@
-"""The private keys that a person's ssh configuration names for nodes, each once.
+"""What a person's ssh configuration says of keys for nodes: files (IdentityFile), an agent (IdentityAgent), no others
+(IdentitiesOnly).
 
 For a cluster that clusterctl made this is all that is taken from there: user, port, address, host key and way are what
 cluster.yaml says (`access.bastion` is the ProxyJump), the same for everybody who uses the cluster.
@@ -7,34 +8,63 @@ cluster.yaml says (`access.bastion` is the ProxyJump), the same for everybody wh
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.ssh.persons_node import PersonsNode
 
-WORDS = ("identityfile", "include")
-"""A configuration without these names no key, and need not be understood, which takes 0.1 s."""
+WORDS = ("identityfile", "identityagent", "identitiesonly", "include")
+"""A configuration without these says nothing of keys, and need not be understood, which takes 0.1 s."""
 
 
-def identity_files(nodes: Sequence[InventoryNode], config: Path) -> list[Path]:
+@dataclass(frozen=True, kw_only=True)
+class Identities:
+    """What is said, of several nodes all of it."""
+
+    files: tuple[Path, ...] = ()
+    """Each once."""
+    agent: str | None = None
+    """As it is written: a socket, the name of a variable, `none`; None: nothing is said."""
+    is_only: bool = False
+    """The agent's other keys are not to be tried."""
+
+    def agent_socket(self, usual: str) -> str:
+        """Where the agent listens; `usual` is the one of the environment. Empty: none."""
+        if self.agent is None or self.agent == "SSH_AUTH_SOCK":
+            return usual
+        written = os.path.expandvars(self.agent.replace("%d", "~"))
+        return "" if written.lower() == "none" else str(Path(written).expanduser())
+
+
+def identities(nodes: Sequence[InventoryNode], config: Path) -> Identities:
     """By the nodes' names, as ssh would look them up. Raises ConfigError for a file that cannot be understood."""
-    return [Path(file) for file in dict.fromkeys(_named(nodes, config))]
+    said = list(_said(nodes, config))
+    return Identities(
+        files=tuple(dict.fromkeys(file for one in said for file in one.files)),
+        agent=next((one.agent for one in said if one.agent is not None), None),
+        is_only=any(one.is_only for one in said),
+    )
 
 
-def _named(nodes: Sequence[InventoryNode], config: Path) -> Iterable[str]:
+def _said(nodes: Sequence[InventoryNode], config: Path) -> Iterable[Identities]:
     others = []
     for node in nodes:
         if isinstance(node, PersonsNode):
-            yield from node.identity_files
+            files = tuple(Path(file) for file in node.identity_files)
+            yield Identities(files=files, agent=node.identity_agent, is_only=node.has_identities_only)
         else:
             others.append(node)
     if others and _names_keys(config):
         persons_config = importlib.import_module("clusterctl.ssh.persons_config")  # loaded on use: it needs paramiko
         parsed = persons_config.read_ssh_config(config)
         for node in others:
-            yield from persons_config.settings_of(node.name, parsed).identity_files
+            found = persons_config.settings_of(node.name, parsed)
+            files = tuple(Path(file) for file in found.identity_files)
+            yield Identities(files=files, agent=found.identity_agent, is_only=found.has_identities_only)
 
 
 def _names_keys(config: Path) -> bool:

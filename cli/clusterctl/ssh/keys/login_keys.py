@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.keys.identity_files import identity_files
+from clusterctl.ssh.keys.identity_files import Identities, identities
 from clusterctl.ssh.keys.key_agent import agent_keys
 from clusterctl.ssh.keys.openssh_files import login_key_file
 
@@ -56,17 +57,11 @@ def load_login_keys(
     path = login_key_file(inventory, home)
     if path is not None:
         return LoginKeys(keys=(key_in_file(path),), described=str(path))
-    agent_socket = (os.environ if environ is None else environ).get(AGENT_VARIABLE, "")
-    agent = [
-        LoginKey(public=key, agent_socket=agent_socket) for key in (agent_keys(agent_socket) if agent_socket else [])
-    ]
+    usual_socket = (os.environ if environ is None else environ).get(AGENT_VARIABLE, "")
     told = _declared(inventory.ssh.public_keys)
-    usual, unusable = _usable(_usual_files(ssh_dir), agent)
-    named: list[LoginKey] = []
-    if not any(key.public in told for key in [*agent, *usual]):  # else nobody need read the configuration
-        named, others = _usable(identity_files(inventory.nodes, ssh_dir / "config"), [*agent, *usual])
-        unusable |= others
-    found = [*agent, *named, *usual]
+    found, unusable = _found(Identities(), usual_socket, ssh_dir)
+    if not any(key.public in told for key in found):  # else nobody need read the configuration
+        found, unusable = _found(identities(inventory.nodes, ssh_dir / "config"), usual_socket, ssh_dir)
     if not any(key.public in told for key in found):
         _refuse_unusable(unusable, told, has_others=bool(found))
     if not found:
@@ -78,18 +73,47 @@ def load_login_keys(
     return LoginKeys(keys=tuple(keys), described=described)
 
 
-def files_for_ssh(inventory: Inventory, home: Home, ssh_dir: Path) -> list[Path]:
-    """What OpenSSH has to be told, since it reads no configuration of the person's here; none: the usual, it knows."""
+def _found(said: Identities, usual_socket: str, ssh_dir: Path) -> tuple[list[LoginKey], dict[Path, NodeFailure]]:
+    """The agent's keys, those of the files that are named, the usual ones; and why some cannot be used."""
+    agent = _in_agent(said.agent_socket(usual_socket))
+    if said.is_only:
+        only = _public_halves(said.files or _usual_files(ssh_dir))
+        agent = [key for key in agent if key.public in only]
+    others = [] if said.is_only and said.files else _usual_files(ssh_dir)
+    usual, unusable = _usable(others, agent)
+    named, unusable_named = _usable(said.files, [*agent, *usual])
+    return [*agent, *named, *usual], unusable | unusable_named
+
+
+def identities_for_ssh(inventory: Inventory, home: Home, ssh_dir: Path) -> Identities:
+    """What OpenSSH has to be told, since it reads no configuration of the person's here; no files: the usual."""
     if login_key_file(inventory, home) is not None:
-        return []
-    named = identity_files(inventory.nodes, ssh_dir / "config")
-    return [path for path in dict.fromkeys([*named, *_usual_files(ssh_dir)]) if path.is_file()] if named else []
+        return Identities()
+    said = identities(inventory.nodes, ssh_dir / "config")
+    if not said.files:
+        return said
+    files = said.files if said.is_only else dict.fromkeys([*said.files, *_usual_files(ssh_dir)])
+    return replace(said, files=tuple(path for path in files if path.is_file()))
 
 
 def keys_to_try(keys: Sequence[LoginKey], declared: Sequence[str]) -> list[LoginKey]:
     """The keys whose public halves the cluster was told of, then others, each group in its old order; not too many."""
     told = _declared(declared)
     return sorted(keys, key=lambda key: key.public not in told)[:MOST_KEYS]
+
+
+def _in_agent(agent_socket: str) -> list[LoginKey]:
+    keys = agent_keys(agent_socket) if agent_socket else []
+    return [LoginKey(public=key, agent_socket=agent_socket) for key in keys]
+
+
+def _public_halves(files: Iterable[Path]) -> set[bytes]:
+    """Of files that need not have their private halves here: an agent has those."""
+    halves = set()
+    for file in files:
+        with contextlib.suppress(NodeFailure):
+            halves.add(_public_half(file) or key_in_file(file).public)
+    return halves - {b""}
 
 
 def _usual_files(ssh_dir: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from clusterctl.home import Home
 from clusterctl.process import become
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.keys.login_keys import files_for_ssh, load_login_keys
+from clusterctl.ssh.keys.login_keys import identities_for_ssh, load_login_keys
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.one.host_check import check_host
 from clusterctl.ssh.one.system_ssh import login_argv
@@ -52,7 +52,7 @@ def log_in(
     argv = login_argv(
         target,
         key_file=login_key_file(inventory, home),
-        own_files=files_for_ssh(replace(inventory, nodes=(node,)), home, Path.home() / ".ssh"),
+        own=identities_for_ssh(replace(inventory, nodes=(node,)), home, Path.home() / ".ssh"),
         known_hosts=write_known_hosts(inventory, home),
         command=command if command is None else marked(command, token),
         is_terminal_wanted=is_terminal_wanted,

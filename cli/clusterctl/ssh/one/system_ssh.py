@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
+from clusterctl.ssh.keys.identity_files import Identities
 from clusterctl.ssh.target import Target
 
 ALIVE_INTERVAL_S = 15
@@ -17,7 +17,7 @@ def login_argv(
     *,
     key_file: Path | None,
     known_hosts: Path,
-    own_files: Sequence[Path] = (),
+    own: Identities | None = None,
     command: str | None = None,
     is_terminal_wanted: bool = False,
     connect_timeout_s: float = 10,
@@ -25,7 +25,7 @@ def login_argv(
 ) -> list[str]:
     """The argv of `ssh`: no configuration file is read, only the declared host key is believed.
 
-    `key_file`, the cluster's own, alone is tried; without one the agent's keys are, and `own_files` or the usual ones.
+    `key_file`, the cluster's own, alone is tried; without one the agent's keys, and the files of `own` or the usual.
     """
     settings = [
         f"UserKnownHostsFile={quoted_path(known_hosts)}",
@@ -40,7 +40,7 @@ def login_argv(
     ]
     if key_file is not None:
         settings += [f"IdentityFile={quoted_path(key_file)}", "IdentitiesOnly=yes"]
-    settings += [f"IdentityFile={quoted_path(file)}" for file in own_files]
+    settings += _identity_settings(own) if own is not None else []
     if target.proxy_argv is not None:
         settings.append(f"ProxyCommand={proxy_line(target.proxy_argv)}")
     argv = ["ssh", "-F", "none"]
@@ -51,6 +51,13 @@ def login_argv(
         argv.append("-t")
     argv.append(f"{target.user}@{target.host}")
     return argv if command is None else [*argv, "--", command]
+
+
+def _identity_settings(own: Identities) -> list[str]:
+    settings = [f"IdentityFile={quoted_path(file)}" for file in own.files]
+    if own.agent is not None:
+        settings.append(f'IdentityAgent="{own.agent}"')  # ssh expands what the person has written itself
+    return [*settings, "IdentitiesOnly=yes"] if own.is_only else settings
 
 
 def proxy_line(argv: tuple[str, ...]) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.keys.login_keys import OWN_KEYS, files_for_ssh, key_in_file, keys_to_try, load_login_keys
+from clusterctl.ssh.keys.identity_files import Identities, identities
+from clusterctl.ssh.keys.login_keys import OWN_KEYS, identities_for_ssh, key_in_file, keys_to_try, load_login_keys
 from clusterctl_infra.keys import KeyPair, host_key
 from clusterctl_infra.outputs import InventorySsh
 
@@ -50,12 +51,12 @@ def test_a_key_that_the_persons_configuration_names_for_a_node_is_one_of_theirs(
     config.write_text(f"Host other\n  IdentityFile {tmp_path / 'work_key'}\n")
     with pytest.raises(NodeFailure, match="no SSH key"):
         load_login_keys(inventory, home, ssh_dir=tmp_path)
-    assert files_for_ssh(inventory, home, tmp_path) == []
+    assert identities_for_ssh(inventory, home, tmp_path) == Identities()
     config.write_text(f"Host train-*\n  User nobody\n  IdentityFile {tmp_path / 'work_key'}\n")
     found = load_login_keys(inventory, home, ssh_dir=tmp_path)
     assert [base64.b64encode(key.public).decode() for key in found.keys] == [base64_of(PAIRS[5])]
-    assert files_for_ssh(inventory, home, tmp_path) == [tmp_path / "work_key"]
-    assert files_for_ssh(make_inventory(), home, tmp_path) == [], "the cluster has a key of its own"
+    assert identities_for_ssh(inventory, home, tmp_path).files == (tmp_path / "work_key",)
+    assert identities_for_ssh(make_inventory(), home, tmp_path) == Identities(), "the cluster has a key of its own"
 
 
 def test_an_old_key_without_its_public_half_hides_no_other(tmp_path: Path, make_inventory: MakeInventory) -> None:
@@ -85,3 +86,37 @@ def test_the_declared_one_of_a_persons_keys_is_tried_first(tmp_path: Path, make_
     found = load_login_keys(make_inventory(ssh=ssh(PAIRS[2])), Home(path=tmp_path), ssh_dir=tmp_path)
     assert [base64.b64encode(key.public).decode() for key in found.keys] == [base64_of(PAIRS[n]) for n in (2, 0, 1)]
     assert found.described == "your 3 SSH keys"
+
+
+def test_identities_only_leaves_the_usual_keys_out(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    home, inventory = Home(path=tmp_path), make_inventory(ssh=ssh())
+    (tmp_path / "id_ed25519").write_text(PAIRS[0].private_pem)
+    (tmp_path / "work_key").write_text(PAIRS[1].private_pem)
+    config = tmp_path / "config"
+    config.write_text(f"Host train-*\n  IdentityFile {tmp_path / 'work_key'}\n")
+    assert len(load_login_keys(inventory, home, ssh_dir=tmp_path).keys) == 2
+    config.write_text(config.read_text() + "  IdentitiesOnly yes\n")
+    (key,) = load_login_keys(inventory, home, ssh_dir=tmp_path).keys
+    assert key.path == tmp_path / "work_key"
+    assert identities_for_ssh(inventory, home, tmp_path) == Identities(files=(tmp_path / "work_key",), is_only=True)
+
+
+@pytest.mark.parametrize(
+    ("agent", "socket"),
+    [
+        ("~/a b/agent.sock", "/home/me/a b/agent.sock"),
+        ("%d/agent.sock", "/home/me/agent.sock"),
+        ("$MINE", "/run/mine"),
+        ("SSH_AUTH_SOCK", "/run/usual"),
+        ("none", ""),
+    ],
+)
+def test_an_agent_that_the_configuration_names_is_asked_instead_of_the_usual_one(
+    tmp_path: Path, make_inventory: MakeInventory, monkeypatch: pytest.MonkeyPatch, agent: str, socket: str
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("MINE", "/run/mine")
+    (tmp_path / "config").write_text(f'Host train-0\n  IdentityAgent "{agent}"\n')
+    said = identities(make_inventory().nodes, tmp_path / "config")
+    assert said.agent_socket("/run/usual") == socket
+    assert identities(make_inventory().nodes[1:], tmp_path / "config").agent_socket("/run/usual") == "/run/usual"
