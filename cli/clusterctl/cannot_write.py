@@ -6,6 +6,7 @@ import errno
 import os
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import HOME_VARIABLE
@@ -13,15 +14,20 @@ from clusterctl_infra.names import HOME_VARIABLE
 from clusterctl.home import home_directory
 
 REASONS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+OF_THE_HOME = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EEXIST})
+"""Reasons that are the person's only where the folder that they named is concerned: elsewhere they are ours."""
 
 
 def cannot_write(error: OSError, *, environ: Mapping[str, str]) -> ClusterctlError | None:
-    """What to tell when a disk is full or read-only; None for every other failure."""
-    if error.errno not in REASONS:
-        return None
+    """What to tell when a disk is full or read-only, or the home cannot be one; None for every other failure."""
     home = home_directory(environ).path
-    place = os.fspath(error.filename) if isinstance(error.filename, str | os.PathLike) else str(home)
+    named = Path(os.fspath(error.filename)) if isinstance(error.filename, str | os.PathLike) else None
+    # Of what lies deeper, the program has made the folders itself.
+    is_home = named is not None and (named in (home, *home.parents) or named.parent == home)
+    if error.errno is None or not (error.errno in REASONS or (is_home and error.errno in OF_THE_HOME)):
+        return None
+    reason = os.strerror(error.errno).lower()
     return ClusterctlError(
-        f"{place} cannot be written: {os.strerror(error.errno).lower()}. clusterctl keeps what it knows in {home}",
+        f"{named or home} cannot be written: {reason}. clusterctl keeps what it knows in {home}",
         hint=f"df -h {shlex.quote(str(home))}, or elsewhere: export {HOME_VARIABLE}=DIR",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 
 from clusterctl_infra.errors import NothingMatched
@@ -42,6 +43,10 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
     path = home.inventory_file(cluster)
     try:
         return read_inventory(path)
+    except InventoryUnreadable as e:
+        # What the stack exports is kept again when there is no file.
+        hint = f"rm {shlex.quote(str(path))} && clusterctl nodes --stack STACK  (STACK: the folder)"
+        raise InventoryUnreadable(e.message, hint=hint) from e
     except FileNotFoundError as e:
         raise NothingMatched(f"cluster {cluster} has just gone: {path} is not there any more") from e
     except OSError as e:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, NoReturn  # JSON values
 
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.names import HOME_VARIABLE
 
 from clusterctl_rehearsal.cleaning import clean, elsewhere
 from clusterctl_rehearsal.home import RehearsalHome, clean_command, current_home
@@ -50,6 +51,8 @@ def main(argv: Sequence[str]) -> int:
         return _failed(str(e), f"{PROGRAM} list", code=3)
     except (RegionUnreachable, StandInRefusal) as e:
         return _failed(str(e), "")
+    except OSError as e:  # a home that is none, a full disk
+        return _failed(f"{e.filename or current_home().root}: {e.strerror or e}", f"export {HOME_VARIABLE}=DIR")
     except KeyboardInterrupt:
         return 130
 

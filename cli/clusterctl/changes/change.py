@@ -38,6 +38,8 @@ from clusterctl.output import Output
 from clusterctl.views.again import stack_words
 
 KEPT_LOGS = 20
+NEXT = "; next: "
+"""Before a command in a sentence of the stand-in."""
 STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
 INSISTING = "insisting; once more kills the engine, and the next run repairs"
 
@@ -270,8 +272,10 @@ def failure(result: RunResult, *, doing: str, more: str = "", hint: str | None =
     if locks:
         return EngineError(f"{doing}: {locks[0].named}", hint=f"wait for it, or end it: kill -INT {locks[0].pid}")
     said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
-    text = said[0] or _without_a_word(result)
-    return EngineError(f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}", hint=hint)
+    # What the stand-in refuses comes with the command that helps; the same again would be refused again.
+    text, _, helps = (said[0] or _without_a_word(result)).partition(NEXT)
+    told = f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}"
+    return EngineError(told, hint=helps.rstrip() or hint)
 
 
 def _without_a_word(result: RunResult) -> str:

@@ -15,6 +15,7 @@ from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.readiness.node_report import NodeReport
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.half_extend import HalfExtend
+from clusterctl.status.unfinished import Unfinished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,3 +40,4 @@ class Facts:
     early_end: EarlyEnd | None = None
     """What ended the cluster before its deadline; looked for where no machine lives."""
     half_extend: HalfExtend | None = None
+    unfinished: Unfinished | None = None

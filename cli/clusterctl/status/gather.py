@@ -39,6 +39,7 @@ from clusterctl.ssh.way_in import uses_session_manager
 from clusterctl.status.account import read_account
 from clusterctl.status.facts import Facts
 from clusterctl.status.half_extend import half_extend
+from clusterctl.status.unfinished import unfinished
 
 ASK = "clusterctl-node status"
 ASK_S = 5.0
@@ -98,6 +99,7 @@ def gather(
             inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
         ),
         half_extend=half_extend(inventory, home),
+        unfinished=unfinished(inventory.cluster, home),
     )
 
 

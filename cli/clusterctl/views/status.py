@@ -48,6 +48,7 @@ def status_json(seen: Overview) -> dict[str, object]:
         "ssh_trouble": facts.ssh_trouble,
         "reserved": facts.is_reserved,
         "extend_cut_off": facts.half_extend is not None,
+        "unfinished": None if facts.unfinished is None else dataclasses.asdict(facts.unfinished),
         "ended_early": None if facts.early_end is None else facts.early_end.at.isoformat(),
         "idle": idle_json(facts),
         "strays": [{"instance_id": row.instance_id, "slot": row.slot, "state": row.state} for row in seen.strays],
@@ -106,7 +107,7 @@ def remarks(seen: Overview) -> list[str]:
         told.append(f"{kept}; next: {up_again(inventory)}, or {down_again(inventory)} --all ends the data too")
     if (use := idle_line(facts)) is not None:
         told.append(use)
-    told += _what_is_half_done(seen)
+    told += _what_is_half_done(seen) or _what_is_under_way(seen)
     told += _what_is_gone(seen)
     if behind := sum(node.is_behind for node in seen.nodes):
         has = "has" if behind == 1 else "have"
@@ -124,6 +125,17 @@ def _what_is_half_done(seen: Overview) -> list[str]:
     means = f"parts of the cluster may still end at {clock(half.before, now)}, and the earlier end holds"
     again = extend_again(inventory, until=half.until, budget_usd=half.budget_usd)
     return [f"an extend was cut off: {means}; next: {again}"]
+
+
+def _what_is_under_way(seen: Overview) -> list[str]:
+    """Whoever changes the cluster now, or did not come to an end with it."""
+    run, inventory = seen.facts.unfinished, seen.inventory
+    if run is None:
+        return []
+    if run.pid is not None:
+        return [f"clusterctl {run.verb} is changing it now (pid {run.pid})"]
+    again = down_again(inventory) if run.verb == "down" else up_again(inventory)
+    return [f"the last {run.verb} has not come to its end; next: {again}"]
 
 
 def _what_is_gone(seen: Overview) -> list[str]:

@@ -30,7 +30,7 @@ def read_fresh_prices(path: Path) -> tuple[FreshPrice, ...]:
     try:
         rows = json.loads(path.read_bytes())["prices"]
         return tuple(_price(row) for row in rows)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise ConfigError(

@@ -20,12 +20,28 @@ def test_a_disk_that_takes_nothing_is_named_with_what_helps(number: int) -> None
     assert told.hint == "df -h '/home/a person/state', or elsewhere: export CLUSTERCTL_HOME=DIR"
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EEXIST])
+@pytest.mark.parametrize("place", ["/home/a person/state", "/home/a person/state/runs", "/home"])
+def test_a_home_that_can_be_none_is_named(number: int, place: str) -> None:
+    told = cannot_write(OSError(number, os.strerror(number), place), environ=ENVIRON)
+    assert str(told).startswith(f"{place} cannot be written: {os.strerror(number).lower()}. ")
+
+
 def test_without_a_file_s_name_the_folder_is_named() -> None:
     told = cannot_write(OSError(errno.ENOSPC, "No space left on device"), environ=ENVIRON)
     assert told is not None
     assert str(told).startswith("/home/a person/state cannot be written: no space left on device")
 
 
-@pytest.mark.parametrize("error", [OSError(errno.ENOENT, "no such file"), OSError("no number"), TimeoutError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOENT, "no such file"),
+        OSError(errno.ENOENT, "no such file", "/etc/x"),
+        OSError(errno.EACCES, "no", "/home/a person/state/runs/x.json"),
+        OSError("no number"),
+        TimeoutError(),
+    ],
+)
 def test_every_other_failure_is_left_to_the_crash_report(error: OSError) -> None:
     assert cannot_write(error, environ=ENVIRON) is None

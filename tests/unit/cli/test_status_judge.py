@@ -16,6 +16,7 @@ from clusterctl.status.facts import Facts
 from clusterctl.status.half_extend import HalfExtend
 from clusterctl.status.judge import NodeStatus, judge
 from clusterctl.status.overview import overview
+from clusterctl.status.unfinished import Unfinished
 from clusterctl.views.status import headline, status_json, status_text
 from clusterctl_infra.ledger import Ledger, Span, Standing, ledger_to_json
 
@@ -201,6 +202,22 @@ def test_nodes_without_the_newest_membership_are_helped_by_an_up_of_their_stack(
     facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: behind})
     told = status_text(overview(make_inventory(size=2, stack_dir="/s/train"), facts))
     assert "1 node has not got the newest membership; next: clusterctl up /s/train" in told
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (Unfinished(verb="replace", pid=77), "clusterctl replace is changing it now (pid 77)"),
+        (
+            Unfinished(verb="replace", pid=None),
+            "the last replace has not come to its end; next: clusterctl up /s/train",
+        ),
+        (Unfinished(verb="down", pid=None), "the last down has not come to its end; next: clusterctl down --cluster"),
+    ],
+)
+def test_a_run_under_way_or_cut_off_is_named(run: Unfinished, said: str, make_inventory: MakeInventory) -> None:
+    facts = Facts(now=NOW, instances=(machine(0),), answers={0: READY}, unfinished=run)
+    assert said in status_text(overview(make_inventory(size=1, stack_dir="/s/train"), facts))
 
 
 def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_inventory: MakeInventory) -> None:

@@ -10,6 +10,16 @@ import pytest
 from clusterctl_rehearsal.verbs import main
 
 
+@pytest.mark.parametrize("argv", [["list"], ["clean", "--all"], ["region", "ensure"]])
+def test_a_home_that_can_be_none_is_said_in_a_sentence(
+    argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path / "file"))
+    assert main(argv) == 1
+    assert "next: export CLUSTERCTL_HOME=DIR" in capsys.readouterr().err
+
+
 def test_a_reader_that_has_enough_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path))
     reader, writer = os.pipe()

@@ -30,3 +30,10 @@ def test_what_was_kept_is_a_sentence_of_its_own(text: str) -> None:
 def test_an_engine_that_was_killed_says_nothing_so_the_signal_is_told() -> None:
     told = failure(replace(failed(), killed_by=9), doing="pulumi up").message
     assert "the engine was killed (SIGKILL), as by a computer that runs out of memory" in told
+
+
+def test_the_stand_in_s_own_way_out_is_the_hint_and_not_the_same_again() -> None:
+    refusal = Refusal(code=None, text="another train lives here; next: clusterctl rehearse clean train", urn="u")
+    error = failure(failed(refusal), doing="pulumi up", more=KEPT, hint="clusterctl up stacks/train")
+    assert error.message.startswith(f"pulumi up failed: another train lives here. {KEPT}")
+    assert error.hint == "clusterctl rehearse clean train"
