@@ -109,7 +109,7 @@ class _Extension:
         state = change.mend(found, was_cut_off=self._was_cut_off)
         missing = missing_instances(change.clients, state, tell=change.tell)
         gone = {one.known.slot: one.why for one in missing}
-        reserved = forget_ended(change, state)
+        reserved = forget_ended(change, state.without(one.known.urn for one in missing))
         stays = [one.slot for one in state.instances if one.slot not in gone]
         meant = replace(meant, intent=reserved_or_not(meant.intent, reserved, stays=stays))
         self._write(meant.intent.changes)

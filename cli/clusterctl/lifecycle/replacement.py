@@ -27,6 +27,7 @@ from clusterctl.engine.stack_config import config_of_one_run, read_config, with_
 from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
+from clusterctl.lifecycle.before_up import refuse_reaped
 from clusterctl.output import Output
 from clusterctl.views.again import replace_slot, up_again
 
@@ -81,9 +82,9 @@ class _Replacement:
         shown, source = change.typed(change.stack.directory), change.stack.source
         refuse_other_placement(found, cluster_plan.placement, source=source, shown=shown)
         refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
+        refuse_reaped(change, found, shown=shown)
         self._ask()
-        again = f"clusterctl replace --node {request.slot} --cluster {change.cluster}"
-        wait_for_ending(change, found, again=again)
+        wait_for_ending(change, found, again=replace_slot(change.cluster, request.slot))
         state = change.mend(found, was_cut_off=self._was_cut_off)
         targets = slot_targets(state, request.slot, shown=shown)
         reserved = forget_ended(change, state)

@@ -129,8 +129,8 @@ def _what_is_half_done(seen: Overview) -> list[str]:
 
 def _what_is_under_way(seen: Overview) -> list[str]:
     """Whoever changes the cluster now, or did not come to an end with it."""
-    run, inventory = seen.facts.unfinished, seen.inventory
-    if run is None:
+    run, inventory, end = seen.facts.unfinished, seen.inventory, seen.facts.early_end
+    if run is None or (end is not None and end.is_reaped):
         return []
     if run.pid is not None:
         return [f"clusterctl {run.verb} is changing it now (pid {run.pid})"]
