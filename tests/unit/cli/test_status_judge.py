@@ -244,7 +244,8 @@ def test_machines_that_are_gone_with_their_places_bill_nothing_and_both_ways_on_
 
 def test_of_a_cluster_that_was_reaped_down_is_the_only_way_on(make_inventory: MakeInventory) -> None:
     end = EarlyEnd(reason=REAPED, since=None, at=NOW - timedelta(minutes=12))
-    facts = Facts(now=NOW, instances=(machine(0, "terminated"),), is_reserved=False, early_end=end)
+    cut_off = Unfinished(verb="replace", pid=None)
+    facts = Facts(now=NOW, instances=(machine(0, "terminated"),), is_reserved=False, early_end=end, unfinished=cut_off)
     told = status_text(overview(make_inventory(size=1), facts))
     assert "ended 11:00 UTC (12 m ago: reaped)" in told
     assert "reaped: AWS has no machine, no reservation and no network of it" in told
