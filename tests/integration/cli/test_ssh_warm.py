@@ -7,9 +7,12 @@ import fcntl
 import os
 import pty
 import select
+import shlex
 import shutil
 import signal
+import socket
 import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.ssh.many.node_task import WARM_ANSWER_S
+from clusterctl.ssh.warm.place import opened
 
 from tests.integration.cli.conftest import made_cluster
 from tests.integration.cli.waiting import comes_true
@@ -111,6 +115,56 @@ def test_a_command_left_to_the_process_loads_next_to_nothing(steady_warm_cluster
     loaded = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
     assert "clusterctl.ssh.warm.client" in loaded
     assert not loaded & {"click", "dataclasses", "json", "pathlib", "typing", "clusterctl.program"}
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{} yes | head -1; echo ${{PIPESTATUS[0]}}", "[train-0] y\n0\n"),
+        ("{} echo here > /dev/full; echo $?", "clusterctl: stdout cannot be written: No space left on device\n1\n"),
+        ("{} 'echo here; echo there >&2' 2>&-; echo $?", "[train-0] here\n0\n"),
+    ],
+)
+def test_output_that_nobody_takes_ends_as_it_does_without_the_process(
+    steady_warm_cluster: LoopbackCluster, line: str, told: str
+) -> None:
+    command = shlex.join(steady_warm_cluster.command("ssh", "--node", "all"))
+    nodes = steady_warm_cluster.inventory.nodes
+    steady_warm_cluster.write_inventory(replace(steady_warm_cluster.inventory, nodes=nodes[:1]))
+    try:
+        argv = ["bash", "-c", f"({line.format(command)}) 2>&1"]
+        environ = {**steady_warm_cluster.environ, **WARM}
+        done = subprocess.run(argv, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+        assert done.stdout == told
+    finally:
+        steady_warm_cluster.write_inventory(replace(steady_warm_cluster.inventory, nodes=nodes))
+
+
+@pytest.mark.parametrize(("flags", "code"), [(("--node", "3"), 255), ((), 4)])
+def test_a_command_whose_process_is_killed_says_so(
+    warm_cluster: LoopbackCluster, flags: tuple[str, ...], code: int
+) -> None:
+    ports(warm_cluster)
+    await_warm(warm_cluster)
+    client = subprocess.Popen(
+        warm_cluster.command("ssh", *flags, "echo $$; exec sleep 300"),
+        env=warm_cluster.environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert client.stdout is not None
+    pid = int(client.stdout.readline().split()[-1])
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(opened(str(warm_cluster.home / "warm")))
+        os.kill(
+            struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0], signal.SIGKILL
+        )
+    _, said = client.communicate(timeout=15)
+    assert client.returncode == code
+    assert said == "clusterctl: the process that kept the connections has ended, and with it what ran\n"
+    assert comes_true(lambda: not Path(f"/proc/{pid}").exists())
 
 
 def test_what_is_typed_after_a_command_is_for_the_next_reader(steady_warm_cluster: LoopbackCluster) -> None:

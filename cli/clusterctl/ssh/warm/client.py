@@ -72,19 +72,15 @@ def _passed_on(connection: socket.socket, coming: Frames, code_if_lost: int) -> 
     try:
         code = _written(coming)
     except BrokenPipeError:  # `clusterctl ssh … | head -1`: the reader has what it wanted
-        _ended(connection, coming)
-        return 0
+        return 0  # what runs ends with the connection
     except OSError as e:
-        _ended(connection, coming)
         return _said(f"stdout cannot be written: {e.strerror}", 1)
     except KeyboardInterrupt:
         code = _ended(connection, coming)
         return _interrupted() if code is None else code
-    return (
-        _said("the process that kept the connections has ended, and with it what ran", code_if_lost)
-        if code is None
-        else code
-    )
+    if code is None:
+        return _said("the process that kept the connections has ended, and with it what ran", code_if_lost)
+    return code
 
 
 def _written(coming: Frames) -> int | None:

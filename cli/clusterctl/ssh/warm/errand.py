@@ -31,6 +31,8 @@ from clusterctl.verbs import module_of
 SAME_FOR_BOTH = ("HOME", "USER", "LOGNAME")
 """What is read where no caller is known; a command that has it otherwise is refused."""
 
+_RequestOf = Callable[[Sequence[str]], SshRequest]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Errand:
@@ -81,9 +83,6 @@ def errand(asked: Asked, stdin: IO[bytes]) -> Errand | None:
 def _is_of_persons_own(request: SshRequest, caller: Caller) -> bool:
     """The person's configuration has a say in how the machines are reached: their connections are not kept."""
     return request.file is not None and (caller.ssh_dir / "config").is_file()
-
-
-_RequestOf = Callable[[Sequence[str]], SshRequest]
 
 
 class _KeptLinks:

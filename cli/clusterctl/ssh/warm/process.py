@@ -106,6 +106,7 @@ def _serve(house: _House, folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         os.umask(0o177)
         listener.bind(opened(str(folder)))
+        os.umask(0o077)  # a folder that is made here later can be entered
         listener.listen(64)
         number = place.stat().st_ino
         threading.Thread(target=_look_after, args=(house,), daemon=True).start()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO
 
 from clusterctl.ssh.warm.frames import frame
 
 MOST_BYTES = 256 * 1024
 """So much is held at most: after that the nodes wait for whoever reads it."""
+FRAME_BYTES = 1024 * 1024
 
 
 class WayBack:
@@ -32,7 +33,7 @@ class WayBack:
         with self._changing:
             held, self._held, self._held_bytes = self._held, [], 0
         if held:
-            self._connection.sendall(b"".join(frame(kind, bytes(data)) for kind, data in held))
+            self._connection.sendall(b"".join(frame(kind, piece) for kind, data in held for piece in _pieces(data)))
 
     def _hold(self, kind: bytes, data: bytes) -> None:
         with self._changing:
@@ -44,6 +45,11 @@ class WayBack:
             is_much = self._held_bytes >= MOST_BYTES
         if is_much:
             self.send()
+
+
+def _pieces(data: bytearray) -> Iterator[bytes]:
+    """No longer than the command takes at once: gathered output comes as one."""
+    return (bytes(data[start : start + FRAME_BYTES]) for start in range(0, len(data), FRAME_BYTES))
 
 
 class _Frames(io.RawIOBase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import cast
 
@@ -101,4 +102,13 @@ def test_much_output_does_not_wait_for_quiet() -> None:
     stream = WayBack(cast(socket.socket, wire)).stream(STDOUT)
     stream.write(bytes(MOST_HELD_BYTES))
     stream.flush()
-    assert sum(map(len, wire.sent)) > MOST_HELD_BYTES
+    coming = frames_of(*wire.sent)
+    assert coming.next() == (STDOUT, bytes(MOST_HELD_BYTES))
+
+
+def test_output_that_comes_as_one_goes_in_frames_that_are_taken() -> None:
+    wire = Wire()
+    data = os.urandom(1024) * (MOST_BYTES // 1024 + 1)
+    WayBack(cast(socket.socket, wire)).stream(STDOUT).write(data)
+    coming = frames_of(*wire.sent)
+    assert b"".join(came[1] for came in iter(coming.next, None)) == data
