@@ -15,6 +15,8 @@ from typing import Any, Callable, Dict, Tuple
 
 METADATA = "http://169.254.169.254/latest/"
 TIMEOUT_S = 10
+MACHINE, WAIT_KEY = "clusterctl-%s-deadline", "WaitSeconds"
+"""As the plan calls them, which no node can import; a test holds both together."""
 STAMP = "-%Y-%m-%dT%H-%M-%SZ"
 ATTEMPTS = 3
 PAUSE_S = 3.0
@@ -48,12 +50,12 @@ def _start(root: Path, known: Dict[str, Any], name: str, wait_s: int) -> str:
     credentials = json.loads(metadata("meta-data/iam/security-credentials/" + role))
     partition, domain = metadata("meta-data/services/partition"), metadata("meta-data/services/domain")
     host = "states.%s.%s" % (place["region"], domain)
-    machine = "arn:%s:states:%s:%s:stateMachine:clusterctl-%s-deadline"
+    machine = "arn:%s:states:%s:%s:stateMachine:" + MACHINE
     body = json.dumps(
         {
             "stateMachineArn": machine % (partition, place["region"], place["accountId"], known["cluster_id"]),
             "name": name,
-            "input": json.dumps({"WaitSeconds": wait_s}),
+            "input": json.dumps({WAIT_KEY: wait_s}),
         }
     ).encode()
     headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AWSStepFunctions.StartExecution"}

@@ -12,29 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from clusterctl_infra.errors import NothingMatched, SomeNodesFailed
+from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
 from clusterctl_infra.outputs import Inventory, read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.changes.change import Change, failure, open_change
+from clusterctl.changes.change import failure
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent
+from clusterctl.changes.opening import Held, open_change_of
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree_to
 from clusterctl.changes.truth import missing_instances
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.stack_config import config_of_one_run, config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
-from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.lifecycle.before_extend import refuse_extension, refuse_state
 from clusterctl.lifecycle.new_deadline import Move, Wish
 from clusterctl.output import Output
 from clusterctl.readiness.delivery import deliver
 from clusterctl.readiness.membership import membership_of
-from clusterctl.views.again import up_again
 from clusterctl.views.extend import move_json, move_line, move_told, untold
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, count
@@ -52,22 +51,8 @@ class ExtendRequest:
 
 def extend(request: ExtendRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Moves the deadline. Raises the error that a person should see when it is not moved everywhere."""
-    where = whereabouts_of_cluster(request.inventory)
-    with open_change(
-        "extend",
-        where.stack,
-        name=where.name,
-        region=where.region,
-        rehearse=where.rehearse,
-        home=home,
-        environ=environ,
-        output=output,
-    ) as change:
-        found, was_cut_off = change.inspect()
-        if found is None:
-            told = f"{request.inventory.cluster}: its stack has no state"
-            raise NothingMatched(told, hint=up_again(request.inventory))
-        _Extension(request, change, was_cut_off=was_cut_off).run(found)
+    with open_change_of("extend", request.inventory, home=home, environ=environ, output=output) as held:
+        _Extension(request, held).run(held.state)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,11 +67,12 @@ class _Meaning:
 class _Extension:
     """One `extend` on a held stack."""
 
-    def __init__(self, request: ExtendRequest, change: Change, *, was_cut_off: bool) -> None:
+    def __init__(self, request: ExtendRequest, held: Held) -> None:
+        change = held.change
         self._request = request
         self._change = change
         self._output = change.output
-        self._was_cut_off = was_cut_off
+        self._was_cut_off = held.was_cut_off
         self._now = datetime.now(UTC).replace(microsecond=0)
         self._shown = change.typed(change.stack.directory)
         self._config_file = change.engine.environment.config_file

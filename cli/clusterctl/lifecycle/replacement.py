@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn
 
-from clusterctl_infra.errors import EngineError, NothingMatched, UsageError
+from clusterctl_infra.errors import EngineError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.changes.change import Change, failure, open_change
+from clusterctl.changes.change import failure
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
 from clusterctl.changes.ending_stage import wait_for_ending
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
+from clusterctl.changes.opening import Held, open_change_of
 from clusterctl.changes.place import refuse_other_placement, refuse_other_region
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.stopped import what_exists
@@ -25,11 +26,10 @@ from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
 from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
-from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.lifecycle.before_up import refuse_reaped
 from clusterctl.output import Output
-from clusterctl.views.again import replace_slot, up_again
+from clusterctl.views.again import replace_slot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,30 +44,16 @@ class ReplaceRequest:
 
 def replace_node(request: ReplaceRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Replaces the machine. Raises the error that a person should see when the slot has no ready machine after it."""
-    where = whereabouts_of_cluster(request.inventory)
-    with open_change(
-        "replace",
-        where.stack,
-        name=where.name,
-        region=where.region,
-        rehearse=where.rehearse,
-        home=home,
-        environ=environ,
-        output=output,
-    ) as change:
-        found, was_cut_off = change.inspect()
-        if found is None:
-            told = f"{request.inventory.cluster}: its stack has no state"
-            raise NothingMatched(told, hint=up_again(request.inventory))
-        _Replacement(request, change, was_cut_off=was_cut_off).run(found)
+    with open_change_of("replace", request.inventory, home=home, environ=environ, output=output) as held:
+        _Replacement(request, held).run(held.state)
 
 
 class _Replacement:
-    def __init__(self, request: ReplaceRequest, change: Change, *, was_cut_off: bool) -> None:
+    def __init__(self, request: ReplaceRequest, held: Held) -> None:
         self._request = request
-        self._change = change
-        self._was_cut_off = was_cut_off
-        self._config_file = change.engine.environment.config_file
+        self._change = held.change
+        self._was_cut_off = held.was_cut_off
+        self._config_file = held.change.engine.environment.config_file
 
     def run(self, found: StackState) -> None:
         change, request = self._change, self._request

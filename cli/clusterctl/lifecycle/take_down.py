@@ -11,10 +11,11 @@ from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.changes.change import Change, failure, open_change
+from clusterctl.changes.change import Change, failure
 from clusterctl.changes.data import StoredData, bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_zero_nodes, read_intent, without_own_values
+from clusterctl.changes.opening import open_change_at
 from clusterctl.changes.place import refuse_other_network, refuse_other_region
 from clusterctl.changes.truth import gone_reservations, lost_parts
 from clusterctl.cloud.found import Found, orphans
@@ -46,17 +47,7 @@ class DownRequest:
 
 def take_down(request: DownRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Takes the cluster down. Raises the error that a person should see when something is left that should not be."""
-    where = request.where
-    with open_change(
-        "down",
-        where.stack,
-        name=where.name,
-        region=where.region,
-        rehearse=where.rehearse,
-        home=home,
-        environ=environ,
-        output=output,
-    ) as change:
+    with open_change_at("down", request.where, home=home, environ=environ, output=output) as change:
         state, was_cut_off = change.inspect()
         _Down(request, change, was_cut_off=was_cut_off).run(state)
 

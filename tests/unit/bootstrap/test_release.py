@@ -9,7 +9,10 @@ import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from clusterctl_bootstrap.node import release
 from clusterctl_bootstrap.node.release import ATTEMPTS, PAUSE_S, signed_headers, start_ending
+from clusterctl_infra.names import guard_name
+from clusterctl_infra.plan import ending_machine
 
 BODY = b'{"stateMachineArn": "arn:aws:states:us-west-2:123456789012:stateMachine:x"}'
 HEADERS = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AWSStepFunctions.StartExecution"}
@@ -32,6 +35,11 @@ def test_a_request_is_signed_as_botocore_signs_it(region: str) -> None:
         "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, "
         f"Signature={signature}"
     )
+
+
+def test_a_node_calls_the_state_machine_and_its_wait_as_the_plan_does() -> None:
+    assert guard_name("0123456789ab") == release.MACHINE % "0123456789ab"
+    assert release.WAIT_KEY == ending_machine.WAIT_KEY
 
 
 def test_where_aws_is_not_reached_it_is_tried_again_and_then_said(tmp_path: Path) -> None:
