@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from clusterctl_infra.ledger import STANDING_KINDS, Ledger, Span, StandingKind
+from clusterctl_infra.ledger import Ledger, Span, StandingKind
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.cost_row import HOUR, CostRow, cost_row, folded
 from clusterctl.cost.paid import Paid
 from clusterctl.cost.reconcile import reconcile, released_at
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
-from clusterctl.cost.standing_rows import disks_over, standing_rows
+from clusterctl.cost.standing_rows import assumed_rates, disks_over, standing_rows
 
 NOTHING_OVER: Mapping[StandingKind, datetime] = MappingProxyType({})
 NOT_COUNTED = (
@@ -62,7 +62,7 @@ def cost_rows(
         now=now,
         unseen=NO_ACCOUNT if account is None else None,
         is_reserved=is_reserved,
-        is_released=released_at(observed, is_reserved=is_reserved, now=now) is not None,
+        is_released=released_at(observed, is_reserved=is_reserved, deadline=deadline, now=now) is not None,
     )
     nodes = [_node_row(one, look) for one in paid]
     nodes.sort(key=lambda row: (row.slot or 0, row.started_at))
@@ -138,8 +138,7 @@ def _assumed_spans(inventory: Inventory, observed: Observed) -> tuple[Span, ...]
     """
     if inventory.run_nodes_down or not inventory.nodes:
         return ()
-    rates = (getattr(inventory, f"{kind}_usd_per_hour") for kind in STANDING_KINDS)
-    beside = math.fsum(rate or 0.0 for rate in rates)
+    beside = math.fsum(rate or 0.0 for rate in assumed_rates(inventory).values())
     rate = inventory.usd_per_hour
     return tuple(
         Span(

@@ -22,10 +22,12 @@ class _Empty:
     until: datetime
 
 
-def empty_places(reservation: SeenReservation, machines: Iterable[Paid], *, price: float | None) -> tuple[Paid, ...]:
+def empty_places(
+    reservation: SeenReservation, machines: Iterable[Paid], *, planned: datetime, price: float | None
+) -> tuple[Paid, ...]:
     """The empty places of a reservation; `machines` of its type sat in it for as long as they lived.
 
-    Which slot an empty place is of: the lowest ones that have no machine.
+    Which slot an empty place is of: the lowest ones that have no machine. `planned`: when the cluster was to end.
     """
     inside = [one for one in machines if one.instance_type in (None, reservation.instance_type)]
     seen = {reservation.created_at, *_said(inside)}
@@ -41,12 +43,12 @@ def empty_places(reservation: SeenReservation, machines: Iterable[Paid], *, pric
             is_end_seen=one.until in seen,
             usd_per_hour=price,
         )
-        for one in _joined(_intervals(reservation, inside))
+        for one in _joined(_intervals(reservation, inside, reservation.end(planned=planned) or FAR))
     )
 
 
-def _intervals(reservation: SeenReservation, inside: Sequence[Paid]) -> Iterator[_Empty]:
-    began, end = reservation.created_at, reservation.end or FAR
+def _intervals(reservation: SeenReservation, inside: Sequence[Paid], end: datetime) -> Iterator[_Empty]:
+    began = reservation.created_at
     moments = {began, end, *(at for at, _ in reservation.places)}
     moments |= {at for one in inside for at in (one.started_at, one.ended_at or FAR)}
     for start, stop in itertools.pairwise(sorted(at for at in moments if began <= at <= end)):

@@ -35,8 +35,11 @@ def reconcile(
     not answer.
     """
     seen = observed.machines
-    over_at = released_at(observed, is_reserved=is_reserved, now=now)
-    pairs = [(span, _machine(span, seen.get(span.instance_id), alive, deadline, over_at)) for span in spans]
+    over_at = released_at(observed, is_reserved=is_reserved, deadline=deadline, now=now)
+    pairs = [
+        (span, _machine(span, seen.get(span.instance_id), alive, deadline=deadline, over_at=over_at, now=now))
+        for span in spans
+    ]
     known = {span.instance_id for span in spans}
     strays = [_stray(one, observed, alive, deadline, now) for id, one in sorted(seen.items()) if id not in known]
     machines = [*(paid for _, paid in pairs), *strays]
@@ -46,13 +49,17 @@ def reconcile(
     return (
         *machines,
         *(cut for place in assumed if (cut := _cut(place, until)) is not None),
-        *(place for one in reserved for place in empty_places(one, machines, price=_price(one, pairs, observed))),
+        *(
+            place
+            for one in reserved
+            for place in empty_places(one, machines, planned=deadline, price=_price(one, pairs, observed, deadline))
+        ),
     )
 
 
-def released_at(observed: Observed, *, is_reserved: bool | None, now: datetime) -> datetime | None:
+def released_at(observed: Observed, *, is_reserved: bool | None, deadline: datetime, now: datetime) -> datetime | None:
     """Since when no place is held any more; None while one is, and where nobody knows."""
-    ends = [one.end for one in observed.reservations.values()]
+    ends = [one.end(planned=deadline) for one in observed.reservations.values()]
     if any(end is None for end in ends) or is_reserved:
         return None
     if not ends:
@@ -60,15 +67,21 @@ def released_at(observed: Observed, *, is_reserved: bool | None, now: datetime) 
     return max(end for end in ends if end is not None)
 
 
-def all_gone_at(observed: Observed, *, is_reserved: bool | None, now: datetime) -> datetime | None:
+def all_gone_at(observed: Observed, *, is_reserved: bool | None, deadline: datetime, now: datetime) -> datetime | None:
     """Since when neither a machine nor a place for one is there, where none of either is now."""
-    over_at = released_at(observed, is_reserved=is_reserved, now=now)
+    over_at = released_at(observed, is_reserved=is_reserved, deadline=deadline, now=now)
     ends = [one.ended_at or one.gone_at for one in observed.machines.values()]
     return None if over_at is None else max([over_at, *(end for end in ends if end is not None)])
 
 
 def _machine(
-    span: Span, one: SeenMachine | None, alive: frozenset[str] | None, deadline: datetime, over_at: datetime | None
+    span: Span,
+    one: SeenMachine | None,
+    alive: frozenset[str] | None,
+    *,
+    deadline: datetime,
+    over_at: datetime | None,
+    now: datetime,
 ) -> Paid:
     """A machine of the account; `over_at`: since when none has a place."""
     start, end = span.started_at, span.ended_at
@@ -82,8 +95,9 @@ def _machine(
             runs = alive is not None and one.instance_id in alive
             end = None if runs else _latest(end, start, one.alive_at)
     if end is None and is_gone and over_at is not None:
-        # Nobody saw it end; until then its place was paid for, with it or without, and it may outlive that.
-        end = _latest(over_at, start, None if one is None else one.alive_at)
+        # Nobody saw it end; until then its place was paid for, with it or without, and it may outlive that. Where only
+        # the reservation of an earlier run was seen, nobody knows more than that it is gone now.
+        end = _latest(over_at if over_at > start else now, start, None if one is None else one.alive_at)
     return Paid(
         slot=span.slot,
         instance_id=span.instance_id,
@@ -151,9 +165,11 @@ def _cut(place: Paid, until: datetime | None) -> Paid | None:
     return replace(place, ended_at=min(place.ended_at or until, until), is_end_seen=False)
 
 
-def _price(one: SeenReservation, pairs: Iterable[tuple[Span, Paid]], observed: Observed) -> float | None:
+def _price(
+    one: SeenReservation, pairs: Iterable[tuple[Span, Paid]], observed: Observed, deadline: datetime
+) -> float | None:
     """What a place of it costs: as the last machine in it, else today's list price of its type."""
-    end = one.end
+    end = one.end(planned=deadline)
     inside = [
         span
         for span, paid in pairs

@@ -50,19 +50,19 @@ class SeenReservation:
     """The first look that found it ended."""
     ended_at: datetime | None
 
-    @property
-    def end(self) -> datetime | None:
+    def end(self, *, planned: datetime) -> datetime | None:
         """When it ended; None while it is held.
 
-        Where nobody named it: its end date, if that lies between the looks, else the look that missed it, which counts
-        too much rather than too little.
+        Where nobody named it: what was planned for the cluster, or its end date, if that lies between the looks, else
+        the look that missed it, which counts too much rather than too little.
         """
         if self.ended_at is not None:
             return max(self.ended_at, self.created_at)
         if self.gone_at is None:
             return None
         last = max(self.created_at, self.held_at or self.created_at)
-        return self.ends_at if self.ends_at is not None and last <= self.ends_at <= self.gone_at else self.gone_at
+        likely = (one for one in (planned, self.ends_at) if one is not None and last <= one <= self.gone_at)
+        return min(likely, default=self.gone_at)
 
 
 def seen_reservations(sightings: Iterable[ReservationSighting]) -> dict[str, SeenReservation]:

@@ -33,6 +33,16 @@ def disks_over(machines: Sequence[CostRow], *, alive: frozenset[str] | None) -> 
     return {"disks": max(end for end in ends if end is not None)}
 
 
+def assumed_rates(inventory: Inventory) -> dict[StandingKind, float | None]:
+    """What each kind costs an hour, as the last `up` said; None is unknown."""
+    return {
+        "disks": inventory.disks_usd_per_hour,
+        "addresses": inventory.addresses_usd_per_hour,
+        "gateway": inventory.gateway_usd_per_hour,
+        "storage": inventory.storage_usd_per_hour,
+    }
+
+
 def _cut(one: Standing, over_at: datetime | None) -> Standing:
     return one if over_at is None or one.ended_at is not None else replace(one, ended_at=max(over_at, one.started_at))
 
@@ -53,15 +63,9 @@ def _assumed(inventory: Inventory) -> tuple[Standing, ...]:
     """Without an account of it: today's rates from the start of the run."""
     if inventory.prices_dated is None:  # written by a clusterctl that knew only the sum
         return ()
-    rates: dict[StandingKind, float | None] = {
-        "disks": inventory.disks_usd_per_hour,
-        "addresses": inventory.addresses_usd_per_hour,
-        "gateway": inventory.gateway_usd_per_hour,
-        "storage": inventory.storage_usd_per_hour,
-    }
     began = datetime.fromisoformat(inventory.started_at)
     return tuple(
         Standing(kind=kind, started_at=began, ended_at=None, usd_per_hour=rate)
-        for kind, rate in rates.items()
+        for kind, rate in assumed_rates(inventory).items()
         if rate != 0
     )

@@ -134,7 +134,8 @@ def asked_early_end(
     starts = [row.launched_at for row in instances or () if row.launched_at is not None]
     starts += [span.started_at for span in account.spans] if account is not None else []
     after = max([datetime.fromisoformat(inventory.started_at), *starts])
-    gone_at = all_gone_at(observed, is_reserved=is_reserved, now=now)
+    deadline = datetime.fromisoformat(inventory.deadline)
+    gone_at = all_gone_at(observed, is_reserved=is_reserved, deadline=deadline, now=now)
 
     def ask() -> EarlyEnd | None:
         clients = _clients(inventory, home, environ)

@@ -48,7 +48,9 @@ def test_places_cost_what_the_region_bills_whatever_ran_in_them(
         gone_at=BORN + timedelta(seconds=END_S),
         ended_at=BORN + timedelta(seconds=END_S),
     )
-    places = empty_places(reservation, [paid(*life) for life in machines], price=RATE)
+    places = empty_places(
+        reservation, [paid(*life) for life in machines], planned=BORN + timedelta(hours=9), price=RATE
+    )
     billed = [thing(f"i-{number}", INSTANCE, start, stop) for number, (_, start, stop) in enumerate(machines)]
     rows = bill(
         [*billed, thing("cr-1", RESERVATION, 0, END_S, counts=counts)], load_catalog(), until=BORN.timestamp() + END_S

@@ -226,6 +226,15 @@ CASES = (
         shown=(("i-a", 0.1, 2.8, None),),
     ),
     Case(
+        name="gone with its reservation, and only that of an earlier run was ever seen",
+        account=Ledger(spans=(a_span(0, "i-a", 0, 1), a_span(0, "i-b", 2))),
+        machines=(),
+        reservations=(reserved(0, cancelled_h=1),),
+        is_reserved=False,
+        alive=NOBODY,
+        shown=(("i-a", 0, 1, None), ("i-b", 2, 3, None)),
+    ),
+    Case(
         name="the reservation ended at its end date, between two looks: within the hour after it nothing is in doubt",
         account=ONE,
         machines=(seen("i-a", 0, 0.1, 11.9, gone_h=12.5),),
@@ -319,10 +328,13 @@ def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tu
     """An account, each machine as AWS saw it, and the truth: launched after it was planned, ended after that."""
     account = draw(accounts())
     machines, truth = {}, {}
+    free_at: dict[int, datetime] = {}
     for span in account.spans:
         late, tail = timedelta(seconds=draw(MINUTES)), timedelta(seconds=draw(MINUTES))
-        launched = span.started_at + late
+        # A slot has one address, so one machine at a time.
+        launched = max(span.started_at + late, free_at.get(span.slot, span.started_at))
         ended = None if span.ended_at is None else max(span.ended_at, launched) + tail
+        free_at[span.slot] = launched if ended is None else ended
         truth[span.instance_id] = (launched, ended)
         machines[span.instance_id] = SeenMachine(
             instance_id=span.instance_id,

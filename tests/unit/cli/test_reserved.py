@@ -82,14 +82,20 @@ ENDS = {
 def test_its_end_is_what_the_looks_allow(path: Path, state: str | None, look_h: float, end_h: float) -> None:
     note_reservations(path, [a_reservation()], at=after(seconds=5))
     note_reservations(path, [] if state is None else [a_reservation(state)], at=after(hours=look_h))
-    assert seen(path).end == after(hours=end_h)
+    assert seen(path).end(planned=END_DATE) == after(hours=end_h)
+
+
+def test_an_early_end_that_lies_between_the_looks_is_its_end(path: Path) -> None:
+    note_reservations(path, [a_reservation()], at=after(seconds=5))
+    note_reservations(path, [], at=after(hours=3))
+    assert seen(path).end(planned=after(hours=2)) == after(hours=2)
 
 
 def test_a_look_that_missed_it_for_a_moment_is_no_end(path: Path) -> None:
     note_reservations(path, [a_reservation()], at=after(seconds=5))
     note_reservations(path, [], at=after(seconds=6))
     note_reservations(path, [a_reservation()], at=after(seconds=7) + AGAIN)
-    assert seen(path).end is None
+    assert seen(path).end(planned=END_DATE) is None
 
 
 def test_what_the_engine_did_counts_from_the_instant_that_it_was_done(path: Path) -> None:
@@ -100,7 +106,7 @@ def test_what_the_engine_did_counts_from_the_instant_that_it_was_done(path: Path
     note_reservations(path, [], at=after(minutes=9))
     one = seen(path)
     assert one.places == ((MADE, 2), (after(minutes=1), 4))
-    assert (one.ended_at, one.end) == (after(minutes=3), after(minutes=3))
+    assert (one.ended_at, one.end(planned=END_DATE)) == (after(minutes=3), after(minutes=3))
 
 
 def test_a_step_of_a_reservation_that_nobody_saw_says_nothing(path: Path) -> None:
