@@ -91,6 +91,15 @@ def test_the_last_word_of_down_is_the_bill_or_more_where_it_says_so(said: str, i
     assert (wrong_last_word(said, [billed("i-1", lived_s=100)]) is not None) is is_wrong
 
 
+@pytest.mark.parametrize(("usd", "is_wrong"), [("1.08", True), ("1.10", False), ("1.16", False), ("1.18", True)])
+def test_what_was_reserved_and_empty_is_in_the_last_word_and_counts_a_moment_longer_at_most(
+    usd: str, is_wrong: bool
+) -> None:
+    empty = replace(billed("cr-1", lived_s=100), kind="CapacityReservation", usd=0.10)
+    said = f"it cost about ${usd} in all, by list prices"
+    assert (wrong_last_word(said, [billed("i-1", lived_s=100), empty]) is not None) is is_wrong
+
+
 @pytest.mark.parametrize(
     ("changed", "is_wrong"),
     [
