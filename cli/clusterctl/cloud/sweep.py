@@ -130,10 +130,7 @@ def end_all(
         for one in now_due:
             if key_of(one) not in asked:
                 tell(f"{one.kind} {one.id}")
-            code = _end(clients, one, kinds)
-            _note(refusals, one, code)
-            if code is None:
-                agreed(one)
+            _note(refusals, one, _end(clients, one, kinds, agreed))
             asked[key_of(one)] = one
         pause()
 
@@ -182,11 +179,12 @@ def _note(refusals: dict[Key, str], one: Found, code: str | None) -> None:
         refusals[key_of(one)] = code
 
 
-def _end(clients: Clients, one: Found, kinds: Sequence[Kind]) -> str | None:
+def _end(clients: Clients, one: Found, kinds: Sequence[Kind], agreed: Agreed) -> str | None:
     """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending."""
     try:
         kind_of(one, kinds).delete(clients, one)
     except ClientError as e:
         code = code_of(e)
         return None if any(word in code for word in FORGIVEN) else code
+    agreed(one)
     return None

@@ -73,13 +73,7 @@ def gather(
         # A half-made cluster: only AWS knows where its nodes are.
         instances, _ = api.answer()
         nodes = tuple(with_machine(node, instances) for node in nodes)
-    answers: Mapping[int, NodeReport | NodeFailure] = {}
-    ssh_trouble = None
-    try:
-        keys = load_login_keys(inventory, home, ssh_dir=ssh_dir)
-        answers = ask_nodes(inventory, nodes, keys, connect_timeout_s=connect_timeout_s)
-    except NodeFailure as failure:
-        ssh_trouble = failure.message
+    answers, ssh_trouble = _asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     instances, trouble = api.answer()
     alarms = None if watch is None else watch.answer()[0]
     account = read_account(home.ledger_file(inventory.cluster_id))
@@ -101,6 +95,17 @@ def gather(
         half_extend=half_extend(inventory, home),
         unfinished=unfinished(inventory.cluster, home),
     )
+
+
+def _asked_nodes(
+    inventory: Inventory, nodes: tuple[InventoryNode, ...], home: Home, *, ssh_dir: Path, connect_timeout_s: float
+) -> tuple[Mapping[int, NodeReport | NodeFailure], str | None]:
+    """What the nodes say, or why none could be asked."""
+    try:
+        keys = load_login_keys(inventory, home, ssh_dir=ssh_dir)
+        return ask_nodes(inventory, nodes, keys, connect_timeout_s=connect_timeout_s), None
+    except NodeFailure as failure:
+        return {}, failure.message
 
 
 def usual_wait_s(inventory: Inventory) -> float:
