@@ -20,22 +20,25 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts/campaign", description=__doc__.partition(":")[0] if __doc__ else "")
     parser.add_argument("--runs", type=int, default=25, help="how many mishaps")
     parser.add_argument("--seed", type=int, default=1, help="the same seed draws the same mishaps")
-    parser.add_argument("--lives", type=int, help="how many clusters to live now, of those in --keep not lived yet")
+    parser.add_argument("--lives", type=int, help="how many clusters to live now, of those not in --keep yet")
+    parser.add_argument(
+        "--first", type=int, default=0, help="the number of the first of them: two may run side by side"
+    )
     parser.add_argument("--keep", type=Path, help="what each life came to is kept in this file, and not lived again")
     asked = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="campaign-kept-") as folder:
         kept = ReportFile(asked.keep or Path(folder) / "kept", seed=asked.seed, runs=asked.runs)
-        return _campaign(kept, seed=asked.seed, runs=asked.runs, at_most=asked.lives)
+        return _campaign(kept, seed=asked.seed, runs=asked.runs, first=asked.first, at_most=asked.lives)
 
 
-def _campaign(kept: ReportFile, *, seed: int, runs: int, at_most: int | None) -> int:
+def _campaign(kept: ReportFile, *, seed: int, runs: int, first: int, at_most: int | None) -> int:
     lived = lives(seed, runs=runs)
     try:
         done = kept.read()
     except ValueError as e:
         print(f"scripts/campaign: {e}", file=sys.stderr)
         return 2
-    for life in [life for life in lived if life.number not in done][:at_most]:
+    for life in [life for life in lived[first:] if life.number not in done][:at_most]:
         kept.add(life.number, run_life(life))
     reports = kept.read()
     print(f"\nSeed {seed}, {len(reports)} of {len(lived)} lives; {describe_machine()}\n")

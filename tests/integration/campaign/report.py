@@ -51,14 +51,17 @@ class ReportFile:
         self._head = {"seed": seed, "runs": runs}
 
     def read(self) -> dict[int, Report]:
-        """Number of a life → its report. Raises ValueError for the file of another campaign."""
+        """Number of a life → its report. Raises ValueError for the file of another campaign, or an older one's."""
         try:
             head, *lines = self._path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return {}
         if json.loads(head) != self._head:
             raise ValueError(f"{self._path} is of another campaign: {head}")
-        return {row["life"]: report_from_json(row["report"]) for row in map(json.loads, lines)}
+        try:
+            return {row["life"]: report_from_json(row["report"]) for row in map(json.loads, lines)}
+        except TypeError as e:
+            raise ValueError(f"{self._path} was written by another version of this script: {e}") from e
 
     def add(self, life: int, report: Report) -> None:
         """Keeps what a life came to."""

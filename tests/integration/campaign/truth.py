@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 
 from clusterctl.cloud.clients import Clients
@@ -55,8 +56,14 @@ def unlisted(cluster: Rehearsed) -> list[str]:
 def reaped_things(cluster: Rehearsed) -> list[Found]:
     """Every thing that `reap` finds."""
     endpoint = str(ensure_region(home_of(cluster))["endpoint"])
-    found = search(lambda region: Clients(region=region, endpoint_url=endpoint), (REGION,), all_regions=False)
+    found = search(lambda region: _clients(region, endpoint), (REGION,), all_regions=False)
     return [thing for remains in found.remains for thing in remains.things]
+
+
+@functools.cache
+def _clients(region: str, endpoint: str) -> Clients:
+    """boto3 reads its descriptions of all services anew for each."""
+    return Clients(region=region, endpoint_url=endpoint)
 
 
 def billed(cluster: Rehearsed, *, until: float | None = None) -> list[BillRow]:
