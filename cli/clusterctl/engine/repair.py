@@ -16,6 +16,7 @@ from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import StackState
 from clusterctl.engine.strays import end_orphans_of_folder, end_run
 from clusterctl.engine.torn_files import remove_torn_files
+from clusterctl.views.quantities import count
 
 REHEARSAL_PAUSE_S = 0.2
 AWS_PAUSE_S = 3.0
@@ -63,10 +64,10 @@ def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
             raise EngineError(lock.named, hint=f"wait for it, or end it: kill -INT {lock.pid}")
     ended += end_orphans_of_folder(engine.stack.directory)
     if ended:
-        tell(f"ended {ended} processes of a run that was killed")
+        tell(f"ended {ended} {'process' if ended == 1 else 'processes'} of a run that was killed")
     torn = remove_torn_files(backend_url, engine.stack)
     if torn:
-        tell(f"removed {len(torn)} half-written files beside the state")
+        tell(f"removed {count(len(torn), 'half-written file')} beside the state")
     if locks:
         tell(f"removed the lock of pid {locks[0].pid}, which is gone")
         engine.cancel()

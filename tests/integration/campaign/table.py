@@ -49,7 +49,7 @@ def _left_alone(name: str, ending: Ending, ended: Sequence[Life], reports: Mappi
         by_aws = life.is_frozen_at_the_end and ending == "deadline"
         late[by_aws] = max(late.get(by_aws, 0.0), reports[life.number].late_s or 0.0)
     who = {False: "by the nodes alone", True: "by AWS's schedule, as a node stood still"}
-    told = [f"{who[by_aws]} gone {late_s:.1f} s after it" for by_aws, late_s in sorted(late.items())]
+    told = [f"gone {late_s:.1f} s after it, {who[by_aws]}" for by_aws, late_s in sorted(late.items())]
     return name, str(len(of_it)), "; ".join(told)
 
 
