@@ -14,6 +14,8 @@ from clusterctl.process import PACKAGES
 
 SILENT_EXITS = (30, 35)
 """rsync's codes for a timeout (rsync(1), EXIT VALUES)."""
+CONSEQUENCES = ("connection unexpectedly closed", "write error: Broken pipe")
+"""What rsync says on one side when the other has ended, whatever it ended of."""
 END_S = 5.0
 
 
@@ -41,8 +43,7 @@ class Rsyncs:
             return stdout
         if process.returncode in SILENT_EXITS or TOLD in stderr:
             raise SilentNode
-        lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("rsync error:")]
-        raise SyncFailed(lines[-1] if lines else f"rsync ended with {process.returncode}")
+        raise SyncFailed(cause(stderr) or f"rsync ended with {process.returncode}")
 
     def end(self) -> None:
         """Ends all of them, and begins no more."""
@@ -80,3 +81,10 @@ class Rsyncs:
         finally:
             with self._lock:
                 self._running.discard(process)
+
+
+def cause(stderr: str) -> str:
+    """The last line that is no consequence of another; empty when nothing was said."""
+    lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("rsync error:")]
+    causes = [line for line in lines if not any(words in line for words in CONSEQUENCES)]
+    return (causes or lines or [""])[-1]

@@ -247,6 +247,8 @@ class Reader:
             self._tell(name, absence, is_missing=True, is_over=is_over)
             if is_over:
                 return
+        if is_followed:
+            self._moved_at.pop(name, None)  # a journal may be silent for days
         while True:
             code, said, count = self._journal_to_its_end(name, options)
             if is_followed and (count or not said):
@@ -306,8 +308,11 @@ def absence_of_file(path: str) -> str:
 
 
 def absence_in_journal(options: list[str], root: str = "/") -> tuple[str, bool]:
-    """Why the journal may have nothing, else empty; and whether it never will: a container without a kernel log. A unit
-    may still come."""
+    """Why the journal may have nothing, else empty; and whether it never will: no journal, a container without a kernel
+    log. A unit may still come."""
+    journals = ("run/systemd/journal/socket", "run/log/journal/*/*.journal", "var/log/journal/*/*.journal")
+    if not any(glob.glob(os.path.join(root, pattern)) for pattern in journals):
+        return "no journal is kept on this machine", True
     # systemd writes this file in containers, and only there (https://systemd.io/CONTAINER_INTERFACE, 2026-11-21).
     if options == ["-k"] and os.path.exists(os.path.join(root, "run/systemd/container")):
         return "no kernel log: this machine is a container, and its kernel is its host's", True

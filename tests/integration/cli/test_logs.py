@@ -134,10 +134,10 @@ def test_a_log_that_hangs_is_named_and_the_others_are_shown(loopback_cluster: Lo
 
 def test_following_ends_when_no_node_can_ever_have_a_line(loopback_cluster: LoopbackCluster) -> None:
     for slot in range(4):
-        without_sudo(loopback_cluster, slot, "journalctl", "echo no journal is kept here >&2; exit 1")
+        without_sudo(loopback_cluster, slot, "journalctl", "echo no journal is kept on this machine >&2; exit 1")
     done = loopback_cluster.run("logs", "-f", "system")
     said = done.stderr.decode().splitlines()
-    assert sorted(said[:-1]) == [f"[train-{slot}] no journal is kept here" for slot in range(4)]
+    assert sorted(said[:-1]) == [f"[train-{slot}] no journal is kept on this machine" for slot in range(4)]
     assert said[-1] == "no line of system can ever come: nothing is left to follow"
     assert done.returncode == 4
 

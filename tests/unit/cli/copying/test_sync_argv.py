@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from clusterctl.copying.rsync import cause
 from clusterctl.copying.trees import RsyncWay, refuse_emptied_home, rsync_argv, summary, tree_syncs
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
@@ -73,3 +74,22 @@ def test_a_folder_that_is_not_here_is_told_before_anybody_goes_there(make_invent
 def test_what_was_done_is_told() -> None:
     stats = "Number of files: 3 (reg: 2, dir: 1)\nNumber of regular files transferred: 2\n"
     assert summary(stats + "Total transferred file size: 3.45M bytes\n") == "2 files, 3.45M bytes changed"
+
+
+@pytest.mark.parametrize(
+    ("stderr", "told"),
+    [
+        (
+            "rsync: change_dir failed: No such file (2)\nrsync: [Receiver] write error: Broken pipe (32)\n",
+            "rsync: change_dir failed: No such file (2)",
+        ),
+        ("rsync: it failed\nrsync error: some files were not transferred (code 23)\n", "rsync: it failed"),
+        (
+            "rsync: connection unexpectedly closed (0 bytes received so far) [Receiver]\n",
+            "rsync: connection unexpectedly closed (0 bytes received so far) [Receiver]",
+        ),
+        ("\n", ""),
+    ],
+)
+def test_of_what_rsync_says_the_cause_is_told(stderr: str, told: str) -> None:
+    assert cause(stderr) == told

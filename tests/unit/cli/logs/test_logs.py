@@ -119,7 +119,10 @@ def test_a_trouble_is_told_once(make_inventory: MakeInventory) -> None:
     assert heard.stream.over == {"kernel"}
 
 
-def test_a_container_has_no_kernel_log_and_says_so(tmp_path: Path) -> None:
+def test_a_machine_without_a_journal_and_a_container_without_a_kernel_log_say_so(tmp_path: Path) -> None:
+    assert absence_in_journal([], str(tmp_path)) == ("no journal is kept on this machine", True)
+    (tmp_path / "run/log/journal/0123").mkdir(parents=True)
+    (tmp_path / "run/log/journal/0123/system.journal").touch()
     assert absence_in_journal(["-k"], str(tmp_path)) == ("", False)
     marker = tmp_path / "run/systemd/container"
     marker.parent.mkdir(parents=True)
