@@ -48,7 +48,7 @@ def mend(
             tell(f"{left.kind} {left.id} is in no state and holds data: it is left, and it bills")
     if not state.pending:
         return state
-    engine.refresh([engine.stack.urn], clears_pending=True)
+    engine.refresh([engine.stack.urn, *_half_deleted(state)], clears_pending=True)
     return engine.export() or StackState()
 
 
@@ -101,3 +101,9 @@ def _pending(state: StackState) -> str:
     first = state.pending[0]
     more = f" and {len(state.pending) - 1} more" if len(state.pending) > 1 else ""
     return f"{first.kind} {first.urn.rsplit('::', 1)[-1]}{more}"
+
+
+def _half_deleted(state: StackState) -> list[str]:
+    """URNs that the state has and that may be gone: the run was cut off while it deleted them."""
+    known = {one.urn for one in state.resources}
+    return [one.urn for one in state.pending if one.kind == "deleting" and one.urn in known]

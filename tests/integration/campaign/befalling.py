@@ -19,7 +19,8 @@ from tests.integration.campaign.truth import home_of
 from tests.integration.kill_campaign import victims_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed
 
-COMMAND_S = 240.0
+COMMAND_S = 100.0
+"""Less than an `up` waits for a node that never answers: nothing in a campaign is a reason to wait that long."""
 STEP_MARKS = (b'"resourcePreEvent"', b'"resOutputsEvent"')
 """In the engine's log: a resource began, or is done."""
 VERBS = {"kill": "", "interrupt": "", "death": "kill"}

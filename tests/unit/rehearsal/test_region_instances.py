@@ -89,6 +89,17 @@ def test_an_elastic_address_shows_on_its_instance_and_comes_loose_with_its_end(w
     world.region.delete(network.EIP, address.id)
 
 
+def test_an_address_takes_other_tags_when_its_machine_is_gone_but_no_new_tie_to_it(world: SmallRegion) -> None:
+    node = world.node()
+    card = node.outputs["primaryNetworkInterfaceId"]
+    address, free = world.make(network.EIP, domain="vpc", networkInterface=card), world.make(network.EIP, domain="vpc")
+    world.region.delete(network.INSTANCE, node.id)
+    changed = world.region.update(network.EIP, address.id, {**address.inputs, "tags": {"a": "b"}})
+    assert changed.tags["a"] == "b"
+    with pytest.raises(AwsError, match=r"InvalidNetworkInterfaceID\.NotFound"):
+        world.region.update(network.EIP, free.id, {**free.inputs, "networkInterface": card})
+
+
 def test_an_instance_with_several_addresses_is_not_tied_by_its_id(world: SmallRegion) -> None:
     _, subnet, group = world.network()
     cards = [interface(subnet, group), interface(subnet, group, networkCardIndex=1)]

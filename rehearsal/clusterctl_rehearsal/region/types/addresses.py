@@ -11,6 +11,7 @@ from clusterctl_rehearsal.region.types.network import EIP, INSTANCE, NAT_GATEWAY
 from clusterctl_rehearsal.region.types.row import Request, ResourceType, random_hex
 
 EIP_ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
+TARGETS = ("instance", "networkInterface", "associateWithPrivateIp")
 
 
 def unused_public_address(store: Store) -> str:
@@ -27,7 +28,10 @@ def _check_eip(request: Request) -> None:
     used = sum(row.region == request.region for row in request.store.live(EIP))
     if request.old is None and limit is not None and used >= limit:
         raise AwsError("AddressLimitExceeded", "The maximum number of addresses has been reached.")
-    _check_target(request, request.inputs.get("instance"), request.inputs.get("networkInterface"))
+    # AWS is asked to tie it only where that changed (terraform-provider-aws, ec2_eip.go, resourceEIPUpdate;
+    # 2026-11-22): an address takes other tags also when what it was tied to is gone.
+    if request.old is None or any(request.inputs.get(key) != request.old.inputs.get(key) for key in TARGETS):
+        _check_target(request, request.inputs.get("instance"), request.inputs.get("networkInterface"))
 
 
 def _check_association(request: Request) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.repair import mend
 from clusterctl.engine.stack import Stack
-from clusterctl.engine.state import PendingOperation, StackState
+from clusterctl.engine.state import PendingOperation, StackState, StateResource
 from clusterctl_infra.errors import EngineError
 
 STACK = Stack(directory=Path("/stacks/train"), project="train", name="dev", is_rehearsal_project=False)
@@ -30,8 +31,8 @@ class Backend(Engine):
         if self.is_held:
             raise EngineError("pulumi is changing this stack: started by bob on tower (pid 7)")
 
-    def refresh(self, urns: object, *, clears_pending: bool = False) -> None:
-        self.asked.append("refresh")
+    def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
+        self.asked.extend(["refresh", *(urn for urn in urns if urn != STACK.urn)])
 
     def export(self) -> StackState:
         return PENDING
@@ -53,8 +54,8 @@ def nobody() -> Clients:
     raise AssertionError("AWS was asked")
 
 
-def mended(engine: Engine) -> None:
-    mend(engine, PENDING, was_cut_off=False, data_since=None, clients=nobody, tell=lambda text: None)
+def mended(engine: Engine, state: StackState = PENDING) -> None:
+    mend(engine, state, was_cut_off=False, data_since=None, clients=nobody, tell=lambda text: None)
 
 
 @pytest.mark.parametrize("url", ["s3://states", "https://api.pulumi.com", "azblob://states"])
@@ -75,3 +76,12 @@ def test_locks_that_are_files_were_looked_at_before() -> None:
     engine = backend("file:///states")
     mended(engine)
     assert engine.asked == ["refresh"]
+
+
+def test_what_was_being_deleted_is_looked_at_for_it_may_be_gone() -> None:
+    """Else the next `up` would update a network that is not there."""
+    vpc = StateResource(urn="urn::train-vpc", type="aws:ec2/vpc:Vpc", id="vpc-1")
+    pending = [PendingOperation(kind="deleting", urn=urn, type=vpc.type) for urn in (vpc.urn, "urn::forgotten")]
+    engine = backend("file:///states")
+    mended(engine, StackState(resources=(vpc,), pending=(*PENDING.pending, *pending)))
+    assert engine.asked == ["refresh", vpc.urn]
