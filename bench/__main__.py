@@ -19,7 +19,18 @@ TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "round-trips": (round_trips.table, ("tool", "round trips beside TCP's own", "aim")),
     "engine": (
         engine.table,
-        ("nodes", "resources", "preview", "up", "bare preview", "bare up", "up / bare up", "peak memory"),
+        (
+            "nodes",
+            "resources",
+            "preview",
+            "pulumi up",
+            "clusterctl up",
+            "clusterctl down",
+            "bare up",
+            "clusterctl up / bare up",
+            "peak of pulumi up",
+            "peak of clusterctl up",
+        ),
     ),
 }
 

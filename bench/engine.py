@@ -1,4 +1,4 @@
-"""What our program costs the engine: preview and up without machines, beside as many bare resources."""
+"""What a cluster costs the engine, without machines: by Pulumi alone, by clusterctl, beside as many bare resources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from bench.timing import Timing, run
-from bench.workspace import BIN, ROOT, Workspace, workspace
+from bench.workspace import BIN, CLUSTERCTL, ROOT, Workspace, workspace
 
 SIZES = (4, 64, 256)
 PULUMI = str(BIN / "pulumi")
@@ -19,7 +19,7 @@ for number in range({count}):
 
 
 def table() -> list[tuple[str, ...]]:
-    """Rows: nodes, resources, preview and up of the cluster and of the bare program, ratio of the ups, memory."""
+    """Rows: nodes, resources; the cluster by Pulumi alone and by clusterctl, as many bare resources; memory."""
     return [_row(nodes) for nodes in SIZES]
 
 
@@ -28,25 +28,39 @@ def _row(nodes: int) -> tuple[str, ...]:
         stack = space.stack(f"scale{nodes}", nodes=nodes, machines="none")
         preview, up = _preview_and_up(space, stack)
         count = _resources(space, stack)
-        bare = space.folder / "bare"
-        bare.mkdir()
-        (bare / "__main__.py").write_text(BARE.format(count=count))
-        (bare / "Pulumi.yaml").write_text(
-            "name: bare\nruntime: python\nplugins:\n  providers:\n"
-            f"    - name: aws\n      path: {ROOT}/rehearsal/plugin\nconfig:\n  aws:region: us-west-2\n"
-        )
-        (bare / "rehearsal.yaml").write_text("machines: none\n")
-        bare_preview, bare_up = _preview_and_up(space, bare)
+        down = _clusterctl(space, "down", stack, "--yes")
+        again = _clusterctl(space, "up", stack)
+        bare = _bare_stack(space, count)
+        _, bare_up = _preview_and_up(space, bare)
     return (
         str(nodes),
         str(count),
         f"{preview.wall_s:.1f} s",
         f"{up.wall_s:.1f} s",
-        f"{bare_preview.wall_s:.1f} s",
+        f"{again.wall_s:.1f} s",
+        f"{down.wall_s:.1f} s",
         f"{bare_up.wall_s:.1f} s",
-        f"{up.wall_s / bare_up.wall_s:.2f}",
+        f"{again.wall_s / bare_up.wall_s:.2f}",
         f"{up.peak_mib:.0f} MiB",
+        f"{again.peak_mib:.0f} MiB",
     )
+
+
+def _clusterctl(space: Workspace, verb: str, stack: Path, *options: str) -> Timing:
+    return run([CLUSTERCTL, verb, str(stack), *options], env=space.env, cwd=str(stack), timeout_s=600)
+
+
+def _bare_stack(space: Workspace, count: int) -> Path:
+    """A program of as many resources that depend on nothing."""
+    bare = space.folder / "bare"
+    bare.mkdir()
+    (bare / "__main__.py").write_text(BARE.format(count=count))
+    (bare / "Pulumi.yaml").write_text(
+        "name: bare\nruntime: python\nplugins:\n  providers:\n"
+        f"    - name: aws\n      path: {ROOT}/rehearsal/plugin\nconfig:\n  aws:region: us-west-2\n"
+    )
+    (bare / "rehearsal.yaml").write_text("machines: none\n")
+    return bare
 
 
 def _preview_and_up(space: Workspace, stack: Path) -> tuple[Timing, Timing]:

@@ -141,6 +141,30 @@ def test_nodes_of_an_up_that_was_cut_off_outlive_the_next_one_that_fails(recorde
     assert set(cut_off) <= set(instances(recorded))
 
 
+def test_machines_of_a_large_up_that_was_cut_off_are_found_without_the_state(recorded: Rehearsed) -> None:
+    """The run that makes many machines writes its state at its end: killed, AWS's tags alone know of them."""
+    recorded.write(machines="none", settings={"latency_ms": 400})
+    quiet = subprocess.DEVNULL
+    argv = [CLUSTERCTL, "up", str(recorded.folder), "--nodes", "33"]
+    with subprocess.Popen(argv, env=recorded.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:
+        wait_until(lambda: instances(recorded) != [], what="an instance is there", timeout_s=150)
+        for pid in victims_of("both", recorded, cli=child.pid):
+            os.kill(pid, signal.SIGKILL)
+    assert made(recorded) == []
+    (recorded.home / "runs" / f"{recorded.name}@rehearsal.json").unlink()  # it was typed on another computer
+    recorded.write(machines="none", settings={"latency_ms": 0})
+    cut_off = instances(recorded)
+    done = recorded.run("up", str(recorded.folder), "--nodes", "33")
+    assert done.exit_code == 0, done.text
+    assert "no state knows it" in done.stderr
+    ids = recorded.instance_ids()
+    assert len(ids) == 33
+    assert instances(recorded) == sorted(ids.values())
+    assert not set(cut_off) & set(ids.values())
+    recorded.down()
+    assert_gone(recorded)
+
+
 def test_ctrl_c_stops_the_engine_and_says_what_exists(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"latency_ms": 150})
     said = interrupted(recorded, "up", engine_verb="up", after_steps=20)

@@ -138,8 +138,12 @@ class Change:
         on_event: Callable[[Event], None] | None = None,
         options: Sequence[str] = (),
         config_file: Path | None = None,
+        writes_state_once: bool = False,
     ) -> RunResult:
-        """Runs the engine to its end. Raises EngineError when it did not start."""
+        """Runs the engine to its end. Raises EngineError when it did not start.
+
+        `writes_state_once`: for many machines, which AWS knows by their tags should the run be killed.
+        """
 
         def handle(event: Event) -> None:
             display.event(event)
@@ -149,8 +153,9 @@ class Change:
                 on_event(event)
 
         self._begun.append(verb)
+        engine = self.engine.at(self._endpoint_url())
         result = run_engine(
-            self.engine.at(self._endpoint_url()),
+            engine.writing_state_once() if writes_state_once else engine,
             verb,
             parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
             log=self._log_file(verb),

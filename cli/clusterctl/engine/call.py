@@ -31,6 +31,10 @@ class Engine:
         """The same engine, told where the rehearsed region listens."""
         return self if endpoint_url is None else replace(self, environment=self.environment.at(endpoint_url))
 
+    def writing_state_once(self) -> Engine:
+        """The same engine, which writes its state at the end of a run alone."""
+        return replace(self, environment=self.environment.writing_state_once())
+
     def export(self) -> StackState | None:
         """The state; None when the stack does not exist yet. Raises EngineError."""
         done = self._call(["stack", "export"], timeout_s=SHORT_S)

@@ -57,6 +57,10 @@ class EngineEnvironment:
         """The same environment, told where the rehearsed region listens."""
         return replace(self, env={**self.env, ENDPOINT_VARIABLE: endpoint_url})
 
+    def writing_state_once(self) -> EngineEnvironment:
+        """The same, for a run that writes its state at its end alone: killed, it leaves no word of what it made."""
+        return replace(self, env={**self.env, "PULUMI_SKIP_CHECKPOINTS": "true"})
+
 
 def engine_environment(stack: Stack, *, rehearse: bool, home: Home, environ: Mapping[str, str]) -> EngineEnvironment:
     """The environment for one run; in a rehearsal its AWS is nowhere until `at` says where. Raises EngineError."""

@@ -9,11 +9,12 @@ from datetime import datetime
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.instances import instances_of
 from clusterctl.cloud.sweep import Agreed, Sweep, nobody_asks, sweep
 from clusterctl.engine.call import Engine
 from clusterctl.engine.lock import locks_in, shows_locks
 from clusterctl.engine.run_file import RunRecord
-from clusterctl.engine.state import StackState
+from clusterctl.engine.state import INSTANCE_TYPE, StackState
 from clusterctl.engine.strays import end_orphans_of_folder, end_run
 from clusterctl.engine.torn_files import remove_torn_files
 from clusterctl.views.quantities import count
@@ -38,6 +39,9 @@ def mend(
     """The state after orphans are ended and pending operations forgotten. Raises EngineError, CloudError."""
     if state.pending:
         tell(f"the last run was cut off while {_pending(state)}")
+    if not was_cut_off and not state.pending and (unknown := unknown_machines(clients, state)):
+        tell(f"{', '.join(unknown[:3])}{' …' * (len(unknown) > 3)}: of this cluster and in no state: a run was cut off")
+        was_cut_off = True
     if (was_cut_off or state.pending) and not shows_locks(engine.backend_url()):
         # What looks cut off may be a colleague's run, on another computer, in the middle of making machines.
         engine.refuse_held()
@@ -95,6 +99,19 @@ def end_orphans(
         tell=lambda what: tell(f"ending {what}: no state knows it"),
         agreed=agreed,
     )
+
+
+def unknown_machines(clients: Callable[[], Clients], state: StackState) -> tuple[str, ...]:
+    """Living instances with the cluster's id that the state does not have. Raises CloudError.
+
+    A run that makes many machines writes its state at its end (lifecycle/machines_last.py): killed on another
+    computer, it has left no other trace.
+    """
+    if state.cluster_id is None:
+        return ()
+    known = state.physical_ids.get(INSTANCE_TYPE, frozenset())
+    seen = instances_of(clients(), state.cluster_id)
+    return tuple(one.instance_id for one in seen if one.is_alive and one.instance_id not in known)
 
 
 def _pending(state: StackState) -> str:

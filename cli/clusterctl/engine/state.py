@@ -14,6 +14,7 @@ from clusterctl_infra.names import BIRTH_TAG, IDENTITY_TYPE, MEMBERSHIP_TYPE, SL
 
 EIP_TYPE = "aws:ec2/eip:Eip"
 INSTANCE_TYPE = "aws:ec2/instance:Instance"
+LAUNCH_TEMPLATE_TYPE = "aws:ec2/launchTemplate:LaunchTemplate"
 PLACEMENT_GROUP_TYPE = "aws:ec2/placementGroup:PlacementGroup"
 RESERVATION_TYPE = "aws:ec2/capacityReservation:CapacityReservation"
 ROUTE_TYPE = "aws:ec2/route:Route"

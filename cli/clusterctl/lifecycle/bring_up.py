@@ -42,7 +42,7 @@ from clusterctl.lifecycle.before_up import (
 )
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.lifecycle.rollback import roll_back
-from clusterctl.lifecycle.shrinking import places_meanwhile, run_up
+from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
 from clusterctl.views.nodes import nodes_json
@@ -122,20 +122,20 @@ class _Up:
         self._foretell(cluster_plan, state, anew)
         refuse_without_addresses(change, cluster_plan, state)
         self._ask(cluster_plan, state, anew=len(anew))
+        living = state
         if found is None:
             change.engine.create_stack()
-            places = None
         else:
             wait_for_ending(change, state, again=f"clusterctl up {self._shown}")
             state = change.mend(state, was_cut_off=self._was_cut_off)
             living = self._forget_missing(state)
-            slots, kind = len(cluster_plan.slots), cluster_plan.instance_type
+            slots = len(cluster_plan.slots)
             stays = {one.slot for one in living.instances if one.slot < slots} - {one.slot for one in anew}
             intent = reserved_or_not(intent, living, stays=stays)
-            places = places_meanwhile(living, nodes=slots, instance_type=kind, anew=(one.slot for one in anew))
-        self._make(intent, cluster_plan, state, places=places)
+        runs = runs_for(living, cluster_plan, anew=tuple(one.slot for one in anew))
+        self._make(intent, cluster_plan, state, runs=runs)
 
-    def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, places: int | None) -> None:
+    def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, runs: Runs) -> None:
         change = self._change
         # Whatever becomes of this run: the machines that stay have a reservation, or none.
         kept = {key: value for key, value in intent.changes.items() if key == "unreserved"}
@@ -145,7 +145,7 @@ class _Up:
         with stage.watching():
             nodes = max(len(cluster_plan.slots), len(state.instances))
             text = with_values(before, intent.changes)
-            result = run_up(change, text, display=display, on_event=stage.event, nodes=nodes, places=places)
+            result = run_up(change, text, display=display, on_event=stage.event, nodes=nodes, runs=runs)
             if not result.succeeded:
                 stage.stop()
                 self._failed(result, before, intent, state)

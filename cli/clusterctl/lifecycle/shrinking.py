@@ -6,16 +6,8 @@ the machines that are still to go would sit in the places of those that are to c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from clusterctl_infra.errors import ClusterctlError
-
-from clusterctl.changes.change import Change
-from clusterctl.changes.display import Display
-from clusterctl.engine.events import Event
-from clusterctl.engine.progress import summary
-from clusterctl.engine.run import RunResult
-from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
 from clusterctl.engine.state import RESERVATION_TYPE, StackState
 
 
@@ -32,34 +24,3 @@ def places_meanwhile(state: StackState, *, nodes: int, instance_type: str, anew:
     surplus = {slot for slot in living if slot >= nodes}
     comes = set(range(nodes)) - living | set(anew)
     return nodes + len(surplus) if surplus and comes else None
-
-
-def run_up(
-    change: Change,
-    config_text: str,
-    *,
-    display: Display,
-    on_event: Callable[[Event], None],
-    nodes: int,
-    places: int | None,
-) -> RunResult:
-    """The engine's `up` with this config, which is kept; with `places`, first with as many, then with what it says.
-
-    Raises EngineError, RehearsalError when the engine did not start; then the config is as it was.
-    """
-    config_file = change.engine.environment.config_file
-    before = read_config(config_file)
-    write_config(config_file, config_text)
-    try:
-        if places is not None:
-            text = with_values(config_text, {"reserved": str(places)})
-            with config_of_one_run(config_file, text, why="reserved") as temporary:
-                result = change.run("up", nodes=nodes, display=display, on_event=on_event, config_file=temporary)
-            if not result.succeeded:
-                return result
-            change.output.note(f" {summary(result.changes)}; now the places of those that went are given back")
-            display = Display(change.output)
-        return change.run("up", nodes=nodes, display=display, on_event=on_event)
-    except ClusterctlError:
-        write_config(config_file, before)
-        raise

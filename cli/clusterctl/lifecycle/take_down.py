@@ -30,6 +30,7 @@ from clusterctl.home import Home
 from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.final_sum import known_here, told_sum
 from clusterctl.lifecycle.last_look import bill_of, last_look, network_bill_lines
+from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.output import Output
 from clusterctl.views.quantities import count
 
@@ -131,7 +132,9 @@ class _Down:
         if protected:
             change.engine.unprotect(protected)
         known = known_here(change.home, change.cluster, cluster_id=state.cluster_id)
-        result = change.run("destroy", nodes=len(state.instances), display=Display(self._output, is_ending=True))
+        display = Display(self._output, is_ending=True)
+        once = go_at_once(state)
+        result = change.run("destroy", nodes=len(state.instances), display=display, writes_state_once=once)
         if not result.succeeded:
             self._failed(result)
         self._last_look(state)
@@ -154,7 +157,8 @@ class _Down:
         change, config_file = self._change, self._change.engine.environment.config_file
         intent = for_zero_nodes(self._written(), state)
         write_config(config_file, with_values(read_config(config_file), intent.changes))
-        result = change.run("up", nodes=len(state.instances), display=Display(self._output, is_ending=True))
+        display = Display(self._output, is_ending=True)
+        result = change.run("up", nodes=len(state.instances), display=display, writes_state_once=go_at_once(state))
         if not result.succeeded:
             self._failed(result)
         change.finish()

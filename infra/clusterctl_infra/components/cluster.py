@@ -24,6 +24,7 @@ from clusterctl_infra.components.firewall import Firewall, FirewallArgs
 from clusterctl_infra.components.network import Network, NetworkArgs
 from clusterctl_infra.components.nodes import Nodes, NodesArgs, SlotInputs
 from clusterctl_infra.components.own_resources import IdentityResource, InventoryResource, MembershipResource
+from clusterctl_infra.components.registrations import wait_in_turn
 from clusterctl_infra.components.stack import current_settings
 from clusterctl_infra.components.storage.storage import Mounts, Storage, StorageArgs
 from clusterctl_infra.config.model import ClusterConfig
@@ -85,6 +86,7 @@ class Cluster(pulumi.ComponentResource):
         self._plan: pulumi.Output[ClusterPlan] = pulumi.Output.unsecret(self._facts.apply(self._birth.plan))
         self._tags: Tags = self._plan.apply(lambda plan: plan.tags)
         self.inventory = self._make()
+        wait_in_turn()
         self.register_outputs({})
 
     def _make(self) -> pulumi.Output[Mapping[str, Any]]:
@@ -112,7 +114,7 @@ class Cluster(pulumi.ComponentResource):
         )
         membership = self._make_membership(nodes, written)
         return pulumi.Output.all(planned, membership.members, membership.generation, membership.deadline).apply(
-            lambda rows: with_membership(rows[0], members=rows[1], generation=int(rows[2]), deadline=rows[3])
+            lambda rows: _with_members(*rows)
         )
 
     def _make_identity(self) -> IdentityResource:
@@ -287,6 +289,15 @@ class Cluster(pulumi.ComponentResource):
 
     def _aws_child(self) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, providers=[self._aws])
+
+
+def _with_members(
+    planned: dict[str, Any], members: list[dict[str, Any]] | None, generation: float | None, deadline: str
+) -> dict[str, Any]:
+    """The inventory with its members; the planned one where the engine was told to leave the machines for later."""
+    if members is None or generation is None:
+        return planned
+    return with_membership(planned, members=members, generation=int(generation), deadline=deadline)
 
 
 def ordered_ranks(plan: ClusterPlan) -> list[int]:

@@ -121,7 +121,7 @@ class Nodes(pulumi.ComponentResource):
             f"{self._prefix}-{slot.plan.slot}",
             launch_template={
                 "id": template.id,
-                "version": template.latest_version.apply(lambda number: str(int(number))),
+                "version": template.latest_version.apply(_version_text),
             },
             user_data_base64=slot.user_data_base64,
             root_block_device={
@@ -190,6 +190,11 @@ def _interface_rows(
             row["associate_public_ip_address"] = "true" if public_addresses == "automatic" else "false"
         rows.append(row)
     return rows
+
+
+def _version_text(number: float | None) -> str | None:
+    """As AWS takes it; None of a template that the engine was told to leave for later."""
+    return None if number is None else str(int(number))
 
 
 def _reservation(

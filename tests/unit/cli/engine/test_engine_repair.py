@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any  # boto3 clients and what they answer
 
 import pytest
 from clusterctl.cloud.clients import Clients
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
-from clusterctl.engine.repair import mend
+from clusterctl.engine.repair import mend, unknown_machines
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import PendingOperation, StackState, StateResource
 from clusterctl_infra.errors import EngineError
+from clusterctl_infra.names import IDENTITY_TYPE
+
+from tests.unit.cli.engine.state_rows import machines
 
 STACK = Stack(directory=Path("/stacks/train"), project="train", name="dev", is_rehearsal_project=False)
 PENDING = StackState(pending=(PendingOperation(kind="creating", urn="urn::train-0", type="aws:ec2/instance:Instance"),))
@@ -64,6 +68,34 @@ def test_where_locks_cannot_be_seen_the_lock_is_taken_before_anything_is_ended(u
     with pytest.raises(EngineError, match="started by bob on tower"):
         mended(engine)
     assert engine.asked == ["lock"]
+
+
+class OneAnswer(Clients):
+    """An EC2 that shows these instances."""
+
+    def __init__(self, *instance_ids: str) -> None:
+        super().__init__(region="us-west-2", endpoint_url="http://127.0.0.1:1")
+        self._shown = instance_ids
+
+    @property
+    def ec2(self) -> Any:
+        return self
+
+    def get_paginator(self, name: str) -> OneAnswer:
+        assert name == "describe_instances"
+        return self
+
+    def paginate(self, **words: object) -> list[dict[str, Any]]:
+        rows = [{"InstanceId": id, "State": {"Name": "running"}, "Tags": []} for id in self._shown]
+        return [{"Reservations": [{"Instances": rows}]}]
+
+
+def test_machines_that_the_state_lacks_are_what_a_large_run_left() -> None:
+    identity = StateResource(urn="urn:id", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": "abc123abc123"})
+    state = StackState(resources=(identity, *machines((0, 1))))
+    assert unknown_machines(lambda: OneAnswer("i-0", "i-1"), state) == ()
+    assert unknown_machines(lambda: OneAnswer("i-0", "i-9"), state) == ("i-9",)
+    assert unknown_machines(nobody, StackState()) == ()
 
 
 def test_a_run_that_nobody_holds_any_more_is_repaired() -> None:
