@@ -15,6 +15,7 @@ from clusterctl.changes.intent import Intent, for_zero_nodes, without_own_values
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
 from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.lifecycle.shrinking import places_meanwhile
 from clusterctl.views.quantities import count
 
@@ -33,7 +34,7 @@ def roll_back(change: Change, *, before_text: str, before_state: StackState, int
     if old == 0 and holds_data(state):
         return _to_zero(change, before_text, intent, state, shown=shown)
     if old == 0:
-        return _to_nothing(change, before_text)
+        return _to_nothing(change, before_text, state)
     write_config(change.engine.environment.config_file, before_text)
     if intent.config.nodes <= old:
         change.finish()
@@ -65,8 +66,9 @@ def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
     return f"{gone}{runs}{empty}: clusterctl down {shown} ends them."
 
 
-def _to_nothing(change: Change, before_text: str) -> str:
-    result = change.run("destroy", nodes=0, display=Display(change.output, is_ending=True))
+def _to_nothing(change: Change, before_text: str, state: StackState) -> str:
+    display, once = Display(change.output, is_ending=True), go_at_once(state)
+    result = change.run("destroy", nodes=len(state.instances), display=display, writes_state_once=once)
     text = without_own_values(before_text) if result.succeeded else before_text
     write_config(change.engine.environment.config_file, text)
     if not result.succeeded:
@@ -79,7 +81,8 @@ def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState
     """Zero nodes of the size that the cluster had before: `--nodes` of an `up` that failed is not kept."""
     told = {key: value for key, value in for_zero_nodes(intent, state).changes.items() if key != "nodes"}
     write_config(change.engine.environment.config_file, with_values(before_text, told))
-    result = change.run("up", nodes=0, display=Display(change.output, is_ending=True))
+    display, once = Display(change.output, is_ending=True), go_at_once(state)
+    result = change.run("up", nodes=len(state.instances), display=display, writes_state_once=once)
     if not result.succeeded:
         return _left_over(result)
     change.finish()
