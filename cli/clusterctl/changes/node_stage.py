@@ -33,8 +33,11 @@ def longest_way_s(config: ClusterConfig, *, is_rehearsal: bool) -> float:
 
 
 def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
-    """The command to type: machines that are gone are made by the next `up`, a failed boot stays as it is until the
-    node is replaced, of others more may come."""
+    """The command to type.
+
+    Machines that are gone are made by the next `up`; a node whose boot failed stays as it is until it is replaced; of
+    others more may come.
+    """
     failed = {watch.slot: watch.name for watch in bad if watch.phase == FAILED and watch.gone is None}
     if any(watch.gone is not None for watch in bad):
         return up_again(inventory)
