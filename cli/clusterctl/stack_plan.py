@@ -37,7 +37,6 @@ class StackPlan:
     is_rehearsal: bool
     is_running: bool
     """The cluster exists; times are its own, not counted from now."""
-    runtime_s: float
     at_deadline_usd: float | None
     """What the cluster will have cost when it ends, over all runs; None when a price is not known."""
     overrides: Mapping[str, str]
@@ -74,7 +73,6 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         instance_type=instance_type,
         is_rehearsal=is_rehearsal,
         is_running=known is not None,
-        runtime_s=config.caps.runtime.total_seconds(),
         at_deadline_usd=None if flow is None else spent_usd(flow, planned.deadline.at),
         overrides=settings.overrides,
     )

@@ -48,8 +48,6 @@ class EngineEnvironment:
     executable: str
     config_file: Path
     """The stack's config; a copy under the home when a real stack is rehearsed."""
-    is_own_backend: bool
-    """The state is not the one that plain `pulumi` in the folder uses."""
     run_token: str
     """In the environment of every process of the run, so that what is left of it is known."""
 
@@ -88,7 +86,6 @@ def engine_environment(stack: Stack, *, rehearse: bool, home: Home, environ: Map
         rehearsal=rehearsal,
         executable=find_engine(environ),
         config_file=config_file,
-        is_own_backend=is_own_backend,
         run_token=run_token,
     )
 

@@ -17,7 +17,6 @@ DRY_RUN_INPUT = '{"DryRun": true}'
 SCHEDULE_INPUT = "{}"
 WAIT_KEY = "WaitSeconds"
 """Nodes that end early start it with such a number: it lets them save what is to be kept before it ends the rest."""
-ANSWER_LIMIT_BYTES = 262_144
 INSTANCES_PER_PAGE = 5
 """EC2's smallest page: 33 interfaces make some 40 KB of JSON of one p5 node."""
 TAGS_PER_PAGE = 1000

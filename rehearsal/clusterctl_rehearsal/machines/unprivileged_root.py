@@ -9,7 +9,6 @@ from clusterctl_rehearsal.machines.names import LOGIN_USER, LOGIN_USER_ID
 from clusterctl_rehearsal.machines.user_data import Unpacked
 
 SSHD_CONFIG = "/etc/ssh/clusterctl_sshd_config"
-AGENT = "/usr/local/bin/clusterctl-node"
 _HOME = f"/home/{LOGIN_USER}"
 _HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
 

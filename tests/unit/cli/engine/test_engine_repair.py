@@ -48,7 +48,6 @@ def backend(url: str, *, is_held: bool = False) -> Backend:
         rehearsal=False,
         executable="pulumi",
         config_file=STACK.config_file,
-        is_own_backend=False,
         run_token="1",
     )
     return Backend(stack=STACK, environment=environment, is_held=is_held)
