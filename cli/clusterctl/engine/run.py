@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -95,16 +95,23 @@ def run_engine(
                 elif isinstance(event, Step) and event.stage == "done" and event.is_custom:
                     changes[event.op] += 1
                 on_event(event)
+    return _result(child.returncode, is_interrupted=interrupts.count > 0, changes=changes, kept=kept, log=log)
+
+
+def _result(
+    code: int, *, is_interrupted: bool, changes: Mapping[str, int], kept: list[Message], log: Path
+) -> RunResult:
+    """`code` is the engine's exit code, negative for the signal that it died of; `kept`: all that it said in events."""
     return RunResult(
         # A destroy that was asked to stop calls itself succeeded, with the rest still there (engine 3.250, tried
         # 2026-11-22).
-        succeeded=child.returncode == 0 and interrupts.count == 0,
-        interrupted=interrupts.count > 0,
+        succeeded=code == 0 and not is_interrupted,
+        interrupted=is_interrupted,
         changes=dict(changes),
         refusals=refusals(kept),
         log=log,
         said=_error_log(log).read_text(encoding="utf-8", errors="replace").strip(),
-        killed_by=-child.returncode if child.returncode < 0 else None,
+        killed_by=-code if code < 0 else None,
     )
 
 

@@ -68,11 +68,7 @@ def gather(
     held = _Asked(lambda: ask_reserved(inventory, home, environ))
     is_over = datetime.fromisoformat(inventory.deadline) <= now
     watch = _Asked(lambda: ask_alarms(inventory, home, environ)) if is_over else None
-    nodes = inventory.nodes
-    if any(_lacks_its_way(inventory, node) for node in nodes):
-        # A half-made cluster: only AWS knows where its nodes are.
-        instances, _ = api.answer()
-        nodes = tuple(with_machine(node, instances) for node in nodes)
+    nodes = _nodes_with_ways(inventory, api)
     answers, ssh_trouble = _asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     instances, trouble = api.answer()
     alarms = None if watch is None else watch.answer()[0]
@@ -95,6 +91,14 @@ def gather(
         half_extend=half_extend(inventory, home),
         unfinished=unfinished(inventory.cluster, home),
     )
+
+
+def _nodes_with_ways(inventory: Inventory, api: _Asked[Instances]) -> tuple[InventoryNode, ...]:
+    """The nodes; of a half-made cluster only AWS knows where they are, and its answer is waited for."""
+    if not any(_lacks_its_way(inventory, node) for node in inventory.nodes):
+        return inventory.nodes
+    instances, _ = api.answer()
+    return tuple(with_machine(node, instances) for node in inventory.nodes)
 
 
 def _asked_nodes(

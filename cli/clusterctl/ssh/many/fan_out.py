@@ -97,9 +97,8 @@ def run_on_nodes(
     load()  # before there are threads
     if isinstance(command, str):
         command = Command(line=command, timeout_s=timeout_s)
-    fan_out = fan_out or (FAN_OUT_BY_PROXY if _is_by_proxy(inventory, nodes) else FAN_OUT)
-    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, fan_out, dialled, pool)
-    run.on_quiet = on_quiet
+    width = fan_out or (FAN_OUT_BY_PROXY if _is_by_proxy(inventory, nodes) else FAN_OUT)
+    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, width, dialled, pool, on_quiet)
     if canceller is not None:
         canceller.on_cancel(run.stop)
     run.start()
@@ -137,6 +136,12 @@ def _is_by_proxy(inventory: Inventory, nodes: Sequence[InventoryNode]) -> bool:
     return own or inventory.ssh.proxy_command is not None
 
 
+def _widths(fan_out: int, *, to_connect: int) -> list[int]:
+    """How many nodes each event loop has at a time: one loop, or more where many nodes are to be connected."""
+    count = max(1, min(MOST_LOOPS, os.cpu_count() or 1, fan_out, to_connect // NODES_A_LOOP))
+    return [fan_out // count + (number < fan_out % count) for number in range(count)]
+
+
 class _Run:
     """One fan-out under way: its threads, and the way their news come here."""
 
@@ -152,8 +157,9 @@ class _Run:
         fan_out: int,
         dialled: Dialled | None,
         pool: LinkPool | None,
+        on_quiet: Callable[[], None] | None,
     ) -> None:
-        self.on_quiet: Callable[[], None] | None = None
+        self._on_quiet = on_quiet
         self._sinks = sinks
         self._by_slot = {node.slot: node for node in nodes}
         self._waiting: queue.SimpleQueue[InventoryNode] = queue.SimpleQueue()
@@ -173,9 +179,7 @@ class _Run:
             dialled=dialled,
             pool=pool,
         )
-        to_connect = len(nodes) - (0 if pool is None else len(pool))
-        count = max(1, min(MOST_LOOPS, os.cpu_count() or 1, fan_out, to_connect // NODES_A_LOOP))
-        widths = [fan_out // count + (number < fan_out % count) for number in range(count)]
+        widths = _widths(fan_out, to_connect=len(nodes) - (0 if pool is None else len(pool)))
         self._loops = [EventLoop(self._tasks(), width=width) for width in widths]
         self._threads = [
             threading.Thread(target=self._run_loop, args=(loop,), daemon=True, name=f"fan-out {number}")
@@ -202,10 +206,10 @@ class _Run:
             self._pass_on(event)
 
     def _next_event(self) -> Event:
-        if self.on_quiet is not None:
+        if self._on_quiet is not None:
             with contextlib.suppress(queue.Empty):
                 return self._outbox.get(timeout_s=0)
-            self.on_quiet()
+            self._on_quiet()
         return self._outbox.get()
 
     def stop(self) -> None:

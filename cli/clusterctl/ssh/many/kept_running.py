@@ -80,11 +80,16 @@ class _Keeper:
         self._run(nodes, runs, keep_alone)
 
     def _keep(self, node: InventoryNode, run: _NodeRun) -> None:
-        is_wanted = [True]
-        while is_wanted[-1]:
+        is_wanted = True
+
+        def take(result: NodeResult) -> None:
+            nonlocal is_wanted
+            is_wanted = self._lost(node, run, result)
+
+        while is_wanted:
             time.sleep(AGAIN_S[min(run.tries, len(AGAIN_S) - 1)])
             run.has_said, run.complaint = False, b""
-            self._run((node,), {node.slot: run}, lambda result: is_wanted.append(self._lost(node, run, result)))
+            self._run((node,), {node.slot: run}, take)
 
     def _run(
         self,
