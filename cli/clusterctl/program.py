@@ -108,8 +108,8 @@ def told(step: Callable[[], object], output: Output) -> int:
         return 0
     except Exception as error:  # noqa: BLE001 the boundary: what nobody expected becomes one line and a log
         cannot_write = importlib.import_module("clusterctl.cannot_write").cannot_write  # loaded on use, as a verb is
-        if isinstance(error, OSError) and (told := cannot_write(error, environ=os.environ)) is not None:
-            output.error(told)
+        if isinstance(error, OSError) and (reason := cannot_write(error, environ=os.environ)) is not None:
+            output.error(reason)
             return ClusterctlError.exit_code
         report_crash = importlib.import_module("clusterctl.crash").report_crash  # loaded on use, as a verb is
         output.note(report_crash(error, environ=os.environ))

@@ -7,7 +7,7 @@ Reservation"), and only a stopped one can be told of another (EC2 API, ModifyIns
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from clusterctl.changes.change import Change
 from clusterctl.changes.intent import Intent, without_reservation
@@ -30,9 +30,9 @@ def forget_ended(change: Change, state: StackState) -> StackState:
     return state.without(ended)
 
 
-def reserved_or_not(intent: Intent, living: StackState, *, stays: Iterable[int]) -> Intent:
+def reserved_or_not(intent: Intent, living: StackState, *, stays: Collection[int]) -> Intent:
     """The intent for machines of which those in the slots `stays` run on: without a reservation where they have none.
 
     Every machine is made after its reservation: a state with machines and without one has lost it.
     """
-    return without_reservation(intent, is_so=any(True for _ in stays) and living.find(RESERVATION_TYPE) is None)
+    return without_reservation(intent, is_so=bool(stays) and living.find(RESERVATION_TYPE) is None)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 CHUNK_BYTES = 256 * 1024
 TOLD = "clusterctl: nothing has come for too long"
-"""What it says then, for `trees.py` to find."""
+"""What it says then, for `rsync.py` to find."""
 
 
 def shell_argv(ssh: Sequence[str], *, connect_s: float, silence_s: float) -> list[str]:

@@ -1,9 +1,10 @@
 """What a cluster has cost, costs now, and will have cost at its deadline: rows of an estimated bill. Pure.
 
-The account (`ledger`) says which machine ran in which slot from when to when, at what list price, and what addresses
-and storage cost beside, over all runs and between them; what AWS itself said of a machine holds instead (`reconcile`).
-A machine whose end was not seen counts to the deadline, for its slot is reserved until then: AWS bills a reservation
-whether or not something runs in it. Where AWS was seen to hold no reservation any more, nothing counts beyond that.
+The account (`ledger`) says which machine ran in which slot from when to when, at what list price, and what disks,
+addresses, the gateway and storage cost beside, over all runs and between them; what AWS itself said of a machine holds
+instead (`reconcile`). A machine whose end was not seen counts to the deadline, for its slot is reserved until then: AWS
+bills a reservation whether or not something runs in it. Where AWS was seen to hold no reservation any more, nothing
+counts beyond that.
 """
 
 from __future__ import annotations

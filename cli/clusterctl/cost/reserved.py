@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from clusterctl.cloud.reservations import EXPIRED, ReservationState
 
 AGAIN = timedelta(minutes=10)
-"""One that is held on is written down again so often: it bounds when it can have ended unseen."""
+"""What is there still, a machine too, is written down again so often: it bounds when it can have ended unseen."""
 
 
 @dataclass(frozen=True, kw_only=True)

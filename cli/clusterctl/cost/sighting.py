@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.cost.reserved import SeenReservation
-
-AGAIN = timedelta(minutes=10)
-"""A machine that runs on is written down again so often: it bounds when it can have ended unseen."""
+from clusterctl.cost.reserved import AGAIN, SeenReservation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,9 @@ import pulumi_aws as aws
 from clusterctl_infra.names import BIRTH_TAG
 from clusterctl_infra.plan.model import PublicAddresses, SlotPlan
 
-IMDS_HOP_LIMIT = 2
 BORN_WITH = ("launchTemplate.version", "userDataBase64", "rootBlockDevice.volumeSize", "rootBlockDevice.volumeType")
 """What an instance reads when it is born and never again: a larger disk would have no larger file system on it."""
+IMDS_HOP_LIMIT = 2
 """One more than the default of 1, so that containers of root can ask too; nftables on the node says who may."""
 
 

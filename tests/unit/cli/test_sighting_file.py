@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.instances import InstanceState, instance_state, transition_time
-from clusterctl.cost.sighting import AGAIN
+from clusterctl.cost.reserved import AGAIN
 from clusterctl.cost.sighting_file import note_instances, read_seen
 
 LAUNCHED = datetime(2026, 3, 1, 12, tzinfo=UTC)

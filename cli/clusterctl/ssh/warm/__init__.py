@@ -1,1 +1,1 @@
-"""Connections kept between two commands."""
+"""Connections kept between two commands, by a process that does the second one."""
