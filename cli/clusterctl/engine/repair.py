@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from clusterctl_infra.errors import EngineError
@@ -12,7 +12,7 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import instances_of
 from clusterctl.cloud.sweep import Agreed, Sweep, nobody_asks, sweep
 from clusterctl.engine.call import Engine
-from clusterctl.engine.lock import locks_in, shows_locks
+from clusterctl.engine.lock import Lock, locks_in, shows_locks
 from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import INSTANCE_TYPE, StackState
 from clusterctl.engine.strays import end_orphans_of_folder, end_run
@@ -39,13 +39,14 @@ def mend(
     """The state after orphans are ended and pending operations forgotten. Raises EngineError, CloudError."""
     if state.pending:
         tell(f"the last run was cut off while {_pending(state)}")
+    if was_cut_off or state.pending or unknown_machines(clients, state):
+        # What looks cut off may be a colleague's run in the middle of making machines: on another computer, or begun
+        # since the locks were looked at, while a person was asked.
+        _refuse_under_way(engine)
+        state = engine.export() or StackState()
     if not was_cut_off and not state.pending and (unknown := unknown_machines(clients, state)):
         tell(f"{', '.join(unknown[:3])}{' …' * (len(unknown) > 3)}: of this cluster and in no state: a run was cut off")
         was_cut_off = True
-    if (was_cut_off or state.pending) and not shows_locks(engine.backend_url()):
-        # What looks cut off may be a colleague's run, on another computer, in the middle of making machines.
-        engine.refuse_held()
-        state = engine.export() or StackState()
     if (was_cut_off or state.pending) and state.cluster_id is not None:
         swept = end_orphans(clients(), state, tell=tell, data_since=data_since, agreed=agreed)
         for left in swept.left:
@@ -63,9 +64,7 @@ def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
         ended = sum(end_run(token) for token in record.tokens)
     backend_url = engine.backend_url()
     locks = locks_in(backend_url, engine.stack)
-    for lock in locks:
-        if not lock.is_dead:
-            raise EngineError(lock.named, hint=f"wait for it, or end it: kill -INT {lock.pid}")
+    _refuse_living(locks)
     ended += end_orphans_of_folder(engine.stack.directory)
     if ended:
         tell(f"ended {ended} {'process' if ended == 1 else 'processes'} of a run that was killed")
@@ -112,6 +111,21 @@ def unknown_machines(clients: Callable[[], Clients], state: StackState) -> tuple
     known = state.physical_ids.get(INSTANCE_TYPE, frozenset())
     seen = instances_of(clients(), state.cluster_id)
     return tuple(one.instance_id for one in seen if one.is_alive and one.instance_id not in known)
+
+
+def _refuse_under_way(engine: Engine) -> None:
+    """Raises EngineError when somebody is changing the stack now."""
+    backend_url = engine.backend_url()
+    if shows_locks(backend_url):
+        _refuse_living(locks_in(backend_url, engine.stack))
+    else:
+        engine.refuse_held()
+
+
+def _refuse_living(locks: Iterable[Lock]) -> None:
+    for lock in locks:
+        if not lock.is_dead:
+            raise EngineError(lock.named, hint=f"wait for it, or end it: kill -INT {lock.pid}")
 
 
 def _pending(state: StackState) -> str:

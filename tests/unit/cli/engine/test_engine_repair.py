@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any  # boto3 clients and what they answer
 
@@ -21,6 +23,8 @@ from tests.unit.cli.engine.state_rows import machines
 
 STACK = Stack(directory=Path("/stacks/train"), project="train", name="dev", is_rehearsal_project=False)
 PENDING = StackState(pending=(PendingOperation(kind="creating", urn="urn::train-0", type="aws:ec2/instance:Instance"),))
+IDENTITY = StateResource(urn="urn:id", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": "abc123abc123"})
+CLUSTER = StackState(resources=(IDENTITY,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,7 @@ class Backend(Engine):
     """An engine whose stack a colleague may hold; `asked` is what it was told to do."""
 
     is_held: bool
+    found: StackState = PENDING
     asked: list[str] = field(default_factory=list)
 
     def refuse_held(self) -> None:
@@ -39,10 +44,10 @@ class Backend(Engine):
         self.asked.extend(["refresh", *(urn for urn in urns if urn != STACK.urn)])
 
     def export(self) -> StackState:
-        return PENDING
+        return self.found
 
 
-def backend(url: str, *, is_held: bool = False) -> Backend:
+def backend(url: str, *, is_held: bool = False, found: StackState = PENDING) -> Backend:
     environment = EngineEnvironment(
         env={"PULUMI_BACKEND_URL": url},
         rehearsal=False,
@@ -50,15 +55,15 @@ def backend(url: str, *, is_held: bool = False) -> Backend:
         config_file=STACK.config_file,
         run_token="1",
     )
-    return Backend(stack=STACK, environment=environment, is_held=is_held)
+    return Backend(stack=STACK, environment=environment, is_held=is_held, found=found)
 
 
 def nobody() -> Clients:
     raise AssertionError("AWS was asked")
 
 
-def mended(engine: Engine, state: StackState = PENDING) -> None:
-    mend(engine, state, was_cut_off=False, data_since=None, clients=nobody, tell=lambda text: None)
+def mended(engine: Engine, state: StackState = PENDING, *, clients: Callable[[], Clients] = nobody) -> None:
+    mend(engine, state, was_cut_off=False, data_since=None, clients=clients, tell=lambda text: None)
 
 
 @pytest.mark.parametrize("url", ["s3://states", "https://api.pulumi.com", "azblob://states"])
@@ -90,8 +95,7 @@ class OneAnswer(Clients):
 
 
 def test_machines_that_the_state_lacks_are_what_a_large_run_left() -> None:
-    identity = StateResource(urn="urn:id", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": "abc123abc123"})
-    state = StackState(resources=(identity, *machines((0, 1))))
+    state = StackState(resources=(*CLUSTER.resources, *machines((0, 1))))
     assert unknown_machines(lambda: OneAnswer("i-0", "i-1"), state) == ()
     assert unknown_machines(lambda: OneAnswer("i-0", "i-9"), state) == ("i-9",)
     assert unknown_machines(nobody, StackState()) == ()
@@ -103,16 +107,38 @@ def test_a_run_that_nobody_holds_any_more_is_repaired() -> None:
     assert engine.asked == ["lock", "refresh"]
 
 
-def test_locks_that_are_files_were_looked_at_before() -> None:
+def test_locks_that_are_files_are_read_and_not_taken() -> None:
     engine = backend("file:///states")
     mended(engine)
     assert engine.asked == ["refresh"]
+
+
+def test_a_run_that_a_colleague_began_while_a_person_was_asked_keeps_its_machines(tmp_path: Path) -> None:
+    """Its machines are in no state yet; the locks were read before the question, and now there is one."""
+    lock = tmp_path / ".pulumi/locks/organization" / STACK.project / STACK.name / "1.json"
+    lock.parent.mkdir(parents=True)
+    now = datetime.now(UTC).isoformat()
+    lock.write_text(json.dumps({"pid": 7, "username": "bob", "hostname": "tower", "timestamp": now}))
+    engine = backend(f"file://{tmp_path}")
+    with pytest.raises(EngineError, match="started by bob on tower"):
+        mended(engine, CLUSTER, clients=lambda: OneAnswer("i-9"))
+    assert engine.asked == []
+
+
+def test_machines_of_a_run_that_has_ended_meanwhile_are_known(tmp_path: Path) -> None:
+    """Else the repair would go by a state that is older than they are, and end them."""
+    known = StackState(resources=(*CLUSTER.resources, *machines((9,))))
+    engine, told = backend(f"file://{tmp_path}", found=known), list[str]()
+    clients = OneAnswer("i-9")
+    mended_state = mend(engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: clients, tell=told.append)
+    assert (mended_state, told) == (known, [])
 
 
 def test_what_was_being_deleted_is_looked_at_for_it_may_be_gone() -> None:
     """Else the next `up` would update a network that is not there."""
     vpc = StateResource(urn="urn::train-vpc", type="aws:ec2/vpc:Vpc", id="vpc-1")
     pending = [PendingOperation(kind="deleting", urn=urn, type=vpc.type) for urn in (vpc.urn, "urn::forgotten")]
-    engine = backend("file:///states")
-    mended(engine, StackState(resources=(vpc,), pending=(*PENDING.pending, *pending)))
+    state = StackState(resources=(vpc,), pending=(*PENDING.pending, *pending))
+    engine = backend("file:///states", found=state)
+    mended(engine, state)
     assert engine.asked == ["refresh", vpc.urn]
