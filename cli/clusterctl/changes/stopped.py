@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+from clusterctl_infra.errors import CloudError
+
+from clusterctl.changes.change import Change
 from clusterctl.changes.data import data_in
+from clusterctl.engine.repair import unknown_machines
+from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import StackState
 from clusterctl.views.quantities import count
 
 
-def what_exists(state: StackState, *, shown: str) -> str:
-    """What a stopped run left, and what to type."""
+def told_stopped(change: Change, result: RunResult, *, shown: str) -> str:
+    """What a stopped run left: by the state, and where the engine was killed, which wrote no more, by AWS too."""
+    state = change.engine.export() or StackState()
+    if result.killed_by is None:
+        return what_exists(state, shown=shown)
+    try:
+        unknown = len(unknown_machines(lambda: change.clients, state))
+    except CloudError:
+        return what_exists(state, shown=shown, unknown=None)
+    return what_exists(state, shown=shown, unknown=unknown)
+
+
+def what_exists(state: StackState, *, shown: str, unknown: int | None = 0) -> str:
+    """What a stopped run left, and what to type; `unknown`: so many machines are in no state, None: AWS is silent."""
     resources = len([resource for resource in state.resources if resource.is_custom])
     if not resources:
         return f"stopped; nothing exists.\n  next: clusterctl up {shown}"
     nodes = len(state.instances)
     there = f"{count(resources, 'resource')} {'is' if resources == 1 else 'are'} there"
-    bills = f"{count(nodes, 'node')} {'runs and bills' if nodes == 1 else 'run and bill'}" if nodes else "no node runs"
+    none = "no node runs" if unknown == 0 else "its state knows no node"
+    bills = f"{count(nodes, 'node')} {_run_and_bill(nodes)}" if nodes else none
+    if unknown is None:
+        bills += "; AWS did not say whether more run and bill"
+    elif unknown:
+        ends = "ends it" if unknown == 1 else "ends them"
+        bills += f"; {count(unknown, 'machine')} beside it {_run_and_bill(unknown)}, and the next command {ends}"
     data = ", ".join(one.mount for one in data_in(state))
     if data:
         bills += f", {data} bills"
@@ -22,3 +45,7 @@ def what_exists(state: StackState, *, shown: str) -> str:
         f"stopped; {there}, {bills}.\n"
         f"  next: clusterctl up {shown}    goes on\n        clusterctl down {shown}  ends it"
     )
+
+
+def _run_and_bill(number: int) -> str:
+    return "runs and bills" if number == 1 else "run and bill"

@@ -22,7 +22,7 @@ from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.place import refuse_other_network, refuse_other_placement
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree
-from clusterctl.changes.stopped import what_exists
+from clusterctl.changes.stopped import told_stopped
 from clusterctl.changes.truth import missing_instances
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.progress import summary
@@ -169,8 +169,7 @@ class _Up:
     def _failed(self, result: RunResult, before: str, intent: Intent, state: StackState) -> None:
         change, shown = self._change, self._shown
         if result.interrupted:
-            after = change.engine.export() or StackState()
-            self._output.note(what_exists(after, shown=shown))
+            self._output.note(told_stopped(change, result, shown=shown))
             raise KeyboardInterrupt
         if locks_named(result.said):  # nothing was begun: what is being made is somebody else's
             write_config(change.engine.environment.config_file, before)

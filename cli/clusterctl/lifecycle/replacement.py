@@ -20,7 +20,7 @@ from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.opening import Held, open_change_of
 from clusterctl.changes.place import refuse_other_placement, refuse_other_region
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
-from clusterctl.changes.stopped import what_exists
+from clusterctl.changes.stopped import told_stopped
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
@@ -116,10 +116,10 @@ class _Replacement:
         """A failed replacement is not rolled back: the others run on."""
         change, slot = self._change, self._request.slot
         shown = change.typed(change.stack.directory)
-        after = change.engine.export() or StackState()
         if result.interrupted:
-            change.output.note(what_exists(after, shown=shown))
+            change.output.note(told_stopped(change, result, shown=shown))
             raise KeyboardInterrupt
+        after = change.engine.export() or StackState()
         has_machine = instance_in(after, slot) is not None
         left = "its machine runs on" if has_machine else "it has no machine now"
         raise failure(

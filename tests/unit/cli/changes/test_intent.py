@@ -264,3 +264,12 @@ def test_who_stops_is_told_what_exists_and_what_to_type() -> None:
     assert "1 resource is there, no node runs" in told
     assert "clusterctl up s" in told
     assert "clusterctl down s" in told
+
+
+def test_who_killed_the_engine_is_told_of_machines_that_no_state_knows() -> None:
+    """A run that makes many writes its state at its end: killed, it has written none of them."""
+    told = what_exists(state_of(), shown="s", unknown=40)
+    assert "its state knows no node; 40 machines beside it run and bill, and the next command ends them." in told
+    assert "no node runs" not in told
+    silent = what_exists(state_of(), shown="s", unknown=None)
+    assert "its state knows no node; AWS did not say whether more run and bill." in silent
