@@ -12,6 +12,7 @@ For a POSIX login shell (bash, dash, zsh, ksh, busybox). What left the group (se
 from __future__ import annotations
 
 import functools
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -50,7 +51,7 @@ def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool) -> b
 def watcher(group: int, *, is_sudo: bool, silence_s: float) -> bytes:
     """The text for the channel beside a command with input."""
     text = f"clusterctl_group={group}; {_watcher(silence_s)} >/dev/null"
-    return (_SUDO + shlex.quote(text) if is_sudo else text).encode()
+    return os.fsencode(_SUDO + shlex.quote(text) if is_sudo else text)
 
 
 def group_in(said: bytes) -> tuple[int, bytes] | None:
@@ -67,8 +68,10 @@ def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: boo
     exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in environment.items())
     command = f"{exports}eval {shlex.quote(line)}"
     if is_sudo:
-        return f"{_SUDO}{shlex.quote(f'clusterctl_group=$0; {start}{_NODE_VARIABLES}{command}')} $$".encode()
-    return f"clusterctl_group=$$; {start}{command}".encode()
+        command = f"{_SUDO}{shlex.quote(f'clusterctl_group=$0; {start}{_NODE_VARIABLES}{command}')} $$"
+    else:
+        command = f"clusterctl_group=$$; {start}{command}"
+    return os.fsencode(command)  # the bytes that were typed, be they text or not
 
 
 @functools.cache

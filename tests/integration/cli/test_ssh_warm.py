@@ -25,6 +25,7 @@ from clusterctl.ssh.many.node_task import WARM_ANSWER_S
 from clusterctl.ssh.warm.place import opened
 
 from tests.integration.cli.conftest import made_cluster
+from tests.integration.cli.terminal import at_a_terminal
 from tests.integration.cli.waiting import comes_true
 
 if TYPE_CHECKING:
@@ -185,6 +186,57 @@ def test_what_is_typed_after_a_command_is_for_the_next_reader(steady_warm_cluste
         os.close(slave)
 
 
+@pytest.mark.parametrize("flags", [(), ("--cold",)])
+def test_a_job_in_the_background_is_stopped_rather_than_given_what_is_typed_for_others(
+    steady_warm_cluster: LoopbackCluster, flags: tuple[str, ...]
+) -> None:
+    """A little shell: it runs the command in the background, and once something was typed looks how that is."""
+    shell = "import os, select, signal, sys; job = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, setpgroup=0); "
+    shell += "_, how = os.waitpid(job, os.WUNTRACED); print('typed' if os.WIFSTOPPED(how) else 'lost', flush=True); "
+    shell += "print(sys.stdin.readline(), flush=True); os.kill(job, signal.SIGKILL)"
+    argv = steady_warm_cluster.command("ssh", *flags, "--node", "0", "echo pid $$; cat; echo gone")
+    with at_a_terminal([sys.executable, "-c", shell, *argv], {**steady_warm_cluster.environ, **WARM}) as terminal:
+        terminal.remote_pid()
+        terminal.type(b"secret\n")
+        said = b""
+        while b"lost" not in said and said.count(b"secret") < 2:
+            assert select.select([terminal.master], [], [], 20)[0], said
+            said += os.read(terminal.master, 4096)
+        assert b"typed" in said
+
+
+def test_what_is_typed_for_a_command_comes_to_it(steady_warm_cluster: LoopbackCluster) -> None:
+    argv = steady_warm_cluster.command("ssh", "--node", "0", "echo pid $$; cat; echo the end")
+    with at_a_terminal(argv, {**steady_warm_cluster.environ, **WARM}) as terminal:
+        terminal.remote_pid()
+        terminal.type(b"mine\n\x04")
+        said = b""
+        while b"the end" not in said:
+            assert select.select([terminal.master], [], [], 20)[0], said
+            said += os.read(terminal.master, 4096)
+        assert said.count(b"mine") == 2, "what was typed, and what the node says"
+
+
+def test_a_home_that_keeps_nothing_leaves_the_exit_code_as_it_is(warm_cluster: LoopbackCluster) -> None:
+    (warm_cluster.home / "warm").write_text("no folder")
+    done = warm_cluster.run("ssh", "--node", "0", "exit 3")
+    assert (done.returncode, done.stderr) == (3, b"")
+
+
+def test_a_home_named_from_here_is_the_same_to_the_process(steady_warm_cluster: LoopbackCluster) -> None:
+    home = steady_warm_cluster.home
+    done = subprocess.run(
+        steady_warm_cluster.command("ssh", PORT),
+        env={**steady_warm_cluster.environ, **WARM, "CLUSTERCTL_HOME": home.name},
+        cwd=home.parent,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert sorted(done.stdout.splitlines()) == ports(steady_warm_cluster, environ=WARM)
+
+
 def test_a_command_that_is_newer_than_the_process_has_another_one_made(
     warm_cluster: LoopbackCluster, tmp_path: Path
 ) -> None:
@@ -270,6 +322,27 @@ def test_a_node_that_is_slow_to_start_a_command_starts_it_once(warm_cluster: Loo
         os.kill(session, signal.SIGCONT)
     assert client.wait(15) == 0
     assert (tmp_path / "runs").read_text() == "once\n"
+
+
+def test_a_connection_that_breaks_once_the_node_has_the_command_is_not_tried_again(
+    warm_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    ports(warm_cluster)
+    await_warm(warm_cluster)
+    session = int(warm_cluster.run("ssh", "--node", "1", "echo $PPID").stdout)
+    os.kill(session, signal.SIGSTOP)
+    client = subprocess.Popen(
+        warm_cluster.command("ssh", "--node", "1", f"echo again >> {tmp_path / 'runs'}"),
+        env=warm_cluster.environ,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        client.wait(1.5)
+    os.kill(session, signal.SIGKILL)
+    _, said = client.communicate(timeout=15)
+    assert (client.returncode, b"train-1 broke" in said) == (255, True)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_ctrl_c_ends_what_runs_on_kept_connections(warm_cluster: LoopbackCluster) -> None:

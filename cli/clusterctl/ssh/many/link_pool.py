@@ -47,6 +47,11 @@ class LinkPool:
     def __len__(self) -> int:
         return len(self._links)
 
+    def has(self, key: LinkKey) -> bool:
+        """Whether there is a connection, as far as is known without asking."""
+        with self._changing:
+            return key in self._links
+
     def take(self, key: LinkKey) -> Link | None:
         """A connection that is as it was left; None when there is none."""
         with self._changing:

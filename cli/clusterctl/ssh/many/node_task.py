@@ -134,14 +134,17 @@ def _started_warm(
     link.watch()
     run = _command_run(job, link, outlet)
     now, session_s = time.monotonic(), job.deadlines.session_s
+    is_asked = False
     try:
         yield from run.open(now + min(WARM_ANSWER_S, session_s))
+        is_asked = True
         yield from run.ask(now + session_s, taken_by=now + WARM_ANSWER_S)
     except NodeFailure as e:
+        has_it = e.phase == "command" or (is_asked and e.kind == "lost" and link.is_taken())
         yield Waiting(until=0.0)  # the loop forgets the descriptor before its number comes again
         link.close()
-        if e.phase == "command":
-            raise  # it may have started: on another connection it would a second time
+        if has_it:  # it may have started: on another connection it would a second time
+            raise NodeFailure(e.kind, e.message, phase="command") from e
         return None, None
     except BaseException:
         link.close()

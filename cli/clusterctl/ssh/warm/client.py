@@ -6,12 +6,15 @@ cluster and showing the output are done where all of that is loaded.
 
 from __future__ import annotations
 
+import _thread  # threading costs as much as all else here
 import os
+import select
 import socket
 import sys
 from collections.abc import Mapping, Sequence
 
 from clusterctl_infra.home_folder import home_folder
+from clusterctl_infra.names import HOME_VARIABLE
 
 from clusterctl.ssh.warm.asked import Asked
 from clusterctl.ssh.warm.frames import ACCEPTED, EXIT, GO, REQUEST, STDERR, STDOUT, WITH_STDIN, Frames, frame
@@ -23,6 +26,7 @@ ANSWER_S = 2.0
 LAST_WORDS_S = 4.0
 """How long the end of an interrupted command is waited for: longer than the process waits for its nodes."""
 EXIT_INTERRUPTED = 130
+TYPED_BYTES = 4096
 
 
 def done_warm(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
@@ -43,17 +47,49 @@ def done_warm(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
 def _taken(connection: socket.socket, coming: Frames, argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
     """The exit code in case the process gets lost; None when it does not take the command. Raises OSError."""
     connection.settimeout(ANSWER_S)
-    connection.connect(opened(os.path.join(home_folder(environ), FOLDER_NAME)))
+    home = home_folder(environ)
+    connection.connect(opened(os.path.join(home, FOLDER_NAME)))
     if not is_same_person(connection):
         return None
-    socket.send_fds(connection, [WITH_STDIN], [sys.stdin.fileno()])
-    connection.sendall(frame(REQUEST, _asked(argv, environ).to_bytes()))
+    typed_to = _stdin_sent(connection)
+    connection.sendall(frame(REQUEST, _asked(argv, {**environ, HOME_VARIABLE: home}).to_bytes()))
     answer = coming.next()
     if answer is None or answer[0] != ACCEPTED:
         return None
     connection.sendall(frame(GO))
     connection.settimeout(None)
-    return int(answer[1])
+    code_if_lost, is_typed_read = answer[1].split()
+    if typed_to is not None and is_typed_read == b"1":
+        _thread.start_new_thread(_pass_on_typed, (sys.stdin.fileno(), typed_to))
+    return int(code_if_lost)
+
+
+def _stdin_sent(connection: socket.socket) -> int | None:
+    """Sends stdin; for a terminal also a pipe, whose other end is returned.
+
+    The process is of no terminal, so nothing would stop it from reading what is typed for others, as a job in the
+    background is stopped (SIGTTIN, termios(3)): what is typed is read here.
+    """
+    stdin = sys.stdin.fileno()
+    if not os.isatty(stdin):
+        socket.send_fds(connection, [WITH_STDIN], [stdin])
+        return None
+    reader, writer = os.pipe()
+    socket.send_fds(connection, [WITH_STDIN], [stdin, reader])
+    os.close(reader)
+    return writer
+
+
+def _pass_on_typed(terminal: int, typed_to: int) -> None:
+    """What is typed, until its end or the command's; nothing is asked of the terminal before there is something."""
+    poll = select.poll()
+    poll.register(terminal, select.POLLIN)
+    try:
+        while poll.poll() and (keys := os.read(terminal, TYPED_BYTES)):
+            os.write(typed_to, keys)
+    except OSError:
+        pass  # the terminal is gone, or the command
+    os.close(typed_to)
 
 
 def _asked(argv: Sequence[str], environ: Mapping[str, str]) -> Asked:

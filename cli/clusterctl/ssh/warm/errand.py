@@ -16,12 +16,14 @@ from clusterctl_infra.errors import ClusterctlError, NotReached, SomeNodesFailed
 from clusterctl.caller import Caller
 from clusterctl.output import Output
 from clusterctl.program import told
+from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.many.fan_out import Canceller, run_on_nodes
-from clusterctl.ssh.many.link_pool import LinkPool
+from clusterctl.ssh.many.link_pool import LinkPool, link_key
 from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.request import SshRequest, is_for_one, remote_command, run_and_show
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.target import target_of
 from clusterctl.ssh.warm.asked import Asked
 from clusterctl.ssh.warm.frames import STDERR, STDOUT
 from clusterctl.ssh.warm.place import stamp
@@ -64,25 +66,40 @@ class Errand:
         return code
 
 
-def errand(asked: Asked, stdin: IO[bytes]) -> Errand | None:
-    """What a command asks for; None for what it does better itself: a login, bad words, another clusterctl's."""
+def errand(asked: Asked, files: Sequence[IO[bytes]], pool: LinkPool) -> Errand | None:
+    """What a command asks for; None for what it does better itself: a login, bad words, another clusterctl's.
+
+    `files`: its stdin, and where that is a terminal what is typed there.
+    """
     if asked.stamp != stamp() or any(asked.environ.get(name) != os.environ.get(name) for name in SAME_FOR_BOTH):
         return None
-    caller = Caller(environ=asked.environ, folder=Path(asked.folder), stdin=stdin)
+    caller = Caller(environ=asked.environ, folder=Path(asked.folder), stdin=files[0])
     request_of: _RequestOf = importlib.import_module(module_of("ssh")).request_of  # a verb is loaded on use
     try:
         request = request_of(asked.argv)
         if request.is_login or request.is_cold or _is_of_persons_own(request, caller):
             return None
         remote = remote_command(request, caller)
-    except (ClusterctlError, click.ClickException, click.exceptions.Exit):
+        if not _is_all_kept(remote, pool):
+            return None
+    except (ClusterctlError, NodeFailure, click.ClickException, click.exceptions.Exit):
         return None  # the command tells it in its own words
+    if remote.stdin is not None:
+        remote = replace(remote, stdin=files[-1])
     return Errand(request=request, remote=remote, asked=asked)
 
 
 def _is_of_persons_own(request: SshRequest, caller: Caller) -> bool:
     """The person's configuration has a say in how the machines are reached: their connections are not kept."""
     return request.file is not None and (caller.ssh_dir / "config").is_file()
+
+
+def _is_all_kept(remote: RemoteCommand, pool: LinkPool) -> bool:
+    """No proxy command has to be run: it may need variables that only the command has, as a login at AWS."""
+    if remote.inventory.ssh.proxy_command is None:
+        return True
+    keys = (link_key(remote.inventory, node, target_of(remote.inventory, node)) for node in remote.nodes)
+    return all(pool.has(key) for key in keys)
 
 
 class _KeptLinks:

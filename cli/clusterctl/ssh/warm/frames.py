@@ -1,6 +1,7 @@
 """What a command and the process that keeps connections say to each other: frames of a kind, a length and bytes.
 
-The command begins with WITH_STDIN, beside which its stdin's descriptor comes, and REQUEST. ACCEPTED or REFUSED is the
+The command begins with WITH_STDIN, beside which its stdin's descriptor comes, and a pipe's behind it where stdin is a
+terminal, and REQUEST. ACCEPTED or REFUSED is the
 answer; only after GO does anything run, so that a command which has given up waiting is not run twice. Then its output
 comes back, and EXIT. The command's closing its side is the wish to end what runs. Imports next to nothing, as `client`.
 """
@@ -14,7 +15,8 @@ WITH_STDIN = b"\0"
 """One byte, not a frame."""
 REQUEST, GO = b"q", b"g"
 ACCEPTED, REFUSED = b"a", b"x"
-"""ACCEPTED carries the exit code for the case that the process is lost while the command runs."""
+"""ACCEPTED carries the exit code for the case that the process is lost while the command runs, and 1 where it reads its
+stdin: what is typed is then wanted."""
 STDOUT, STDERR, EXIT = b"o", b"e", b"r"
 MOST_BYTES = 64 * 1024 * 1024
 

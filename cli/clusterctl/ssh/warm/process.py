@@ -29,6 +29,8 @@ from clusterctl.ssh.warm.place import SOCKET_NAME, is_same_person, opened
 IDLE_S = 600.0
 LOOK_S = 2.0
 OWN_NAME = "clusterctl: keeps connections (export CLUSTERCTL_WARM=no)"
+MOST_DESCRIPTORS = 2
+"""Stdin, and for a terminal the pipe by which what is typed comes."""
 JOB_S = 10.0
 """How long a command may take to say what it wants."""
 
@@ -55,8 +57,11 @@ def keep_warm(pool: LinkPool, folder: Path) -> None:
     """Leaves a process behind that keeps the pool's connections, unless there is one already; returns at once."""
     if not len(pool):
         return
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    except OSError:
+        return  # a home that cannot be written, or root's: the command has run, and its exit code counts
     if os.fork() != 0:
         return
     try:
@@ -152,18 +157,18 @@ def _answer(house: _House, connection: socket.socket) -> None:
 
 def _do(house: _House, connection: socket.socket) -> None:
     connection.settimeout(JOB_S)
-    _, descriptors, _, _ = socket.recv_fds(connection, len(WITH_STDIN), 1)
+    _, descriptors, _, _ = socket.recv_fds(connection, len(WITH_STDIN), MOST_DESCRIPTORS)
     with contextlib.ExitStack() as held:
         files = [held.enter_context(open(number, "rb", buffering=0)) for number in descriptors]
         coming = Frames(connection)
         came = coming.next()
         if came is None or not files:
             return
-        found = None if house.is_outdated() else errand(asked_from_bytes(came[1]), files[0])
+        found = None if house.is_outdated() else errand(asked_from_bytes(came[1]), files, house.pool)
         if found is None:
             connection.sendall(frame(REFUSED))
             return
-        connection.sendall(frame(ACCEPTED, b"%d" % found.code_if_lost))
+        connection.sendall(frame(ACCEPTED, b"%d %d" % (found.code_if_lost, found.remote.stdin is not None)))
         if coming.next() != (GO, b""):
             return
         connection.settimeout(None)

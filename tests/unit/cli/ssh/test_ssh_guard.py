@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 
+import pytest
 from clusterctl.ssh.guard import group_in, guarded, watcher, with_input
 
 MOST_BYTES = 1500
@@ -43,3 +45,10 @@ def test_under_sudo_the_watcher_is_roots_too_and_the_group_is_the_login_shells()
 def test_the_group_is_found_among_what_a_login_shell_says() -> None:
     assert group_in(b"welcome\nclusterctl-group 4711\nerr") == (4711, b"welcome\nerr")
     assert group_in(b"welcome\nclusterctl-gro") is None
+
+
+@pytest.mark.parametrize("is_sudo", [False, True])
+def test_a_command_that_is_no_text_goes_as_the_bytes_that_were_typed(is_sudo: bool) -> None:
+    typed = os.fsdecode(b"ls /data/\xff")
+    assert b"/data/\xff" in guarded(typed, environment={"A": typed}, is_sudo=is_sudo, silence_s=45)
+    assert b"/data/\xff" in with_input(typed, environment={}, is_sudo=is_sudo)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any  # keyword arguments of Asked
 
 import pytest
+from clusterctl.ssh.many.link_pool import LinkPool
 from clusterctl.ssh.on_nodes import Shown
 from clusterctl.ssh.warm.asked import Asked
 from clusterctl.ssh.warm.errand import Errand, errand
@@ -43,6 +45,7 @@ def ask(tmp_path: Path, make_inventory: MakeInventory, stdin: IO[bytes], monkeyp
 
     def asked(*words: str, **changed: Any) -> Errand | None:
         environ = {**os.environ, "CLUSTERCTL_HOME": str(tmp_path / "state"), **changed.pop("variables", {})}
+        files = changed.pop("files", [stdin])
         facts: dict[str, Any] = {
             "stamp": stamp(),
             "folder": str(tmp_path),
@@ -51,7 +54,7 @@ def ask(tmp_path: Path, make_inventory: MakeInventory, stdin: IO[bytes], monkeyp
             "is_stderr_terminal": False,
             "environ": environ,
         }
-        return errand(Asked(words, **{**facts, **changed}), stdin)
+        return errand(Asked(words, **{**facts, **changed}), files, LinkPool())
 
     return asked
 
@@ -122,3 +125,24 @@ def test_who_asks_from_elsewhere_is_refused(ask: Ask, changed: dict[str, Any]) -
 def test_a_person_can_do_without_kept_connections(value: str, off: bool) -> None:
     assert is_off({"CLUSTERCTL_WARM": value}) is off
     assert not is_off({})
+
+
+def test_what_is_typed_is_read_from_where_the_command_sends_it(ask: Ask) -> None:
+    terminal, theirs = (open(number, "rb", buffering=0) for number in pty.openpty())  # noqa: SIM115 closed below
+    reader, writer = os.pipe()
+    with terminal, theirs, open(reader, "rb", buffering=0) as typed, open(writer, "wb", buffering=0):
+        to_one = ask("--node", "0", "cat", files=[theirs, typed])
+        to_several = ask("--node", "0-1", "cat", files=[theirs, typed])
+        assert to_one is not None
+        assert to_one.remote.stdin is typed
+        assert to_several is not None
+        assert to_several.remote.stdin is None, "a terminal is for one node"
+
+
+def test_a_proxy_that_would_have_to_be_started_is_left_to_who_has_its_variables(
+    ask: Ask, tmp_path: Path, make_inventory: MakeInventory
+) -> None:
+    ssh = InventorySsh(user="ubuntu", key_file=str(tmp_path / "key"), proxy_command=("aws", "ssm", "{host}"))
+    known = tmp_path / "state" / "inventory" / "train.json"
+    known.write_text(json.dumps(inventory_to_json(make_inventory(ssh=ssh))))
+    assert ask("--node", "0", "true") is None
