@@ -176,14 +176,14 @@ NETWORK_KINDS = (
         types=("aws:ec2/natGateway:NatGateway",),
         find=_nat_gateways,
         delete=_delete_nat_gateway,
-        bills="about $0.045 an hour",
+        bills="by the hour, and for each GB that it carries",
     ),
     Kind(
         name="VPC endpoint",
         types=("aws:ec2/vpcEndpoint:VpcEndpoint",),
         find=_endpoints,
         delete=_delete_endpoint,
-        bills="interface endpoints about $0.01 an hour",
+        bills="by the hour, where it has interfaces",
     ),
     Kind(
         name="security group rule",

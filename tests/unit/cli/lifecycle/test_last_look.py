@@ -43,7 +43,7 @@ def test_what_is_left_is_listed_with_its_bill_and_the_exit_code_says_so() -> Non
     assert refused.value.exit_code == 4
     assert refused.value.problems == (
         "  instance i-1: bills its hourly price",
-        "  NAT gateway nat-1: bills about $0.045 an hour",
+        "  NAT gateway nat-1: bills by the hour, and for each GB that it carries",
     )
     assert refused.value.hint == "clusterctl down stacks/train"
     refuse_leftovers([], again="")

@@ -111,7 +111,7 @@ def test_what_could_not_be_ended_is_listed_with_awss_reason_and_its_bill() -> No
         refuse_left([Ended(verdict=verdict, swept=swept), lost], again="clusterctl reap")
     assert refused.value.exit_code == 4
     assert refused.value.problems == (
-        f"  train {ID}: NAT gateway nat-1 (Forbidden): bills about $0.045 an hour",
+        f"  train {ID}: NAT gateway nat-1 (Forbidden): bills by the hour, and for each GB that it carries",
         f"  train {ID}: AWS did not answer",
     )
     refuse_left([Ended(verdict=verdict, swept=Sweep(ended=(), left=(DATA,)))], again="")
