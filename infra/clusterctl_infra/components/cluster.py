@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,6 +30,7 @@ from clusterctl_infra.config.stack import StackSettings
 from clusterctl_infra.home_path import home_path
 from clusterctl_infra.names import DEADLINE_TAG, PRICES_FILE
 from clusterctl_infra.plan.inventory import cluster_name
+from clusterctl_infra.plan.live_facts import live_facts_hash, ordered_ranks
 from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
 from clusterctl_infra.provider.inventory_file import with_membership
 
@@ -298,19 +297,3 @@ def _with_members(
     if members is None or generation is None:
         return planned
     return with_membership(planned, members=members, generation=int(generation), deadline=deadline)
-
-
-def ordered_ranks(plan: ClusterPlan) -> list[int]:
-    """The rank of each slot; empty where it is the slot."""
-    ranks = [slot.rank for slot in plan.slots]
-    return [] if ranks == sorted(ranks) else ranks
-
-
-def live_facts_hash(config: ClusterConfig) -> str:
-    """Changes with what running nodes are told beside their members and deadline; no value can be read from it."""
-    told: dict[str, object] = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
-    if config.caps.dead_man is not None:
-        told["dead_man_s"] = config.caps.dead_man.total_seconds()
-    if config.caps.idle is not None:  # left out, the hash of a cluster without it stays what it was
-        told["idle_s"] = int(config.caps.idle.total_seconds())
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]

@@ -8,11 +8,11 @@ from typing import Any  # configurations as YAML gives them
 
 import pulumi
 import pytest
-from clusterctl_infra.components.cluster import live_facts_hash
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.ledger import Ledger, Span
 from clusterctl_infra.names import BIRTH_TAG
 from clusterctl_infra.outputs import inventory_from_json
+from clusterctl_infra.plan.live_facts import live_facts_hash
 from clusterctl_infra.replaceable import birth_facts, trigger_facts
 from pulumi.runtime.settings import SETTINGS
 

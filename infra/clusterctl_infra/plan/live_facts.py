@@ -1,0 +1,25 @@
+"""What running nodes are told beside their members and deadline, as the Membership holds it. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.plan.model import ClusterPlan
+
+
+def ordered_ranks(plan: ClusterPlan) -> list[int]:
+    """The rank of each slot; empty where it is the slot."""
+    ranks = [slot.rank for slot in plan.slots]
+    return [] if ranks == sorted(ranks) else ranks
+
+
+def live_facts_hash(config: ClusterConfig) -> str:
+    """Changes with what running nodes are told beside their members and deadline; no value can be read from it."""
+    told: dict[str, object] = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
+    if config.caps.dead_man is not None:
+        told["dead_man_s"] = config.caps.dead_man.total_seconds()
+    if config.caps.idle is not None:  # left out, the hash of a cluster without it stays what it was
+        told["idle_s"] = int(config.caps.idle.total_seconds())
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
