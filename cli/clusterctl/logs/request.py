@@ -39,6 +39,7 @@ def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
     """The line that runs the reader on a node, as root where that is allowed: some logs are root's alone.
 
     Isolated: else a `json.py` in the person's home there, or on a PYTHONPATH of the cluster's, would be what it loads.
+    By a pipe: sudo writes a command's arguments into the node's journal, and so into `clusterctl logs system`.
     """
     program = files("clusterctl.on_node").joinpath("log_reader.py").read_text(encoding="utf-8")
     asked = {
@@ -54,6 +55,7 @@ def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
         # Half: what the others on the node gave comes in the other half.
         "patience_s": request.timeout_s / 2,
     }
-    reader = shlex.join(["python3", "-I", "-c", program, json.dumps(asked)])
-    script = f"if sudo -n true 2>/dev/null; then exec sudo -n {reader}; else exec {reader}; fi"
+    reader = shlex.join(["python3", "-I", "-", json.dumps(asked)])
+    as_root = f"if sudo -n true </dev/null 2>/dev/null; then exec sudo -n {reader}; else exec {reader}; fi"
+    script = f"printf %s {shlex.quote(program)} | {as_root}"
     return "exec sh -c " + shlex.quote(script)
