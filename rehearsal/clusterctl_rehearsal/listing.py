@@ -37,7 +37,7 @@ def bill_text(rows: Sequence[BillRow]) -> str:
     ]
     known = [row.usd for row in rows if row.usd is not None]
     total = _usd(sum(known) if len(known) == len(rows) else None)
-    return "\n".join([*lines, f"in all {total} (simulated; disks, traffic and what is stored are not in it)"])
+    return "\n".join([*lines, f"in all {total} (simulated; traffic and what is stored are not in it)"])
 
 
 def _clock(at: float | None) -> str:

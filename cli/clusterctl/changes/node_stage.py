@@ -119,7 +119,7 @@ class NodeStage:
             return self._watch.wait(timeout_s=timeout_s, on_tick=on_tick)
         except KeyboardInterrupt:
             self._change.output.note(
-                f"stopped waiting; all {len(inventory.nodes)} nodes exist, run on and bill.\n"
+                f"stopped waiting; the cluster exists, runs on and bills ({count(len(inventory.nodes), 'node')}).\n"
                 f"  next: clusterctl status --cluster {inventory.cluster}\n"
                 f"        clusterctl down --cluster {inventory.cluster}  ends them"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import shlex
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,7 +116,8 @@ def _contents(todo: Iterable[Transfer]) -> Mapping[Path, Content]:
         if not isinstance(path, Path):
             continue
         if path.is_dir():
-            raise ClusterctlError(f"{path} is a folder; cp copies files", hint=f"tar -cf {path.name}.tar {path}")
+            hint = f"clusterctl sync {shlex.quote(str(path))} TARGET  (TARGET: as for cp)"
+            raise ClusterctlError(f"{path} is a folder; cp copies files", hint=hint)
         try:
             contents[path] = content_of(path)
         except OSError as e:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from clusterctl_infra.config.document import syntax_message
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import USUAL_STACK_NAME
 
 CLUSTER_FILE = "cluster.yaml"
 STACK_FILES = ("Pulumi.yaml", CLUSTER_FILE)
+STACK_NAME = re.compile(r"[A-Za-z0-9._-]+")
+"""What the engine takes (pulumi 3.250.0: "alphanumeric, hyphens, underscores, or periods", 2026-11-22)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,9 @@ def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up
 
     `verb`: what was typed before the folder, for the command that helps.
     """
+    if not STACK_NAME.fullmatch(name):
+        told = f"--stack-name {name!r}: letters, digits, hyphens, underscores and periods only"
+        raise UsageError(told, hint=f"clusterctl {verb} --help")
     folder = directory.expanduser().absolute()
     if not folder.is_dir():
         raise UsageError(
@@ -68,7 +75,7 @@ def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up
     try:
         data = yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
-        told = f"{directory}/Pulumi.yaml cannot be read: {e}"
+        told = f"{directory}/Pulumi.yaml cannot be read: {_reason(e)}"
         raise UsageError(told, hint=f"${{EDITOR:-nano}} {directory}/Pulumi.yaml") from e
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         told = f"{directory}/Pulumi.yaml names no project (name: …)"
@@ -94,6 +101,12 @@ def _other_stacks(directory: Path, verb: str) -> str | None:
     if len(found) < 2:
         return f"clusterctl {verb} {found[0]}" if found else None
     return f"clusterctl {verb} STACK  (STACK: {', '.join(found)})"
+
+
+def _reason(e: Exception) -> str:
+    if isinstance(e, yaml.MarkedYAMLError) and e.problem_mark is not None:
+        return f"line {e.problem_mark.line + 1}: {syntax_message(e)}"
+    return str(e)
 
 
 def _providers_by_path(data: dict[str, object]) -> frozenset[str]:

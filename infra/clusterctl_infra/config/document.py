@@ -47,7 +47,7 @@ def read_document(text: str) -> Document:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as e:
-        return _unreadable(_syntax_message(e), None if e.problem_mark is None else e.problem_mark.line + 1)
+        return _unreadable(syntax_message(e), None if e.problem_mark is None else e.problem_mark.line + 1)
     except yaml.reader.ReaderError as e:
         line = text.count("\n", 0, e.position) + 1 if isinstance(e.position, int) else None
         return _unreadable(f"a character that YAML does not allow (code {e.character!r})", line)
@@ -68,7 +68,8 @@ def _unreadable(message: str, line: int | None) -> Document:
     return Document(tree=None, lines={}, problems=(DocumentProblem(line=line, path=(), message=message),))
 
 
-def _syntax_message(e: yaml.MarkedYAMLError) -> str:
+def syntax_message(e: yaml.MarkedYAMLError) -> str:
+    """What is wrong, on one line and without the place."""
     parts = [part for part in (e.context, e.problem) if part]
     return "not YAML: " + ", ".join(parts)
 

@@ -123,7 +123,7 @@ def test_an_unknown_price_is_unknown_in_the_sum_too() -> None:
     rows = bill([billed("i-1", 0, 10, instance_type="p99.large")], CATALOG, until=10)
     assert rows[0].usd is None
     assert "in all unknown (simulated" in bill_text(rows)
-    assert "in all $0.00 (simulated" in bill_text([])
+    assert "in all $0.00 (simulated; traffic and what is stored are not in it)" in bill_text([])
 
 
 def test_a_region_killed_in_the_middle_of_an_end_bills_it_once(tmp_path: Path) -> None:

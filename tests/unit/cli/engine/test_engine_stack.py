@@ -41,6 +41,19 @@ def test_a_project_file_that_is_none_is_refused(tmp_path: Path, project: str) ->
         read_stack(folder(tmp_path, project))
 
 
+def test_what_is_wrong_in_a_project_file_is_told_on_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_stack(folder(tmp_path, "name: train\nplugins: [\n"))
+    assert "line 3: not YAML: while parsing a flow node, expected the node content" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a b", "", "dev/x", "dev\n"])
+def test_a_stack_name_that_the_engine_refuses_is_refused_before_it_is_asked(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="--stack-name"):
+        read_stack(folder(tmp_path, PLAIN), name=name)
+
+
 @pytest.mark.parametrize(
     ("stacks", "typed", "hint"),
     [
