@@ -10,11 +10,19 @@ import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from clusterctl.cloud.clients import Clients
+from clusterctl_infra.names import SLOT_TAG
+from clusterctl_rehearsal.home import rehearsal_home
+from clusterctl_rehearsal.region.client import ensure_region
 
 from tests.integration.kill_campaign import assert_gone, pids_of, steps_in, victims_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
+
+if TYPE_CHECKING:
+    from types_boto3_ec2.type_defs import FilterTypeDef
 
 PRIVATE = {"access": {"mode": "private"}}
 INSTANCE = "aws:ec2/instance:Instance"
@@ -117,6 +125,34 @@ def test_fewer_nodes_while_one_that_stays_is_dead(recorded: Rehearsed) -> None:
     assert instances(recorded) == sorted(after.values())
     assert before[goes] not in instances(recorded)
     assert places(recorded) == 2, "no empty place is paid for"
+
+
+def test_a_slot_of_which_all_is_gone_is_made_anew(recorded: Rehearsed) -> None:
+    """As after a `down` of many whose engine was killed: its state still has a launch template and an address."""
+    recorded.write(machines="none", access=PUBLIC)
+    recorded.up()
+    before = recorded.instance_ids()
+    stays, goes = (f"{recorded.name}-{slot}" for slot in range(2))
+    end_all_of(recorded, slot=1, machine=before[goes])
+    recorded.up()
+    after = recorded.instance_ids()
+    assert after[stays] == before[stays]
+    assert instances(recorded) == sorted(after.values())
+    recorded.down()
+    assert_gone(recorded)
+
+
+def end_all_of(cluster: Rehearsed, *, slot: int, machine: str) -> None:
+    """Ends a slot's machine and what it has beside it, past the state."""
+    endpoint = str(ensure_region(rehearsal_home(cluster.env))["endpoint"])
+    ec2 = Clients(region="us-west-2", endpoint_url=endpoint).ec2
+    of_slot: list[FilterTypeDef] = [{"Name": f"tag:{SLOT_TAG}", "Values": [str(slot)]}]
+    ec2.terminate_instances(InstanceIds=[machine])
+    wait_until(lambda: machine not in instances(cluster), what="the machine is gone", timeout_s=30)
+    for address in ec2.describe_addresses(Filters=of_slot)["Addresses"]:
+        ec2.release_address(AllocationId=address["AllocationId"])
+    for template in ec2.describe_launch_templates(Filters=of_slot)["LaunchTemplates"]:
+        ec2.delete_launch_template(LaunchTemplateId=template["LaunchTemplateId"])
 
 
 def test_nodes_of_an_up_that_was_cut_off_outlive_the_next_one_that_fails(recorded: Rehearsed) -> None:

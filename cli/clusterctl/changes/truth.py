@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Kind
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.reservations import reservations_of
@@ -18,6 +19,8 @@ ENDING_S = 900.0
 """A big GPU machine takes minutes to end, and has its slot's address until then."""
 GROUND = tuple(kind for kind in KINDS if kind.name in ("VPC", "subnet", "launch template", "state machine"))
 """What an `up` cannot do without, and never makes anew by itself."""
+BESIDE = tuple(kind for kind in KINDS if kind.name in ("launch template", "elastic IP"))
+"""What a slot has besides its machine, without which none is made anew."""
 POLL_S = 5.0
 REHEARSAL_POLL_S = 0.3
 
@@ -69,11 +72,25 @@ def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]
     """
     if state.cluster_id is None or any(one.is_alive for one in instances_of(clients, state.cluster_id)):
         return ()
-    found = look(clients, state.cluster_id, GROUND)
+    return _not_there(clients, state, state.cluster_id, GROUND)
+
+
+def lost_beside(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
+    """What nodes have beside a machine, is in the state, and is not in AWS any more. Raises CloudError.
+
+    A `down` of many writes its state at its end: killed, it may have ended some slots whole and others not at all.
+    """
+    return () if state.cluster_id is None else _not_there(clients, state, state.cluster_id, BESIDE)
+
+
+def _not_there(
+    clients: Clients, state: StackState, cluster_id: str, kinds: tuple[Kind, ...]
+) -> tuple[StateResource, ...]:
+    found = look(clients, cluster_id, kinds)
     there = {(one.kind, name) for one in found for name in (one.id, *one.aliases)}
     return tuple(
         one
-        for kind in GROUND
+        for kind in kinds
         for type in kind.types
         for one in state.of_type(type)
         if not one.is_external and not any((kind.name, name) in there for name in names_of(one))

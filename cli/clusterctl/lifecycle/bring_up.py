@@ -23,7 +23,7 @@ from clusterctl.changes.place import refuse_other_network, refuse_other_placemen
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree
 from clusterctl.changes.stopped import told_stopped
-from clusterctl.changes.truth import missing_instances
+from clusterctl.changes.truth import lost_beside, missing_instances
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
@@ -188,7 +188,8 @@ class _Up:
             self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
         gone = [one.known.urn for one in missing]
         if gone:
-            self._change.engine.refresh(gone)
+            beside = lost_beside(self._change.clients, state)
+            self._change.engine.refresh([*gone, *(one.urn for one in beside)])
         return forget_ended(self._change, state.without(gone))
 
     def _foretell(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
