@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ from typing import IO, TextIO
 from clusterctl_infra.errors import ClusterctlError
 
 from clusterctl.views.table import display_width, render_table
+from clusterctl.whole_write import WholeWriter
 
 ERASE_LINE = "\r\x1b[K"
 
@@ -140,4 +142,4 @@ class Output:
 
 def _binary(stream: TextIO | None) -> IO[bytes]:
     """The stream's bytes; for one that was closed before the start, a place where they vanish."""
-    return open(os.devnull, "wb") if stream is None else stream.buffer
+    return open(os.devnull, "wb") if stream is None else io.BufferedWriter(WholeWriter(stream.fileno()))

@@ -118,6 +118,8 @@ def _contents(todo: Iterable[Transfer]) -> Mapping[Path, Content]:
         if path.is_dir():
             hint = f"clusterctl sync {shlex.quote(str(path))} TARGET  (TARGET: as for cp)"
             raise ClusterctlError(f"{path} is a folder; cp copies files", hint=hint)
+        if path.exists() and not path.is_file():  # a pipe gives what it has once, and it is read twice
+            raise ClusterctlError(f"{path} is no file; cp copies files")
         try:
             contents[path] = content_of(path)
         except OSError as e:

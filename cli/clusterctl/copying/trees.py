@@ -74,9 +74,11 @@ def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tu
 
 def refuse_emptied_home(syncs: Sequence[TreeSync], user: str) -> None:
     """Raises UsageError where `--delete` would take from a login user's home all that is not in the source."""
+    home = "/root" if user == "root" else f"/home/{user}"
     for sync in syncs:
         is_of_what_is_inside = posixpath.basename(sync.source) in {"", ".", ".."}
-        if is_of_what_is_inside and posixpath.normpath(sync.target) in {".", f"/home/{user}"}:
+        there = "/" + posixpath.normpath(posixpath.join(home, sync.target)).lstrip("/")
+        if is_of_what_is_inside and posixpath.commonpath([home, there]) == there:
             told = f"--delete would empty {user}'s home on {sync.node.name}, with the keys that let you in"
             raise UsageError(f"{told}: name a folder below it", hint=HINT)
 

@@ -19,6 +19,7 @@ from clusterctl_infra.names import HOME_VARIABLE
 from clusterctl.ssh.warm.asked import Asked
 from clusterctl.ssh.warm.frames import ACCEPTED, EXIT, GO, REQUEST, STDERR, STDOUT, WITH_STDIN, Frames, frame
 from clusterctl.ssh.warm.place import FOLDER_NAME, is_off, is_same_person, opened, stamp
+from clusterctl.whole_write import write_whole
 
 VERB = "ssh"
 ANSWER_S = 2.0
@@ -86,7 +87,7 @@ def _pass_on_typed(terminal: int, typed_to: int) -> None:
     poll.register(terminal, select.POLLIN)
     try:
         while poll.poll() and (keys := os.read(terminal, TYPED_BYTES)):
-            os.write(typed_to, keys)
+            write_whole(typed_to, keys)
     except OSError:
         pass  # the terminal is gone, or the command
     os.close(typed_to)
@@ -126,7 +127,7 @@ def _written(coming: Frames) -> int | None:
         if kind == EXIT:
             return int(data)
         if kind == STDOUT:
-            _write(1, data)
+            write_whole(1, data)
         elif kind == STDERR:
             _complain(data)
     return None
@@ -153,12 +154,6 @@ def _said(text: str, code: int) -> int:
 
 def _complain(data: bytes) -> None:
     try:
-        _write(2, data)
+        write_whole(2, data)
     except OSError:
         pass  # a reader of complaints that went away is no reason to stop
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]

@@ -45,7 +45,7 @@ def test_a_folder_here_is_none_of_a_host(make_inventory: MakeInventory) -> None:
 
 
 @pytest.mark.parametrize("source", ["/", "/.", "/src/.."])
-@pytest.mark.parametrize("target", ["", "~", "./", "/home/ubuntu/"])
+@pytest.mark.parametrize("target", ["", "~", "./", "/home/ubuntu/", "/", "//", "/home", ".."])
 def test_a_home_is_not_emptied(source: str, target: str, make_inventory: MakeInventory, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     _, syncs = tree_syncs(f"{tmp_path}{source}", f"1:{target}", make_inventory())
@@ -53,7 +53,7 @@ def test_a_home_is_not_emptied(source: str, target: str, make_inventory: MakeInv
         refuse_emptied_home(syncs, "ubuntu")
 
 
-@pytest.mark.parametrize("words", [("", ""), ("/", "src"), ("/", "/scratch")])
+@pytest.mark.parametrize("words", [("", ""), ("/", "src"), ("/", "/scratch"), ("/", "/home/ubuntu2")])
 def test_a_folder_in_a_home_may_be(words: tuple[str, str], make_inventory: MakeInventory, tmp_path: Path) -> None:
     source, target = words
     _, syncs = tree_syncs(f"{tmp_path}{source}", f"1:{target}", make_inventory())
