@@ -141,6 +141,21 @@ def test_output_that_nobody_takes_ends_as_it_does_without_the_process(
         steady_warm_cluster.write_inventory(replace(steady_warm_cluster.inventory, nodes=nodes))
 
 
+@pytest.mark.parametrize("flags", [(), ("--cold",)])
+def test_a_stdout_that_does_not_wait_gets_all_of_it(
+    steady_warm_cluster: LoopbackCluster, flags: tuple[str, ...]
+) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    argv = steady_warm_cluster.command("ssh", *flags, "--node", "0", "head -c 1000000 /dev/zero")
+    environ = {**steady_warm_cluster.environ, **WARM}
+    with subprocess.Popen(argv, env=environ, stdin=subprocess.DEVNULL, stdout=writer) as client:
+        os.close(writer)
+        with open(reader, "rb") as stdout:
+            assert len(stdout.read()) == 1_000_000
+    assert client.returncode == 0
+
+
 @pytest.mark.parametrize(("flags", "code"), [(("--node", "3"), 255), ((), 4)])
 def test_a_command_whose_process_is_killed_says_so(
     warm_cluster: LoopbackCluster, flags: tuple[str, ...], code: int
