@@ -16,11 +16,17 @@ from clusterctl.engine.state import RESERVATION_TYPE, StackState
 
 
 def forget_ended(change: Change, state: StackState) -> StackState:
-    """The state without the reservations that AWS holds no more; the person is told what that means."""
-    ended = gone_reservations(change.clients, state)
+    """The state without the reservations that AWS holds no more; the person is told what that means.
+
+    The engine asks AWS a second time: what it still finds is kept, since a list may be short by what was just made.
+    """
+    suspected = gone_reservations(change.clients, state)
+    if not suspected:
+        return state
+    change.engine.refresh(suspected)
+    ended = left_the_state(change.engine.export() or StackState(), suspected)
     if not ended:
         return state
-    change.engine.refresh(ended)
     if state.instances:
         ids = ", ".join(one.id for one in state.of_type(RESERVATION_TYPE) if one.urn in ended)
         change.tell(
@@ -28,6 +34,12 @@ def forget_ended(change: Change, state: StackState) -> StackState:
             "beside them, since it would bill twice: what is made now takes the capacity that AWS has"
         )
     return state.without(ended)
+
+
+def left_the_state(state: StackState, urns: Collection[str]) -> tuple[str, ...]:
+    """Those of `urns` that `state` has no more."""
+    kept = {one.urn for one in state.resources}
+    return tuple(urn for urn in urns if urn not in kept)
 
 
 def reserved_or_not(intent: Intent, living: StackState, *, stays: Collection[int]) -> Intent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from clusterctl.changes.intent import Intent
-from clusterctl.changes.reservation import reserved_or_not
+from clusterctl.changes.reservation import left_the_state, reserved_or_not
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.stack import stack_settings
@@ -34,3 +34,8 @@ def test_a_run_without_a_reservation(
     told = reserved_or_not(intent, living, stays=stays)
     assert told.settings.unreserved is is_without, case
     assert told.changes == {"unreserved": "true" if is_without else None}
+
+
+def test_a_reservation_that_the_engine_still_finds_is_not_given_up() -> None:
+    gone = "urn:other"
+    assert left_the_state(StackState(resources=(HELD,)), (HELD.urn, gone)) == (gone,)
