@@ -262,6 +262,18 @@ def test_a_second_down_says_that_there_is_nothing(recorded: Rehearsed) -> None:
     assert_gone(recorded)
 
 
+def test_a_down_without_the_clusters_state_does_not_say_that_there_is_nothing(
+    recorded: Rehearsed, tmp_path: Path
+) -> None:
+    recorded.up()
+    elsewhere = {**recorded.env, "PULUMI_BACKEND_URL": f"file://{tmp_path}"}
+    done = recorded.run("down", str(recorded.folder), env=elsewhere)
+    assert done.exit_code == 4
+    assert "this Pulumi backend has no state of it; has another one?" in done.stderr
+    assert "bills its hourly price" in done.stderr
+    assert "next: clusterctl reap --cluster " in done.stderr
+
+
 def test_a_cluster_is_ended_although_its_file_is_broken_now(recorded: Rehearsed) -> None:
     recorded.up()
     (recorded.folder / "cluster.yaml").write_text("nodes: [\n")

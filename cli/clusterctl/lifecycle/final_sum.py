@@ -17,11 +17,16 @@ from clusterctl.views.quantities import usd
 
 def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory | None:
     """What this computer knows of the cluster, to be read before that is forgotten; None if it knows of none."""
+    found = inventory_here(home, cluster)
+    return found if found is not None and found.cluster_id == cluster_id else None
+
+
+def inventory_here(home: Home, cluster: str) -> Inventory | None:
+    """The inventory that this computer has under the cluster's name; None without a readable one."""
     try:
-        found = read_inventory(home.inventory_file(cluster))
+        return read_inventory(home.inventory_file(cluster))
     except (ClusterctlError, OSError):
         return None
-    return found if found.cluster_id == cluster_id else None
 
 
 def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:

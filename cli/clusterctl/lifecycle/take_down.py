@@ -28,8 +28,8 @@ from clusterctl.engine.state import RESERVATION_TYPE, StackState
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.lifecycle.files_here import forget_cluster
-from clusterctl.lifecycle.final_sum import known_here, told_sum
-from clusterctl.lifecycle.last_look import bill_of, last_look, network_bill_lines
+from clusterctl.lifecycle.final_sum import inventory_here, known_here, told_sum
+from clusterctl.lifecycle.last_look import bill_of, last_look, leftovers, network_bill_lines, refuse_leftovers
 from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.output import Output
 from clusterctl.views.quantities import count
@@ -122,9 +122,23 @@ class _Down:
             self._change.engine.refresh(sorted(gone))
 
     def _nothing(self) -> None:
+        self._refuse_unseen()
         self._change.finish()
         self._clean_config()
         self._output.note(f"{self._change.cluster}: there is nothing")
+
+    def _refuse_unseen(self) -> None:
+        """A stack of another backend has no state here, and its machines run. Raises StillBills, CloudError."""
+        change = self._change
+        known = inventory_here(change.home, change.cluster)
+        if known is None:
+            return
+        rehearse = " --rehearse" if known.rehearsal else ""
+        again = f"clusterctl reap --cluster {known.cluster_id} --region {known.region}{rehearse}"
+        left = leftovers(look(change.clients, known.cluster_id), {})
+        if left:
+            self._output.note(f"{change.cluster}: this Pulumi backend has no state of it; has another one?")
+        refuse_leftovers(left, again=again)
 
     def _to_nothing(self, state: StackState) -> None:
         change = self._change
