@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from bench.timing import Timing, run
 from bench.workspace import BIN, CLUSTERCTL, ROOT, Workspace, workspace
 
 SIZES = (4, 64, 256)
+CHOICE = "BENCH_ENGINE"
+"""`BENCH_ENGINE="4 64" scripts/bench engine` measures these sizes alone: Pulumi by itself takes minutes for 256."""
 PULUMI = str(BIN / "pulumi")
 BARE = """\
 import pulumi_aws as aws
@@ -20,7 +23,8 @@ for number in range({count}):
 
 def table() -> list[tuple[str, ...]]:
     """Rows: nodes, resources; the cluster by Pulumi alone and by clusterctl, as many bare resources; memory."""
-    return [_row(nodes) for nodes in SIZES]
+    wanted = os.environ.get(CHOICE, "").split()
+    return [_row(nodes) for nodes in SIZES if not wanted or str(nodes) in wanted]
 
 
 def _row(nodes: int) -> tuple[str, ...]:

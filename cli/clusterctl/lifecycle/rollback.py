@@ -15,6 +15,7 @@ from clusterctl.changes.intent import Intent, for_zero_nodes, without_own_values
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
 from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.lifecycle.shrinking import places_meanwhile
 from clusterctl.views.quantities import count
@@ -73,6 +74,8 @@ def _to_nothing(change: Change, before_text: str, state: StackState) -> str:
     write_config(change.engine.environment.config_file, text)
     if not result.succeeded:
         return _left_over(result)
+    if state.cluster_id is not None:  # a killed engine may have had it written and not come to say so in the state
+        forget_cluster(change.home, change.cluster, cluster_id=state.cluster_id)
     change.finish()
     return "Nothing was kept: no node runs, nothing bills."
 

@@ -135,7 +135,10 @@ class _Down:
             return
         rehearse = " --rehearse" if known.rehearsal else ""
         again = f"clusterctl reap --cluster {known.cluster_id} --region {known.region}{rehearse}"
-        left = leftovers(look(change.clients, known.cluster_id), {})
+        found = look(change.clients, known.cluster_id)
+        if not found:
+            forget_cluster(change.home, change.cluster, cluster_id=known.cluster_id)
+        left = leftovers(found, {})
         if left:
             self._output.note(f"{change.cluster}: this Pulumi backend has no state of it; has another one?")
         refuse_leftovers(left, again=again)

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import clusterctl_infra
 import clusterctl_rehearsal
 import pytest
 from clusterctl_rehearsal.machines import machine_processes, rootless_network
@@ -165,7 +166,8 @@ def test_a_user_without_rights_has_machines_too(processes: RealCluster, open_fol
     if not is_usable_by_all(SYSTEM_PYTHON):
         pytest.skip(f"{SYSTEM_PYTHON} is older than this project needs")
     package = open_folder / "packages"
-    shutil.copytree(Path(clusterctl_rehearsal.__file__).parent / "machines", package / "clusterctl_rehearsal/machines")
+    for module in (clusterctl_rehearsal, clusterctl_infra):
+        shutil.copytree(Path(module.__path__[0]), package / module.__name__)
     shutil.copytree(Path(sysconfig.get_paths()["purelib"]) / "yaml", package / "yaml")
     root = open_folder / "machines"
     root.mkdir()
