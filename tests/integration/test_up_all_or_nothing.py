@@ -277,6 +277,14 @@ def test_a_down_without_the_clusters_state_does_not_say_that_there_is_nothing(
     assert "this Pulumi backend has no state of it; has another one?" in done.stderr
     assert "bills its hourly price" in done.stderr
     assert "next: clusterctl reap --cluster " in done.stderr
+    file = recorded.home / "inventory" / f"{recorded.name}@rehearsal.json"
+    known = file.read_bytes()
+    recorded.down()
+    file.write_bytes(known)
+    done = recorded.run("down", str(recorded.folder), env=elsewhere)
+    assert done.exit_code == 0, done.text
+    assert "nor does anything of" in done.stderr
+    assert file.read_bytes() == known, "the credentials may be another account's: it is not forgotten"
 
 
 def test_a_cluster_is_ended_although_its_file_is_broken_now(recorded: Rehearsed) -> None:

@@ -83,16 +83,6 @@ def cost_row(
     )
 
 
-def _paid(usd_per_hour: float | None, began: datetime, until: datetime) -> float | None:
-    return None if usd_per_hour is None else usd_per_hour * (max(timedelta(0), until - began) / HOUR)
-
-
-def _total(parts: Iterable[float | None]) -> float | None:
-    listed = tuple(parts)
-    known = [part for part in listed if part is not None]
-    return math.fsum(known) if len(known) == len(listed) else None
-
-
 def sums(rows: Iterable[CostRow]) -> Sums:
     """The sums over these rows."""
     listed = tuple(rows)
@@ -131,3 +121,13 @@ def _together(rows: Sequence[CostRow]) -> CostRow:
         spent_usd=_total(row.spent_usd for row in rows),
         at_deadline_usd=_total(row.at_deadline_usd for row in rows),
     )
+
+
+def _paid(usd_per_hour: float | None, began: datetime, until: datetime) -> float | None:
+    return None if usd_per_hour is None else usd_per_hour * (max(timedelta(0), until - began) / HOUR)
+
+
+def _total(parts: Iterable[float | None]) -> float | None:
+    listed = tuple(parts)
+    known = [part for part in listed if part is not None]
+    return math.fsum(known) if len(known) == len(listed) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.final_sum import inventory_here, known_here, told_sum
-from clusterctl.lifecycle.last_look import bill_of, last_look, leftovers, network_bill_lines, refuse_leftovers
+from clusterctl.lifecycle.last_look import bill_of, last_look, network_bill_lines, refuse_leftovers
 from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.output import Output
 from clusterctl.views.quantities import count
@@ -122,26 +123,28 @@ class _Down:
             self._change.engine.refresh(sorted(gone))
 
     def _nothing(self) -> None:
-        self._refuse_unseen()
-        self._change.finish()
-        self._clean_config()
-        self._output.note(f"{self._change.cluster}: there is nothing")
-
-    def _refuse_unseen(self) -> None:
-        """A stack of another backend has no state here, and its machines run. Raises StillBills, CloudError."""
         change = self._change
         known = inventory_here(change.home, change.cluster)
-        if known is None:
-            return
+        if known is not None:
+            self._refuse_unseen(known)
+        change.finish()
+        self._clean_config()
+        self._output.note(f"{change.cluster}: there is nothing")
+        if known is not None:  # its account may be another one: it is not for `down` to forget it
+            file = shlex.quote(str(change.home.inventory_file(change.cluster)))
+            where = f"in {known.region} of the account {change.clients.account()}"
+            self._output.note(f"  in this Pulumi backend; nor does anything of {known.cluster_id} bill {where}")
+            self._output.note(f"  to forget it on this computer, too: rm {file}")
+
+    def _refuse_unseen(self, known: Inventory) -> None:
+        """A stack of another backend has no state here, and its machines run. Raises StillBills, CloudError."""
+        change = self._change
         rehearse = " --rehearse" if known.rehearsal else ""
         again = f"clusterctl reap --cluster {known.cluster_id} --region {known.region}{rehearse}"
-        found = look(change.clients, known.cluster_id)
-        if not found:
-            forget_cluster(change.home, change.cluster, cluster_id=known.cluster_id)
-        left = leftovers(found, {})
-        if left:
+        billing = tuple(one for one in look(change.clients, known.cluster_id) if bill_of(one) is not None)
+        if billing:
             self._output.note(f"{change.cluster}: this Pulumi backend has no state of it; has another one?")
-        refuse_leftovers(left, again=again)
+        refuse_leftovers(billing, again=again)
 
     def _to_nothing(self, state: StackState) -> None:
         change = self._change

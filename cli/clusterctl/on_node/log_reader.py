@@ -1,6 +1,8 @@
 """Prints lines of logs as JSON, each with the place to go on from: sent to the node as it stands, and run there.
 
-Python 3.9, standard library only. argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}),
+Python 3.9, standard library only, and one file, as it is sent in one piece.
+
+argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}),
 `follow`, `since_s`, `tail` (only so many last lines), `grep`, `places` (source → place of the last line that arrived),
 `patience_s` (a source that gives nothing for so long is told of, and not waited for).
 

@@ -8,7 +8,7 @@ from pulumi.runtime.settings import SETTINGS
 
 
 def wait_in_turn() -> None:
-    """To be called while resources are made: halves a program's time at 128 nodes, and more than that beyond.
+    """To be called while resources are made: a program's time then grows with its resources, not with their square.
 
     The SDK looks for registrations when the program's last line is done, before any of them has begun, finds none, and
     waits for the outputs instead: a hundred for each resource, all of them anew whenever one is there

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A stand-in for nvidia-smi in rehearsed machines: the same options and shapes, simulated GPUs.
 
-Standard library only, Python 3.9: it runs in the machine. Its data lies in /etc/clusterctl-rehearsal/gpus.json.
+Standard library only, Python 3.9, one file: it is put into the machine as it stands, and runs there.
+Its data lies in /etc/clusterctl-rehearsal/gpus.json.
 """
 
 from __future__ import annotations

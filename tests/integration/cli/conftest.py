@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh, inventory_to_json
 
+from tests.integration.cli.kept_connections import WARM, await_warm, end_warm
+
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin")
 START_S = 10.0
 
@@ -145,6 +147,24 @@ def steady_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopbac
     folder = tmp_path_factory.mktemp("steady")
     with made_cluster(folder / "nodes", folder / "home") as cluster:
         yield cluster
+
+
+@pytest.fixture
+def warm_cluster(loopback_cluster: LoopbackCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackCluster]:
+    monkeypatch.setenv("CLUSTERCTL_WARM", "yes")
+    yield loopback_cluster
+    end_warm(loopback_cluster)
+
+
+@pytest.fixture(scope="module")
+def steady_warm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackCluster]:
+    """Once for all tests that leave it as it is, its connections kept."""
+    folder = tmp_path_factory.mktemp("warm")
+    with made_cluster(folder / "nodes", folder / "home") as cluster:
+        assert cluster.run("ssh", "true", environ=WARM).returncode == 0
+        await_warm(cluster)
+        yield cluster
+        end_warm(cluster)
 
 
 @contextlib.contextmanager
