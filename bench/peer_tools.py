@@ -99,7 +99,7 @@ def _python_with_peers(folder: Path) -> Path | None:
     if not stamp.exists() or stamp.read_text() != " ".join(PACKAGES):
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder / "venv")], check=True, timeout=120)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
-        if subprocess.run(pip, timeout=INSTALL_S).returncode != 0:
+        if subprocess.run(pip, timeout=INSTALL_S, stdout=sys.stderr).returncode != 0:
             print("the Python peers could not be installed", file=sys.stderr)
             return None
         stamp.write_text(" ".join(PACKAGES))
@@ -108,7 +108,8 @@ def _python_with_peers(folder: Path) -> Path | None:
 
 def _has_pdsh() -> bool:
     if shutil.which("pdsh") is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "pdsh"], timeout=INSTALL_S)
+        apt_get = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "pdsh"]
+        subprocess.run(apt_get, timeout=INSTALL_S, stdout=sys.stderr)
     if shutil.which("pdsh") is None:
         print("no pdsh: apt-get install pdsh", file=sys.stderr)
         return False
