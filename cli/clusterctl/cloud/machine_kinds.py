@@ -173,6 +173,7 @@ MACHINE_KINDS = (
         find=_interfaces,
         delete=_delete_interface,
         bills=None,
+        is_tagged_once=True,
     ),
     Kind(
         name="volume",

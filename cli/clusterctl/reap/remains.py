@@ -43,8 +43,11 @@ class Remains:
 
     @property
     def deadline(self) -> datetime | None:
-        """The latest that any part of it has: while an extension is under way, some parts have the old one."""
-        texts = [one.tags[DEADLINE_TAG] for one in self.things if DEADLINE_TAG in one.tags]
+        """The latest that any part of it has: while an extension is under way, some parts have the old one.
+
+        What has its machine's deadline of birth counts only where nothing else says one.
+        """
+        texts = _deadlines(_moved(self.things)) or _deadlines(self.things)
         times = [_instant(text) for text in texts if text != NO_DEADLINE]
         known = [at for at in times if at is not None]
         return max(known) if known and len(known) == len(times) else None
@@ -80,9 +83,18 @@ def remains_of(found: Mapping[str, Iterable[Found]], kinds: Sequence[Kind] = KIN
 
 
 def latest_of(things: Iterable[Found]) -> datetime | None:
-    """The latest deadline that can be read of any of them."""
-    times = [_instant(one.tags.get(DEADLINE_TAG, "")) for one in things]
+    """The latest deadline that can be read of any of them that an `extend` would have moved."""
+    times = [_instant(text) for text in _deadlines(_moved(things))]
     return max((at for at in times if at is not None), default=None)
+
+
+def _moved(things: Iterable[Found]) -> list[Found]:
+    """Those whose tags follow the cluster's deadline."""
+    return [one for one in things if not kind_of(one, KINDS).is_tagged_once]
+
+
+def _deadlines(things: Iterable[Found]) -> list[str]:
+    return [one.tags[DEADLINE_TAG] for one in things if DEADLINE_TAG in one.tags]
 
 
 def _instant(text: str) -> datetime | None:

@@ -111,11 +111,20 @@ def test_while_an_extension_is_under_way_the_latest_deadline_counts() -> None:
     assert not judged(found, mine()).ends
 
 
+def test_an_interface_that_keeps_the_deadline_of_its_birth_does_not_hold_a_cluster_that_ends_earlier() -> None:
+    interface = thing("network interface", "eni-1", deadline=written(NOW + LATE), attached_to="i-1")
+    machine = thing("instance", "i-1", deadline=written(NOW - LATE))
+    assert remains(machine, interface).deadline == NOW - LATE
+    assert judged(remains(machine, interface), mine()).going == (machine,)
+    assert remains(interface).deadline == NOW + LATE  # nothing else tells
+
+
 @pytest.mark.parametrize(
     ("now_there", "known", "named", "why"),
     [
         ([thing("instance", "i-1", deadline=written(NOW - LATE))], mine(), False, None),
         ([thing("role", "r-1")], None, False, None),
+        ([thing("network interface", "eni-1", deadline=written(NOW + LATE))], None, False, None),
         ([thing("instance", "i-2", deadline=written(NOW + LATE))], None, False, "its deadline was moved to 14:00 UTC"),
         ([thing("instance", "i-2", deadline=written(NOW + LATE))], None, True, None),
         ([thing("VPC", "vpc-1")], mine(changing="clusterctl up (pid 7)"), True, "clusterctl up (pid 7) is changing it"),
@@ -190,7 +199,9 @@ def test_nothing_that_lives_is_a_colleagues_or_holds_data_ever_goes(
     named = frozenset(one.id for number, one in enumerate(things) if number in data)
     found = remains(*things, region=region)
     verdict = judged(found, known, anyones=anyones, data=named)
-    says = [one.tags["clusterctl:deadline"] for one in things if "clusterctl:deadline" in one.tags]
+    telling = [one for one in things if "clusterctl:deadline" in one.tags]
+    moved = [one for one in telling if one.kind != "network interface"]
+    says = [one.tags["clusterctl:deadline"] for one in moved or telling]
     if verdict.ends:
         assert says
         assert all(datetime.fromisoformat(text) + GRACE <= NOW for text in says)
