@@ -85,6 +85,8 @@ class Inventory:
     gateway_usd_per_hour: float | None = None
     storage_usd_per_hour: float | None = None
     """Parts of `usd_per_hour`; None is unknown."""
+    addresses_go_with_machines: bool = False
+    """AWS gave them with the machines and takes them back with them; else they are paid until they are released."""
     prices_dated: str | None = None
     """Of which date all these prices are; None: written by a clusterctl that kept the sum alone."""
     run_nodes_down: bool = False

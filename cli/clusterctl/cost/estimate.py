@@ -22,7 +22,7 @@ from clusterctl.cost.cost_row import HOUR, CostRow, cost_row, folded
 from clusterctl.cost.paid import Paid
 from clusterctl.cost.reconcile import reconcile, released_at
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
-from clusterctl.cost.standing_rows import assumed_rates, disks_over, standing_rows
+from clusterctl.cost.standing_rows import assumed_rates, gone_with_machines, standing_rows
 
 NOTHING_OVER: Mapping[StandingKind, datetime] = MappingProxyType({})
 NOT_COUNTED = (
@@ -68,7 +68,7 @@ def cost_rows(
     nodes = [_node_row(one, look) for one in paid]
     nodes.sort(key=lambda row: (row.slot or 0, row.started_at))
     machines, empty = [row for row in nodes if row.kind == "node"], [row for row in nodes if row.kind == "empty"]
-    ended = {**disks_over(machines, alive=alive), **over}
+    ended = {**gone_with_machines(inventory, machines, alive=alive), **over}
     return (*machines, *folded(empty), *standing_rows(inventory, account, over=ended, deadline=deadline, now=now))
 
 

@@ -25,12 +25,16 @@ def standing_rows(
     return tuple(_row(_cut(one, over.get(one.kind)), deadline=deadline, now=now) for one in standing)
 
 
-def disks_over(machines: Sequence[CostRow], *, alive: frozenset[str] | None) -> dict[StandingKind, datetime]:
-    """Since when no root disk is there: they go with their machines."""
+def gone_with_machines(
+    inventory: Inventory, machines: Sequence[CostRow], *, alive: frozenset[str] | None
+) -> dict[StandingKind, datetime]:
+    """Since when nothing is there that goes with its machine: root disks, and addresses that AWS gave with them."""
     ends = [row.ended_at for row in machines]
     if alive != frozenset() or not ends or None in ends:
         return {}
-    return {"disks": max(end for end in ends if end is not None)}
+    last = max(end for end in ends if end is not None)
+    kinds: tuple[StandingKind, ...] = ("disks", "addresses") if inventory.addresses_go_with_machines else ("disks",)
+    return dict.fromkeys(kinds, last)
 
 
 def assumed_rates(inventory: Inventory) -> dict[StandingKind, float | None]:

@@ -34,6 +34,7 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
         disks_usd_per_hour=_rounded(plan.price.disks_usd_per_hour),
         gateway_usd_per_hour=_rounded(plan.price.gateway_usd_per_hour),
         addresses_usd_per_hour=_rounded(plan.price.addresses_usd_per_hour),
+        addresses_go_with_machines=plan.network.public_addresses == "automatic",
         storage_usd_per_hour=_rounded(plan.price.storage_usd_per_hour),
         prices_dated=plan.price.prices_dated,
         budget_usd=plan.deadline.budget_usd,

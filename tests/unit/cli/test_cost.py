@@ -170,12 +170,14 @@ BESIDE = tuple(
 )
 
 
-def test_root_disks_are_gone_with_the_last_machine_and_what_stands_alone_bills_on() -> None:
+@pytest.mark.parametrize("automatic", [True, False])
+def test_what_goes_with_machines_is_gone_with_the_last_one_and_what_stands_alone_bills_on(automatic: bool) -> None:
     account = Ledger(spans=(a_span(0, "i-a", 0, 2),), standing=BESIDE)
-    rows = cost_rows(an_inventory(), account, alive=frozenset(), now=at(5))
+    inventory = an_inventory(addresses_go_with_machines=automatic)
+    rows = cost_rows(inventory, account, alive=frozenset(), now=at(5))
     assert {row.kind: row.ended_at for row in rows if row.kind != "node"} == {
         "disks": at(2),
-        "addresses": None,
+        "addresses": at(2) if automatic else None,
         "gateway": None,
         "storage": None,
     }
