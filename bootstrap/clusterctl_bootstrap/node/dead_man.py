@@ -4,8 +4,8 @@ Every slot sends slot 0 a beat, one datagram, and slot 0 answers it. Both prove 
 the answer holds the beat's own random number, and a beat counts if it holds the one of a late answer, so that nobody is
 seen by what was said before.
 
-A node without slot 0 asks the others, in the same way, whether they are without it, too. Where more than half of all
-are, the cluster is over: slot 0 could not have a majority, if it lived. The lowest of them has AWS end what is left.
+A node without slot 0 asks the others, in the same way, whether they are without it, too. Where half of all are, the
+cluster is over: slot 0 could not have a majority, if it lived. The lowest of them has AWS end what is left.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ PORT = 329
 """Of each node, for datagrams. Below 1024, so that no user of slot 0 can sit there first and have all others end; below
 those from which Linux mounts NFS (665 and up), and of no service in IANA's list (as Debian 12 has it; 2026-11-22)."""
 WHY, WHY_LOST = "alone", "lost"
-"""Begins the name of the execution that ends the rest: of slot 0, and of a majority without it."""
+"""Begins the name of the execution that ends the rest: of slot 0, and of a half without it."""
 BEATS = 6
 """At least so many in the time that is allowed."""
 LONGEST_BEAT_S = 10.0
@@ -101,12 +101,15 @@ class DeadMan:
         tell(self.root, start_ending(self.root, known, WHY_LOST if known["slot"] else WHY, since, wait_s, time.sleep))
 
     def _speaks_for_all(self, known: Dict[str, Any], within_s: float) -> bool:
-        """Whether the cluster is over, and this node is to say so: decided once, for the others may be gone soon."""
+        """Whether the cluster is over, and this node is to say so: it stays so when the others are gone.
+
+        Slot 0 hears none of those that are without it, so with half of them it has no more than the other half.
+        """
         if known["slot"] == 0:
             return True
         lost = [slot for slot, at in self.lost_s.items() if slot < known["nodes"] and self.awake_s - at < within_s]
         is_lowest: bool = known["slot"] < min(lost, default=known["nodes"])
-        return is_lowest and 2 * (1 + len(lost)) > known["nodes"]
+        return is_lowest and 2 * (1 + len(lost)) >= known["nodes"]
 
     def _there(self, nodes: int, within_s: float) -> int:
         """How many of the slots there are were heard by slot 0, with itself."""
@@ -151,6 +154,7 @@ class DeadMan:
             self.lost_s[slot] = self.awake_s
         elif is_fresh:
             self.lost_s.pop(slot, None)
+            self.ends_all = False  # that one has slot 0 again: what was decided counted it
 
     def _answer(
         self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, said: Dict[str, Any]

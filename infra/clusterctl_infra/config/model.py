@@ -130,9 +130,9 @@ class CapsConfig(BaseModel):
     dead_man: Duration | None = Field(
         default=None,
         description=(
-            "A node that slot 0 has not answered for so long ends, and so does slot 0 without a majority; a majority "
-            "that lost slot 0, or slot 0 alone, has AWS end the rest. Left out: none does, because a network that "
-            "fails for a while would end trainings that may go on."
+            "A node that slot 0 has not answered for so long ends, and so does slot 0 without a majority; slot 0 then "
+            "has AWS end the rest, and so do half of the nodes or more that lost slot 0. Left out: none does, because "
+            "a network that fails for a while would end trainings that may go on."
         ),
         examples=["30m"],
     )

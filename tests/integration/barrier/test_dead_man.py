@@ -111,10 +111,10 @@ def speakers(cluster: Cluster) -> list[int]:
 
 @pytest.mark.parametrize(
     ("silent", "speaker"),
-    [({0}, [1]), ({0, 1}, []), ({0, 3}, []), ({0, 2, 3}, []), ({1, 2, 3}, [0]), ({3}, [])],
-    ids=["slot 0", "half", "half without slot 0", "all but one", "all but slot 0", "one"],
+    [({0}, [1]), ({0, 1}, [2]), ({0, 3}, [1]), ({1, 3}, [0]), ({0, 2, 3}, []), ({1, 2, 3}, [0]), ({3}, [])],
+    ids=["slot 0", "lower half", "half with slot 0", "half without it", "all but one", "all but slot 0", "one"],
 )
-def test_of_a_majority_without_slot_0_the_lowest_has_aws_end_the_rest(
+def test_where_half_or_more_are_without_slot_0_the_lowest_has_aws_end_the_rest(
     cluster: Cluster, silent: set[int], speaker: list[int]
 ) -> None:
     cluster.silent = silent
@@ -139,7 +139,37 @@ def test_who_is_to_speak_stays_so_when_the_others_have_ended_before(cluster: Clu
     assert speakers(cluster) == [1]
 
 
-def test_an_old_answer_makes_no_majority(cluster: Cluster) -> None:
+def test_of_two_nodes_the_one_that_is_left_has_aws_end_the_rest(tmp_path: Path) -> None:
+    pair = Cluster(tmp_path, 2)
+    pair.run(10)
+    pair.silent = {0}
+    pair.run(2 * ALLOWED_S)
+    assert speakers(pair) == [1]
+    pair.end()
+
+
+def test_both_halves_of_a_cluster_that_is_cut_in_two_end(cluster: Cluster) -> None:
+    """Neither half is one that a speaker of the other could end while it lives."""
+    for slot in (0, 1):
+        cut_off(cluster, slot, other_half={2, 3})
+    for slot in (2, 3):
+        cut_off(cluster, slot, other_half={0, 1})
+    verdicts = cluster.run(3 * ALLOWED_S)
+    assert (sorted(verdicts), speakers(cluster)) == ([0, 2, 3], [0, 2])
+
+
+def test_who_was_to_speak_does_not_once_the_others_have_slot_0_again(cluster: Cluster) -> None:
+    cluster.silent = {0}
+    cluster.run(2 * ALLOWED_S)
+    assert speakers(cluster) == [1]
+    cut_off(cluster, 1, other_half={0})
+    cluster.run(ALLOWED_S)  # what it said to slot 0 before is old by then
+    cluster.silent = set()
+    assert sorted(cluster.run(30)) == [1]
+    assert speakers(cluster) == []
+
+
+def test_an_old_answer_makes_no_half(cluster: Cluster) -> None:
     """Somebody who does not know the secret sends on and on what slots 2 and 3 once said of themselves."""
     heard = [sealed(SECRET, {**beat(cluster, slot), "alone": True}) for slot in (2, 3)]
     cluster.silent = {0, 2, 3}
@@ -192,6 +222,32 @@ def beat(cluster: Cluster, slot: int) -> dict[str, object]:
     node = cluster.nodes[slot]
     known = json.loads((cluster.roots[slot] / "var/lib/clusterctl/birth.json").read_text())
     return {"id": known["cluster_id"], "slot": slot, "own": node.own[0], "theirs": node.theirs}
+
+
+class Cut(socket.socket):
+    """Sends nothing to some; what they send comes all the same, as it does in a network that fails one way."""
+
+    places: frozenset[tuple[str, int]] = frozenset()
+
+    def sendto(self, *arguments: object) -> int:
+        data, place = arguments
+        if place in self.places:
+            raise OSError("unplugged")
+        return super().sendto(data, place)  # type: ignore[call-overload,no-any-return]  # as the node calls it
+
+
+def cut_off(cluster: Cluster, slot: int, *, other_half: set[int]) -> None:
+    """Nothing that the slot says reaches the others."""
+    door = cluster.nodes[slot].door
+    assert door is not None
+    place = door.getsockname()
+    door.close()
+    cut = Cut(socket.AF_INET, socket.SOCK_DGRAM)
+    cut.setblocking(False)
+    cut.bind(place)
+    first = ipaddress.ip_address(cluster.place[0])
+    cut.places = frozenset((str(first + other), PORT) for other in other_half)
+    cluster.nodes[slot].door = cut
 
 
 class Deaf(socket.socket):
