@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from typing import TYPE_CHECKING, Any  # `Any`: answers of services for which no types are installed
 
 import boto3
@@ -27,9 +28,14 @@ NOBODYS_SETTINGS = {
 class Clients:
     """The services of one region; each client is made when it is first used."""
 
-    def __init__(self, *, region: str, endpoint_url: str | None, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self, *, region: str, endpoint_url: str | None, timeout_s: float = 10.0, beside: Clients | None = None
+    ) -> None:
+        """`beside`: of another region, with which these share credentials and AWS's descriptions of its services."""
         self.region = region
         self.endpoint_url = endpoint_url
+        self._beside = beside
+        self._making: threading.Lock = threading.Lock() if beside is None else beside._making
         self._config = Config(
             connect_timeout=timeout_s,
             read_timeout=timeout_s,
@@ -43,51 +49,51 @@ class Clients:
         return self.endpoint_url is not None
 
     def warm_up(self) -> None:
-        """Makes the clients now: boto3 makes them in one thread only, and they may then be used in many."""
-        for client in (self.ec2, self.iam, self.efs, self.fsx, self.scheduler, self.sfn, self.cloudwatch):
-            client.meta  # noqa: B018  asked for so that it is there
+        """Makes the clients now: boto3 makes them in one thread at a time, and they may then be used in many."""
+        with self._making:
+            for client in (self.ec2, self.iam, self.efs, self.fsx, self.scheduler, self.sfn, self.cloudwatch):
+                client.meta  # noqa: B018  asked for so that it is there
 
     @functools.cached_property
     def ec2(self) -> EC2Client:
         """Amazon EC2."""
-        return self._session.client("ec2", endpoint_url=self.endpoint_url, config=self._config)
+        found: EC2Client = self._client("ec2")
+        return found
 
     @functools.cached_property
     def iam(self) -> Any:
         """AWS Identity and Access Management."""
-        return self._session.client("iam", endpoint_url=self.endpoint_url, config=self._config)
+        return self._client("iam")
 
     @functools.cached_property
     def efs(self) -> Any:
         """Amazon Elastic File System."""
-        return self._session.client("efs", endpoint_url=self.endpoint_url, config=self._config)
+        return self._client("efs")
 
     @functools.cached_property
     def fsx(self) -> Any:
         """Amazon FSx."""
-        return self._session.client("fsx", endpoint_url=self.endpoint_url, config=self._config)
+        return self._client("fsx")
 
     @functools.cached_property
     def pricing(self) -> Any:
         """The AWS Price List, of every region; it answers in a few regions only (General Reference; 2026-11-21)."""
-        return self._session.client(
-            "pricing", region_name="us-east-1", endpoint_url=self.endpoint_url, config=self._config
-        )
+        return self._client("pricing", region="us-east-1")
 
     @functools.cached_property
     def scheduler(self) -> Any:
         """Amazon EventBridge Scheduler."""
-        return self._session.client("scheduler", endpoint_url=self.endpoint_url, config=self._config)
+        return self._client("scheduler")
 
     @functools.cached_property
     def cloudwatch(self) -> Any:
         """Amazon CloudWatch."""
-        return self._session.client("cloudwatch", endpoint_url=self.endpoint_url, config=self._config)
+        return self._client("cloudwatch")
 
     @functools.cached_property
     def sfn(self) -> Any:
         """AWS Step Functions."""
-        return self._session.client("stepfunctions", endpoint_url=self.endpoint_url, config=self._config)
+        return self._client("stepfunctions")
 
     def account(self) -> str:
         """The number of the account that the credentials are of. Raises CloudError."""
@@ -102,10 +108,13 @@ class Clients:
     @functools.cached_property
     def sts(self) -> Any:
         """AWS Security Token Service."""
-        return self._session.client("sts", endpoint_url=self.endpoint_url, config=self._config)
+        return self._client("sts")
 
     @functools.cached_property
-    def _session(self) -> boto3.Session:
+    def session(self) -> boto3.Session:
+        """A person's credentials, or those of the rehearsal; clients of several regions may share it."""
+        if self._beside is not None:
+            return self._beside.session
         if self.endpoint_url is None:
             return boto3.Session(region_name=self.region)
         return boto3.Session(
@@ -114,6 +123,11 @@ class Clients:
             aws_access_key_id=REHEARSAL_CREDENTIAL,
             aws_secret_access_key=REHEARSAL_CREDENTIAL,
         )
+
+    def _client(self, service: str, *, region: str | None = None) -> Any:
+        session: Any = self.session  # its types want the name of a service as a literal
+        where = region or self.region
+        return session.client(service, region_name=where, endpoint_url=self.endpoint_url, config=self._config)
 
 
 def configured_region() -> str | None:

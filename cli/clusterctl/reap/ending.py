@@ -19,7 +19,7 @@ from clusterctl.cloud.machine_kinds import RESERVATION
 from clusterctl.cloud.sweep import Sweep, end_all
 from clusterctl.cost.look import note_look
 from clusterctl.cost.sighting_file import note_cancelled
-from clusterctl.reap.search import ClientsOf, Search
+from clusterctl.reap.search import MAKING_S, ClientsOf, Search, made_in_time
 from clusterctl.reap.verdict import Verdict
 
 END_S = 600.0
@@ -60,6 +60,7 @@ def end_judged(
     tell: Callable[[str], None],
     observed_file: Callable[[Verdict], Path | None],
     timeout_s: float = END_S,
+    making_s: float = MAKING_S,
     kinds: Sequence[Kind] = KINDS,
 ) -> tuple[Ended, ...]:
     """The end of each cluster that ends, side by side; one that cannot be ended does not keep the others.
@@ -70,12 +71,14 @@ def end_judged(
     ends = [
         _End(
             verdict=verdict,
-            clients=_made(clients_of, verdict.remains.region or search.regions[0]),
+            region=verdict.remains.region or search.regions[0],
+            clients_of=clients_of,
             why_not_now=why_not_now,
             tell=tell,
             observed_file=observed_file(verdict),
             stop=stop,
             timeout_s=timeout_s,
+            making_s=making_s,
             kinds=kinds,
         )
         for verdict in verdicts
@@ -102,36 +105,43 @@ class _End:
     """The end of one cluster, in a thread of its own."""
 
     verdict: Verdict
-    clients: Clients
+    region: str
+    clients_of: ClientsOf
     why_not_now: WhyNotNow
     tell: Callable[[str], None]
     observed_file: Path | None
     stop: threading.Event
     timeout_s: float
+    making_s: float
     kinds: Sequence[Kind]
 
     def run(self) -> Ended:
         """How it went."""
-        remains = self.verdict.remains
-        pause_s = REHEARSAL_PAUSE_S if self.clients.is_rehearsal else AWS_PAUSE_S
-        self._note_look()
         try:
-            swept = end_all(
-                self.clients,
-                remains.cluster_id,
-                {},
-                spares=lambda one: self.verdict.why_stays(one) is not None,
-                look_again=self._look_again,
-                agreed=self._agreed,
-                pause=lambda: self._pause(pause_s),
-                timeout_s=self.timeout_s,
-                tell=lambda what: self.tell(f"{remains.name} {remains.cluster_id}: ending {what}"),
-                kinds=self.kinds,
-            )
+            clients = self.clients_of(self.region)
+            made_in_time(clients, self.making_s)
+            self._note_look(clients)
+            swept = self._end(clients)
         except (CloudError, LeftAlone) as lost:
             return Ended(verdict=self.verdict, swept=Sweep(ended=(), left=()), trouble=str(lost))
-        self._note_look()
+        self._note_look(clients)
         return Ended(verdict=self.verdict, swept=swept)
+
+    def _end(self, clients: Clients) -> Sweep:
+        remains = self.verdict.remains
+        pause_s = REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S
+        return end_all(
+            clients,
+            remains.cluster_id,
+            {},
+            spares=lambda one: self.verdict.why_stays(one) is not None,
+            look_again=self._look_again,
+            agreed=self._agreed,
+            pause=lambda: self._pause(pause_s),
+            timeout_s=self.timeout_s,
+            tell=lambda what: self.tell(f"{remains.name} {remains.cluster_id}: ending {what}"),
+            kinds=self.kinds,
+        )
 
     def _look_again(self, things: Sequence[Found]) -> None:
         why = self.why_not_now(self.verdict, things)
@@ -147,18 +157,11 @@ class _End:
         if self.observed_file is not None and one.kind == RESERVATION:
             note_cancelled(self.observed_file, one.id, at=datetime.now(UTC).replace(microsecond=0))
 
-    def _note_look(self) -> None:
+    def _note_look(self, clients: Clients) -> None:
         """For `cost`; no end waits for that."""
         if self.observed_file is not None:
             with contextlib.suppress(CloudError):
-                note_look(self.clients, self.observed_file, self.verdict.remains.cluster_id)
-
-
-def _made(clients_of: ClientsOf, region: str) -> Clients:
-    """The region's clients, made here: boto3 makes them in one thread only."""
-    clients = clients_of(region)
-    clients.warm_up()
-    return clients
+                note_look(clients, self.observed_file, self.verdict.remains.cluster_id)
 
 
 def _lines(one: Ended) -> list[str]:

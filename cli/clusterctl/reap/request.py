@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,11 +42,8 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
     """Shows what is there, and ends what may be ended when told to. Raises ClusterctlError, StillBills."""
     endpoint_url = region_endpoint(home, environ) if request.rehearse else None
 
-    @functools.cache
-    def clients_of(region: str) -> Clients:
-        return Clients(region=region, endpoint_url=endpoint_url)
-
-    view = _seen(request, home, clients_of)
+    clients_of = region_clients(endpoint_url)
+    view = _seen(request, home, clients_of, output.live)
     refuse_unknown(view)
     if not request.as_json:
         output.data(reap_text(view))
@@ -60,13 +57,26 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
     refuse_unseen(view.search)
 
 
-def _seen(request: ReapRequest, home: Home, clients_of: ClientsOf) -> ReapView:
+def region_clients(endpoint_url: str | None) -> ClientsOf:
+    """Gives the clients of a region, always the same ones; credentials are got once for all regions."""
+    first: list[Clients] = []
+
+    @functools.cache
+    def clients_of(region: str) -> Clients:
+        made = Clients(region=region, endpoint_url=endpoint_url, beside=first[0] if first else None)
+        first.append(made)
+        return made
+
+    return clients_of
+
+
+def _seen(request: ReapRequest, home: Home, clients_of: ClientsOf, tell: Callable[[str], None]) -> ReapView:
     """What is there, and the verdicts about it. Raises UsageError, CloudError."""
     inventories = inventories_here(home, rehearsal=request.rehearse)
     configured = None if request.rehearse else configured_region()
     everywhere = request.all_regions or looks_everywhere(request, inventories)
     regions = regions_asked(request.region, (one.region for one in inventories), configured, all_regions=everywhere)
-    found = search(clients_of, tuple(regions), all_regions=everywhere)
+    found = search(clients_of, tuple(regions), all_regions=everywhere, tell=tell)
     known, now = known_here(inventories, home), datetime.now(UTC).replace(microsecond=0)
     verdicts = (
         judge(one, request.asked, known.get(one.cluster_id), now=now, all_regions=found.is_everywhere)

@@ -10,12 +10,16 @@ from clusterctl_infra.errors import CloudError, UsageError
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.in_time import in_time
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.sweep import look
 from clusterctl.reap.remains import Remains, remains_of
+from clusterctl.views.quantities import count
 
 PARALLEL_REGIONS = 6
+MAKING_S = 60.0
+"""Until the clients of a region are there, by far: each call has a deadline of its own."""
 FIRST_REGION = "us-east-1"
 """Who asks which regions there are asks one that every account has."""
 NO_REGION = "no region"
@@ -48,17 +52,29 @@ def anything(clients: Clients, kinds: Sequence[Kind]) -> tuple[Found, ...]:
     return look(clients, None, kinds)
 
 
-def search(clients_of: ClientsOf, regions: tuple[str, ...], *, all_regions: bool, looks: Looks = anything) -> Search:
+def search(
+    clients_of: ClientsOf,
+    regions: tuple[str, ...],
+    *,
+    all_regions: bool,
+    looks: Looks = anything,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Search:
     """Everything of any cluster in these regions, or in every region of the account.
 
     A region that does not answer hides none of the others. Raises CloudError when none answers.
     """
+    tell("getting credentials")
+    first = clients_of(regions[0] if regions else FIRST_REGION)
+    made_in_time(first)
     if all_regions:
-        regions = enabled_regions(clients_of(regions[0] if regions else FIRST_REGION))
+        regions = enabled_regions(first)
+    said: dict[str, tuple[Found, ...] | CloudError] = {}
     with ThreadPoolExecutor(max_workers=PARALLEL_REGIONS) as pool:
         answers = pool.map(lambda region: _look(clients_of(region), REGIONAL_KINDS, looks), regions)
-        said = dict(zip(regions, answers, strict=True))
-    # Afterwards: clients are made in one thread, and these are the first region's.
+        for region in regions:
+            tell(f"{len(said)} of {count(len(regions), 'region')} looked through")
+            said[region] = next(answers)
     said[NO_REGION] = _look(clients_of(regions[0]), GLOBAL_KINDS, looks)
     found = {name: answer for name, answer in said.items() if not isinstance(answer, CloudError)}
     unseen = {name: answer for name, answer in said.items() if isinstance(answer, CloudError)}
@@ -94,6 +110,19 @@ def regions_asked(region: str | None, known: Iterable[str], configured: str | No
             hint="clusterctl reap --all-regions",
         )
     return found
+
+
+def made_in_time(clients: Clients, timeout_s: float = MAKING_S) -> None:
+    """Has the region's clients made, which takes a person's credentials: a program may have to ask for these.
+
+    Raises CloudError.
+    """
+
+    def make() -> None:
+        with aws_errors(f"getting credentials for {clients.region}"):
+            clients.warm_up()
+
+    in_time(make, timeout_s=timeout_s, doing=f"getting credentials for {clients.region}")
 
 
 def _look(clients: Clients, kinds: Sequence[Kind], looks: Looks) -> tuple[Found, ...] | CloudError:

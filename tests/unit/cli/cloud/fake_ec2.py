@@ -55,8 +55,8 @@ class FakeRegion:
 class NoClients(Clients):
     """Clients that nobody may use."""
 
-    def __init__(self) -> None:
-        super().__init__(region="us-west-2", endpoint_url="http://127.0.0.1:1")
+    def __init__(self, region: str = "us-west-2") -> None:
+        super().__init__(region=region, endpoint_url="http://127.0.0.1:1")
 
     def warm_up(self) -> None:
         """Makes none: boto3 takes seconds for it on a busy machine."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found
 from clusterctl.reap.ending import Ended, WhyNotNow, end_judged
 from clusterctl.reap.remains import Remains
@@ -14,6 +15,7 @@ from clusterctl.reap.search import Search
 from clusterctl.reap.verdict import Verdict
 
 from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients
+from tests.unit.cli.reap.test_reap_search import Waiting
 
 IDS = ("000000000000", "111111111111")
 PATIENCE_S = 20.0
@@ -36,8 +38,11 @@ def regions() -> dict[str, FakeRegion]:
     return {id: FakeRegion(things={f"i-{id}": Found(kind="instance", id=f"i-{id}")}) for id in IDS}
 
 
-def ended(there: dict[str, FakeRegion], why_not_now: WhyNotNow) -> tuple[Ended, ...]:
-    clients = {id: NoClients() for id in there}
+def ended(there: dict[str, FakeRegion], why_not_now: WhyNotNow, *, waiting: Clients | None = None) -> tuple[Ended, ...]:
+    """`waiting`: the clients of the first region."""
+    clients: dict[str, Clients] = {id: NoClients() for id in there}
+    if waiting is not None:
+        clients[IDS[0]] = waiting
     kinds = {id: region.kind("instance") for id, region in there.items()}
     both = kinds[IDS[0]]
 
@@ -57,6 +62,7 @@ def ended(there: dict[str, FakeRegion], why_not_now: WhyNotNow) -> tuple[Ended, 
         why_not_now,
         tell=lambda text: None,
         observed_file=lambda verdict: None,
+        making_s=PATIENCE_S if waiting is None else 0.05,
         kinds=(row,),
     )
 
@@ -81,6 +87,16 @@ def test_one_that_is_somebody_s_again_is_left_and_the_other_ends() -> None:
     there = regions()
     first, second = ended(there, lambda verdict, things: "left alone" if verdict.remains.cluster_id == IDS[0] else None)
     assert (first.trouble, first.is_done, second.is_done) == ("left alone", False, True)
+    assert [bool(region.things) for region in there.values()] == [True, False]
+
+
+def test_one_whose_clients_do_not_come_is_named_and_the_other_ends() -> None:
+    there, over = regions(), threading.Event()
+    first, second = ended(there, lambda verdict, things: None, waiting=Waiting(IDS[0], over))
+    over.set()
+    assert first.trouble is not None
+    assert first.trouble.startswith(f"getting credentials for {IDS[0]}: no answer in")
+    assert second.is_done
     assert [bool(region.things) for region in there.values()] == [True, False]
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import pytest
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind
-from clusterctl.reap.request import refuse_unseen
-from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, search
+from clusterctl.reap.request import refuse_unseen, region_clients
+from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, made_in_time, search
 from clusterctl_infra.errors import CloudError
 
+from tests.unit.cli.cloud.fake_ec2 import NoClients
 from tests.unit.cli.reap.test_reap_verdict import ID, thing
 
 REGIONS = ("ap-east-1", "us-west-2")
+PATIENCE_S = 20.0
 
 
 def searched(*, refused: Sequence[str]) -> Search:
@@ -25,7 +28,7 @@ def searched(*, refused: Sequence[str]) -> Search:
             raise CloudError(f"UnauthorizedOperation: {place}", code="UnauthorizedOperation")
         return (thing("role", "r-1"),) if place == NO_REGION else (thing("instance", f"i-{place}"),)
 
-    return search(lambda region: Clients(region=region, endpoint_url=None), REGIONS, all_regions=False, looks=looks)
+    return search(NoClients, REGIONS, all_regions=False, looks=looks)
 
 
 def test_a_region_that_is_forbidden_hides_nothing_of_the_others_and_is_named() -> None:
@@ -52,3 +55,36 @@ def test_a_look_that_saw_all_is_no_failure() -> None:
     found = searched(refused=[])
     refuse_unseen(found)
     assert found.unseen == {}
+
+
+class Waiting(NoClients):
+    """Clients of a person whose credentials come from a program that says nothing."""
+
+    def __init__(self, region: str, over: threading.Event) -> None:
+        super().__init__(region)
+        self.over = over
+
+    def warm_up(self) -> None:
+        self.over.wait(PATIENCE_S)
+
+
+def test_credentials_that_do_not_come_are_not_waited_for() -> None:
+    over = threading.Event()
+    with pytest.raises(CloudError, match="getting credentials for us-west-2: no answer in 0 s"):
+        made_in_time(Waiting("us-west-2", over), timeout_s=0.05)
+    over.set()
+
+
+def test_a_person_on_a_terminal_sees_how_far_the_look_is() -> None:
+    told: list[str] = []
+    search(NoClients, REGIONS, all_regions=False, looks=lambda clients, kinds: (), tell=told.append)
+    assert told == ["getting credentials", "0 of 2 regions looked through", "1 of 2 regions looked through"]
+
+
+def test_the_clients_of_all_regions_share_one_person_s_credentials() -> None:
+    clients_of = region_clients("http://127.0.0.1:1")
+    here, there = clients_of("us-west-2"), clients_of("eu-west-1")
+    assert clients_of("us-west-2") is here
+    assert here.sts.meta.region_name == "us-west-2"
+    assert there.sts.meta.region_name == "eu-west-1"
+    assert here.session is there.session
