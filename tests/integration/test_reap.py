@@ -55,6 +55,7 @@ def test_after_a_kill_and_the_loss_of_all_local_state_reap_finds_and_ends_everyt
 
 def test_a_cluster_of_ones_own_is_ended_past_its_deadline_and_down_then_forgets_it(stored: Rehearsed) -> None:
     stored.up()
+    assert_no_other_region_takes_its_name(stored)
     region = ("reap", "--rehearse")
     living = only_cluster(stored)
     assert (living["whose"], living["ends"]) == ("mine", False)
@@ -75,6 +76,21 @@ def test_a_cluster_of_ones_own_is_ended_past_its_deadline_and_down_then_forgets_
     assert "gone from AWS" in down.stderr
     assert stored.run("down", str(stored.folder), "--all").exit_code == 0
     assert resources(stored) == []
+
+
+def assert_no_other_region_takes_its_name(cluster: Rehearsed) -> None:
+    """Another stack, another region, the same name: its `up` would put its inventory and key in the place of these."""
+    known, other = cluster.inventory(), cluster.folder.parent / "other"
+    shutil.copytree(cluster.folder, other)
+    for path in other.glob("Pulumi.*.yaml"):
+        path.unlink()
+    (other / "Pulumi.yaml").write_text((other / "Pulumi.yaml").read_text().replace(cluster.name, "other", 1))
+    config = {**cluster.config, "region": "us-east-1", "zone": "us-east-1a"}
+    (other / "cluster.yaml").write_text(json.dumps(config))
+    refused = cluster.run("up", str(other))
+    assert refused.exit_code == 1, refused.text
+    assert f"it runs in us-west-2 (clusterctl:id {known['cluster_id']})" in refused.stderr
+    assert cluster.inventory() == known
 
 
 def assert_reaped_is_said_everywhere(cluster: Rehearsed) -> None:

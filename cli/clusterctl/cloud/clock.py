@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any  # botocore's answers
 
 from botocore.exceptions import ClientError
+from clusterctl_infra.errors import CloudError
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
+from clusterctl.views.quantities import duration
+
+CLOCK_TOLERANCE = timedelta(seconds=60)
+
+
+def refuse_wrong_clock(clients: Clients, *, undone: str = "nothing was created") -> None:
+    """Deadlines are counted here and kept by AWS and the nodes: both have to mean the same time. Raises CloudError."""
+    skew = clock_skew(clients, now=lambda: datetime.now(UTC))
+    if skew is not None and abs(skew) > CLOCK_TOLERANCE:
+        raise CloudError(wrong_clock(skew, undone=undone), code="ClockSkew", hint="timedatectl set-ntp true")
+
+
+def wrong_clock(skew: timedelta, *, undone: str = "nothing was created") -> str:
+    """The sentence about a clock that is wrong by so much; `undone`: what was left because of it."""
+    way = "ahead of" if skew > timedelta(0) else "behind"
+    return (
+        f"this computer's clock is {duration(skew)} {way} AWS's (at most {duration(CLOCK_TOLERANCE)} is taken): every "
+        f"deadline would be wrong by as much, so {undone}; set the clock"
+    )
 
 
 def clock_skew(clients: Clients, *, now: Callable[[], datetime]) -> timedelta | None:

@@ -21,7 +21,7 @@ REFRESH = "refresh"
 @click.command("prices")
 @click.argument("words", metavar="[refresh] [TYPE]...", nargs=-1)
 @click.option("--region", metavar="REGION", help="In this region alone.")
-@click.option("--spot", is_flag=True, help="Spot prices too.")
+@click.option("--spot", is_flag=True, help="Spot prices too, to compare.")
 @json_option
 @click.pass_obj
 def command(output: Output, words: tuple[str, ...], region: str | None, spot: bool, as_json: bool) -> None:

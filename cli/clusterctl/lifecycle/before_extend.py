@@ -14,8 +14,8 @@ from clusterctl.changes.ending_stage import refuse_ending
 from clusterctl.changes.foreseen import made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, refuse
 from clusterctl.changes.place import refuse_other_network, refuse_other_placement, refuse_other_region
+from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.state import StackState
-from clusterctl.lifecycle.before_up import refuse_wrong_clock
 from clusterctl.lifecycle.new_deadline import AWS_AHEAD, AWS_LEFT, REHEARSAL_AHEAD, REHEARSAL_LEFT, Wish, refuse_move
 from clusterctl.views.quantities import clock, count, duration
 
@@ -61,7 +61,7 @@ def refuse_extension(
     refuse_other_placement(state, cluster_plan.placement, source=source, shown=shown)
     refuse_harm(state, intent.config, intent.catalog, source=source)
     refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
-    refuse_wrong_clock(change.clients)
+    refuse_wrong_clock(change.clients, undone="the deadline was not moved")
     refuse_ending(change, state, hint=f"clusterctl status --cluster {change.cluster}")
     anew = made_anew(state, intent.config, cluster_plan)
     if anew:

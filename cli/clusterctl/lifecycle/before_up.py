@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
+from clusterctl_infra.outputs import Inventory
 from clusterctl_infra.plan.inventory import proxy_command
 from clusterctl_infra.plan.model import ClusterPlan
 
@@ -13,14 +12,11 @@ from clusterctl.changes.change import Change
 from clusterctl.changes.truth import lost_parts
 from clusterctl.cloud.addresses import address_room, addresses_wanted, refuse_without_room
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.clock import clock_skew
-from clusterctl.cloud.instances import other_ids_alive
+from clusterctl.cloud.instances import instances_of, other_ids_alive
 from clusterctl.engine.region import tell_region
 from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.final_sum import inventory_here
 from clusterctl.ssh.way_in import missing_programs
-from clusterctl.views.quantities import duration
-
-CLOCK_TOLERANCE = timedelta(seconds=60)
 
 
 def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
@@ -34,7 +30,7 @@ def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
 
 
 def refuse_namesake(change: Change, state: StackState) -> None:
-    """Raises CloudError when another cluster of this name has living machines."""
+    """Raises CloudError when another cluster of this name lives, in this region or in one that this computer knows."""
     if state.instances:
         return
     others = other_ids_alive(change.clients, change.name, own_id=state.cluster_id)
@@ -44,6 +40,28 @@ def refuse_namesake(change: Change, state: StackState) -> None:
             f"{', '.join(others)}): two of one name would not be told apart; choose another name in cluster.yaml",
             code="NameTaken",
         )
+    known = inventory_here(change.home, change.cluster)
+    if known is not None and is_other_region(known, own_id=state.cluster_id, region=change.region):
+        there = Clients(region=known.region, endpoint_url=change.clients.endpoint_url, beside=change.clients)
+        living = [one for one in instances_of(there, known.cluster_id) if one.is_alive]
+        if living or known.run_nodes_down:
+            look = f"clusterctl status --cluster {known.cluster}"
+            raise CloudError(taken_elsewhere(known), code="NameTaken", hint=look)
+
+
+def is_other_region(known: Inventory, *, own_id: str | None, region: str) -> bool:
+    """Whether this computer knows another cluster by the name, of a region in which nobody was asked about it."""
+    return known.cluster_id != own_id and known.region != region
+
+
+def taken_elsewhere(known: Inventory) -> str:
+    """The sentence about a name that this computer knows a cluster by."""
+    what = "is down, and its data is kept" if known.run_nodes_down else "runs"
+    return (
+        f"this computer knows another cluster called {known.cluster}: it {what} in {known.region} (clusterctl:id "
+        f"{known.cluster_id}), and an up here would put its own inventory and login key in their place; choose another "
+        "name in cluster.yaml"
+    )
 
 
 def refuse_reaped(change: Change, state: StackState, *, shown: str) -> None:
@@ -60,22 +78,6 @@ def refuse_reaped(change: Change, state: StackState, *, shown: str) -> None:
             code="Reaped",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
-
-
-def refuse_wrong_clock(clients: Clients) -> None:
-    """Deadlines are counted here and kept by AWS and the nodes: both have to mean the same time. Raises CloudError."""
-    skew = clock_skew(clients, now=lambda: datetime.now(UTC))
-    if skew is not None and abs(skew) > CLOCK_TOLERANCE:
-        raise CloudError(wrong_clock(skew), code="ClockSkew", hint="timedatectl set-ntp true")
-
-
-def wrong_clock(skew: timedelta) -> str:
-    """The sentence about a clock that is wrong by so much."""
-    way = "ahead of" if skew > timedelta(0) else "behind"
-    return (
-        f"this computer's clock is {duration(skew)} {way} AWS's (at most {duration(CLOCK_TOLERANCE)} is taken): every "
-        "deadline would be wrong by as much, so nothing was created; set the clock"
-    )
 
 
 def refuse_unreachable(change: Change, config: ClusterConfig, cluster_plan: ClusterPlan) -> None:

@@ -24,6 +24,7 @@ from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree
 from clusterctl.changes.stopped import told_stopped
 from clusterctl.changes.truth import lost_beside, missing_instances
+from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
@@ -38,7 +39,6 @@ from clusterctl.lifecycle.before_up import (
     refuse_reaped,
     refuse_unreachable,
     refuse_without_addresses,
-    refuse_wrong_clock,
 )
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.lifecycle.rollback import roll_back

@@ -14,6 +14,7 @@ from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.clients import Clients, configured_region
+from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.cloud.found import Found, kind_of
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.engine.region import region_endpoint
@@ -47,7 +48,11 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
     refuse_unknown(view)
     if not request.as_json:
         output.data(reap_text(view))
-    ended = _end(request, view, clients_of, output, home) if request.acts else ()
+    ended: tuple[Ended, ...] = ()
+    if request.acts:
+        # Grace is counted by this computer's clock; AWS refuses only what is five minutes off.
+        refuse_wrong_clock(clients_of(view.search.regions[0]), undone="nothing was ended")
+        ended = _end(request, view, clients_of, output, home)
     if request.as_json:
         output.json(reap_json(view, ended))
     for one in ended:

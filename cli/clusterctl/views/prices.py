@@ -11,6 +11,7 @@ from clusterctl.views.table import render_table
 
 DAYS_PER_MONTH = 30
 RIGHT = {"gpus", "$/h", "$/gpu h", "spot $/h"}
+SPOT = "spot: the lowest of the region's zones on that day, to compare: clusters on spot machines are not built yet"
 
 
 def prices_text(rows: Sequence[PriceRow], *, with_spot: bool) -> str:
@@ -30,7 +31,7 @@ def about(rows: Sequence[PriceRow], *, with_spot: bool) -> str:
     if not rows:
         return "no price is known; next: clusterctl prices refresh --region REGION"
     oldest = max(rows, key=lambda row: row.age_days)
-    spot = "; spot: the lowest of the region's zones on that day" if with_spot else ""
+    spot = f"; {SPOT}" if with_spot else ""
     return f"AWS list prices, Linux, on demand{spot}; the oldest are of {oldest.dated}, {age(oldest.age_days)} old"
 
 

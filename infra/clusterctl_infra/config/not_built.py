@@ -49,7 +49,7 @@ NOT_BUILT = (
     NotBuilt(
         path=("capacity",),
         asked=_is_one_of("spot", "capacity-block", "reservation"),
-        sentence="any capacity but on-demand",
+        sentence="any capacity but on-demand; leave capacity out",
     ),
     NotBuilt(
         path=("network", "adopt"),

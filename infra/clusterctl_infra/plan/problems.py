@@ -16,6 +16,8 @@ from clusterctl_infra.plan.network import ELASTIC_IP_QUOTA, SUBNET_PREFIXES, pre
 from clusterctl_infra.plan.storage_problems import STORAGE_RULES, unknown_price
 
 SHORT_BUDGET = timedelta(hours=1)
+SHORT_RUNTIME = timedelta(minutes=10)
+"""A choice, not a measurement: machines, their boot and a network take minutes, a file system more."""
 LONG_REBOOT = timedelta(minutes=15)
 """A choice, not a measurement: machines with terabytes of memory take minutes to start."""
 SHORT_IDLE = timedelta(minutes=10)
@@ -210,6 +212,15 @@ def time_is_left(case: Case) -> Iterator[Problem]:
         yield warning("caps.budget_usd", f"${deadline.budget_usd:.2f} pays for {minutes} more minutes")
 
 
+def runtime_is_long_enough(case: Case) -> Iterator[Problem]:
+    runtime = case.config.caps.runtime
+    if runtime < SHORT_RUNTIME:
+        yield warning(
+            "caps.runtime",
+            f"{format_duration(runtime)}, counted from creation: the cluster may end before its nodes are ready",
+        )
+
+
 def dead_man_is_patient(case: Case) -> Iterator[Problem]:
     allowed = case.config.caps.dead_man
     if allowed is None:
@@ -259,6 +270,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     price_is_complete,
     budget_can_be_kept,
     time_is_left,
+    runtime_is_long_enough,
     dead_man_is_patient,
     idle_is_patient,
     user_data_fits,

@@ -92,7 +92,9 @@ def test_the_age_errs_on_the_old_side(dated: str, days: int) -> None:
 def test_the_table_says_how_old_its_oldest_price_is() -> None:
     rows = price_rows(CATALOG, ["p5"], region="us-west-2", today=TODAY)
     assert prices_text(rows, with_spot=False).endswith("on demand; the oldest are of 2026-01, 10 months old")
-    assert "spot $/h" in prices_text(rows, with_spot=True).splitlines()[0]
+    shown = prices_text(rows, with_spot=True).splitlines()
+    assert "spot $/h" in shown[0]
+    assert "clusters on spot machines are not built yet" in shown[-1]
 
 
 def test_what_aws_named_no_price_for_is_said() -> None:

@@ -9,8 +9,7 @@ from typing import Any  # what botocore hands to its handlers
 import pytest
 from botocore.awsrequest import AWSResponse
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.clock import clock_skew, date_of
-from clusterctl.lifecycle.before_up import refuse_wrong_clock, wrong_clock
+from clusterctl.cloud.clock import clock_skew, date_of, refuse_wrong_clock, wrong_clock
 from clusterctl_infra.errors import CloudError
 
 NOW = datetime(2026, 11, 21, 20, 0, 0, tzinfo=UTC)
@@ -92,3 +91,4 @@ def test_half_a_minute_is_no_reason_to_refuse() -> None:
 def test_the_sentence_names_by_how_much_and_in_which_direction() -> None:
     assert "clock is 1 m 30 s ahead of AWS's (at most 1 m is taken)" in wrong_clock(timedelta(seconds=90))
     assert "clock is 1 h behind AWS's" in wrong_clock(timedelta(hours=-1))
+    assert wrong_clock(timedelta(hours=1), undone="nothing was ended").endswith("so nothing was ended; set the clock")

@@ -70,7 +70,7 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("image: ami-123", "an AMI id is ami- and 8 or 17 hex digits"),
         ("placement: spread", "allowed are cluster, none"),
         ("capacity: on_demand", "allowed are on-demand, spot, capacity-block, reservation (did you mean on-demand?)"),
-        ("capacity: spot", "not built yet: any capacity but on-demand"),
+        ("capacity: spot", "not built yet: any capacity but on-demand; leave capacity out"),
         ("fabric: yes", "'yes': allowed are auto, required, none"),
         ("access: public", "'public': not a mapping with keys authorized_keys, bastion, mode, ssh_from, user"),
         ("access: {ssh_from: 1.2.3.4/32}", "not a list: write [a, b]"),

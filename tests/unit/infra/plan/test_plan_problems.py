@@ -46,6 +46,7 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"access": {"mode": "public", "ssh_from": ["0.0.0.0/0"]}}, "access.ssh_from", "whole internet"),
         ({"instance_type": "m5.large"}, "fabric", "no EFA: nodes talk TCP"),
         ({"caps": {"budget_usd": 100}}, "caps.budget_usd", "$100.00 pays for 27 more minutes"),
+        ({"caps": {"runtime": "90s"}}, "caps.runtime", "1m30s, counted from creation: the cluster may end before"),
         ({"caps": {"dead_man": "5m"}}, "caps.dead_man", "5m: a large machine may take 15m to reboot"),
         ({"caps": {"dead_man": "30m"}, "nodes": 1}, "caps.dead_man", "one node has nobody to see"),
         ({"caps": {"idle": "5m"}}, "caps.idle", "5m: the cluster ends while somebody thinks"),
