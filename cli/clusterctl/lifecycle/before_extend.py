@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from clusterctl_infra.errors import CapExceeded, ClusterctlError, EngineError
 from clusterctl_infra.names import MEMBERSHIP_TYPE
@@ -51,10 +51,7 @@ def refuse_extension(
     now: datetime,
 ) -> None:
     """Raises the error that tells why the deadline cannot be moved there, or not now; `before`: the one that holds."""
-    ahead = REHEARSAL_AHEAD if change.is_rehearsal else AWS_AHEAD
-    refuse_move(wish, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
-    if cluster_plan.deadline.at > before:
-        refuse_too_late(before, cluster=change.cluster, is_rehearsal=change.is_rehearsal, shown=shown, now=now)
+    refuse_times(change, wish, intent, cluster_plan, before=before, shown=shown, now=now)
     source = change.stack.source
     refuse_other_region(state, intent.config.region)
     refuse_other_network(state, intent.config, source=source, shown=shown)
@@ -71,9 +68,31 @@ def refuse_extension(
         )
 
 
+def refuse_times(
+    change: Change,
+    wish: Wish,
+    intent: Intent,
+    cluster_plan: ClusterPlan,
+    *,
+    before: datetime,
+    shown: str,
+    now: datetime,
+) -> None:
+    """What time alone decides, so asked again after the price was agreed to. Raises UsageError, CapExceeded."""
+    ahead = REHEARSAL_AHEAD if change.is_rehearsal else AWS_AHEAD
+    refuse_move(wish, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
+    if cluster_plan.deadline.at > before:
+        refuse_too_late(before, cluster=change.cluster, is_rehearsal=change.is_rehearsal, shown=shown, now=now)
+
+
 def refuse_too_late(before: datetime, *, cluster: str, is_rehearsal: bool, shown: str, now: datetime) -> None:
     """Raises CapExceeded where the schedule could fire before it is moved, which comes after the nodes are told."""
     left, needed = before - now, REHEARSAL_LEFT if is_rehearsal else AWS_LEFT
+    if left <= timedelta(0):
+        raise CapExceeded(
+            f"{cluster} ended at {clock(before, now)}; another run begins after a down",
+            hint=f"clusterctl down {shown} && clusterctl up {shown}",
+        )
     if left < needed:
         raise CapExceeded(
             f"{cluster} ends at {clock(before, now)}, in {duration(left)}: with less than {duration(needed)} left a "

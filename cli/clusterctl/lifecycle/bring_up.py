@@ -121,7 +121,10 @@ class _Up:
         anew = made_anew(state, intent.config, cluster_plan)
         self._foretell(cluster_plan, state, anew)
         refuse_without_addresses(change, cluster_plan, state)
-        self._ask(cluster_plan, state, anew=len(anew))
+        if self._ask(cluster_plan, state, anew=len(anew)):
+            # Whoever was asked may have thought about it until after the deadline.
+            now = datetime.now(UTC).replace(microsecond=0)
+            refuse(intent, plan_of(intent, state, now=now), stack=change.stack, shown=self._shown, now=now)
         living = state
         if found is None:
             change.engine.create_stack()
@@ -200,10 +203,10 @@ class _Up:
         for line in late_lines(waiting):
             self._output.note(f"  later    {line}")
 
-    def _ask(self, cluster_plan: ClusterPlan, state: StackState, *, anew: int) -> None:
-        """On AWS somebody agrees to the price; a rehearsal costs nothing."""
+    def _ask(self, cluster_plan: ClusterPlan, state: StackState, *, anew: int) -> bool:
+        """On AWS somebody agrees to the price, and True says so; a rehearsal costs nothing."""
         if self._change.is_rehearsal or self._request.is_agreed:
-            return
+            return False
         question = price_question(cluster_plan, running=len(state.instances), anew=anew, now=self._now)
         agree(
             self._output,
@@ -213,6 +216,7 @@ class _Up:
             shown=self._shown,
             asks=not self._request.as_json,
         )
+        return True
 
     def _warn(self, cluster_plan: ClusterPlan) -> None:
         for problem in cluster_plan.problems:

@@ -29,7 +29,7 @@ from clusterctl.engine.region import machine_kind
 from clusterctl.engine.stack_config import config_of_one_run, config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
-from clusterctl.lifecycle.before_extend import refuse_extension, refuse_state
+from clusterctl.lifecycle.before_extend import refuse_extension, refuse_state, refuse_times
 from clusterctl.lifecycle.new_deadline import Move, Wish
 from clusterctl.output import Output
 from clusterctl.readiness.delivery import deliver
@@ -145,6 +145,13 @@ class _Extension:
             hint=f"{self._again(meant.move)} --yes",
             asks=not self._request.as_json,
         )
+        self._refuse_times_again(meant)
+
+    def _refuse_times_again(self, meant: _Meaning) -> None:
+        """Whoever was asked may have thought about it for longer than there was time."""
+        now = datetime.now(UTC).replace(microsecond=0)
+        wish, before = self._request.wish, meant.move.before
+        refuse_times(self._change, wish, meant.intent, meant.plan, before=before, shown=self._shown, now=now)
 
     def _move(self, meant: _Meaning, state: StackState, gone: Mapping[int, str]) -> Mapping[int, str]:
         """Slot → why the node, which runs, has not got the new deadline."""
