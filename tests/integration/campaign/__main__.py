@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.machine import describe_machine
-from tests.integration.campaign.mishap import lives
+from tests.integration.campaign.mishap import Life, drawn_by, lives
 from tests.integration.campaign.report import ReportFile
 from tests.integration.campaign.table import table
 from tests.integration.campaign.whole_life import run_life
@@ -24,15 +24,20 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--first", type=int, default=0, help="the number of the first of them: two may run side by side"
     )
-    parser.add_argument("--keep", type=Path, help="what each life came to is kept in this file, and not lived again")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FILE",
+        help="what each life came to is kept there: the same command goes on after a cut, and lives none again",
+    )
     asked = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="campaign-kept-") as folder:
-        kept = ReportFile(asked.keep or Path(folder) / "kept", seed=asked.seed, runs=asked.runs)
-        return _campaign(kept, seed=asked.seed, runs=asked.runs, first=asked.first, at_most=asked.lives)
+        lived, path = lives(asked.seed, runs=asked.runs), asked.keep or Path(folder) / "kept"
+        kept = ReportFile(path, seed=asked.seed, runs=asked.runs, drawn=drawn_by(lived))
+        return _campaign(kept, lived, seed=asked.seed, first=asked.first, at_most=asked.lives)
 
 
-def _campaign(kept: ReportFile, *, seed: int, runs: int, first: int, at_most: int | None) -> int:
-    lived = lives(seed, runs=runs)
+def _campaign(kept: ReportFile, lived: Sequence[Life], *, seed: int, first: int, at_most: int | None) -> int:
     try:
         done = kept.read()
     except ValueError as e:

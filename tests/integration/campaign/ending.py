@@ -14,7 +14,7 @@ from tests.integration.campaign.cost_check import has_inventory, wrong_last_word
 from tests.integration.campaign.living import Tell, befall_and_look, look, make_whole, note_cost, write
 from tests.integration.campaign.mishap import Life
 from tests.integration.campaign.report import Report
-from tests.integration.campaign.truth import billed, billing, home_of, machines_alive
+from tests.integration.campaign.truth import DATA, billed, billing, home_of, machines_alive
 from tests.integration.kill_campaign import assert_gone
 from tests.integration.rehearsed import Rehearsed, wait_until
 
@@ -101,7 +101,8 @@ def _reap_rest(cluster: Rehearsed, report: Report) -> None:
     cluster.lose_home()
     look(cluster, report, after="the deadline, with all local state lost")
     words = ("reap", "--rehearse", "--region", "us-west-2", "--anyones", "--grace", "1s", "--yes")
-    done = cluster.run(*words, timeout_s=COMMAND_S)
+    data = [word for id, token in billing(cluster).items() if token in DATA for word in ("--data", id)]
+    done = cluster.run(*words, *data, timeout_s=COMMAND_S)
     if done.exit_code != 0:
         report.wrong.append(f"reap: exit {done.exit_code}: {done.text[-600:]}")
     if left := billing(cluster):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -64,6 +65,8 @@ class Life:
     """Forsaken as the last mishap left it; whole, and left alone until its deadline; or ended by `down --all`."""
     is_frozen_at_the_end: bool
     """Of one that is whole at its deadline: a node cannot end itself, so AWS has to."""
+    has_storage: bool
+    """A file system, which `down` keeps and `down --all` ends, and `reap` ends when it is named."""
 
 
 def lives(seed: int, *, runs: int) -> tuple[Life, ...]:
@@ -79,7 +82,19 @@ def _life(number: int, mishaps: list[Mishap]) -> Life:
     if ending == "forsaken":
         mishaps = [*mishaps[:-1], _of_the_last_up(mishaps[-1])]
     rounds = number // len(ENDINGS)
-    return Life(number=number, mishaps=tuple(mishaps), ending=ending, is_frozen_at_the_end=rounds % 2 == 0)
+    return Life(
+        number=number,
+        mishaps=tuple(mishaps),
+        ending=ending,
+        is_frozen_at_the_end=rounds % 2 == 0,
+        # A forsaken one that had not begun its new run is down on purpose, with its data: nobody may reap that.
+        has_storage=rounds % 2 == 1 and ending != "forsaken",
+    )
+
+
+def drawn_by(lived: tuple[Life, ...]) -> str:
+    """Tells these lives from those that another seed, or another version of this script, draws."""
+    return hashlib.sha256(repr(lived).encode()).hexdigest()[:12]
 
 
 def _of_the_last_up(mishap: Mishap) -> Mishap:

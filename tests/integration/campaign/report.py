@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -44,17 +45,18 @@ class Report:
 
 
 class ReportFile:
-    """A line for the campaign, then one for each life that was lived."""
+    """A line for the campaign, then one for each life that was lived: one cut off is lived again, from its start."""
 
-    def __init__(self, path: Path, *, seed: int, runs: int) -> None:
+    def __init__(self, path: Path, *, seed: int, runs: int, drawn: str) -> None:
+        """`drawn`: by which the lives are told from those of another version of this script."""
         self._path = path
-        self._head = {"seed": seed, "runs": runs}
+        self._head = {"seed": seed, "runs": runs, "lives": drawn}
 
     def read(self) -> dict[int, Report]:
         """Number of a life → its report. Raises ValueError for the file of another campaign, or an older one's."""
         try:
-            head, *lines = self._path.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
+            head, *lines = _whole(self._path.read_bytes()).decode().splitlines()
+        except (FileNotFoundError, ValueError):  # nothing was kept yet
             return {}
         if json.loads(head) != self._head:
             raise ValueError(f"{self._path} is of another campaign: {head}")
@@ -64,11 +66,20 @@ class ReportFile:
             raise ValueError(f"{self._path} was written by another version of this script: {e}") from e
 
     def add(self, life: int, report: Report) -> None:
-        """Keeps what a life came to."""
-        if not self._path.exists():
-            self._path.write_text(json.dumps(self._head) + "\n", encoding="utf-8")
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"life": life, "report": asdict(report)}) + "\n")
+        """Keeps what a life came to; two campaigns side by side may keep theirs in one file."""
+        row = json.dumps({"life": life, "report": asdict(report)}) + "\n"
+        with self._path.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            whole = _whole(file.read())
+            file.truncate(len(whole))
+            file.write(b"" if whole else json.dumps(self._head).encode() + b"\n")
+            file.write(row.encode())
+
+
+def _whole(kept: bytes) -> bytes:
+    """Without the line that a kill cut off."""
+    return kept[: kept.rfind(b"\n") + 1]
 
 
 def report_from_json(row: Mapping[str, Any]) -> Report:

@@ -19,7 +19,8 @@ from clusterctl_rehearsal.region.store import Store
 from tests.integration.rehearsed import Rehearsed, alive
 
 REGION = "us-west-2"
-BILLS = (*BILLING, "aws:efs/fileSystem:FileSystem", "aws:fsx/lustreFileSystem:LustreFileSystem")
+DATA = ("aws:efs/fileSystem:FileSystem", "aws:fsx/lustreFileSystem:LustreFileSystem")
+BILLS = (*BILLING, *DATA)
 """By the hour or by what is in it."""
 
 

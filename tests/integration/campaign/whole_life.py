@@ -12,6 +12,7 @@ from tests.integration.campaign.mishap import Life, Mishap
 from tests.integration.campaign.report import Report
 from tests.integration.rehearsed import rehearsed
 
+STORAGE = [{"mount": "/work", "efs": {}}]
 TOLD = {
     "forsaken": "forsaken until its deadline",
     "deadline": "left alone until its deadline",
@@ -30,7 +31,7 @@ def run_life(life: Life) -> Report:
 
     with (
         tempfile.TemporaryDirectory(prefix="campaign-") as folder,
-        rehearsed(Path(folder), machines="process", nodes=2) as cluster,
+        rehearsed(Path(folder), machines="process", nodes=2, storage=STORAGE if life.has_storage else []) as cluster,
     ):
         write(cluster)
         is_forsaken = life.ending == "forsaken"

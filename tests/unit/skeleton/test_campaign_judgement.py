@@ -143,13 +143,32 @@ def test_what_a_life_came_to_is_kept_and_read_again(tmp_path: Path) -> None:
         account=ACCOUNT,
         costs=[compare([], [billed("i-1", lived_s=100)])],
     )
-    kept = ReportFile(path, seed=1, runs=9)
+    kept = ReportFile(path, seed=1, runs=9, drawn="a")
     assert kept.read() == {}
     kept.add(3, report)
     kept.add(4, Report())
     assert kept.read() == {3: report, 4: Report()}
-    with pytest.raises(ValueError, match="another campaign"):
-        ReportFile(path, seed=2, runs=9).read()
+    for other in (ReportFile(path, seed=2, runs=9, drawn="a"), ReportFile(path, seed=1, runs=9, drawn="b")):
+        with pytest.raises(ValueError, match="another campaign"):
+            other.read()
+
+
+def test_a_campaign_that_was_killed_while_it_wrote_goes_on_with_what_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    kept = ReportFile(path, seed=1, runs=9, drawn="a")
+    kept.add(0, Report())
+    kept.add(1, Report())
+    for size in (len(path.read_bytes()) - 7, 5):  # in the second life, and in the first line
+        path.write_bytes(path.read_bytes()[:size])
+        before = kept.read()
+        assert 1 not in before
+        kept.add(1, Report(looks=2))
+        assert kept.read() == {**before, 1: Report(looks=2)}
+
+
+def test_every_other_round_of_endings_has_a_file_system_that_somebody_ends() -> None:
+    stored = {life.number: life.ending for life in lives(7, runs=100) if life.has_storage}
+    assert stored == {4: "deadline", 5: "down", 10: "deadline", 11: "down"}
 
 
 def test_the_table_counts_what_met_its_command_and_every_leak() -> None:
