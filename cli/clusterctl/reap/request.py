@@ -20,6 +20,7 @@ from clusterctl.cloud.kinds import KINDS
 from clusterctl.engine.region import region_endpoint
 from clusterctl.home import Home
 from clusterctl.output import Output
+from clusterctl.price_rows import check_region
 from clusterctl.reap.ending import Ended, end_judged, refuse_left
 from clusterctl.reap.known_here import inventories_here, known_here
 from clusterctl.reap.search import ClientsOf, Search, regions_asked, search
@@ -41,9 +42,9 @@ class ReapRequest:
 
 def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Shows what is there, and ends what may be ended when told to. Raises ClusterctlError, StillBills."""
-    endpoint_url = region_endpoint(home, environ) if request.rehearse else None
-
-    clients_of = region_clients(endpoint_url)
+    if request.rehearse:  # AWS has no address for a region that there is not; the rehearsed one answers to any name
+        check_region(load_catalog(home.prices_file), request.region)
+    clients_of = region_clients(region_endpoint(home, environ) if request.rehearse else None)
     view = _seen(request, home, clients_of, output.live)
     refuse_unknown(view)
     if not request.as_json:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind
-from clusterctl.reap.request import refuse_unseen, region_clients
+from clusterctl.home import Home
+from clusterctl.output import Output
+from clusterctl.reap.request import ReapRequest, reap, refuse_unseen, region_clients
 from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, made_in_time, search
-from clusterctl_infra.errors import CloudError
+from clusterctl.reap.verdict import Asked
+from clusterctl_infra.errors import CloudError, UsageError
 
 from tests.unit.cli.cloud.fake_ec2 import NoClients
 from tests.unit.cli.reap.test_reap_verdict import ID, thing
@@ -79,6 +85,14 @@ def test_a_person_on_a_terminal_sees_how_far_the_look_is() -> None:
     told: list[str] = []
     search(NoClients, REGIONS, all_regions=False, looks=lambda clients, kinds: (), tell=told.append)
     assert told == ["getting credentials", "0 of 2 regions looked through", "1 of 2 regions looked through"]
+
+
+def test_a_mistyped_region_of_a_rehearsal_is_no_empty_one(tmp_path: Path) -> None:
+    wish = Asked(grace=timedelta(minutes=10))
+    request = ReapRequest(asked=wish, region="us-wset-2", all_regions=False, rehearse=True, acts=False, as_json=False)
+    output = Output(stdout=io.BytesIO(), stderr=io.BytesIO())
+    with pytest.raises(UsageError, match=r"--region us-wset-2: no AWS region \(did you mean us-west-2\?\)"):
+        reap(request, output, Home(path=tmp_path), {})
 
 
 def test_the_clients_of_all_regions_share_one_person_s_credentials() -> None:
