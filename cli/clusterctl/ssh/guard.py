@@ -3,8 +3,8 @@
 Closing an SSH channel ends nothing on the node, and a connection whose network was cut is not even closed there. So
 a small watcher in the command's own process group reads beats from the channel's input, and ends the group when
 they stop. A command that reads input itself leaves no room for beats: its watcher has a channel of its own, and is
-told the group by the first line on the command's stderr. Until that channel is open, two round trips, nobody watches:
-a network that is cut just then leaves the command to sshd's patience, and clusterctl says "lost" all the same.
+told the group by the first line on the command's stderr. Until that watcher is there, two round trips, another one
+holds its place, which hears nothing and ends the group after the same silence; the watcher ends it as it comes.
 
 For a POSIX login shell (bash, dash, zsh, ksh, busybox). What left the group (setsid, a daemon) is left alone.
 """
@@ -16,6 +16,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 ENVIRONMENT_FILE = "/etc/clusterctl/env"
@@ -29,11 +30,20 @@ BEATS = 3
 """How many beats may get lost until the watcher believes that clusterctl is gone."""
 
 _MARK = "clusterctl-group"
-_MARKED = rb"clusterctl-group (\d+)\n"
+_MARKED = rb"clusterctl-group (\d+) (\d+)\n"
 # Sudo keeps the group; without a terminal it makes no new session (sudoers(5), use_pty, checked 2026-11-21).
 # It starts the command without the session's variables (sudoers(5), env_reset): root reads the node's own again.
 _NODE_VARIABLES = f"if [ -r {ENVIRONMENT_FILE} ]; then set -a; . {ENVIRONMENT_FILE}; set +a; fi; "
 _SUDO = 'exec sudo -n -- "${SHELL:-/bin/sh}" -c '
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What a command with input says of itself: process ids on the node."""
+
+    group: int
+    holder: int
+    """Holds the watcher's place."""
 
 
 def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
@@ -43,21 +53,30 @@ def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence
     return _text(start, line, environment, is_sudo=is_sudo)
 
 
-def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool) -> bytes:
+def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
     """The text for a command that reads the channel's input; it says its group first, see `group_in`."""
-    return _text(f'echo "{_MARK} $clusterctl_group" >&2; ', line, environment, is_sudo=is_sudo)
+    # The substitution's shell ends at once: see `guarded`.
+    holder = f"$( {_script('place_holder.sh', silence_s)} </dev/null >/dev/null & echo $!)"
+    return _text(f'echo "{_MARK} $clusterctl_group {holder}" >&2; ', line, environment, is_sudo=is_sudo)
 
 
-def watcher(group: int, *, is_sudo: bool, silence_s: float) -> bytes:
+def watcher(told: Told, *, is_sudo: bool, silence_s: float) -> bytes:
     """The text for the channel beside a command with input."""
-    text = f"clusterctl_group={group}; {_watcher(silence_s)} >/dev/null"
+    text = f"clusterctl_group={told.group}; {relief(told)}; {_watcher(silence_s)} >/dev/null"
     return os.fsencode(_SUDO + shlex.quote(text) if is_sudo else text)
 
 
-def group_in(said: bytes) -> tuple[int, bytes] | None:
-    """The group that a command with input has told on stderr, and `said` without it; None while it is not there."""
+def relief(told: Told) -> str:
+    """The line that ends the one who holds the watcher's place."""
+    return f"kill -s KILL {told.holder} 2>/dev/null"
+
+
+def group_in(said: bytes) -> tuple[Told, bytes] | None:
+    """What a command with input has told on stderr, and `said` without it; None while it is not there."""
     found = re.search(_MARKED, said)
-    return None if found is None else (int(found[1]), said[: found.start()] + said[found.end() :])
+    if found is None:
+        return None
+    return Told(group=int(found[1]), holder=int(found[2])), said[: found.start()] + said[found.end() :]
 
 
 def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: bool) -> bytes:
@@ -74,10 +93,14 @@ def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: boo
     return os.fsencode(command)  # the bytes that were typed, be they text or not
 
 
-@functools.cache
 def _watcher(silence_s: float) -> str:
-    """guard.sh as one line, without what only people read, its settings before it."""
-    text = Path(__file__).with_name("guard.sh").read_text(encoding="utf-8")
+    return _script("guard.sh", silence_s)
+
+
+@functools.cache
+def _script(name: str, silence_s: float) -> str:
+    """The script as one line, without what only people read, its settings before it."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines()]
     body = "".join(f"{line}{_joint(line)}" for line in lines if line and not line.startswith("#")).removesuffix("; ")
     return f"clusterctl_silence_s={max(1, round(silence_s))}; clusterctl_grace_s={GRACE_S}; {body}"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusterctl.ssh.guard import BEAT, group_in, guarded, watcher, with_input
+from clusterctl.ssh.guard import BEAT, Told, group_in, guarded, watcher, with_input
 
 from tests.integration.cli.terminal import at_a_terminal
 from tests.integration.cli.waiting import comes_true, has_ended, is_alive, watchers_of
@@ -92,15 +92,28 @@ def test_the_commands_own_end_is_everything_and_leaves_what_it_left(shell: str) 
 
 
 def test_a_command_with_input_is_ended_by_a_watcher_beside_it(shell: str) -> None:
-    text = with_input("echo $$; cat >/dev/null; exec sleep 300", environment={}, is_sudo=False)
+    text = with_input("echo $$; cat >/dev/null; exec sleep 300", environment={}, is_sudo=False, silence_s=60)
     with as_sshd_would(shell, text) as process:
         first_number(process)
-        assert process.stderr is not None
-        told = group_in(process.stderr.readline())
-        assert told == (process.pid, b"")
-        with as_sshd_would(shell, watcher(process.pid, is_sudo=False, silence_s=60)) as beside:
+        told = told_by(process)
+        assert told.group == process.pid
+        with as_sshd_would(shell, watcher(told, is_sudo=False, silence_s=60)) as beside:
+            assert has_ended(told.holder), "two watchers are one too many"
             close_input(beside)
             assert process.wait(timeout=30) == -signal.SIGTERM
+
+
+def test_a_command_with_input_that_no_watcher_comes_to_is_ended_after_the_silence(shell: str) -> None:
+    line = "trap '' TERM; echo $$; sleep 300; sleep 301"
+    with as_sshd_would(shell, with_input(line, environment={}, is_sudo=False, silence_s=SILENCE_S)) as process:
+        first_number(process)
+        assert process.wait(timeout=30) == -signal.SIGKILL
+
+
+def test_who_holds_the_watchers_place_ends_with_the_command_and_is_no_child_of_it(shell: str) -> None:
+    with as_sshd_would(shell, with_input("wait; exit 7", environment={}, is_sudo=False, silence_s=60)) as process:
+        assert process.wait(timeout=30) == 7
+        assert has_ended(told_by(process).holder)
 
 
 def test_under_sudo_the_group_is_the_login_shells(shell: str, tmp_path: Path) -> None:
@@ -128,11 +141,13 @@ keys = LoginKeys(keys=(key_in_file(pathlib.Path(sys.argv[2])),), described="the 
 show = lambda node, chunk: (sys.stdout.write(chunk.decode()), sys.stdout.flush())
 stdin = None if sys.argv[3] == "none" else sys.stdin.buffer
 results = run_on_nodes(
-    inventory, inventory.nodes, "trap '' TERM; echo $$; sleep 300; sleep 301", keys=keys, stdin=stdin,
-    deadlines=Deadlines(silence_s=3), sinks=NodeSinks(stdout=show, stderr=show),
+    inventory, inventory.nodes, sys.argv[4], keys=keys, stdin=stdin,
+    deadlines=Deadlines(silence_s=float(sys.argv[5])), sinks=NodeSinks(stdout=show, stderr=show),
 )
-print(results[0].failure.kind, results[0].failure.phase, flush=True)
+failure = results[0].failure
+print(*["ended", results[0].exit_code] if failure is None else [failure.kind, failure.phase], flush=True)
 """
+SLEEPER = "trap '' TERM; echo $$ | tee pid; sleep 300; sleep 301"
 
 
 AT_A_TERMINAL = """
@@ -144,7 +159,7 @@ from clusterctl.ssh.one.login import log_in
 inventory = read_any_inventory(pathlib.Path(sys.argv[1]), ssh_config=pathlib.Path("/nonexistent"))
 inventory = dataclasses.replace(inventory, ssh=dataclasses.replace(inventory.ssh, key_file=sys.argv[2]))
 log_in(
-    inventory, inventory.nodes, "echo pid $$; sleep 300; sleep 301", home=home_directory(os.environ),
+    inventory, inventory.nodes, sys.argv[3], home=home_directory(os.environ),
     is_terminal_wanted=True, deadlines=Deadlines(silence_s=3),
 )
 """
@@ -173,7 +188,16 @@ def cable(tmp_path: Path) -> Iterator[tuple[str, str]]:
 def test_a_cut_network_ends_the_command_on_both_sides(cable: tuple[str, str], tmp_path: Path, stdin: str) -> None:
     here, there = cable
     with sshd_in(there, tmp_path) as inventory:
-        argv = [sys.executable, "-c", textwrap.dedent(CUT), str(inventory), str(tmp_path / "login"), stdin]
+        argv = [
+            sys.executable,
+            "-c",
+            textwrap.dedent(CUT),
+            str(inventory),
+            str(tmp_path / "login"),
+            stdin,
+            SLEEPER,
+            "3",
+        ]
         with subprocess.Popen(
             ["ip", "netns", "exec", here, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as client:
@@ -187,12 +211,56 @@ def test_a_cut_network_ends_the_command_on_both_sides(cable: tuple[str, str], tm
             close_input(client)
 
 
+def test_a_network_that_is_cut_before_the_watcher_is_there_ends_the_command_too(
+    cable: tuple[str, str], tmp_path: Path
+) -> None:
+    """The login shell cuts it, before it runs the command."""
+    here, there = cable
+    (tmp_path / ".bashrc").write_text(f"cd {tmp_path}; ip link set cable down\n")
+    with sshd_in(there, tmp_path) as inventory:
+        argv = [
+            sys.executable,
+            "-c",
+            textwrap.dedent(CUT),
+            str(inventory),
+            str(tmp_path / "login"),
+            "pipe",
+            SLEEPER,
+            "3",
+        ]
+        with subprocess.Popen(
+            ["ip", "netns", "exec", here, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as client:
+            pid_file = tmp_path / "pid"
+            assert comes_true(lambda: pid_file.exists() and pid_file.read_text() != "")
+            pid = int(pid_file.read_text())
+            assert watchers_of(pid) == 0
+            assert client.stdout is not None
+            assert client.stdout.readline() == b"lost command\n"
+            assert has_ended(pid)
+            close_input(client)
+
+
+def test_a_command_with_input_runs_on_where_no_session_is_left_for_its_watcher(
+    cable: tuple[str, str], tmp_path: Path
+) -> None:
+    here, there = cable
+    with sshd_in(there, tmp_path, "MaxSessions 1\n") as inventory:
+        line = "cat; sleep 8; echo it ran on"
+        argv = [sys.executable, "-c", textwrap.dedent(CUT), str(inventory), str(tmp_path / "login"), "pipe", line, "6"]
+        done = subprocess.run(["ip", "netns", "exec", here, *argv], input=b"read\n", stdout=subprocess.PIPE, timeout=30)
+    assert done.stdout == b"read\nit ran on\nended 0\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["echo pid $$; sleep 300; sleep 301", "exec sh -c 'echo pid $$; sleep 300; sleep 301'"]
+)
 def test_a_cut_network_ends_a_command_at_a_terminal_on_both_sides(
-    cable: tuple[str, str], tmp_path: Path, own_home: Path
+    cable: tuple[str, str], tmp_path: Path, own_home: Path, line: str
 ) -> None:
     here, there = cable
     with sshd_in(there, tmp_path) as inventory:
-        argv = [sys.executable, "-c", AT_A_TERMINAL, str(inventory), str(tmp_path / "login")]
+        argv = [sys.executable, "-c", AT_A_TERMINAL, str(inventory), str(tmp_path / "login"), line]
         with at_a_terminal(["ip", "netns", "exec", here, *argv], {**os.environ}) as terminal:
             pid = terminal.remote_pid()
             assert comes_true(is_guard_holding), "the second connection has found it"
@@ -213,7 +281,7 @@ def is_guard_holding() -> bool:
 
 
 @contextlib.contextmanager
-def sshd_in(namespace: str, folder: Path) -> Iterator[Path]:
+def sshd_in(namespace: str, folder: Path, settings: str = "") -> Iterator[Path]:
     """A real sshd there; yields an inventory of it."""
     for name in ("login", "host"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True, timeout=10)
@@ -221,7 +289,7 @@ def sshd_in(namespace: str, folder: Path) -> Iterator[Path]:
     (folder / "sshd.conf").write_text(
         f"ListenAddress 10.97.0.2\nPort 22\nHostKey {folder / 'host'}\nAuthorizedKeysFile {folder / 'login.pub'}\n"
         "PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\n"
-        f"SetEnv HOME={folder}\n"
+        f"SetEnv HOME={folder}\n{settings}"
     )
     key = (folder / "host.pub").read_text().strip()
     inventory = folder / "cut.json"
@@ -240,6 +308,13 @@ def sshd_in(namespace: str, folder: Path) -> Iterator[Path]:
 
 def ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, timeout=10)
+
+
+def told_by(process: subprocess.Popen[bytes]) -> Told:
+    assert process.stderr is not None
+    found = group_in(process.stderr.readline())
+    assert found is not None
+    return found[0]
 
 
 def first_number(process: subprocess.Popen[bytes]) -> int:

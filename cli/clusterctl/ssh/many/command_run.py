@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Protocol
 
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.guard import BEAT, BEATS, MOST_S, group_in, guarded, watcher, with_input
+from clusterctl.ssh.guard import BEAT, BEATS, MOST_S, guarded, relief, watcher, with_input
 from clusterctl.ssh.many.command_input import CommandInput
 from clusterctl.ssh.many.event_loop import NEVER, Stopped, Waiting
+from clusterctl.ssh.many.group_mark import GroupMark
 from clusterctl.ssh.many.libssh2 import AGAIN, BLOCKED_WRITING, BROKEN, STDERR, STDOUT, Channel, Libssh2Error
 from clusterctl.ssh.many.link import Late, Link, Silent, lost
 from clusterctl.ssh.results import signal_exit_code
@@ -19,12 +20,15 @@ from clusterctl.ssh.results import signal_exit_code
 CHUNKS_A_TURN = 16
 LAST_WORDS_S = 0.8
 """How long the output of a command that was ended is still waited for."""
-MARK_WITHIN_BYTES = 64 * 1024
 WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
 """What all nodes together may send before anybody reads it: this bounds our memory."""
 
 ExitCode = tuple[int, str | None]
 """The exit code, 128 + the signal's number when a signal ended it; and the signal's name."""
+
+
+Aside = Callable[[Command], Generator[Waiting, bool, None]]
+"""Runs a command on the same node, on a connection of its own. Raises NodeFailure."""
 
 
 class Outlet(Protocol):
@@ -46,18 +50,26 @@ class CommandRun:
     """The steps of one command; `start` first, then `to_its_end`."""
 
     def __init__(
-        self, link: Link, command: Command, outlet: Outlet, stdin: CommandInput | None, *, silence_s: float, window: int
+        self,
+        link: Link,
+        command: Command,
+        outlet: Outlet,
+        stdin: CommandInput | None,
+        *,
+        aside: Aside,
+        silence_s: float,
+        window: int,
     ) -> None:
         self._link = link
         self._command = command
         self._outlet = outlet
         self._stdin = stdin
+        self._aside = aside
         self._silence_s = silence_s
         self._window = window
         self._offset = 0
         self._is_stdin_open = stdin is not None
-        self._head: bytes | None = None if stdin is None else b""
-        self._group = 0
+        self._mark = GroupMark(is_awaited=stdin is not None)
         self._is_alone = False
         self._beats_to: Channel | None = None
         self._beat_at = NEVER
@@ -102,11 +114,8 @@ class CommandRun:
 
     def _text(self) -> bytes:
         command = self._command
-        if self._stdin is not None:
-            return with_input(command.line, environment=command.environment, is_sudo=command.is_sudo)
-        return guarded(
-            command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=self._silence_s
-        )
+        text = guarded if self._stdin is None else with_input
+        return text(command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=self._silence_s)
 
     def _refusal(self, error: Libssh2Error) -> NodeFailure:
         name = self._link.target.name
@@ -168,7 +177,7 @@ class CommandRun:
             if channel.is_at_end():
                 break
             yield from self._wait(is_more or is_hungry or self._is_guard_due, ends_at)
-        self._flush_head()
+        self._pass_on(STDERR, self._mark.rest())
         yield from link.until_done(channel.wait_closed, ends_at, is_watched=True)
         name = channel.exit_signal()
         return (channel.exit_status(), None) if name is None else (signal_exit_code(name), name)
@@ -202,39 +211,32 @@ class CommandRun:
         return True
 
     def _pass_on(self, stream: int, chunk: bytes) -> None:
-        if stream == STDOUT or self._head is None:
+        if stream == STDERR:
+            chunk = self._mark.passed(chunk)
+        if chunk:
             self._outlet.put(stream, chunk)
-            return
-        self._head += chunk
-        if (found := group_in(self._head)) is not None:
-            self._group, self._head = found
-            self._flush_head()
-        elif len(self._head) > MARK_WITHIN_BYTES:
-            self._flush_head()
-
-    def _flush_head(self) -> None:
-        """What came on stderr before the group was told goes on."""
-        head, self._head = self._head, None
-        if head:
-            self._outlet.put(STDERR, head)
 
     @property
     def _is_guard_due(self) -> bool:
         """The command has told its group, and nothing watches it yet."""
-        return bool(self._group) and self._beats_to is None and not self._is_alone
+        return self._mark.told is not None and self._beats_to is None and not self._is_alone
 
     def _guard_beside(self, ends_at: float) -> Generator[Waiting, bool, None]:
         """Opens the watcher's own channel once the command has told its group."""
-        if not self._is_guard_due:
+        told = self._mark.told
+        if told is None or not self._is_guard_due:
             return
-        text = watcher(self._group, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
+        text = watcher(told, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
         try:
             channel = yield from self._link.opened(self._window, ends_at)
             yield from self._link.until_done(lambda: channel.execute(text), ends_at)
         except Libssh2Error as e:
             if e.code in BROKEN:
                 raise
-            self._is_alone = True  # a server that allows one session at a time: the command runs, but unguarded
+            # A server that allows one session at a time: the command runs on, but unguarded.
+            self._is_alone = True
+            yield from self._aside(Command(line=relief(told), is_sudo=self._command.is_sudo))
+            self._link.heard_at = time.monotonic()  # it is we who have not listened
             return
         self._guarded_by(channel)
 
@@ -287,7 +289,7 @@ class CommandRun:
         self._is_stdin_open = False
         self._beat_at = NEVER
         with contextlib.suppress(Late, Silent, Libssh2Error, Stopped):
-            while self._beats_to is None and self._head is not None and not self._channel.is_at_end():
+            while self._beats_to is None and self._mark.is_awaited and not self._channel.is_at_end():
                 self._drain()
                 yield from self._guard_beside(ends_at)
                 if self._beats_to is None:

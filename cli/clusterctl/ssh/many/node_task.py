@@ -13,7 +13,7 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure, Phase
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.many.command_input import CommandInput
-from clusterctl.ssh.many.command_run import CommandRun, ExitCode, window_bytes
+from clusterctl.ssh.many.command_run import CommandRun, ExitCode, Outlet, window_bytes
 from clusterctl.ssh.many.dialling import Dialled
 from clusterctl.ssh.many.event_loop import Stopped, Task, Waiting
 from clusterctl.ssh.many.libssh2 import STDERR
@@ -22,7 +22,7 @@ from clusterctl.ssh.many.link_pool import LinkKey, LinkPool, link_key
 from clusterctl.ssh.many.outbox import Chunk, Outbox
 from clusterctl.ssh.many.reaching import reach
 from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.target import target_of
+from clusterctl.ssh.target import Target, target_of
 
 WARM_ANSWER_S = 3.0
 """A kept connection that does not take a command in this time is given up for a new one."""
@@ -71,6 +71,16 @@ class _NodeOutlet:
         kept += chunk[:room]
 
 
+class _Nowhere:
+    """Takes output that nobody wants."""
+
+    def has_room(self) -> bool:
+        return True
+
+    def put(self, stream: int, chunk: bytes) -> None:
+        pass
+
+
 def node_task(job: Job, node: InventoryNode) -> Task:
     """Steps until the node's result is in the outbox; what nobody expected goes there as it is."""
     began_at = time.monotonic()
@@ -111,7 +121,7 @@ def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waitin
         link, run = yield from _started_warm(job, key, outlet)
         if link is None or run is None:
             link = yield from reach(target, job.keys, job.deadlines, job.dialled)
-            run = _command_run(job, link, outlet)
+            run = _command_run(job, link, job.command, outlet, job.stdin)
             yield from run.start(time.monotonic() + job.deadlines.session_s)
         outlet.is_running = True
         ended = yield from run.to_its_end()
@@ -132,7 +142,7 @@ def _started_warm(
     if link is None:
         return None, None
     link.watch()
-    run = _command_run(job, link, outlet)
+    run = _command_run(job, link, job.command, outlet, job.stdin)
     now, session_s = time.monotonic(), job.deadlines.session_s
     is_asked = False
     try:
@@ -152,7 +162,29 @@ def _started_warm(
     return link, run
 
 
-def _command_run(job: Job, link: Link, outlet: _NodeOutlet) -> CommandRun:
+def _command_run(job: Job, link: Link, command: Command, outlet: Outlet, stdin: CommandInput | None) -> CommandRun:
     return CommandRun(
-        link, job.command, outlet, job.stdin, silence_s=job.deadlines.silence_s, window=window_bytes(job.nodes)
+        link,
+        command,
+        outlet,
+        stdin,
+        aside=lambda another: _run_aside(job, link.target, another),
+        silence_s=job.deadlines.silence_s,
+        window=window_bytes(job.nodes),
     )
+
+
+def _run_aside(job: Job, target: Target, command: Command) -> Generator[Waiting, bool, None]:
+    """Runs a command of ours on another connection, whatever it says."""
+    try:
+        link = yield from reach(target, job.keys, job.deadlines, None)
+        try:
+            run = _command_run(job, link, command, _Nowhere(), None)
+            yield from run.start(time.monotonic() + job.deadlines.session_s)
+            yield from run.to_its_end()
+            yield Waiting(until=0.0)  # the loop forgets the descriptor before its number comes again
+        finally:
+            link.close()
+    except NodeFailure as e:
+        told = f"{target.name} allows one session at a time, and no second connection ({e.message})"
+        raise NodeFailure(e.kind, told, phase="command") from e

@@ -72,8 +72,11 @@ class TerminalGuard:
 
 
 def marked(line: str, token: str) -> str:
-    """The command for the terminal, to be found by its token; the shell stays, and its exit code is the command's."""
-    return f": {_MARK}{token}; eval {shlex.quote(line)}; exit"
+    """The command for the terminal, to be found by its token; the shell stays, and its exit code is the command's.
+
+    In a shell of its own: else an `exec` in it would take the token with the shell that has it.
+    """
+    return f": {_MARK}{token}; (eval {shlex.quote(line)}); exit"
 
 
 def watching_line(token: str) -> str:

@@ -22,7 +22,7 @@ def test_the_command_keeps_its_words_and_the_shell_its_exit_code() -> None:
     assert shlex.split(marked("echo 'a  b'; false", TOKEN)) == [
         ":",
         f"clusterctl-terminal-{TOKEN};",
-        "eval",
-        "echo 'a  b'; false;",
+        "(eval",
+        "echo 'a  b'; false);",
         "exit",
     ]

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Ends the process group $clusterctl_group after $clusterctl_silence_s seconds, unless the watcher came and ended this.
+# When the group's leader has ended by itself, nothing is done: what it left running was meant to stay.
+{
+    trap '' HUP INT TERM
+    while [ "$clusterctl_silence_s" -gt 0 ]; do
+        sleep 1
+        kill -s 0 "$clusterctl_group" || exit 0
+        clusterctl_silence_s=$((clusterctl_silence_s - 1))
+    done
+    kill -s TERM -- "-$clusterctl_group"
+    sleep "$clusterctl_grace_s"
+    kill -s KILL -- "-$clusterctl_group"
+} 2>/dev/null
