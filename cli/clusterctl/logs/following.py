@@ -19,6 +19,10 @@ from clusterctl.ssh.reached import told_in_a_row
 
 HOLD_S = 0.5
 """How long a line waits for older ones of other nodes: twice what a reader takes to look again."""
+MOST_ITEMS = 2000
+"""Lines that have arrived and wait to be merged: with as many, no more is read from the nodes."""
+MOST_HELD = 20_000
+"""Lines that wait for older ones: with more, the oldest goes on without waiting any longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +55,9 @@ class _Following:
 
     def __init__(self, request: LogRequest) -> None:
         self._request = request
-        self._arrived: queue.SimpleQueue[Item] = queue.SimpleQueue()
+        self._arrived: queue.Queue[Item] = queue.Queue(MOST_ITEMS)
         self._streams = {
-            node.slot: NodeStream(node, on_line=self._arrived.put, on_trouble=partial(self._tell, node))
+            node.slot: NodeStream(node, on_line=self._put, on_trouble=partial(self._tell, node))
             for node in request.nodes
         }
         self._heard_at: dict[int, float] = {}
@@ -81,7 +85,7 @@ class _Following:
         if self._streams[node.slot].over >= set(self._request.sources):
             self._over.add(node.slot)
             if len(self._over) == len(self._request.nodes):
-                self._arrived.put(End())
+                self._put(End())
             return False
         if tries <= 1:
             self._tell(node, f"{told_in_a_row(why, self._request.inventory, node)}; trying again")
@@ -92,20 +96,29 @@ class _Following:
         try:
             return self._arrived.get(timeout=timeout_s)
         except queue.Empty:
-            self._tell_of_silence()
-            return None
+            return self._silent()
 
-    def _tell_of_silence(self) -> None:
-        """A login may hang where a home does, and nobody would say so."""
+    def _silent(self) -> Notice | None:
+        """One that has said nothing for too long, each once: a login may hang where a home does, and not say so."""
         for node in self._request.nodes:
             at = self._heard_at.get(node.slot)
             if at is not None and time.monotonic() - at > self._request.timeout_s:
                 self._heard_at.pop(node.slot, None)
                 told = f"the log reader there has said nothing for {self._request.timeout_s:g} s; still waiting"
-                self._tell(node, told)
+                return Notice(name=node.name, text=told)
+        return None
 
     def _tell(self, node: InventoryNode, text: str) -> None:
-        self._arrived.put(Notice(name=node.name, text=text))
+        self._put(Notice(name=node.name, text=text))
+
+    def _put(self, item: Item) -> None:
+        """Waits where the person does not read on (a pager): the node's own window then fills, and its reader waits."""
+        try:
+            self._arrived.put_nowait(item)
+        except queue.Full:
+            self._arrived.put(item)
+            for slot in list(self._heard_at):  # nobody has listened meanwhile
+                self._heard_at[slot] = time.monotonic()
 
 
 def merged(
@@ -126,5 +139,5 @@ def merged(
         elif isinstance(item, LogLine) and (since_s is None or item.at_s >= since_s):
             count += 1
             heapq.heappush(held, (item.at_s, count, now() + HOLD_S, item))
-        while held and held[0][2] <= now():
+        while held and (held[0][2] <= now() or len(held) > MOST_HELD):
             yield heapq.heappop(held)[3]

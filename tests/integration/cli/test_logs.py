@@ -15,6 +15,8 @@ from pathlib import Path
 from tests.integration.cli.conftest import LoopbackCluster
 from tests.integration.rehearsed import wait_until
 
+STILL_S = 0.5
+
 
 def children(pid: int) -> list[int]:
     """The living children of a process."""
@@ -105,6 +107,49 @@ def test_following_survives_a_lost_connection_without_losing_or_doubling_a_line(
         write("last")
         wait_until(lambda: "last" in seen(), what="it goes on", timeout_s=10)
         assert seen() == ["before", "first", "second", "while away", "after rotation", "last"]
+
+
+def test_a_person_who_does_not_read_on_holds_the_nodes_up_rather_than_fill_this_computers_memory(
+    loopback_cluster: LoopbackCluster,
+) -> None:
+    """As a pager does that shows its first page."""
+    log = loopback_cluster.folder / "train.log"
+    log.write_text("")
+    with subprocess.Popen(
+        loopback_cluster.command("logs", "-f", "--node", "0", str(log)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=loopback_cluster.environ,
+    ) as process:
+        try:
+            wait_until(lambda: read_bytes(log) == 0, what="it is followed", timeout_s=20)
+            lines = 100_000
+            log.write_text("x" * 99 + "\n" + ("x" * 99 + "\n") * (lines - 1))
+            at = [-2, -1]
+
+            def stands_still() -> bool:
+                time.sleep(STILL_S)  # the interval that is looked at, not a wait
+                at.append(read_bytes(log) or 0)
+                return 0 < at[-1] == at[-2] == at[-3]
+
+            wait_until(stands_still, what="the reader there stands still", timeout_s=60)
+            assert at[-1] < lines * 100 / 2
+            assert process.stdout is not None
+            for _ in range(lines // 3):
+                assert process.stdout.readline().endswith(b"x\n")
+            wait_until(lambda: (read_bytes(log) or 0) > at[-1], what="it reads on as the person does", timeout_s=20)
+        finally:
+            process.kill()
+
+
+def read_bytes(path: Path) -> int | None:
+    """How far the reader on the node has read a file; None while none has it open."""
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if link.readlink() == path:
+                told = (link.parent.parent / "fdinfo" / link.name).read_text()
+                return int(told.split()[1])
+    return None
 
 
 def without_sudo(cluster: LoopbackCluster, slot: int, name: str, text: str) -> None:

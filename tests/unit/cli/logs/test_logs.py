@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from clusterctl.logs.following import HOLD_S, End, Notice, merged
+from clusterctl.logs.following import HOLD_S, MOST_HELD, End, Notice, merged
 from clusterctl.logs.line_time import SourceClock, without_time, written_at_s
 from clusterctl.logs.source import Source, chosen_sources
 from clusterctl.logs.stream import LogLine, NodeStream
@@ -173,6 +173,13 @@ def test_following_ends_with_the_last_lines_once_nobody_can_send_another() -> No
         return item
 
     assert [item.text for item in merged(take, now=lambda: clock[0])] == ["on its way", "last"]
+
+
+def test_lines_that_wait_for_older_ones_are_not_more_than_so_many() -> None:
+    """Where one node's history goes on and on, each line of it older than all that the others have sent."""
+    arrivals = iter([line(-number, str(number)) for number in range(MOST_HELD + 2)])
+    told = merged(lambda timeout_s: next(arrivals), now=lambda: 0.0)
+    assert next(told).text == str(MOST_HELD)
 
 
 OpenLog = Callable[[Path, str, int], LogFile]
