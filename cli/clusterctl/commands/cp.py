@@ -33,8 +33,9 @@ def command(
     one too. A link as the target stays, and what it points to is written. From several nodes each file comes
     into a folder named after its node. The exit code is 4 when some of several copies failed.
 
-    The same command goes on where a broken one stopped, and copies nothing that is there already. Where the
-    file has changed meanwhile, the next copy to that place removes what the broken one had left.
+    The same command goes on where a broken one stopped, in .NAME.clusterctl-DIGEST beside the target, and copies
+    nothing that is there already. Where the file has changed meanwhile, the next copy to that place removes what
+    the broken one had left. Of a file that grows comes what it was at first.
 
     A file of 16 MB or more for three nodes or more goes from here to one of them, and from there on from node
     to node; one that fails is left out, and the others get it from another. Machines of --inventory get it from here.

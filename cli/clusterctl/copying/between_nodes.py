@@ -49,16 +49,17 @@ class Givers:
         moved: Callable[[int], None],
         *,
         source: NodeFile,
+        size_bytes: int,
         node: InventoryNode,
         files: RemoteFiles,
     ) -> None:
-        """The rest of `source` is in the file `partial` of `node`, which `files` looks at meanwhile.
+        """The rest of `source`, which is so long, is in `partial` of `node`, which `files` looks at meanwhile.
 
         Raises NotGiven, and what `files` raises when `node` itself is lost.
         """
         # Whether `node` is the source itself: a copy beside it needs no network.
         login = None if node.slot == source.node.slot else f"{self.inventory.ssh.user}@{node.name}"
-        command = Command(line=giving_line(source.path, login, partial, offset))
+        command = Command(line=giving_line(source.path, login, partial, offset, size_bytes))
         canceller = Canceller()
         ended = self._started(source.node, command, canceller)
         try:
@@ -85,13 +86,15 @@ class Givers:
         return ended
 
 
-def giving_line(path: str, login: str | None, partial: str, offset: int) -> str:
-    """What the holder's shell runs: the file from `offset` on, written there at the same place.
+def giving_line(path: str, login: str | None, partial: str, offset: int, size_bytes: int) -> str:
+    """What the holder's shell runs: the file from `offset` to its size, written there at the same place.
 
     Written by position, and nothing is cut off: an earlier try that is still on its way, or another command's, writes
     the same bytes to the same place. Nobody else may read it yet: its own permissions come with its name.
     """
-    read = f"dd if={shlex.quote(path)} bs={BLOCK} skip={offset} iflag=skip_bytes status=none"
+    # It may have grown since its size was taken, as a log does.
+    part = f"skip={offset} count={size_bytes - offset} iflag=skip_bytes,count_bytes"
+    read = f"dd if={shlex.quote(path)} bs={BLOCK} {part} status=none"
     place = f"seek={offset} oflag=seek_bytes conv=notrunc"
     write = f"umask 077; dd of={shlex.quote(partial)} bs={BLOCK} {place} status=none"
     if login is None:

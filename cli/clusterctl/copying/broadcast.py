@@ -111,8 +111,9 @@ class Broadcast:
 
     def _giving(self, source: Path | NodeFile, upload: Upload, files: RemoteFiles) -> Give:
         if isinstance(source, Path):
-            return partial(files.write_on, source=source)
-        return partial(self._givers.give, source=source, node=upload.node, files=files)
+            return partial(files.write_on, source=source, size_bytes=self._content.size_bytes)
+        size_bytes = self._content.size_bytes
+        return partial(self._givers.give, source=source, size_bytes=size_bytes, node=upload.node, files=files)
 
 
 def _told(target: str, source: Path | NodeFile, failed: dict[int, str]) -> str:

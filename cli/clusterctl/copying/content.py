@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,8 @@ class Content:
 
 
 def content_of(path: Path) -> Content:
-    """Reads the whole file. Raises OSError."""
+    """Reads the whole file, as far as it goes now; some of the kernel's own say that they are empty. Raises OSError."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    status = path.stat()
-    return Content(size_bytes=status.st_size, sha256=digest, mode=status.st_mode & 0o777)
+        size_bytes, mode = file.tell(), os.fstat(file.fileno()).st_mode
+    return Content(size_bytes=size_bytes, sha256=digest, mode=mode & 0o777)

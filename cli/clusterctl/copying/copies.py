@@ -17,6 +17,7 @@ from clusterctl.copying.between_nodes import Givers
 from clusterctl.copying.broadcast import Broadcast, is_worth_a_tree
 from clusterctl.copying.content import Content, content_of
 from clusterctl.copying.copied import COPY_ERRORS, Copied, reason
+from clusterctl.copying.kept_parts import KeptParts
 from clusterctl.copying.one_copy import download, upload
 from clusterctl.copying.place import Download, NodeFile, Transfer, Upload, is_one_machine
 from clusterctl.copying.progress import Progress
@@ -45,6 +46,7 @@ class Copying:
     contents: Mapping[Path, Content]
     """Of every source that is here."""
     progress: Progress
+    kept: KeptParts
 
 
 def copy_all(
@@ -52,7 +54,14 @@ def copy_all(
 ) -> int:
     """0, or 4 when some of several failed. Raises the failure of a single one; ClusterctlError for a file not here."""
     progress = Progress(len(todo))
-    copying = Copying(inventory=inventory, keys=keys, deadlines=deadlines, contents=_contents(todo), progress=progress)
+    copying = Copying(
+        inventory=inventory,
+        keys=keys,
+        deadlines=deadlines,
+        contents=_contents(todo),
+        progress=progress,
+        kept=KeptParts(),
+    )
     ended: Ended = queue.SimpleQueue()
     trees, direct = shared_out(todo, copying.contents, is_one_machine=is_one_machine(inventory))
     waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -65,7 +74,11 @@ def copy_all(
         for tree in trees:
             one_by_one.put(partial(_copy_by_tree, tree, copying, ended.put))
         _start(one_by_one, ended)
-    failed = [copied for copied in _awaited(ended, len(todo), progress, output) if copied.failure is not None]
+    try:
+        failed = [copied for copied in _awaited(ended, len(todo), progress, output) if copied.failure is not None]
+    finally:
+        for sentence in copying.kept.told():
+            output.note(sentence)
     if failed and len(todo) == 1:
         raise _error(failed[0], inventory)
     return SomeNodesFailed.exit_code if failed else 0
@@ -145,11 +158,12 @@ def _copy_to_node(group: Sequence[Transfer], copying: Copying, on_end: Callable[
 def _copied_directly(transfer: Transfer, files: RemoteFiles, copying: Copying) -> Copied:
     try:
         if isinstance(transfer, Download):
-            told = download(transfer, files, copying.progress)
+            told = download(transfer, files, copying.progress, copying.kept)
         else:
             assert isinstance(transfer.source, Path)
-            give = partial(files.write_on, source=transfer.source)
-            told = upload(transfer, copying.contents[transfer.source], files, give, copying.progress)
+            content = copying.contents[transfer.source]
+            give = partial(files.write_on, source=transfer.source, size_bytes=content.size_bytes)
+            told = upload(transfer, content, files, give, copying.progress)
         return Copied(transfer=transfer, told=told)
     except COPY_ERRORS as e:
         return Copied(transfer=transfer, failure=reason(e, transfer.remote))

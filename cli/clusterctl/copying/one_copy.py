@@ -9,6 +9,7 @@ from functools import partial as given
 
 from clusterctl.copying.content import Content
 from clusterctl.copying.files import CopyFailed, Files
+from clusterctl.copying.kept_parts import KeptParts
 from clusterctl.copying.local_files import LocalFiles
 from clusterctl.copying.partial import left_over, partial_name, partial_prefix
 from clusterctl.copying.place import Download, Upload
@@ -36,7 +37,7 @@ def upload(transfer: Upload, content: Content, files: RemoteFiles, give: Give, p
     return target
 
 
-def download(transfer: Download, files: RemoteFiles, progress: Progress) -> str:
+def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: KeptParts) -> str:
     """Where the file is now, or that it was here already. Raises CopyFailed, OSError, NodeFailure."""
     here = LocalFiles()
     if transfer.is_into_folder:
@@ -47,7 +48,8 @@ def download(transfer: Download, files: RemoteFiles, progress: Progress) -> str:
     content = files.content(transfer.remote)
     if (told := there_already(here, target, content)) is not None:
         return told
-    bring(target, content, here, given(files.read_on, transfer.remote, content.size_bytes), progress)
+    with kept.gathering(partial_name(target, content.sha256)):
+        bring(target, content, here, given(files.read_on, transfer.remote, content.size_bytes), progress)
     return target
 
 
@@ -65,12 +67,16 @@ def target_path(transfer: Upload, files: Files) -> str:
 def there_already(files: Files, target: str, content: Content) -> str | None:
     """What to say of a file that need not travel, its permissions made the source's; None where it must.
 
-    What copies of something else to this target have left is removed: one of them that still goes on gives up.
+    What copies of something else to this target have left is removed: one of them that still goes on gives up. So is
+    what nobody need go on with, as the file is there.
     """
-    for path in left_over(files.beginning_with(partial_prefix(target)), target, content.sha256):
+    names = files.beginning_with(partial_prefix(target))
+    for path in left_over(names, target, content.sha256):
         files.remove(path)
     if not _has_content(files, target, content):
         return None
+    if (own := partial_name(target, content.sha256)) in names:
+        files.remove(own)
     is_changed = files.give_mode(target, content.mode)
     told = f"{target} was {files.where} already"
     return f"{told}; its permissions are {content.mode:03o} now" if is_changed else told

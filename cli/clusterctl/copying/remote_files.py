@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import posixpath
 import shlex
@@ -26,6 +27,7 @@ DIGEST_LEAST_S, DIGEST_BYTES_PER_S = 30.0, 20_000_000
 LOOK_S = 60.0
 AHEAD_BYTES = 64 * 1024 * 1024
 """So much is asked for before it is read, and may wait in memory."""
+SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 NO_WORDS = "Failure"
 """What SFTP says of a full disk, a used-up quota, and all else that it has no code for (OpenSSH's sftp-server.c)."""
 
@@ -73,32 +75,42 @@ class RemoteFiles(Files):
         return path
 
     def content(self, path: str) -> Content:
-        """Size, digest and permissions. Raises FileNotFoundError, CopyFailed."""
+        """Size, digest and permissions; of a file that grows, what it was at first. Raises FileNotFoundError, and
+        CopyFailed for what does not say how long it is."""
         status = self._sftp.stat(path)
         if not stat.S_ISREG(status.st_mode or 0):
             raise CopyFailed(f"{path} is no file")
         size = status.st_size or 0
-        return Content(size_bytes=size, sha256=self.digest(path, size), mode=(status.st_mode or 0o644) & 0o777)
+        digest = self.digest(path, size)
+        if (self._sftp.stat(path).st_size or 0) > size:
+            digest = self._digest_by(f"head -c {size} -- {shlex.quote(path)} | sha256sum", size)
+        if size == 0 and digest != SHA256_OF_NOTHING:
+            cat = shlex.join(["clusterctl", "ssh", "--node", self._connection.target.name, "cat", path])
+            raise CopyFailed(f"{path} says that it is empty and is not, as the kernel's own files do; its text: {cat}")
+        return Content(size_bytes=size, sha256=digest, mode=(status.st_mode or 0o644) & 0o777)
 
     def digest(self, path: str, size_bytes: int) -> str:
         """The SHA-256 that the node reads off its own disk. Raises CopyFailed, NodeFailure."""
+        return self._digest_by(f"sha256sum -- {shlex.quote(path)}", size_bytes)
+
+    def _digest_by(self, line: str, size_bytes: int) -> str:
         timeout_s = DIGEST_LEAST_S + size_bytes / DIGEST_BYTES_PER_S
-        done = self._connection.run(f"sha256sum -- {shlex.quote(path)}", timeout_s=timeout_s)
+        done = self._connection.run(line, timeout_s=timeout_s)
         word = done.stdout.decode(errors="replace").split(" ")[0].removeprefix("\\")
         if done.exit_code or len(word) != 64:
             said = done.stderr.decode(errors="replace").strip() or f"exit {done.exit_code}"
             raise CopyFailed(f"no checksum on the node: {said}")
         return word
 
-    def write_on(self, path: str, offset: int, moved: Callable[[int], None], *, source: Path) -> None:
-        """Writes what the file `source` here has from `offset` on into the file there, from there on."""
+    def write_on(self, path: str, offset: int, moved: Callable[[int], None], *, source: Path, size_bytes: int) -> None:
+        """Writes the first `size_bytes` of `source` here from `offset` on into the file there, from there on."""
         wanted_bytes = offset
         with source.open("rb") as here, self._to_write_on(path) as file:
             here.seek(offset)
             file.set_pipelined(True)
             file.seek(offset)
             try:
-                while chunk := here.read(CHUNK_BYTES):
+                while chunk := here.read(min(CHUNK_BYTES, size_bytes - wanted_bytes)):
                     wanted_bytes += len(chunk)
                     file.write(chunk)
                     moved(len(chunk))
@@ -120,13 +132,14 @@ class RemoteFiles(Files):
             return file
 
     def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
-        """Reads the file from `offset` to its end into the file `sink` here, from there on."""
+        """Reads the file's first `size_bytes` from `offset` on into the file `sink` here, from there on."""
         with self._sftp.open(path, "rb") as file, open(sink, "r+b", opener=_made_private) as here:
             here.seek(offset)
             file.seek(offset)
             for asked_to in range(offset, size_bytes, AHEAD_BYTES):
-                file.prefetch(min(asked_to + AHEAD_BYTES, size_bytes))
-                while here.tell() < asked_to + AHEAD_BYTES and (chunk := file.read(CHUNK_BYTES)):
+                ahead_to = min(asked_to + AHEAD_BYTES, size_bytes)
+                file.prefetch(ahead_to)
+                while chunk := file.read(min(CHUNK_BYTES, ahead_to - here.tell())):
                     here.write(chunk)
                     moved(len(chunk))
 

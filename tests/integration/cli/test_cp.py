@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.integration.cli.conftest import LoopbackCluster
+from tests.integration.cli.waiting import comes_true
 
 SIZE = 3_000_001
 
@@ -112,6 +116,48 @@ def test_what_fails_is_named_and_the_others_are_copied(
     assert done.returncode == 1
 
 
+def grows_when(program: str, cluster: LoopbackCluster, slot: int, file: Path) -> None:
+    """The slot's node has a program that works as ever, and each time something is written on at the file's end."""
+    path = cluster.folder / f"node-{slot}" / "bin" / program
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f'#!/bin/sh\n/usr/bin/{program} "$@"\necho more >>{file}\n')
+    path.chmod(0o755)
+
+
+def test_of_a_file_that_grows_comes_what_it_was_at_first(
+    trusting_cluster: LoopbackCluster, source: Path, tmp_path: Path
+) -> None:
+    log, copy = tmp_path / "train.log", tmp_path / "copy.log"
+    log.write_text("step 1\n")
+    grows_when("sha256sum", trusting_cluster, 0, log)
+    done = trusting_cluster.run("cp", f"0:{log}", str(copy))
+    assert (done.returncode, copy.read_text()) == (0, "step 1\n"), done.stderr
+    before = log.read_text()
+    done = trusting_cluster.run("cp", f"0:{log}", "1:train.log")
+    assert (done.returncode, (folders(trusting_cluster)[1] / "train.log").read_text()) == (0, before), done.stderr
+    grows_when("stat", trusting_cluster, 2, source)
+    before = source.read_text("latin-1")
+    done = trusting_cluster.run("cp", str(source), "2:there.bin")
+    there = folders(trusting_cluster)[2] / "there.bin"
+    assert (done.returncode, there.read_text("latin-1") == before) == (0, True), done.stderr
+    assert source.read_text("latin-1") != before, "it has grown"
+
+
+def test_a_file_that_does_not_say_how_long_it_is_goes_up_whole_and_comes_back_with_another_command(
+    loopback_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    done = loopback_cluster.run("cp", "/proc/version", "0:version")
+    assert (loopback_cluster.folder / "node-0" / "version").read_bytes() == Path("/proc/version").read_bytes()
+    assert b"was there already" in loopback_cluster.run("cp", "/proc/version", "0:version").stderr
+    done = loopback_cluster.run("cp", "0:/proc/version", str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr.decode() == (
+        "clusterctl: train-0: /proc/version says that it is empty and is not, as the kernel's own files do; "
+        "its text: clusterctl ssh --node train-0 cat /proc/version\n"
+    )
+    assert not list(tmp_path.glob("*version*"))
+
+
 LARGE = 24_000_000
 
 
@@ -192,3 +238,22 @@ def test_a_file_on_its_way_is_for_nobody_else_to_read(
     assert trusting_cluster.run("cp", "0:large.bin", "1:there.bin").returncode == 1
     (left,) = nodes[1].glob(".there.bin.clusterctl-*")
     assert (left.stat().st_size, left.stat().st_mode & 0o777) == (9_000_000, 0o600)
+
+
+def test_a_download_that_a_person_interrupts_names_what_it_has_left(
+    loopback_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    huge = tmp_path / "huge.bin"
+    huge.touch()
+    os.truncate(huge, 400_000_000)
+    back = tmp_path / "back"
+    with subprocess.Popen(
+        loopback_cluster.command("cp", f"0:{huge}", f"{back}/"), stderr=subprocess.PIPE, env=loopback_cluster.environ
+    ) as process:
+        assert comes_true(lambda: any(path.stat().st_size for path in back.glob(".huge.bin.*")))
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+    (left,) = back.iterdir()
+    assert f" MB of it are kept in {left}: the same command goes on there\n" in said
+    assert process.returncode == 130

@@ -111,11 +111,13 @@ def test_without_another_holder_one_failure_is_enough_for_this_computer(files: l
 
 
 def test_the_holder_writes_by_position_and_quotes_twice() -> None:
-    line = giving_line("/a b", "ubuntu@train-1", "/it's", 5_000_000)
-    assert line.startswith("dd if='/a b' bs=1M skip=5000000 iflag=skip_bytes status=none | ssh -x -o BatchMode=yes ")
+    line = giving_line("/a b", "ubuntu@train-1", "/it's", 5_000_000, 7_000_000)
+    read, _, rest = line.partition(" | ")
+    assert read == "dd if='/a b' bs=1M skip=5000000 count=2000000 iflag=skip_bytes,count_bytes status=none"
+    assert rest.startswith("ssh -x -o BatchMode=yes ")
     assert " ubuntu@train-1 " in line
     assert "seek=5000000 oflag=seek_bytes conv=notrunc" in line
     assert " 'umask 077; dd of=" in line, "a secret is nobody else's to read on its way"
-    first = giving_line("/a", "ubuntu@train-1", "/b", 0)
+    first = giving_line("/a", "ubuntu@train-1", "/b", 0, 9)
     assert "seek=0 oflag=seek_bytes conv=notrunc" in first, "a late try would cut off what another has brought"
-    assert "ssh" not in giving_line("/a", None, "/b", 0)
+    assert "ssh" not in giving_line("/a", None, "/b", 0, 9)

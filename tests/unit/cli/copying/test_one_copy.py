@@ -89,6 +89,14 @@ def test_what_is_longer_than_the_file_is_no_beginning_of_it(target: Path) -> Non
     assert (give.offsets, target.read_bytes()) == ([0], TEXT)
 
 
+def test_what_nobody_need_go_on_with_is_removed(target: Path) -> None:
+    """The file has come another way since."""
+    target.write_bytes(TEXT)
+    partial_of(target).write_bytes(TEXT[:4])
+    assert there_already(LocalFiles(), str(target), CONTENT) is not None
+    assert list(target.parent.iterdir()) == [target]
+
+
 @pytest.mark.parametrize("text", [b"old", TEXT])
 def test_what_copies_of_what_the_file_once_was_have_left_is_removed(target: Path, text: bytes) -> None:
     """Else each interrupted copy of a file that then changes would fill the disk for ever."""
