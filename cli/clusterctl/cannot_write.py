@@ -11,7 +11,7 @@ from pathlib import Path
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import HOME_VARIABLE
 
-from clusterctl.home import home_directory
+from clusterctl.home import named_home
 
 REASONS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 OF_THE_HOME = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EEXIST})
@@ -20,7 +20,7 @@ OF_THE_HOME = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR,
 
 def cannot_write(error: OSError, *, environ: Mapping[str, str]) -> ClusterctlError | None:
     """What to tell when a disk is full or read-only, or the home cannot be one; None for every other failure."""
-    home = home_directory(environ).path
+    home = named_home(environ).path
     named = Path(os.fspath(error.filename)) if isinstance(error.filename, str | os.PathLike) else None
     # Of what lies deeper, the program has made the folders itself.
     is_home = named is not None and (named in (home, *home.parents) or named.parent == home)

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clusterctl.home import home_directory
+from clusterctl.home import named_home
 
 
 def report_crash(error: Exception, *, environ: Mapping[str, str]) -> str:
     """The one line for the person; the traceback is in the file that it names."""
-    directory = home_directory(environ).log_dir
+    directory = named_home(environ).log_dir
     path = write_crash_log(error, directory=directory, now=datetime.now(UTC))
     told = f"the traceback is in {path}" if path is not None else f"no traceback: {directory} cannot be written"
     return f"clusterctl: unexpected {type(error).__name__}: {error}; {told}"

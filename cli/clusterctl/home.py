@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterctl_infra.errors import UsageError
 from clusterctl_infra.home_path import home_path
-from clusterctl_infra.names import PRICES_FILE
+from clusterctl_infra.names import HOME_VARIABLE, PRICES_FILE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,5 +80,14 @@ class Home:
 
 
 def home_directory(environ: Mapping[str, str]) -> Home:
-    """The home that `environ` names."""
+    """The home that `environ` names. Raises UsageError where that is a file."""
+    home = named_home(environ)
+    if home.path.is_file():
+        told = f"${HOME_VARIABLE} is {home.path}, a file; clusterctl keeps what it knows in a folder"
+        raise UsageError(told, hint=f"export {HOME_VARIABLE}=DIR")
+    return home
+
+
+def named_home(environ: Mapping[str, str]) -> Home:
+    """The same, whatever is there: for what tells of failures."""
     return Home(path=home_path(environ))

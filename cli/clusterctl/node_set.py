@@ -13,18 +13,24 @@ _RANGE = r"(\d{1,9})(?:-(\d{1,9}))?"
 _NUMBERED = r"(.*)-(\d+)"
 
 
-def parse_node_set(text: str, *, cluster: str, slots: Sequence[int], look: str) -> tuple[int, ...]:
+def parse_node_set(
+    text: str, *, cluster: str, slots: Sequence[int], look: str, source: str = "--node"
+) -> tuple[int, ...]:
     """The slots that `text` names, ascending, each once.
 
-    `cluster` is the name before the dash in node names, `slots` the slots there are, `look` a command that shows them.
+    `cluster` is the name before the dash in node names, `slots` the slots there are, `look` a command that shows them,
+    `source` where the person wrote it.
     Raises UsageError for text that is no set, NothingMatched for nodes that do not exist.
     """
     items = _items(text)
     if not items:
-        raise UsageError(f"--node {text!r}: no node named; write 2, or 0,2-5, or {cluster}-2, or all")
+        raise UsageError(f"{source} {text!r}: no node named; write 2, or 0,2-5, or {cluster}-2, or all")
     chosen: set[int] = set()
-    for item in items:
-        chosen.update(_slots_of(item, cluster=cluster, slots=slots, look=look))
+    try:
+        for item in items:
+            chosen.update(_slots_of(item, cluster=cluster, slots=slots, look=look))
+    except ValueError as e:
+        raise UsageError(f"{source} {e}") from e
     return tuple(sorted(chosen))
 
 
@@ -77,10 +83,10 @@ def _slots_of(item: str, *, cluster: str, slots: Sequence[int], look: str) -> It
 def _range(part: str, item: str, *, cluster: str, slots: Sequence[int], look: str) -> range:
     match = re.fullmatch(_RANGE, part)
     if match is None:
-        raise UsageError(f"--node {item}: not a set of nodes; write 2, or 0,2-5, or {cluster}-2, or all")
+        raise ValueError(f"{item}: not a set of nodes; write 2, or 0,2-5, or {cluster}-2, or all")
     first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
-        raise UsageError(f"--node {item}: runs backwards; write {last}-{first}")
+        raise ValueError(f"{item}: runs backwards; write {last}-{first}")
     known = set(slots)
     # Ends first: a range of a billion is refused without being walked.
     missing = next((n for n in (first, last) if n not in known), None)

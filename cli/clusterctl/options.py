@@ -13,7 +13,7 @@ from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.clusters import cluster_names, find_cluster
-from clusterctl.home import home_directory
+from clusterctl.home import home_directory, named_home
 from clusterctl.node_set import ALL, parse_node_set
 from clusterctl.views.again import nodes_again
 
@@ -124,7 +124,7 @@ def json_option(function: F) -> F:
 
 
 def _complete_clusters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    names = cluster_names(home_directory(os.environ))
+    names = cluster_names(named_home(os.environ))
     return [name for name in names if name.startswith(incomplete)]
 
 

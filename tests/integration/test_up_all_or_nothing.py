@@ -277,6 +277,9 @@ def test_a_down_without_the_clusters_state_does_not_say_that_there_is_nothing(
     assert "this Pulumi backend has no state of it; has another one?" in done.stderr
     assert "bills its hourly price" in done.stderr
     assert "next: clusterctl reap --cluster " in done.stderr
+    extended = recorded.run("extend", "1h", env=elsewhere)
+    assert extended.exit_code == 3
+    assert f"the Pulumi backend file://{tmp_path} has no state of it; has another one?" in extended.stderr
     file = recorded.home / "inventory" / f"{recorded.name}@rehearsal.json"
     known = file.read_bytes()
     recorded.down()

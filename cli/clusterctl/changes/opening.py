@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts, whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.output import Output
-from clusterctl.views.again import up_again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +48,16 @@ def open_change_at(
 def open_change_of(
     verb: str, inventory: Inventory, *, home: Home, environ: Mapping[str, str], output: Output
 ) -> Iterator[Held]:
-    """Holds a cluster that this computer knows. Raises NothingMatched too, where its stack has no state."""
+    """Holds a cluster that this computer knows. Raises NothingMatched too, where its stack has no state: more likely
+    it is in another backend than that the cluster was never made."""
     where = whereabouts_of_cluster(inventory)
     with open_change_at(verb, where, home=home, environ=environ, output=output) as change:
         found, was_cut_off = change.inspect()
         if found is None:
-            raise NothingMatched(f"{inventory.cluster}: its stack has no state", hint=up_again(inventory))
+            backend = change.engine.backend_url()
+            status = shlex.join(["clusterctl", "status", "--cluster", inventory.cluster])
+            raise NothingMatched(
+                f"{inventory.cluster}: the Pulumi backend {backend} has no state of it; has another one?",
+                hint=f"pulumi login to that one; what runs: {status}",
+            )
         yield Held(change=change, state=found, was_cut_off=was_cut_off)

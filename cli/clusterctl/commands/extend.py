@@ -81,10 +81,9 @@ def command(
 
 
 def _whole_cents(text: str) -> float:
-    usd = round(parse_dollars(text), 2)
-    if usd < 0.01:
-        raise ValueError("a budget is at least one cent")
-    return usd
+    if re.fullmatch(r"-\d+(\.\d+)?|0+(\.00\d*|\.0?)?", text.strip(), re.ASCII):
+        raise ValueError("a budget is at least one cent; clusterctl down ends the cluster now")
+    return round(parse_dollars(text), 2)
 
 
 def _read(text: str | None, parse: Callable[[str], T], name: str) -> T | None:

@@ -33,8 +33,9 @@ is refused. The command ends with clusterctl, also when the network goes; with -
 commands do, by Ctrl-C, or by SIGHUP when the connection does or the network has been gone for 45 s.
 --sudo has the node's variables too.
 
-On one node the exit code is the command's own, 255 when the node was not reached. On several, lines
-carry their node's name, and the exit code is 4 if any node failed. --json gives one line per node.
+On one node the exit code is the command's own, 255 when the node was not reached, or the command was
+ended at --timeout. On several, lines carry their node's name, and the exit code is 4 if any node failed.
+--json gives one line per node.
 
 \b
 Examples:

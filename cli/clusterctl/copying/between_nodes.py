@@ -132,7 +132,7 @@ def _awaited(
 
 def _check(result: NodeResult, source: NodeFile) -> None:
     if result.failure is not None:
-        raise NotGiven(f"{source.node.name}: {result.failure.message}", is_lost=True)
+        raise NotGiven(f"{source.node.name}: {result.failure.told_under(source.node.name)}", is_lost=True)
     if not result.is_ok:
         said = result.stderr.decode(errors="replace").strip().splitlines()
         raise NotGiven(f"{source.node.name}: {said[-1] if said else outcome(result)}")

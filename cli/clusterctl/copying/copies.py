@@ -206,12 +206,12 @@ def _awaited(ended: Ended, count: int, progress: Progress, output: Output) -> li
         if item.failure is None:
             output.note(f"[{item.transfer.node.name}] {item.told}")
         elif count > 1:
-            output.note(f"[{item.node.name}] {_words(item.failure)}")
+            output.note(f"[{item.node.name}] {_words(item.failure, item.node.name)}")
     return copies
 
 
-def _words(failure: NodeFailure | str) -> str:
-    return failure.message if isinstance(failure, NodeFailure) else failure
+def _words(failure: NodeFailure | str, name: str) -> str:
+    return failure.told_under(name) if isinstance(failure, NodeFailure) else failure
 
 
 def _error(copied: Copied, inventory: Inventory) -> ClusterctlError:

@@ -106,7 +106,8 @@ def remote_place(word: str, inventory: Inventory) -> RemotePlace | None:
     if not colon or "/" in before or not before:
         return None
     there = [node.slot for node in inventory.nodes]
-    slots = parse_node_set(before, cluster=inventory.name, slots=there, look=nodes_again(inventory))
+    source = f"{word} (a file here would be ./{word}):"
+    slots = parse_node_set(before, cluster=inventory.name, slots=there, look=nodes_again(inventory), source=source)
     nodes = tuple(node for node in inventory.nodes if node.slot in slots)
     return RemotePlace(nodes=nodes, path=path.removeprefix("~/") if path != "~" else "")
 

@@ -57,8 +57,10 @@ class RsyncWay:
 def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tuple[TreeSync, ...]]:
     """Whether it goes up, and what to do for each node. Raises UsageError, NothingMatched."""
     to, come = remote_place(target, inventory), remote_place(source, inventory)
-    if (to is None) == (come is None):
-        raise UsageError("one side must be a node: 2:/path, train-2:/path or all:/path", hint=HINT)
+    if to is None and come is None:
+        raise UsageError("neither side is a node: write one as 2:/path, train-2:/path or all:/path", hint=HINT)
+    if to is not None and come is not None:
+        raise UsageError("sync goes between here and nodes; from a node to a node, cp takes files", hint=HINT)
     if to is not None:
         if not Path(source).exists():
             raise UsageError(f"{source}: there is no such folder here", hint=HINT)
@@ -190,4 +192,6 @@ def summary(stats: str) -> str:
         if colon:
             told[name.strip()] = value.strip().split(" ")[0]
     files = told.get("Number of regular files transferred", "?")
-    return f"{files} files, {told.get('Total transferred file size', '?')} bytes changed"
+    return (
+        f"{files} {'file' if files == '1' else 'files'}, {told.get('Total transferred file size', '?')} bytes changed"
+    )

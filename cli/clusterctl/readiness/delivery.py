@@ -46,5 +46,5 @@ def deliver(inventory: Inventory, nodes: Sequence[InventoryNode], content: bytes
 
 def _why(result: NodeResult) -> str:
     if result.failure is not None:
-        return result.failure.message
+        return result.failure.told_under(result.name)
     return refusal_in(result.stdout, result.stderr, result.exit_code or 0)

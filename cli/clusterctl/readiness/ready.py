@@ -139,7 +139,7 @@ class ReadyWatch:
         except NodeFailure as failure:
             # Before the engine is done, the address may still be the one of the machine before this one.
             is_final = failure.kind in FINAL_FAILURES and self._settled.is_set()
-            self._set(replace(self._watches[node.slot], trouble=failure.message, is_final=is_final))
+            self._set(replace(self._watches[node.slot], trouble=failure.told_under(node.name), is_final=is_final))
         finally:
             with self._lock:
                 self._connections.pop(node.slot, None)

@@ -91,7 +91,7 @@ def _run_prefixed(remote: RemoteCommand, output: Output) -> dict[int, NodeResult
         stdout[result.slot].finish()
         stderr[result.slot].finish()
         if result.failure is not None and result.failure.kind != "stopped":
-            output.note(f"[{result.name}] {result.failure.message}")
+            output.note(f"[{result.name}] {result.failure.told_under(result.name)}")
 
     sinks = NodeSinks(
         stdout=lambda node, chunk: stdout[node.slot].feed(chunk),

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Sequence
 
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.target import Target
 from clusterctl.ssh.way_in import missing_programs
 
 END_S = 1.0
@@ -65,3 +66,8 @@ class Proxy:
                 self._process.kill()
                 self._process.wait(timeout=END_S)
         self._complaints.close()
+
+
+def no_way(target: Target, complaint: str) -> NodeFailure:
+    """The failure of a connection whose proxy has ended; the proxy may name the place, too."""
+    return NodeFailure("proxy", f"no way to {target.place}: {complaint.removeprefix(f'{target.place}: ')}")

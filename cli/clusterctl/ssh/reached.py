@@ -28,9 +28,10 @@ def next_step(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -
 
 def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str:
     """The failure for a line among other nodes'; what only `replace` helps against says so."""
+    told = failure.told_under(node.name)
     if failure.kind != "host-key" or not inventory.cluster_id:
-        return failure.message
-    return f"{failure.message}; next: {_replace(inventory, node)}"
+        return told
+    return f"{told}; next: {_replace(inventory, node)}"
 
 
 def _replace(inventory: Inventory, node: InventoryNode) -> str:

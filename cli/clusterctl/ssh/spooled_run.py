@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.output import Output
+from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.many.output_spool import OutputSpool, Spooled
 from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.results import NodeResult
@@ -37,23 +38,23 @@ def run_gathered(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]
     """Each node's result by its slot; equal outputs are shown once, at the end."""
     with OutputSpool(remote.nodes) as spool:
         reached: list[str] = []
-        failed: list[NodeResult] = []
+        failed: dict[str, NodeFailure] = {}
 
         def note(result: NodeResult) -> None:
             reached.append(result.name)
             if result.failure is not None:
-                failed.append(result)
+                failed[result.name] = result.failure
             output.live(f"{len(reached)} of {len(remote.nodes)} nodes have answered")
 
         try:
             return remote.run(sinks=spool.sinks, on_result=note)
         finally:
             # After Ctrl-C too: what the nodes have said so far.
-            silent = {result.slot for result in failed if result.failure is not None}
+            silent = {node.slot for node in remote.nodes if node.name in failed}
             output.data_bytes(render_gathered(_groups(remote.nodes, spool.stdout, silent)))
             output.note_bytes(render_gathered(_groups(remote.nodes, spool.stderr, silent)))
-            for result in failed:
-                output.note(f"[{result.name}] {result.failure.message if result.failure is not None else ''}")
+            for name, failure in failed.items():
+                output.note(f"[{name}] {failure.told_under(name)}")
 
 
 def _groups(

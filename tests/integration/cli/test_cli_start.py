@@ -101,4 +101,4 @@ def test_a_stack_that_was_never_run_has_no_cluster(tmp_path: Path) -> None:
     }
     done = clusterctl("nodes", "--stack", str(tmp_path), environ=environ)
     assert done.returncode == 3
-    assert "has no cluster" in done.stderr
+    assert f"has no cluster in the Pulumi backend file://{tmp_path}" in done.stderr

@@ -22,7 +22,7 @@ def test_a_folder_goes_there_and_back_and_what_is_gone_goes(loopback_cluster: Lo
     there = tmp_path / "there"
     done = loopback_cluster.run("sync", "--exclude", "*.tmp", f"{source}/", f"1:{there}/")
     assert done.returncode == 0, done.stderr
-    assert b"[train-1] 1 files" in done.stderr
+    assert b"[train-1] 1 file, " in done.stderr
     assert (there / "deep" / "a b.txt").read_text() == "one"
     assert not (there / "left.tmp").exists()
 

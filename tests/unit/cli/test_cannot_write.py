@@ -1,12 +1,15 @@
-"""A full or read-only disk is told in a sentence."""
+"""A full or read-only disk, and a home that is no folder, are told in a sentence."""
 
 from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 from clusterctl.cannot_write import cannot_write
+from clusterctl.home import home_directory
+from clusterctl_infra.errors import UsageError
 
 ENVIRON = {"CLUSTERCTL_HOME": "/home/a person/state"}
 
@@ -25,6 +28,15 @@ def test_a_disk_that_takes_nothing_is_named_with_what_helps(number: int) -> None
 def test_a_home_that_can_be_none_is_named(number: int, place: str) -> None:
     told = cannot_write(OSError(number, os.strerror(number), place), environ=ENVIRON)
     assert str(told).startswith(f"{place} cannot be written: {os.strerror(number).lower()}. ")
+
+
+def test_a_home_that_is_a_file_is_refused_before_anything_is_looked_for_in_it(tmp_path: Path) -> None:
+    """Else it would be one in which no cluster is known."""
+    (tmp_path / "notes").touch()
+    with pytest.raises(UsageError, match=r"\$CLUSTERCTL_HOME is .*/notes, a file; ") as refused:
+        home_directory({"CLUSTERCTL_HOME": str(tmp_path / "notes")})
+    assert refused.value.hint == "export CLUSTERCTL_HOME=DIR"
+    assert home_directory({"CLUSTERCTL_HOME": str(tmp_path / "new")}).path == tmp_path / "new"
 
 
 def test_without_a_file_s_name_the_folder_is_named() -> None:

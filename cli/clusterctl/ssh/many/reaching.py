@@ -17,7 +17,7 @@ from clusterctl.ssh.many.event_loop import Waiting
 from clusterctl.ssh.many.libssh2 import Libssh2Error
 from clusterctl.ssh.many.link import Late, Link
 from clusterctl.ssh.many.resolving import addresses
-from clusterctl.ssh.proxy import Proxy
+from clusterctl.ssh.proxy import Proxy, no_way
 from clusterctl.ssh.target import Target
 
 # What libssh2 calls the kinds of keys that are declared by another name.
@@ -63,7 +63,7 @@ def _or_let_go(link: Link, steps: Generator[Waiting, bool, None]) -> Generator[W
         complaint = link.complaint() if e.kind in {"lost", "timeout"} else None
         yield from _let_go(link)
         if complaint is not None:
-            raise NodeFailure("proxy", f"no way to {link.target.place}: {complaint}") from e
+            raise no_way(link.target, complaint) from e
         raise
     except BaseException:
         link.close()

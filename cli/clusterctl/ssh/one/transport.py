@@ -23,7 +23,7 @@ from clusterctl.ssh.one.channel import Sink, chunks, drained, ended, feed
 from clusterctl.ssh.one.ending import end_commands
 from clusterctl.ssh.one.handshake import handshake, open_socket
 from clusterctl.ssh.one.watchful_transport import WatchfulTransport
-from clusterctl.ssh.proxy import Proxy
+from clusterctl.ssh.proxy import Proxy, no_way
 from clusterctl.ssh.target import Target, target_of
 
 SESSION_S = 10.0
@@ -74,7 +74,7 @@ class NodeConnection:
             if proxy is not None:
                 proxy.close()
             if complaint is not None and isinstance(error, NodeFailure) and error.kind in {"lost", "timeout"}:
-                raise NodeFailure("proxy", f"no way to {target.place}: {complaint}") from error
+                raise no_way(target, complaint) from error
             raise
 
     def run(self, command: str, stdin: bytes | None = None, timeout_s: float | None = None) -> CommandResult:

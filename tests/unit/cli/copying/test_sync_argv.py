@@ -60,9 +60,11 @@ def test_a_folder_in_a_home_may_be(words: tuple[str, str], make_inventory: MakeI
     refuse_emptied_home(syncs, "ubuntu")
 
 
-@pytest.mark.parametrize("words", [("a", "b"), ("1:a", "2:b")])
-def test_one_side_is_a_node(words: tuple[str, str], make_inventory: MakeInventory) -> None:
-    with pytest.raises(UsageError, match="one side must be a node"):
+@pytest.mark.parametrize(
+    ("words", "told"), [(("a", "b"), "neither side is a node"), (("1:a", "2:b"), "goes between here and nodes")]
+)
+def test_one_side_is_a_node(words: tuple[str, str], told: str, make_inventory: MakeInventory) -> None:
+    with pytest.raises(UsageError, match=told):
         tree_syncs(*words, make_inventory())
 
 
@@ -74,6 +76,9 @@ def test_a_folder_that_is_not_here_is_told_before_anybody_goes_there(make_invent
 def test_what_was_done_is_told() -> None:
     stats = "Number of files: 3 (reg: 2, dir: 1)\nNumber of regular files transferred: 2\n"
     assert summary(stats + "Total transferred file size: 3.45M bytes\n") == "2 files, 3.45M bytes changed"
+    assert summary("Number of regular files transferred: 1\nTotal transferred file size: 3 bytes\n").startswith(
+        "1 file, "
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.proxy import no_way
 from clusterctl.ssh.reached import not_reached, told_in_a_row
 from clusterctl.ssh.results import NodeResult, failure_summary, signal_exit_code
+from clusterctl.ssh.target import Target
 from clusterctl.views.node_result import node_result_json
 
 from tests.unit.cli.conftest import MakeInventory
@@ -82,3 +84,30 @@ def test_nodes_that_fail_fast_ended_are_told_apart() -> None:
     assert failure_summary(results) == (
         "3 of 3 failed:\n  train-0 exit 1\n  train-1 ended by --fail-fast\n  train-2 not run because of --fail-fast"
     )
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("train-0: the command still ran after 5 s", "the command still ran after 5 s"),
+        ("train-0 has no machine yet", "has no machine yet"),
+        ("the connection to train-0 broke", "the connection to train-0 broke"),
+        ("train-01 is another", "train-01 is another"),
+    ],
+)
+def test_a_line_that_begins_with_a_nodes_name_does_not_say_it_again(message: str, told: str) -> None:
+    assert NodeFailure("lost", message).told_under("train-0") == told
+
+
+def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> None:
+    target = Target(
+        name="train-0",
+        host="10.0.8.0",
+        port=22,
+        user="ubuntu",
+        host_key_type="ssh-ed25519",
+        host_key="AAAA",
+        proxy_argv=(),
+    )
+    assert no_way(target, "10.0.8.0:22: Connection refused").message == "no way to 10.0.8.0:22: Connection refused"
+    assert no_way(target, "exit 3").message == "no way to 10.0.8.0:22: exit 3"
