@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import sys
@@ -28,7 +29,7 @@ def raiser(kind: str) -> int:
         "expected": NothingMatched("no node 7", hint="clusterctl nodes"),
         "config": ConfigError("2 problems", problems=["  line 1  a", "  line 2  b"]),
         "bug": RuntimeError("boom"),
-        "pipe": BrokenPipeError(),
+        "pipe": BrokenPipeError(errno.EPIPE, "Broken pipe"),
         "interrupt": KeyboardInterrupt(),
     }[kind]
 
