@@ -14,7 +14,7 @@ _NUMBERED = r"(.*)-(\d+)"
 
 
 def parse_node_set(
-    text: str, *, cluster: str, slots: Sequence[int], look: str, source: str = "--node"
+    text: str, *, cluster: str, slots: Sequence[int], look: str | None, source: str = "--node"
 ) -> tuple[int, ...]:
     """The slots that `text` names, ascending, each once.
 
@@ -67,7 +67,7 @@ def _items(text: str) -> list[str]:
     return [item for item in re.split(r"[,\s]+(?![^\[]*\])", text.strip()) if item]
 
 
-def _slots_of(item: str, *, cluster: str, slots: Sequence[int], look: str) -> Iterable[int]:
+def _slots_of(item: str, *, cluster: str, slots: Sequence[int], look: str | None) -> Iterable[int]:
     if item == ALL:
         if not slots:
             raise NothingMatched(f"{cluster} has no nodes", hint=look)
@@ -80,7 +80,7 @@ def _slots_of(item: str, *, cluster: str, slots: Sequence[int], look: str) -> It
     return [slot for part in parts for slot in _range(part.strip(), item, cluster=cluster, slots=slots, look=look)]
 
 
-def _range(part: str, item: str, *, cluster: str, slots: Sequence[int], look: str) -> range:
+def _range(part: str, item: str, *, cluster: str, slots: Sequence[int], look: str | None) -> range:
     match = re.fullmatch(_RANGE, part)
     if match is None:
         raise ValueError(f"{item}: not a set of nodes; write 2, or 0,2-5, or {cluster}-2, or all")

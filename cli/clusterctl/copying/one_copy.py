@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import posixpath
 from collections.abc import Callable
 from functools import partial as given
@@ -45,6 +46,8 @@ def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: K
     local = str(transfer.local)
     name = posixpath.basename(transfer.remote)
     target = here.followed(here.inside(local, name) if here.is_folder(local) else local)
+    if not here.is_folder(folder := os.path.dirname(target) or "."):
+        raise CopyFailed(f"there is no folder {folder} here")
     content = files.content(transfer.remote)
     if (told := there_already(here, target, content)) is not None:
         return told

@@ -78,6 +78,8 @@ class RemoteFiles(Files):
         """Size, digest and permissions; of a file that grows, what it was at first. Raises FileNotFoundError, and
         CopyFailed for what does not say how long it is."""
         status = self._sftp.stat(path)
+        if stat.S_ISDIR(status.st_mode or 0):
+            raise CopyFailed(f"{path} is a folder; cp copies files, clusterctl sync folders")
         if not stat.S_ISREG(status.st_mode or 0):
             raise CopyFailed(f"{path} is no file")
         size = status.st_size or 0

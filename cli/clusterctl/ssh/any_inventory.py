@@ -50,6 +50,8 @@ def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
         raise ConfigError(f"--inventory {path}: not JSON ({e})") from e
     if not isinstance(data, dict) or not isinstance(data.get("nodes"), list):
         raise ConfigError(f"--inventory {path}: no list `nodes` in it")
+    if not data["nodes"]:
+        raise ConfigError(f"--inventory {path}: the list `nodes` is empty")
     problems = [problem for number, row in enumerate(data["nodes"]) for problem in _problems(number, row)]
     if problems:
         raise ConfigError(f"--inventory {path}: {count(len(problems), 'problem')}", problems=problems)

@@ -71,3 +71,9 @@ class Proxy:
 def no_way(target: Target, complaint: str) -> NodeFailure:
     """The failure of a connection whose proxy has ended; the proxy may name the place, too."""
     return NodeFailure("proxy", f"no way to {target.place}: {complaint.removeprefix(f'{target.place}: ')}")
+
+
+def no_word(target: Target, waited: str) -> NodeFailure:
+    """The failure of a connection on which nothing comes; by a proxy, nobody knows whether there is one."""
+    way = "takes connections but says nothing" if target.proxy_argv is None else "says nothing by the proxy command"
+    return NodeFailure("timeout", f"{target.place} {way} (waited {waited})", phase="greeting")

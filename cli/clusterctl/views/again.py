@@ -33,8 +33,10 @@ def down_again(inventory: Inventory) -> str:
     return shlex.join(["clusterctl", "down", "--cluster", inventory.cluster])
 
 
-def nodes_again(inventory: Inventory) -> str:
-    """`clusterctl nodes --cluster train`; where there are none, what makes them."""
+def nodes_again(inventory: Inventory) -> str | None:
+    """`clusterctl nodes --cluster train`; where there are none, what makes them; nothing for machines of a file."""
+    if not inventory.cluster_id:
+        return None
     if not inventory.nodes:
         return up_again(inventory)
     return shlex.join(["clusterctl", "nodes", "--cluster", inventory.cluster])

@@ -114,6 +114,10 @@ def test_what_fails_is_named_and_the_others_are_copied(
     done = loopback_cluster.run("cp", "1:/nowhere/at/all", str(tmp_path))
     assert b"train-1: /nowhere/at/all: No such file" in done.stderr
     assert done.returncode == 1
+    done = loopback_cluster.run("cp", f"1:{source}", str(tmp_path / "no folder" / "x"))
+    assert done.stderr.decode() == f"clusterctl: train-1: there is no folder {tmp_path / 'no folder'} here\n"
+    done = loopback_cluster.run("cp", f"1:{tmp_path}", str(tmp_path))
+    assert b" is a folder; cp copies files, clusterctl sync folders" in done.stderr
 
 
 def grows_when(program: str, cluster: LoopbackCluster, slot: int, file: Path) -> None:

@@ -45,6 +45,7 @@ def test_down_names_the_cluster(make_inventory: MakeInventory) -> None:
 def test_a_cluster_without_nodes_has_none_to_show_and_is_brought_up(make_inventory: MakeInventory) -> None:
     assert nodes_again(make_inventory()) == "clusterctl nodes --cluster train"
     assert nodes_again(make_inventory(size=0, stack_dir="/s/train")) == "clusterctl up /s/train"
+    assert nodes_again(make_inventory(cluster_id="")) is None, "no verb knows a person's own file by a name"
 
 
 def test_every_command_is_one_that_clusterctl_takes(make_inventory: MakeInventory) -> None:
@@ -52,7 +53,7 @@ def test_every_command_is_one_that_clusterctl_takes(make_inventory: MakeInventor
     words = stack_words("/my stacks/train", stack_name="prod", rehearse=True)
     shown = [
         *(f"clusterctl {verb} {words}" for verb in ("plan", "up", "down")),
-        *(up_again(inventory), down_again(inventory), f"{down_again(inventory)} --all", nodes_again(inventory)),
+        *(up_again(inventory), down_again(inventory), f"{down_again(inventory)} --all", str(nodes_again(inventory))),
         *(replace_slot("train", 3), replace_again("train", {3: "train-3"}), gpu_reset("train", 3, 2)),
         on_slot("train", 3, ["sudo", "apt-get", "install", "-y", "rsync"]),
     ]

@@ -17,7 +17,7 @@ from clusterctl.ssh.many.event_loop import Waiting
 from clusterctl.ssh.many.libssh2 import Libssh2Error
 from clusterctl.ssh.many.link import Late, Link
 from clusterctl.ssh.many.resolving import addresses
-from clusterctl.ssh.proxy import Proxy, no_way
+from clusterctl.ssh.proxy import Proxy, no_way, no_word
 from clusterctl.ssh.target import Target
 
 # What libssh2 calls the kinds of keys that are declared by another name.
@@ -156,8 +156,7 @@ def _exchange_keys(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[
         yield from link.until_done(step, ends_at)
     except Late as e:
         if not session.has_greeting():
-            told = f"{target.place} takes connections but says nothing (waited {_seconds(greeting_s)})"
-            raise NodeFailure("timeout", told, phase="greeting") from e
+            raise no_word(target, _seconds(greeting_s)) from e
         told = f"{target.place} began but never finished the key exchange"
         raise NodeFailure("timeout", told, phase="key exchange") from e
     except Libssh2Error as e:

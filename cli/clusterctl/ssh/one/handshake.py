@@ -14,7 +14,7 @@ from clusterctl.ssh.host_key import refuse_other_host_key
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.keys.paramiko_keys import paramiko_keys
 from clusterctl.ssh.one.watchful_transport import WatchfulTransport
-from clusterctl.ssh.proxy import Proxy
+from clusterctl.ssh.proxy import Proxy, no_word
 from clusterctl.ssh.target import Target
 
 # paramiko's thread logs what it raises as well; without a handler that ends up on the person's stderr.
@@ -84,8 +84,7 @@ def _no_handshake(
 ) -> NodeFailure:
     if not transport.remote_version:
         if error is None or isinstance(error.__context__, TimeoutError) or clock.elapsed_s() >= greeting_s:
-            told = f"{target.place} takes connections but says nothing (waited {_seconds(greeting_s)})"
-            return NodeFailure("timeout", told, phase="greeting")
+            return no_word(target, _seconds(greeting_s))
         if "protocol version" in str(error):
             return NodeFailure("protocol", f"{target.place} is no SSH server: {error}", phase="greeting")
         return NodeFailure("lost", f"{target.place} closed the connection before saying a word", phase="greeting")

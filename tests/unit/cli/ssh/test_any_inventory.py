@@ -52,7 +52,7 @@ def test_what_is_missing_is_named_with_its_place(tmp_path: Path, data: object, s
     assert caught.value.problems == (said,)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"nodes": 3}'])
+@pytest.mark.parametrize("text", ["", "[]", '{"nodes": 3}', '{"nodes": []}'])
 def test_a_file_that_is_no_inventory_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "lab.json").write_text(text)
     with pytest.raises(ConfigError, match=r"--inventory .*lab\.json"):

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.proxy import no_way
+from clusterctl.ssh.proxy import no_way, no_word
 from clusterctl.ssh.reached import not_reached, told_in_a_row
 from clusterctl.ssh.results import NodeResult, failure_summary, signal_exit_code
 from clusterctl.ssh.target import Target
@@ -111,3 +113,7 @@ def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> Non
     )
     assert no_way(target, "10.0.8.0:22: Connection refused").message == "no way to 10.0.8.0:22: Connection refused"
     assert no_way(target, "exit 3").message == "no way to 10.0.8.0:22: exit 3"
+    assert no_word(target, "4 s").message == "10.0.8.0:22 says nothing by the proxy command (waited 4 s)"
+    assert no_word(replace(target, proxy_argv=None), "4 s").message.startswith(
+        "10.0.8.0:22 takes connections but says "
+    )
