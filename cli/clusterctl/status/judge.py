@@ -48,6 +48,11 @@ class NodeStatus:
         """It said so itself."""
         return self.state == "ready"
 
+    @property
+    def was_made(self) -> bool:
+        """It has a machine, or had one."""
+        return self.state != "missing" or self.instance_id is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Verdict:

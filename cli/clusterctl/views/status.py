@@ -149,10 +149,15 @@ def _what_is_gone(seen: Overview) -> list[str]:
         return [f"reaped: {left}; what is known of it here goes with {down_again(inventory)}"]
     if is_over and seen.nodes and facts.instances is not None:
         return [f"its time is over and no machine runs; next: {down_again(inventory)}"]
-    gone = sum(node.state in GONE for node in seen.nodes)
+    never = sum(not node.was_made for node in seen.nodes)
+    gone = sum(node.state in GONE for node in seen.nodes) - never
     if not gone:
-        return []
+        is_being_made = facts.unfinished is not None and facts.unfinished.pid is not None
+        is_told = never and not is_being_made
+        return [f"{count(never, 'machine')} not made; next: {up_again(inventory)}"] if is_told else []
     again = f"next: {up_again(inventory)}, same name and address"
+    if never:
+        return [f"{count(gone, 'machine')} gone, {never} not made; {again}"]
     if facts.is_reserved is False and gone == len(seen.nodes):
         told = f"{count(gone, 'machine')} gone, and nothing is reserved or bills for them"
         return [f"{told}; {again}, or {down_again(inventory)}"]

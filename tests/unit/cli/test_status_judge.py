@@ -242,6 +242,27 @@ def test_machines_that_are_gone_with_their_places_bill_nothing_and_both_ways_on_
     assert "nothing is reserved" not in reserved
 
 
+@pytest.mark.parametrize(
+    ("made", "is_under_way", "told", "untold"),
+    [
+        ((), False, "2 machines not made; next: clusterctl up", "gone"),
+        ((machine(0),), False, "1 machine not made; next: clusterctl up", "gone"),
+        ((machine(0, "terminated"),), False, "1 machine gone, 1 not made; next: clusterctl up", "2 machines"),
+        ((machine(0),), True, "clusterctl up is changing it now", "not made"),
+    ],
+)
+def test_slots_that_a_killed_up_did_not_come_to_are_not_gone(
+    make_inventory: MakeInventory, made: tuple[InstanceState, ...], is_under_way: bool, told: str, untold: str
+) -> None:
+    whole = make_inventory(size=2)
+    unmade = tuple(dataclasses.replace(node, instance_id=None) for node in whole.nodes)
+    born = dataclasses.replace(whole, nodes=unmade)
+    run = Unfinished(verb="up", pid=7 if is_under_way else None)
+    text = status_text(overview(born, Facts(now=NOW, instances=made, unfinished=run)))
+    assert told in text
+    assert untold not in text
+
+
 def test_of_a_cluster_that_was_reaped_down_is_the_only_way_on(make_inventory: MakeInventory) -> None:
     end = EarlyEnd(reason=REAPED, since=None, at=NOW - timedelta(minutes=12))
     cut_off = Unfinished(verb="replace", pid=None)
