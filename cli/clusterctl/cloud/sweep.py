@@ -31,6 +31,8 @@ PARALLEL_LOOKS = 8
 Key = tuple[str, str]
 Agreed = Callable[[Found], None]
 """Hears of each thing to whose end AWS said yes."""
+KnownNow = Callable[[], Known]
+"""What states know at this moment; raises while somebody is changing that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +74,13 @@ def sweep(
     timeout_s: float,
     tell: Callable[[str], None],
     agreed: Agreed = nobody_asks,
+    known_now: KnownNow | None = None,
     kinds: Sequence[Kind] = KINDS,
 ) -> Sweep:
-    """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over."""
+    """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over.
+
+    `known_now`: as for `end_all`.
+    """
     swept = end_all(
         clients,
         cluster_id,
@@ -84,6 +90,7 @@ def sweep(
         timeout_s=timeout_s,
         tell=tell,
         agreed=agreed,
+        known_now=known_now,
         kinds=kinds,
     )
     if swept.not_ended:
@@ -104,25 +111,31 @@ def end_all(
     tell: Callable[[str], None],
     look_again: Callable[[Sequence[Found]], None] = lambda things: None,
     agreed: Agreed = nobody_asks,
+    known_now: KnownNow | None = None,
     kinds: Sequence[Kind] = KINDS,
 ) -> Sweep:
     """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer.
 
     What AWS refuses because another thing needs it is tried again until the time is over; what it refuses for good
     only until nothing else is left. `look_again` sees all that is there before each round, and raises to stop it.
+    `known_now` is asked after the look that shows a new orphan and before its end: what a run made that began since
+    is either of a run under way, or in a state by then, and what is made later was not seen by this look.
     """
     give_up = time.monotonic() + timeout_s
     asked: dict[Key, Found] = {}
+    tried: set[Key] = set()
     refusals: dict[Key, str] = {}
     quiet = 0
     while True:
         there = look(clients, cluster_id, kinds)
         look_again(there)
-        lost = orphans(there, known, kinds)
-        spared = tuple(one for one in lost if spares(one))
-        rest = tuple(one for one in lost if one not in spared)
+        rest, spared = _parted(orphans(there, known, kinds), spares)
+        if known_now is not None and any(key_of(one) not in tried for one in due(rest, kinds)):
+            known = known_now()
+            rest, spared = _parted(orphans(there, known, kinds), spares)
         quiet = 0 if rest else quiet + 1
         now_due = due(rest, kinds)
+        tried = {key_of(one) for one in now_due}
         were_tried = all(key_of(one) in asked for one in now_due)
         is_hopeless = bool(rest) and were_tried and all(_is_hopeless(refusals.get(key_of(one))) for one in now_due)
         if quiet >= LOOKS or is_hopeless or (time.monotonic() > give_up and rest and were_tried):
@@ -133,6 +146,13 @@ def end_all(
             _note(refusals, one, _end(clients, one, kinds, agreed))
             asked[key_of(one)] = one
         pause()
+
+
+def _parted(lost: Iterable[Found], spares: Callable[[Found], bool]) -> tuple[tuple[Found, ...], tuple[Found, ...]]:
+    """What goes, and what is spared."""
+    listed = tuple(lost)
+    spared = tuple(one for one in listed if spares(one))
+    return tuple(one for one in listed if one not in spared), spared
 
 
 def _gone(asked: Mapping[Key, Found], rest: Sequence[Found]) -> tuple[Found, ...]:

@@ -9,8 +9,9 @@ from datetime import datetime
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.instances import instances_of
-from clusterctl.cloud.sweep import Agreed, Sweep, nobody_asks, sweep
+from clusterctl.cloud.found import Known
+from clusterctl.cloud.instances import InstanceState, instances_of
+from clusterctl.cloud.sweep import Agreed, KnownNow, Sweep, nobody_asks, sweep
 from clusterctl.engine.call import Engine
 from clusterctl.engine.lock import Lock, locks_in, shows_locks
 from clusterctl.engine.run_file import RunRecord
@@ -35,6 +36,7 @@ def mend(
     clients: Callable[[], Clients],
     tell: Tell,
     agreed: Agreed = nobody_asks,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> StackState:
     """The state after orphans are ended and pending operations forgotten. Raises EngineError, CloudError."""
     if state.pending:
@@ -42,13 +44,20 @@ def mend(
     if was_cut_off or state.pending or unknown_machines(clients, state):
         # What looks cut off may be a colleague's run in the middle of making machines: on another computer, or begun
         # since the locks were looked at, while a person was asked.
-        _refuse_under_way(engine)
-        state = engine.export() or StackState()
-    if not was_cut_off and not state.pending and (unknown := unknown_machines(clients, state)):
-        tell(f"{', '.join(unknown[:3])}{' …' * (len(unknown) > 3)}: of this cluster and in no state: a run was cut off")
-        was_cut_off = True
-    if (was_cut_off or state.pending) and state.cluster_id is not None:
-        swept = end_orphans(clients(), state, tell=tell, data_since=data_since, agreed=agreed)
+        state = state_at_rest(engine)
+    is_to_sweep = was_cut_off or bool(state.pending) or bool(unknown_machines(clients, state))
+    if is_to_sweep and state.cluster_id is not None:
+        newest = state
+
+        def known_now() -> Known:
+            nonlocal newest
+            newest = state_at_rest(engine)
+            return newest.physical_ids
+
+        swept = end_orphans(
+            clients(), state, tell=tell, data_since=data_since, agreed=agreed, known_now=known_now, sleep=sleep
+        )
+        state = newest
         for left in swept.left:
             tell(f"{left.kind} {left.id} is in no state and holds data: it is left, and it bills")
     if not state.pending:
@@ -84,8 +93,13 @@ def end_orphans(
     tell: Tell,
     data_since: datetime | None = None,
     agreed: Agreed = nobody_asks,
+    known_now: KnownNow | None = None,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Sweep:
-    """Ends what carries the cluster's id and is not in the state. Raises CloudError."""
+    """Ends what carries the cluster's id and is not in the state. Raises CloudError.
+
+    `known_now`: it takes minutes, in which the state may change; None: nobody brings up a cluster of this id any more.
+    """
     if state.cluster_id is None:
         return Sweep(ended=(), left=())
     return sweep(
@@ -93,14 +107,21 @@ def end_orphans(
         state.cluster_id,
         state.physical_ids,
         data_since=data_since,
-        pause=lambda: time.sleep(REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S),
+        pause=lambda: sleep(REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S),
         timeout_s=SWEEP_S,
         tell=lambda what: tell(f"ending {what}: no state knows it"),
         agreed=agreed,
+        known_now=known_now,
     )
 
 
-def unknown_machines(clients: Callable[[], Clients], state: StackState) -> tuple[str, ...]:
+def state_at_rest(engine: Engine) -> StackState:
+    """The state now. Raises EngineError while somebody is changing it."""
+    _refuse_under_way(engine)
+    return engine.export() or StackState()
+
+
+def unknown_machines(clients: Callable[[], Clients], state: StackState) -> tuple[InstanceState, ...]:
     """Living instances with the cluster's id that the state does not have. Raises CloudError.
 
     A run that makes many machines writes its state at its end (lifecycle/machines_last.py): killed on another
@@ -110,7 +131,7 @@ def unknown_machines(clients: Callable[[], Clients], state: StackState) -> tuple
         return ()
     known = state.physical_ids.get(INSTANCE_TYPE, frozenset())
     seen = instances_of(clients(), state.cluster_id)
-    return tuple(one.instance_id for one in seen if one.is_alive and one.instance_id not in known)
+    return tuple(one for one in seen if one.is_alive and one.instance_id not in known)
 
 
 def _refuse_under_way(engine: Engine) -> None:

@@ -12,7 +12,7 @@ from clusterctl_infra.names import SLOT_TAG
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.sweep import NOT_ENDED, Agreed, look
+from clusterctl.cloud.sweep import NOT_ENDED, Agreed, KnownNow, look
 from clusterctl.engine.repair import Tell, end_orphans
 from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
 
@@ -29,13 +29,15 @@ def last_look(
     tell: Tell,
     agreed: Agreed,
     again: str,
+    known_now: KnownNow | None = None,
 ) -> tuple[Found, ...]:
     """What bills and stays: what the state keeps, and data that is in none. All else is ended before.
 
-    Raises StillBills with a list of what could not be, CloudError when AWS does not answer.
+    `known_now`: for a cluster that another `up` may go on with meanwhile. Raises StillBills with a list of what could
+    not be ended, EngineError where another run has begun, CloudError when AWS does not answer.
     """
     try:
-        end_orphans(clients, state, tell=tell, data_since=data_since, agreed=agreed)
+        end_orphans(clients, state, tell=tell, data_since=data_since, agreed=agreed, known_now=known_now)
     except CloudError as refused:
         if refused.code != NOT_ENDED:
             raise
@@ -43,6 +45,8 @@ def last_look(
         raise
     found = look(clients, cluster_id)
     left = leftovers(found, state.physical_ids)
+    if left and known_now is not None:
+        left = leftovers(left, known_now())
     refuse_leftovers(left, again=again)
     return tuple(one for one in found if bill_of(one) is not None)
 

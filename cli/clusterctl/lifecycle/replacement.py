@@ -21,6 +21,7 @@ from clusterctl.changes.opening import Held, open_change_of
 from clusterctl.changes.place import refuse_other_placement, refuse_other_region
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.stopped import told_stopped
+from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
@@ -69,6 +70,7 @@ class _Replacement:
         refuse_other_placement(found, cluster_plan.placement, source=source, shown=shown)
         refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
         refuse_reaped(change, found, shown=shown)
+        foretell_unknown(change, found)
         self._ask()
         wait_for_ending(change, found, again=replace_slot(change.cluster, request.slot))
         state = change.mend(found, was_cut_off=self._was_cut_off)

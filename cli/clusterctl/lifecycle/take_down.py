@@ -19,10 +19,12 @@ from clusterctl.changes.intent import Intent, for_zero_nodes, read_intent, witho
 from clusterctl.changes.opening import open_change_at
 from clusterctl.changes.place import refuse_other_network, refuse_other_region
 from clusterctl.changes.truth import gone_reservations, lost_parts
+from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.cloud.found import Found, orphans
 from clusterctl.cloud.storage_kinds import DATA_KINDS
-from clusterctl.cloud.sweep import look
+from clusterctl.cloud.sweep import KnownNow, look
 from clusterctl.engine.progress import summary
+from clusterctl.engine.repair import state_at_rest
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import RESERVATION_TYPE, StackState
@@ -81,6 +83,7 @@ class _Down:
         if keeps_data:
             for line in self._staying(found, kept, region=self._request.where.region):
                 self._output.note(f"  stays    {line}")
+        foretell_unknown(change, found)
         self._ask()
         state = change.mend(found, was_cut_off=self._was_cut_off)
         self._forget_expired(state)
@@ -195,7 +198,8 @@ class _Down:
         for line in self._staying(after, kept, region=region):
             self._output.note(f"  {line}")
         if after.cluster_id is not None:
-            self._look(after.cluster_id, after, data_since=None)
+            engine = self._change.engine
+            self._look(after.cluster_id, after, data_since=None, known_now=lambda: state_at_rest(engine).physical_ids)
             self._output.note("  AWS was asked again: nothing else bills")
 
     def _failed(self, result: RunResult) -> None:
@@ -212,7 +216,9 @@ class _Down:
         since = BEFORE_ALL if self._request.is_all else None
         self._look(state.cluster_id, _forgotten(state), data_since=since)
 
-    def _look(self, cluster_id: str, state: StackState, *, data_since: datetime | None) -> tuple[Found, ...]:
+    def _look(
+        self, cluster_id: str, state: StackState, *, data_since: datetime | None, known_now: KnownNow | None = None
+    ) -> tuple[Found, ...]:
         change = self._change
         return last_look(
             change.clients,
@@ -222,6 +228,7 @@ class _Down:
             tell=change.tell,
             agreed=change.note_agreed,
             again=self._again(),
+            known_now=known_now,
         )
 
     def _staying(self, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from clusterctl.cloud.found import Found, Kind, kind_of
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.storage_kinds import DATA_KINDS
+from clusterctl.cloud.sweep import GUARDED
 from clusterctl.reap.remains import Remains, latest_of
 from clusterctl.views.quantities import clock, duration
 
@@ -107,10 +108,13 @@ def spared_since(
 ) -> str | None:
     """Why a cluster that was to end is left alone after all; `things` and `known` as they are now.
 
-    Ending the clusters before it takes minutes, in which a colleague may extend this one or bring it up anew.
+    Ending the clusters before it takes minutes, in which a colleague may extend this one or bring it up anew. An `up`
+    on another computer is seen by what it makes alone: a named cluster is ended as it was shown.
     """
     if known is not None and known.changing is not None:
         return f"left alone: {known.changing} is changing it now"
+    if verdict.remains.cluster_id in asked.clusters and (new := _made_since(verdict.remains, things)) is not None:
+        return f"left alone: {new.kind} {new.id} was made while this looked, as by an up under way: look again first"
     if verdict.remains.cluster_id in asked.clusters:
         return None
     deadline = latest_of(things)
@@ -145,6 +149,12 @@ def _judged(
     if known is None and not asked.anyones:
         return False, f"{late}, and unknown on this computer: a colleague's", name_it
     return True, late, None
+
+
+def _made_since(remains: Remains, things: Sequence[Found]) -> Found | None:
+    """A machine or a reservation that was not there when the cluster was shown."""
+    shown = {(one.kind, one.id) for one in remains.things}
+    return next((one for one in things if one.kind in GUARDED and (one.kind, one.id) not in shown), None)
 
 
 def latest_deadline(remains: Remains, known: KnownHere | None) -> datetime | None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from clusterctl.cloud.found import Found, orphans
+from clusterctl.cloud.found import Found, Known, orphans
 from clusterctl.cloud.instances import instance_state
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.sweep import due, end_all, sweep
+from clusterctl.cloud.sweep import KnownNow, due, end_all, sweep
 from clusterctl_infra.errors import CloudError
 
 from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients
@@ -23,7 +23,9 @@ def thing(id: str, kind: str = "instance", **more: object) -> Found:
     return Found(kind=kind, id=id, **more)  # type: ignore[arg-type]
 
 
-def swept(region: FakeRegion, known: set[str], *, since: datetime | None = None) -> tuple[list[str], list[str]]:
+def swept(
+    region: FakeRegion, known: set[str], *, since: datetime | None = None, known_now: KnownNow | None = None
+) -> tuple[list[str], list[str]]:
     kinds = [region.kind("instance"), region.kind("subnet"), region.kind("volume", is_data=True)]
     result = sweep(
         NoClients(),
@@ -33,6 +35,7 @@ def swept(region: FakeRegion, known: set[str], *, since: datetime | None = None)
         pause=lambda: None,
         timeout_s=5.0,
         tell=lambda text: None,
+        known_now=known_now,
         kinds=kinds,
     )
     return [one.id for one in result.ended], [one.id for one in result.left]
@@ -192,3 +195,32 @@ def test_a_round_that_may_not_be_any_more_ends_nothing() -> None:
             kinds=[region.kind("subnet"), region.kind("instance")],
         )
     assert (region.ended, looks) == (["i-1"], [2, 1])
+
+
+def test_what_a_state_has_got_since_the_sweep_began_is_no_orphan() -> None:
+    """A sweep takes minutes: a whole `up` may begin and end in them."""
+    region = FakeRegion(things={"i-1": thing("i-1"), "s-1": thing("s-1", "subnet")}, holds={"i-1": "s-1"})
+    asked: list[frozenset[str]] = []
+
+    def known_now() -> Known:
+        asked.append(frozenset(region.things))
+        region.late += [] if "i-7" in region.things else [thing("i-7"), thing("i-lost")]
+        return {"test:instance": frozenset({"i-7"} & region.things.keys())}
+
+    ended, _ = swept(region, set(), known_now=known_now)
+    assert (set(ended), set(region.things)) == ({"i-1", "s-1", "i-lost"}, {"i-7"})
+    assert len(asked) == 2, "once for what was there, once for what came; not for what is tried again"
+
+
+def test_while_somebody_changes_the_state_nothing_that_came_since_is_ended() -> None:
+    region = FakeRegion(things={"i-1": thing("i-1")}, late=[])
+
+    def known_now() -> Known:
+        if "i-7" in region.things:
+            raise CloudError("somebody is changing it", code="Held")
+        region.late.append(thing("i-7"))
+        return {}
+
+    with pytest.raises(CloudError, match="somebody is changing it"):
+        swept(region, set(), known_now=known_now)
+    assert (region.ended, set(region.things)) == (["i-1"], {"i-7"})

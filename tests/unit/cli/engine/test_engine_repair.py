@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -34,17 +35,19 @@ class Backend(Engine):
     is_held: bool
     found: StackState = PENDING
     asked: list[str] = field(default_factory=list)
+    bobs: list[StackState | None] = field(default_factory=list)
+    """His run that began since, if one did: None while it is under way, else the state that it left."""
 
     def refuse_held(self) -> None:
         self.asked.append("lock")
-        if self.is_held:
+        if self.is_held or None in self.bobs:
             raise EngineError("pulumi is changing this stack: started by bob on tower (pid 7)")
 
     def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
         self.asked.extend(["refresh", *(urn for urn in urns if urn != STACK.urn)])
 
     def export(self) -> StackState:
-        return self.found
+        return next((state for state in self.bobs if state is not None), self.found)
 
 
 def backend(url: str, *, is_held: bool = False, found: StackState = PENDING) -> Backend:
@@ -63,7 +66,15 @@ def nobody() -> Clients:
 
 
 def mended(engine: Engine, state: StackState = PENDING, *, clients: Callable[[], Clients] = nobody) -> None:
-    mend(engine, state, was_cut_off=False, data_since=None, clients=clients, tell=lambda text: None)
+    mend(engine, state, was_cut_off=False, data_since=None, clients=clients, tell=untold, sleep=unslept)
+
+
+def untold(text: str) -> None:
+    """Nobody listens."""
+
+
+def unslept(seconds: float) -> None:
+    """Nobody waits."""
 
 
 @pytest.mark.parametrize("url", ["s3://states", "https://api.pulumi.com", "azblob://states"])
@@ -97,7 +108,7 @@ class OneAnswer(Clients):
 def test_machines_that_the_state_lacks_are_what_a_large_run_left() -> None:
     state = StackState(resources=(*CLUSTER.resources, *machines((0, 1))))
     assert unknown_machines(lambda: OneAnswer("i-0", "i-1"), state) == ()
-    assert unknown_machines(lambda: OneAnswer("i-0", "i-9"), state) == ("i-9",)
+    assert [one.instance_id for one in unknown_machines(lambda: OneAnswer("i-0", "i-9"), state)] == ["i-9"]
     assert unknown_machines(nobody, StackState()) == ()
 
 
@@ -132,6 +143,67 @@ def test_machines_of_a_run_that_has_ended_meanwhile_are_known(tmp_path: Path) ->
     clients = OneAnswer("i-9")
     mended_state = mend(engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: clients, tell=told.append)
     assert (mended_state, told) == (known, [])
+
+
+class OnlyMachines(Clients):
+    """An AWS that has instances alone; `meanwhile` happens once, when the first of them is ended."""
+
+    def __init__(self, instance_ids: Sequence[str], *, meanwhile: Callable[[], None]) -> None:
+        super().__init__(region="us-west-2", endpoint_url="http://127.0.0.1:1")
+        self.there = list(instance_ids)
+        self._meanwhile = meanwhile
+
+    def warm_up(self) -> None:
+        """Makes none."""
+
+    @property
+    def ec2(self) -> Any:
+        return self
+
+    iam = efs = fsx = scheduler = sfn = cloudwatch = ec2
+
+    def get_paginator(self, name: str) -> OnlyMachines:
+        pages = OnlyMachines(self.there if name == "describe_instances" else (), meanwhile=self._meanwhile)
+        pages.of_instances = name == "describe_instances"
+        return pages
+
+    of_instances = False
+
+    def paginate(self, **words: object) -> list[dict[str, Any]]:
+        rows = [{"InstanceId": id, "InstanceType": "t", "State": {"Name": "running"}, "Tags": []} for id in self.there]
+        return [{"Reservations": [{"Instances": rows}]}] if self.of_instances else []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda **words: defaultdict(list)
+
+    def terminate_instances(self, *, InstanceIds: Sequence[str]) -> None:  # noqa: N803  as boto3 has it
+        for id in InstanceIds:
+            self.there.remove(id)
+        self._meanwhile()
+        self._meanwhile = lambda: None
+
+
+def test_machines_of_a_run_that_began_while_the_repair_ended_others_are_left() -> None:
+    """A repair takes up to ten minutes; a large run's machines are in no state until its end."""
+    engine = backend("s3://states", found=CLUSTER)
+    aws = OnlyMachines(["i-lost"], meanwhile=lambda: began(engine, aws))
+    with pytest.raises(EngineError, match="started by bob on tower"):
+        mended(engine, CLUSTER, clients=lambda: aws)
+    assert aws.there == ["i-bobs"]
+
+
+def test_a_run_that_began_and_ended_during_the_repair_is_in_the_state_that_comes_of_it() -> None:
+    engine = backend("s3://states", found=CLUSTER)
+    whole = StackState(resources=(*CLUSTER.resources, *machines((7,))))
+    aws = OnlyMachines(["i-lost"], meanwhile=lambda: began(engine, aws, ended=whole))
+    state = mend(engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: aws, tell=untold, sleep=unslept)
+    assert (state, aws.there) == (whole, ["i-7"])
+
+
+def began(engine: Backend, aws: OnlyMachines, *, ended: StackState | None = None) -> None:
+    """Bob's run, which is under way, or has ended with this state."""
+    aws.there.append("i-bobs" if ended is None else "i-7")
+    engine.bobs.append(ended)
 
 
 def test_what_was_being_deleted_is_looked_at_for_it_may_be_gone() -> None:

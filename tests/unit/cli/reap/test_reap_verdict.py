@@ -126,7 +126,10 @@ def test_an_interface_that_keeps_the_deadline_of_its_birth_does_not_hold_a_clust
         ([thing("role", "r-1")], None, False, None),
         ([thing("network interface", "eni-1", deadline=written(NOW + LATE))], None, False, None),
         ([thing("instance", "i-2", deadline=written(NOW + LATE))], None, False, "its deadline was moved to 14:00 UTC"),
-        ([thing("instance", "i-2", deadline=written(NOW + LATE))], None, True, None),
+        ([thing("instance", "i-1", deadline=written(NOW + LATE))], None, True, None),
+        ([thing("subnet", "subnet-9")], None, True, None),
+        ([thing("instance", "i-2")], None, True, "instance i-2 was made while this looked"),
+        ([thing("capacity reservation", "cr-2")], None, True, "capacity reservation cr-2 was made while"),
         ([thing("VPC", "vpc-1")], mine(changing="clusterctl up (pid 7)"), True, "clusterctl up (pid 7) is changing it"),
     ],
 )
