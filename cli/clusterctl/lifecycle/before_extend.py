@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from clusterctl_infra.errors import CapExceeded, ClusterctlError, EngineError
@@ -15,7 +16,7 @@ from clusterctl.changes.foreseen import made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, refuse
 from clusterctl.changes.place import refuse_other_network, refuse_other_placement, refuse_other_region
 from clusterctl.cloud.clock import refuse_wrong_clock
-from clusterctl.engine.state import StackState
+from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.new_deadline import AWS_AHEAD, AWS_LEFT, REHEARSAL_AHEAD, REHEARSAL_LEFT, Wish, refuse_move
 from clusterctl.views.quantities import clock, count, duration
 
@@ -35,6 +36,18 @@ def refuse_state(state: StackState, *, cluster: str, shown: str, now: datetime) 
     if slots != list(range(members)):
         raise EngineError(
             f"{cluster}: its last change left {len(slots)} of {count(members, 'node')}; it has to be whole first",
+            hint=f"clusterctl up {shown}",
+        )
+
+
+def refuse_half_gone(lost: Sequence[StateResource], *, cluster: str, shown: str) -> None:
+    """Raises EngineError when nodes have lost more than their machines: there is nothing to tell a deadline."""
+    if lost:
+        kinds = sorted({one.type.rpartition(":")[2] for one in lost})
+        raise EngineError(
+            f"{cluster} is half gone, as after a down that was cut off: AWS has not {count(len(lost), 'thing')} of its "
+            f"nodes ({', '.join(kinds)}) that its state names. No deadline was moved; clusterctl down {shown} ends the "
+            "rest, and an up makes it whole",
             hint=f"clusterctl up {shown}",
         )
 

@@ -1,4 +1,4 @@
-"""`clusterctl extend`: moves the deadline on every layer, and makes no machine, ends none and replaces none.
+"""`clusterctl extend`: moves the deadline on every layer, and makes, replaces and ends none of the cluster's machines.
 
 The stack's config is written first, so that any later `up` finishes what is cut off here. Then, to end later: our own
 resources alone (a new generation of the membership), the nodes, and last all else, with the schedule and the
@@ -24,12 +24,13 @@ from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent
 from clusterctl.changes.opening import Held, open_change_of
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree_to
-from clusterctl.changes.truth import missing_instances
+from clusterctl.changes.truth import lost_beside, missing_instances
+from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.stack_config import config_of_one_run, config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
-from clusterctl.lifecycle.before_extend import refuse_extension, refuse_state, refuse_times
+from clusterctl.lifecycle.before_extend import refuse_extension, refuse_half_gone, refuse_state, refuse_times
 from clusterctl.lifecycle.new_deadline import Move, Wish
 from clusterctl.output import Output
 from clusterctl.readiness.delivery import deliver
@@ -91,9 +92,12 @@ class _Extension:
             shown=self._shown,
             now=now,
         )
+        foretell_unknown(change, found)
         self._ask(meant)
         state = change.mend(found, was_cut_off=self._was_cut_off)
         missing = missing_instances(change.clients, state, tell=change.tell)
+        if missing or self._was_cut_off:
+            refuse_half_gone(lost_beside(change.clients, state), cluster=change.cluster, shown=self._shown)
         gone = {one.known.slot: one.why for one in missing}
         reserved = forget_ended(change, state.without(one.known.urn for one in missing))
         stays = [one.slot for one in state.instances if one.slot not in gone]
