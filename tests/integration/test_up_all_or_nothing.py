@@ -113,6 +113,17 @@ def test_a_refused_up_leaves_no_trace_on_this_computer(recorded: Rehearsed) -> N
     assert not (recorded.folder / "Pulumi.dev.yaml").exists()
 
 
+def test_an_up_whose_engine_finds_no_plugin_says_that_nothing_was_made(recorded: Rehearsed) -> None:
+    project = recorded.folder / "Pulumi.yaml"
+    project.write_text(re.sub("path: .*/infra/plugin", "path: ../nowhere", project.read_text()))
+    failed = recorded.run("up", str(recorded.folder))
+    assert failed.exit_code == 1, failed.text
+    assert "Nothing was made: no node runs, nothing bills" in failed.stderr
+    assert "ndoing" not in failed.stderr
+    assert f"next: ${{EDITOR:-nano}} {project}" in failed.stderr
+    assert not list((recorded.home / "runs").glob("*.json"))
+
+
 def test_fewer_nodes_while_one_that_stays_is_dead(recorded: Rehearsed) -> None:
     recorded.up("--nodes", "3")
     before = recorded.instance_ids()
@@ -134,6 +145,10 @@ def test_a_slot_of_which_all_is_gone_is_made_anew(recorded: Rehearsed) -> None:
     before = recorded.instance_ids()
     stays, goes = (f"{recorded.name}-{slot}" for slot in range(2))
     end_all_of(recorded, slot=1, machine=before[goes])
+    refused = recorded.run("extend", "1h", "--cluster", f"{recorded.name}@rehearsal")
+    assert refused.exit_code == 1, refused.text
+    assert "is half gone, as after a down that was cut off" in refused.stderr
+    assert f"No deadline was moved; clusterctl down {recorded.folder} ends the rest" in refused.stderr
     recorded.up()
     after = recorded.instance_ids()
     assert after[stays] == before[stays]
@@ -197,7 +212,9 @@ def test_machines_of_a_large_up_that_was_cut_off_are_found_without_the_state(rec
     cut_off = instances(recorded)
     done = recorded.run("up", str(recorded.folder), "--nodes", "33")
     assert done.exit_code == 0, done.text
-    assert "no state knows it" in done.stderr
+    foretold = [line for line in done.stderr.splitlines() if line.startswith("  ends     ")]
+    assert foretold, done.stderr
+    assert done.stderr.index(foretold[-1]) < done.stderr.index("ending instance")
     ids = recorded.instance_ids()
     assert len(ids) == 33
     assert instances(recorded) == sorted(ids.values())

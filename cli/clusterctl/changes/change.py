@@ -275,7 +275,7 @@ def failure(result: RunResult, *, doing: str, more: str = "", hint: str | None =
         return CloudError(f"{from_aws.code}: {_before(tail, from_aws.text)}{tail}", code=from_aws.code, hint=hint)
     locks = locks_named(result.said)
     if locks:
-        return EngineError(f"{doing}: {locks[0].named}", hint=f"wait for it, or end it: kill -INT {locks[0].pid}")
+        return EngineError(f"{doing}: {locks[0].named}{tail}", hint=f"wait for it, or end it: kill -INT {locks[0].pid}")
     said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
     # What the stand-in refuses comes with the command that helps; the same again would be refused again.
     text, _, helps = (said[0] or _without_a_word(result)).partition(NEXT)

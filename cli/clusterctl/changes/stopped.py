@@ -8,7 +8,7 @@ from clusterctl.changes.change import Change
 from clusterctl.changes.data import data_in
 from clusterctl.engine.repair import unknown_machines
 from clusterctl.engine.run import RunResult
-from clusterctl.engine.state import StackState
+from clusterctl.engine.state import RESERVATION_TYPE, StackState
 from clusterctl.views.quantities import count
 
 
@@ -26,9 +26,17 @@ def told_stopped(change: Change, result: RunResult, *, shown: str) -> str:
 
 def what_exists(state: StackState, *, shown: str, unknown: int | None = 0) -> str:
     """What a stopped run left, and what to type; `unknown`: so many machines are in no state, None: AWS is silent."""
-    resources = len([resource for resource in state.resources if resource.is_custom])
-    if not resources:
+    if state.is_empty:
         return f"stopped; nothing exists.\n  next: clusterctl up {shown}"
+    return (
+        f"stopped; {what_is_there(state, unknown=unknown)}.\n"
+        f"  next: clusterctl up {shown}    goes on\n        clusterctl down {shown}  ends it"
+    )
+
+
+def what_is_there(state: StackState, *, unknown: int | None = 0) -> str:
+    """`41 resources are there, no node runs, 33 reserved places are empty and bill`; `unknown` as above."""
+    resources = len([resource for resource in state.resources if resource.is_custom])
     nodes = len(state.instances)
     there = f"{count(resources, 'resource')} {'is' if resources == 1 else 'are'} there"
     none = "no node runs" if unknown == 0 else "its state knows no node"
@@ -38,13 +46,13 @@ def what_exists(state: StackState, *, shown: str, unknown: int | None = 0) -> st
     elif unknown:
         ends = "ends it" if unknown == 1 else "ends them"
         bills += f"; {count(unknown, 'machine')} beside it {_run_and_bill(unknown)}, and the next command {ends}"
+    places = sum(int(one.inputs.get("instanceCount", 0)) for one in state.of_type(RESERVATION_TYPE))
+    if (empty := places - nodes - (unknown or 0)) > 0:
+        bills += f", {count(empty, 'reserved place')} {'is empty and bills' if empty == 1 else 'are empty and bill'}"
     data = ", ".join(one.mount for one in data_in(state))
     if data:
         bills += f", {data} bills"
-    return (
-        f"stopped; {there}, {bills}.\n"
-        f"  next: clusterctl up {shown}    goes on\n        clusterctl down {shown}  ends it"
-    )
+    return f"{there}, {bills}"
 
 
 def _run_and_bill(number: int) -> str:

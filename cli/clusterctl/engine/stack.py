@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class Stack:
     """Its Pulumi.yaml names the stand-in: plain `pulumi up` there is a rehearsal too."""
     typed: Path | None = None
     """The folder as a person typed it; None: nobody did."""
+    plugin_folders: tuple[str, ...] = ()
+    """Where its Pulumi.yaml says that plugins lie: absolute, as the engine names them."""
 
     @property
     def cluster_file(self) -> Path:
@@ -40,6 +43,11 @@ class Stack:
     def source(self) -> str:
         """The same file, as every message calls it."""
         return str((self.typed or self.directory) / CLUSTER_FILE)
+
+    @property
+    def project_file(self) -> Path:
+        """The engine's own file, as a person would type it."""
+        return (self.typed or self.directory) / "Pulumi.yaml"
 
     @property
     def config_file(self) -> Path:
@@ -80,12 +88,14 @@ def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         told = f"{directory}/Pulumi.yaml names no project (name: …)"
         raise UsageError(told, hint=f"${{EDITOR:-nano}} {directory}/Pulumi.yaml")
+    plugins = _providers_by_path(data)
     return Stack(
         directory=folder,
         project=data["name"],
         name=name,
-        is_rehearsal_project="aws" in _providers_by_path(data),
+        is_rehearsal_project="aws" in plugins,
         typed=directory,
+        plugin_folders=tuple(os.path.normpath(folder / path) for path in plugins.values()),
     )
 
 
@@ -109,8 +119,8 @@ def _reason(e: Exception) -> str:
     return str(e)
 
 
-def _providers_by_path(data: dict[str, object]) -> frozenset[str]:
+def _providers_by_path(data: dict[str, object]) -> dict[str, str]:
     plugins = data.get("plugins")
     providers = plugins.get("providers") if isinstance(plugins, dict) else None
     rows = providers if isinstance(providers, list) else []
-    return frozenset(str(row["name"]) for row in rows if isinstance(row, dict) and "name" in row and "path" in row)
+    return {str(row["name"]): str(row["path"]) for row in rows if isinstance(row, dict) and {"name", "path"} <= {*row}}

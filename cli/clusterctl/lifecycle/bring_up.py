@@ -11,7 +11,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.changes.change import Change, failure, open_change
+from clusterctl.changes.change import Change, open_change
 from clusterctl.changes.data import refuse_harm
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
@@ -22,15 +22,13 @@ from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.place import refuse_other_network, refuse_other_placement
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree
-from clusterctl.changes.stopped import told_stopped
 from clusterctl.changes.truth import lost_beside, missing_instances
+from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.cloud.clock import refuse_wrong_clock
-from clusterctl.engine.lock import locks_named
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import read_stack
-from clusterctl.engine.stack_config import own_config, read_config, with_values, write_config
+from clusterctl.engine.stack_config import own_config, read_config, with_values
 from clusterctl.engine.state import StackState
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.before_up import (
@@ -40,8 +38,8 @@ from clusterctl.lifecycle.before_up import (
     refuse_unreachable,
     refuse_without_addresses,
 )
+from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
-from clusterctl.lifecycle.rollback import roll_back
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
@@ -121,6 +119,7 @@ class _Up:
         anew = made_anew(state, intent.config, cluster_plan)
         self._foretell(cluster_plan, state, anew)
         refuse_without_addresses(change, cluster_plan, state)
+        foretell_unknown(change, state)
         if self._ask(cluster_plan, state, anew=len(anew)):
             # Whoever was asked may have thought about it until after the deadline.
             now = datetime.now(UTC).replace(microsecond=0)
@@ -148,11 +147,11 @@ class _Up:
         with stage.watching():
             nodes = max(len(cluster_plan.slots), len(state.instances))
             text = with_values(before, intent.changes)
-            result = run_up(change, text, display=display, on_event=stage.event, nodes=nodes, runs=runs)
-            if not result.succeeded:
+            ran = run_up(change, text, display=display, on_event=stage.event, nodes=nodes, runs=runs)
+            if not ran.result.succeeded:
                 stage.stop()
-                self._failed(result, before, intent, state)
-            self._output.note(f" {summary(result.changes)}")
+                raise_failed(change, ran, before_text=before, before_state=state, intent=intent, shown=self._shown)
+            self._output.note(f" {summary(ran.result.changes)}")
             if is_wanted(intent, is_asked=self._request.reorders_ranks):
                 order_ranks(change, cluster_plan, shown=self._shown)
             change.finish()
@@ -169,20 +168,6 @@ class _Up:
             inventory = self._change.home.inventory_file(self._change.cluster)
             self._output.json(nodes_json(read_inventory(inventory)))
 
-    def _failed(self, result: RunResult, before: str, intent: Intent, state: StackState) -> None:
-        change, shown = self._change, self._shown
-        if result.interrupted:
-            self._output.note(told_stopped(change, result, shown=shown))
-            raise KeyboardInterrupt
-        if locks_named(result.said):  # nothing was begun: what is being made is somebody else's
-            write_config(change.engine.environment.config_file, before)
-            change.finish()
-            raise failure(result, doing="pulumi up")
-        if result.killed_by is not None:
-            change.clear_up()
-        undone = roll_back(change, before_text=before, before_state=state, intent=intent, shown=shown)
-        raise failure(result, doing="pulumi up", more=undone, hint=f"clusterctl up {shown}")
-
     def _forget_missing(self, state: StackState) -> StackState:
         """The state without the instances that AWS has no more, so that their slots alone are remade."""
         missing = missing_instances(self._change.clients, state, tell=self._change.tell)
@@ -190,9 +175,10 @@ class _Up:
             known = one.known
             self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
         gone = [one.known.urn for one in missing]
+        if gone or self._was_cut_off:  # a `down` that was cut off ends addresses before their machines
+            gone += [one.urn for one in lost_beside(self._change.clients, state)]
         if gone:
-            beside = lost_beside(self._change.clients, state)
-            self._change.engine.refresh([*gone, *(one.urn for one in beside)])
+            self._change.engine.refresh(gone)
         return forget_ended(self._change, state.without(gone))
 
     def _foretell(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:

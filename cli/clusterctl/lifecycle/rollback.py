@@ -14,7 +14,7 @@ from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_zero_nodes, without_own_values
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
-from clusterctl.engine.state import StackState
+from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.lifecycle.shrinking import places_meanwhile
@@ -29,19 +29,25 @@ def roll_back(change: Change, *, before_text: str, before_state: StackState, int
     `before_text` is the stack's config as it was, `before_state` the state, `shown` the stack as it is typed.
     """
     old = old_size(before_state)
-    if old < intent.config.nodes:
+    found = change.engine.export() or StackState()
+    if old < intent.config.nodes and not is_as_before(found, before_state):
         change.output.note(UNDOING)
-    state = change.mend(change.engine.export() or StackState(), was_cut_off=True)
+    state = change.mend(found, was_cut_off=True)
+    if is_as_before(state, before_state):
+        write_config(change.engine.environment.config_file, before_text)
+        change.finish()
+        return nothing_made(state, shown=shown)
     if old == 0 and holds_data(state):
         return _to_zero(change, before_text, intent, state, shown=shown)
     if old == 0:
-        return _to_nothing(change, before_text, state)
+        return _to_nothing(change, before_text, state, shown=shown)
     write_config(change.engine.environment.config_file, before_text)
     if intent.config.nodes <= old:
         change.finish()
         return what_runs_on(state, nodes=intent.config.nodes, shown=shown)
     kind = intent.config.instance_type_name(intent.catalog)
-    return _to_old_size(change, before_text, old, places=places_meanwhile(state, nodes=old, instance_type=kind))
+    places = places_meanwhile(state, nodes=old, instance_type=kind)
+    return _to_old_size(change, before_text, old, places=places, shown=shown)
 
 
 def old_size(before: StackState) -> int:
@@ -55,6 +61,20 @@ def old_size(before: StackState) -> int:
     return max(len(members), *(slot + 1 for slot in slots)) if slots else 0
 
 
+def is_as_before(state: StackState, before: StackState) -> bool:
+    """Whether a run has made, changed and ended nothing, nor was about to, since the state was as `before`."""
+    return not state.pending and _things(state) == _things(before)
+
+
+def nothing_made(state: StackState, *, shown: str) -> str:
+    """What is said of a run that failed before it made anything."""
+    nodes = len(state.instances)
+    if state.is_empty:
+        return "Nothing was made: no node runs, nothing bills."
+    runs = f"{count(nodes, 'node')} {_on(nodes)}" if nodes else "no node runs; what it keeps bills as before"
+    return f"Nothing was made or changed, and {runs}: clusterctl down {shown} ends what is there."
+
+
 def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
     """What is left of a cluster that was not made smaller for its failure."""
     slots = {one.slot for one in state.instances}
@@ -62,18 +82,26 @@ def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
     gone = f"{'slot' if len(missing) == 1 else 'slots'} {', '.join(missing)} missing; " if missing else ""
     if not slots:
         return f"{gone}no node runs; what AWS still reserves for them bills: clusterctl down {shown} ends it."
-    runs = f"{count(len(slots), 'node')} {'runs on and bills' if len(slots) == 1 else 'run on and bill'}"
+    runs = f"{count(len(slots), 'node')} {_on(len(slots))}"
     empty = ", and so do the places of the others" if missing else ""
     return f"{gone}{runs}{empty}: clusterctl down {shown} ends them."
 
 
-def _to_nothing(change: Change, before_text: str, state: StackState) -> str:
+def _things(state: StackState) -> list[StateResource]:
+    return sorted((one for one in state.resources if one.is_custom), key=lambda one: (one.urn, one.id))
+
+
+def _on(nodes: int) -> str:
+    return "runs on and bills" if nodes == 1 else "run on and bill"
+
+
+def _to_nothing(change: Change, before_text: str, state: StackState, *, shown: str) -> str:
     display, once = Display(change.output, is_ending=True), go_at_once(state)
     result = change.run("destroy", nodes=len(state.instances), display=display, writes_state_once=once)
     text = without_own_values(before_text) if result.succeeded else before_text
     write_config(change.engine.environment.config_file, text)
     if not result.succeeded:
-        return _left_over(result)
+        return _left_over(result, shown=shown)
     if state.cluster_id is not None:  # a killed engine may have had it written and not come to say so in the state
         forget_cluster(change.home, change.cluster, cluster_id=state.cluster_id)
     change.finish()
@@ -87,26 +115,27 @@ def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState
     display, once = Display(change.output, is_ending=True), go_at_once(state)
     result = change.run("up", nodes=len(state.instances), display=display, writes_state_once=once)
     if not result.succeeded:
-        return _left_over(result)
+        return _left_over(result, shown=shown)
     change.finish()
     lines = bill_lines(data_in(state), load_catalog(), region=intent.config.region)
     return f"No node runs; storage and network are kept: {'; '.join(lines)}. clusterctl down {shown} --all ends them."
 
 
-def _to_old_size(change: Change, before_text: str, nodes: int, *, places: int | None) -> str:
+def _to_old_size(change: Change, before_text: str, nodes: int, *, places: int | None, shown: str) -> str:
     """With `places` in two steps, as when a person makes the cluster smaller."""
     for reserved in (None,) if places is None else (str(places), None):
         text = with_values(before_text, {"nodes": str(nodes), "reserved": reserved})
         with config_of_one_run(change.engine.environment.config_file, text, why="old-size") as config_file:
             result = change.run("up", nodes=nodes, display=Display(change.output), config_file=config_file)
         if not result.succeeded:
-            return _left_over(result)
+            return _left_over(result, shown=shown)
     change.finish()
     return f"Back to {count(nodes, 'node')}, which ran on."
 
 
-def _left_over(result: RunResult) -> str:
+def _left_over(result: RunResult, *, shown: str) -> str:
+    there = f"what was made is still there, and bills: clusterctl down {shown} ends it."
     if result.interrupted:
-        return "Undoing it was interrupted: what was made is still there, and bills."
+        return f"Undoing it was interrupted: {there}"
     said = next((refusal.text for refusal in result.refusals), result.said)
-    return f"Undoing it failed too ({said}): what was made is still there, and bills."
+    return f"Undoing it failed too ({said}): {there}"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+import contextlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.plan.model import ClusterPlan
 
+from clusterctl.cannot_write import cannot_write
 from clusterctl.changes.change import Change
 from clusterctl.changes.display import Display
 from clusterctl.engine.events import Event
@@ -28,6 +32,16 @@ class Runs:
     makes_machines_last: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """How they ended."""
+
+    result: RunResult
+    """Of the last one."""
+    has_made: bool = False
+    """One before it came to its end: what that made is there, and bills."""
+
+
 def runs_for(living: StackState, wanted: ClusterPlan, *, anew: Collection[int]) -> Runs:
     """`living` holds the machines that live, `anew` the slots whose machines are replaced. Pure."""
     nodes = len(wanted.slots)
@@ -45,34 +59,47 @@ def run_up(
     on_event: Callable[[Event], None],
     nodes: int,
     runs: Runs,
-) -> RunResult:
+) -> Ran:
     """The engine's `up` with this config, which is kept.
 
-    Raises EngineError, RehearsalError when the engine did not start; then the config is as it was.
+    Raises EngineError, RehearsalError when the engine did not start; then the config is as it was. A second run that
+    does not start is one that failed: the first has made something.
     """
     config_file = change.engine.environment.config_file
     before = read_config(config_file)
-    write_config(config_file, config_text)
+
+    run = partial(change.run, "up", nodes=nodes, on_event=on_event)
     try:
+        write_config(config_file, config_text)
         if runs.places is not None:
             text = with_values(config_text, {"reserved": str(runs.places)})
             with config_of_one_run(config_file, text, why="reserved") as temporary:
-                result = change.run("up", nodes=nodes, display=display, on_event=on_event, config_file=temporary)
-            if not result.succeeded:
-                return result
-            change.output.note(f" {summary(result.changes)}; now the places of those that went are given back")
-            display = Display(change.output)
+                first = run(display=display, config_file=temporary)
+            then, last = "the places of those that went are given back", partial(run, display=Display(change.output))
         elif runs.makes_machines_last:
-            return _machines_last(change, nodes=nodes, display=display, on_event=on_event)
-        return change.run("up", nodes=nodes, display=display, on_event=on_event)
-    except ClusterctlError:
-        write_config(config_file, before)
+            first = run(display=display, options=OPTIONS)
+            then, last = "the machines", partial(run, display=display, writes_state_once=True)
+        else:
+            return Ran(result=run(display=display))
+    except (ClusterctlError, OSError):
+        with contextlib.suppress(OSError):
+            write_config(config_file, before)
         raise
+    if not first.succeeded:
+        return Ran(result=first)
+    change.output.note(f" {summary(first.changes)}; now {then}")
+    return Ran(result=_started(last, environ=change.environ, log=first.log), has_made=True)
 
 
-def _machines_last(change: Change, *, nodes: int, display: Display, on_event: Callable[[Event], None]) -> RunResult:
-    first = change.run("up", nodes=nodes, display=display, on_event=on_event, options=OPTIONS)
-    if not first.succeeded or first.interrupted:
-        return replace(first, succeeded=False)
-    change.output.note(f" {summary(first.changes)}; now the machines")
-    return change.run("up", nodes=nodes, display=display, on_event=on_event, writes_state_once=True)
+def _started(run: Callable[[], RunResult], *, environ: Mapping[str, str], log: Path) -> RunResult:
+    """How the run ended; one that did not start has failed, for the reason that kept it from that."""
+    try:
+        return run()
+    except ClusterctlError as e:
+        refused = e
+    except OSError as e:
+        full = cannot_write(e, environ=environ)
+        if full is None:
+            raise
+        refused = full
+    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=(), log=log, said=refused.message)

@@ -19,10 +19,12 @@ from clusterctl.changes.intent import (
 from clusterctl.changes.stopped import what_exists
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
-from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl.lifecycle.before_up import refuse_other_name
 from clusterctl.views.up import price_question
 from clusterctl_infra.errors import CapExceeded, ConfigError, UsageError
+
+from tests.unit.cli.engine.state_rows import machines
 
 SOURCE = "stacks/train/cluster.yaml"
 BORN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -264,6 +266,15 @@ def test_who_stops_is_told_what_exists_and_what_to_type() -> None:
     assert "1 resource is there, no node runs" in told
     assert "clusterctl up s" in told
     assert "clusterctl down s" in told
+
+
+def test_who_stops_is_told_of_reserved_places_which_bill_empty() -> None:
+    reserved = StateResource(urn="u::r", type=RESERVATION_TYPE, id="cr-1", inputs={"instanceCount": 33})
+    told = what_exists(StackState(resources=(reserved,)), shown="s")
+    assert "no node runs, 33 reserved places are empty and bill." in told
+    told = what_exists(StackState(resources=(reserved, *machines(range(32)))), shown="s")
+    assert "32 nodes run and bill, 1 reserved place is empty and bills." in told
+    assert "reserved" not in what_exists(StackState(resources=(reserved, *machines(range(33)))), shown="s")
 
 
 def test_who_killed_the_engine_is_told_of_machines_that_no_state_knows() -> None:

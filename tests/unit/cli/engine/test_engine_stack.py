@@ -27,6 +27,11 @@ def test_a_stack_that_names_the_stand_in_is_a_rehearsal(tmp_path: Path, project:
     assert stack.config_file == tmp_path / "Pulumi.dev.yaml"
 
 
+def test_plugins_are_where_the_engine_will_say_that_it_looked(tmp_path: Path) -> None:
+    assert read_stack(folder(tmp_path, OWN_ONLY)).plugin_folders == (str(tmp_path.parent / "plugin"),)
+    assert read_stack(folder(tmp_path, PLAIN)).plugin_folders == ()
+
+
 def test_a_folder_without_its_files_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has no Pulumi\.yaml"):
         read_stack(tmp_path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
-from clusterctl.engine.state import StackState, StateResource
-from clusterctl.lifecycle.rollback import old_size, what_runs_on
+from clusterctl.engine.state import PendingOperation, StackState, StateResource
+from clusterctl.lifecycle.rollback import is_as_before, nothing_made, old_size, what_runs_on
 from clusterctl_infra.names import MEMBERSHIP_TYPE
 
 from tests.unit.cli.engine.state_rows import machines
@@ -18,6 +19,10 @@ def state(slots: Sequence[int], members: int | None) -> StackState:
         outputs = {"members": [{"slot": slot} for slot in range(members)]}
         rows.append(StateResource(urn="urn:members", type=MEMBERSHIP_TYPE, id="0123456789ab", outputs=outputs))
     return StackState(resources=tuple(rows))
+
+
+def component() -> StateResource:
+    return StateResource(urn="urn:network", type="clusterctl:infra:Network", id="", is_custom=False)
 
 
 @pytest.mark.parametrize(
@@ -53,3 +58,40 @@ def test_what_runs_on_is_said_with_what_is_missing_and_what_it_costs() -> None:
         "slot 0 missing; no node runs; what AWS still reserves for them bills: clusterctl down s ends it."
     )
     assert what_runs_on(state((0,), 1), nodes=1, shown="s") == "1 node runs on and bills: clusterctl down s ends them."
+
+
+@pytest.mark.parametrize(
+    ("after", "is_so"),
+    [
+        (state((1, 0), 2), True),
+        (replace(state((0, 1), 2), resources=(*state((0, 1), 2).resources, component())), True),
+        (state((0, 1, 2), 2), False),
+        (state((0,), 2), False),
+        (state((0, 1), 3), False),
+        (replace(state((0, 1), 2), pending=(PendingOperation(kind="creating", urn="u", type="t"),)), False),
+    ],
+    ids=["the same", "a component bills nothing", "one made", "one ended", "one changed", "one asked for"],
+)
+def test_a_run_that_did_nothing_is_told_from_one_that_did(after: StackState, is_so: bool) -> None:
+    assert is_as_before(after, state((0, 1), 2)) is is_so
+
+
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [
+        (StackState(), "Nothing was made: no node runs, nothing bills."),
+        (
+            state((0, 1), 2),
+            "Nothing was made or changed, and 2 nodes run on and bill: clusterctl down s ends what is there.",
+        ),
+        (
+            state((), 0),
+            (
+                "Nothing was made or changed, and no node runs; what it keeps bills as before: "
+                "clusterctl down s ends what is there."
+            ),
+        ),
+    ],
+)
+def test_of_a_run_that_did_nothing_nothing_is_said_to_bill_anew(there: StackState, told: str) -> None:
+    assert nothing_made(there, shown="s") == told

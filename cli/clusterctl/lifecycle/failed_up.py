@@ -1,0 +1,74 @@
+"""An `up` that did not come to its end: what it made is undone, or named with the command that ends it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import NoReturn
+
+from clusterctl_infra.errors import ClusterctlError
+
+from clusterctl.cannot_write import cannot_write
+from clusterctl.changes.change import Change, failure
+from clusterctl.changes.intent import Intent
+from clusterctl.changes.stopped import told_stopped, what_is_there
+from clusterctl.engine.lock import locks_named
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.stack_config import write_config
+from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.rollback import roll_back
+from clusterctl.lifecycle.up_runs import Ran
+
+
+def raise_failed(
+    change: Change, ran: Ran, *, before_text: str, before_state: StackState, intent: Intent, shown: str
+) -> NoReturn:
+    """Raises the error that a failed `up` means, after undoing what it made.
+
+    `before_text` is the stack's config as it was, `before_state` the state, `shown` the stack as it is typed.
+    """
+    result = ran.result
+    if result.interrupted:
+        change.output.note(told_stopped(change, result, shown=shown))
+        raise KeyboardInterrupt
+    if locks_named(result.said):
+        raise failure(result, doing="pulumi up", more=_beside_another(change, ran, before_text, shown=shown))
+    if result.killed_by is not None:
+        change.clear_up()
+    try:
+        undone = roll_back(change, before_text=before_text, before_state=before_state, intent=intent, shown=shown)
+    except (ClusterctlError, OSError) as e:
+        refused = e if isinstance(e, ClusterctlError) else cannot_write(e, environ=change.environ)
+        if refused is None:
+            raise
+        raise failure(result, doing="pulumi up", more=_not_undone(refused, shown=shown), hint=refused.hint) from e
+    hint = _plugins_by_hand(change.stack, result) or f"clusterctl up {shown}"
+    raise failure(result, doing="pulumi up", more=undone, hint=hint)
+
+
+def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -> str:
+    """What is left where somebody else is changing the stack now: nothing of theirs may be undone."""
+    if not ran.has_made:
+        write_config(change.engine.environment.config_file, before_text)
+        change.finish()
+        return ""
+    there = what_is_there(change.engine.export() or StackState())
+    return (
+        f"The first of two runs had ended before that: {there}. clusterctl up {shown} goes on with it afterwards, "
+        f"clusterctl down {shown} ends it"
+    )
+
+
+def _plugins_by_hand(stack: Stack, result: RunResult) -> str | None:
+    """The command for a plugin that is not where the stack's Pulumi.yaml says: the same `up` would fail again."""
+    said = " ".join([result.said, *(refusal.text for refusal in result.refusals)])
+    if "plugin" in said and any(folder in said for folder in stack.plugin_folders):
+        return f"${{EDITOR:-nano}} {shlex.quote(str(stack.project_file))}"
+    return None
+
+
+def _not_undone(refused: ClusterctlError, *, shown: str) -> str:
+    return (
+        f"Undoing it failed too ({refused.message}): what was made is still there, and bills, also places that are "
+        f"reserved and empty: clusterctl down {shown} ends it"
+    )

@@ -1,0 +1,163 @@
+"""An `up` of two runs whose second one fails: what the first one made bills, so it is undone or named."""
+
+from __future__ import annotations
+
+import errno
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any  # options of a run
+
+import pytest
+from clusterctl.changes.change import Change
+from clusterctl.changes.display import Display
+from clusterctl.changes.intent import read_intent
+from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+from clusterctl.home import Home
+from clusterctl.lifecycle.failed_up import raise_failed
+from clusterctl.lifecycle.up_runs import Ran, Runs, run_up
+from clusterctl.output import Output
+from clusterctl_infra.errors import ClusterctlError, EngineError
+
+CLUSTER = "name: train\nregion: us-west-2\nnodes: 33\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
+RESERVED = StackState(
+    resources=(StateResource(urn="u::r", type=RESERVATION_TYPE, id="cr-1", inputs={"instanceCount": 33}),)
+)
+HELD = "error: the stack is currently locked by 1 lock(s).\n  created by bob@tower (pid 7) at 2026-11-21T10:15:13Z"
+BEFORE = "config:\n  clusterctl:nodes: '2'\n"
+MEANT = "config:\n  clusterctl:nodes: '33'\n"
+LAST = Runs(makes_machines_last=True)
+NO_ENGINE = EngineError("pulumi does not start: no such file", hint="scripts/engine")
+
+
+def ended(*, is_well: bool, said: str = "") -> RunResult:
+    return RunResult(succeeded=is_well, interrupted=False, changes={}, refusals=(), log=Path("/x.log"), said=said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneState(Engine):
+    """An engine that exports this, or raises it."""
+
+    state: StackState | ClusterctlError
+
+    def export(self) -> StackState:
+        if isinstance(self.state, ClusterctlError):
+            raise self.state
+        return self.state
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner(Change):
+    """A change whose runs of the engine end one after the other in these ways."""
+
+    ends: list[Callable[[], RunResult]]
+    options: list[dict[str, Any]] = field(default_factory=list)
+
+    def run(self, verb: object, **options: Any) -> RunResult:  # type: ignore[override]  # all that a run is told
+        self.options.append(options)
+        return self.ends.pop(0)()
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Callable[..., Runner]:
+    """A change of a stack in a folder, whose config file says `MEANT`."""
+    stack = Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=False)
+    stack.cluster_file.write_text(CLUSTER)
+    stack.config_file.write_text(MEANT)
+
+    def make(*ends: Callable[[], RunResult], state: StackState | ClusterctlError = RESERVED) -> Runner:
+        environment = EngineEnvironment(
+            env={}, rehearsal=False, executable="pulumi", config_file=stack.config_file, run_token="1"
+        )
+        return Runner(
+            verb="up",
+            engine=OneState(stack=stack, environment=environment, state=state),
+            home=Home(path=tmp_path / "home"),
+            output=Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stdin=io.StringIO()),
+            cluster="train",
+            region="us-west-2",
+            environ={"CLUSTERCTL_HOME": str(tmp_path / "home")},
+            previous=None,
+            ends=list(ends),
+        )
+
+    return make
+
+
+def up(change: Runner) -> Ran:
+    display = Display(change.output)
+    return run_up(change, MEANT, display=display, on_event=lambda event: None, nodes=33, runs=LAST)
+
+
+def failure_of(change: Runner, ran: Ran) -> ClusterctlError:
+    intent = read_intent(change.stack, MEANT, nodes=None)
+    with pytest.raises(ClusterctlError) as raised:
+        raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent, shown="s")
+    return raised.value
+
+
+def refused(error: Exception) -> Callable[[], RunResult]:
+    def end() -> RunResult:
+        raise error
+
+    return end
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(NO_ENGINE, "pulumi does not start"), (OSError(errno.ENOSPC, "full", "/x.log"), "/x.log cannot be written")],
+)
+def test_a_second_run_that_does_not_start_is_one_that_failed_after_the_first(
+    runner: Callable[..., Runner], error: Exception, said: str
+) -> None:
+    change = runner(lambda: ended(is_well=True), refused(error))
+    ran = up(change)
+    assert (ran.has_made, ran.result.succeeded) == (True, False)
+    assert said in ran.result.said
+    assert [options.get("writes_state_once", False) for options in change.options] == [False, True]
+
+
+def test_a_first_run_that_does_not_start_leaves_the_config_as_it_was(runner: Callable[..., Runner]) -> None:
+    change = runner(refused(NO_ENGINE))
+    change.stack.config_file.write_text(BEFORE)
+    with pytest.raises(EngineError):
+        up(change)
+    assert change.stack.config_file.read_text() == BEFORE
+
+
+def test_where_undoing_it_fails_too_what_bills_is_named_with_the_command_that_ends_it(
+    runner: Callable[..., Runner],
+) -> None:
+    change = runner(lambda: ended(is_well=True), refused(NO_ENGINE), state=NO_ENGINE)
+    error = failure_of(change, up(change))
+    assert "Undoing it failed too (pulumi does not start: no such file)" in error.message
+    assert "still there, and bills" in error.message
+    assert "clusterctl down s ends it" in error.message
+    assert error.hint == "scripts/engine"
+
+
+def test_who_finds_the_stack_held_after_the_first_run_undoes_nothing_and_names_what_bills(
+    runner: Callable[..., Runner],
+) -> None:
+    change = runner(lambda: ended(is_well=True), lambda: ended(is_well=False, said=HELD))
+    change.begin()
+    error = failure_of(change, up(change))
+    assert "started by bob on tower" in error.message
+    assert "1 resource is there, no node runs, 33 reserved places are empty and bill" in error.message
+    assert "clusterctl down s ends it" in error.message
+    assert change.home.run_file("train").exists(), "the next change has to repair"
+    assert change.stack.config_file.read_text() == MEANT, "what was made is of this config"
+
+
+def test_who_finds_the_stack_held_at_once_has_begun_nothing(runner: Callable[..., Runner]) -> None:
+    change = runner(lambda: ended(is_well=False, said=HELD))
+    change.begin()
+    error = failure_of(change, up(change))
+    assert error.message.endswith("at 2026-11-21T10:15:13Z")
+    assert not change.home.run_file("train").exists()
+    assert change.stack.config_file.read_text() == BEFORE
