@@ -8,7 +8,7 @@ from clusterctl.changes.change import Change
 from clusterctl.changes.data import data_in
 from clusterctl.engine.repair import unknown_machines
 from clusterctl.engine.run import RunResult
-from clusterctl.engine.state import RESERVATION_TYPE, StackState
+from clusterctl.engine.state import StackState
 from clusterctl.views.quantities import count
 
 
@@ -46,13 +46,17 @@ def what_is_there(state: StackState, *, unknown: int | None = 0) -> str:
     elif unknown:
         ends = "ends it" if unknown == 1 else "ends them"
         bills += f"; {count(unknown, 'machine')} beside it {_run_and_bill(unknown)}, and the next command {ends}"
-    places = sum(int(one.inputs.get("instanceCount", 0)) for one in state.of_type(RESERVATION_TYPE))
-    if (empty := places - nodes - (unknown or 0)) > 0:
-        bills += f", {count(empty, 'reserved place')} {'is empty and bills' if empty == 1 else 'are empty and bill'}"
+    if (empty := state.empty_places - (unknown or 0)) > 0:
+        bills += f", {empty_places_bill(empty)}"
     data = ", ".join(one.mount for one in data_in(state))
     if data:
         bills += f", {data} bills"
     return f"{there}, {bills}"
+
+
+def empty_places_bill(empty: int) -> str:
+    """`33 reserved places are empty and bill`."""
+    return f"{count(empty, 'reserved place')} {'is empty and bills' if empty == 1 else 'are empty and bill'}"
 
 
 def _run_and_bill(number: int) -> str:

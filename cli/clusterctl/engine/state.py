@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -97,6 +98,15 @@ class StackState:
     def instances(self) -> tuple[SlotInstance, ...]:
         """The instances by slot."""
         return tuple(sorted(self._instances(), key=lambda instance: instance.slot))
+
+    @property
+    def empty_places(self) -> int:
+        """Reserved places that no machine of the state is in; machines of another type are not."""
+        places = Counter[str]()
+        for one in self.of_type(RESERVATION_TYPE):
+            places[str(one.inputs.get("instanceType"))] += int(one.inputs.get("instanceCount", 0))
+        places.subtract(str(one.outputs.get("instanceType")) for one in self.of_type(INSTANCE_TYPE))
+        return sum(empty for empty in places.values() if empty > 0)
 
     @property
     def physical_ids(self) -> dict[str, frozenset[str]]:

@@ -12,6 +12,7 @@ from clusterctl.changes.change import Change
 from clusterctl.changes.data import bill_lines, data_in, holds_data
 from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_zero_nodes, without_own_values
+from clusterctl.changes.stopped import empty_places_bill
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
 from clusterctl.engine.state import StackState, StateResource
@@ -83,8 +84,9 @@ def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
     if not slots:
         return f"{gone}no node runs; what AWS still reserves for them bills: clusterctl down {shown} ends it."
     runs = f"{count(len(slots), 'node')} {_on(len(slots))}"
-    empty = ", and so do the places of the others" if missing else ""
-    return f"{gone}{runs}{empty}: clusterctl down {shown} ends them."
+    empty = state.empty_places  # of a slot that is missing, or of another type than the machines, which run on
+    reserved = f", and {empty_places_bill(empty)}" if empty else ""
+    return f"{gone}{runs}{reserved}: clusterctl down {shown} ends them."
 
 
 def _things(state: StackState) -> list[StateResource]:

@@ -269,7 +269,8 @@ def test_who_stops_is_told_what_exists_and_what_to_type() -> None:
 
 
 def test_who_stops_is_told_of_reserved_places_which_bill_empty() -> None:
-    reserved = StateResource(urn="u::r", type=RESERVATION_TYPE, id="cr-1", inputs={"instanceCount": 33})
+    places = {"instanceCount": 33, "instanceType": "p5.48xlarge"}
+    reserved = StateResource(urn="u::r", type=RESERVATION_TYPE, id="cr-1", inputs=places)
     told = what_exists(StackState(resources=(reserved,)), shown="s")
     assert "no node runs, 33 reserved places are empty and bill." in told
     told = what_exists(StackState(resources=(reserved, *machines(range(32)))), shown="s")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from clusterctl.engine.state import PendingOperation, StackState, StateResource
+from clusterctl.engine.state import RESERVATION_TYPE, PendingOperation, StackState, StateResource
 from clusterctl.lifecycle.rollback import is_as_before, nothing_made, old_size, what_runs_on
 from clusterctl_infra.names import MEMBERSHIP_TYPE
 
@@ -19,6 +19,12 @@ def state(slots: Sequence[int], members: int | None) -> StackState:
         outputs = {"members": [{"slot": slot} for slot in range(members)]}
         rows.append(StateResource(urn="urn:members", type=MEMBERSHIP_TYPE, id="0123456789ab", outputs=outputs))
     return StackState(resources=tuple(rows))
+
+
+def reserved(cluster: StackState, *, places: int, type: str = "p5.48xlarge") -> StackState:
+    inputs = {"instanceCount": places, "instanceType": type}
+    reservation = StateResource(urn="urn:reservation", type=RESERVATION_TYPE, id="cr-1", inputs=inputs)
+    return StackState(resources=(*cluster.resources, reservation))
 
 
 def component() -> StateResource:
@@ -49,15 +55,21 @@ def test_nodes_that_ran_before_make_the_old_size(slots: Sequence[int], members: 
 
 
 def test_what_runs_on_is_said_with_what_is_missing_and_what_it_costs() -> None:
-    told = what_runs_on(state((0, 3), None), nodes=4, shown="stacks/train")
+    told = what_runs_on(reserved(state((0, 3), None), places=4), nodes=4, shown="stacks/train")
     assert told == (
-        "slots 1, 2 missing; 2 nodes run on and bill, and so do the places of the others: "
+        "slots 1, 2 missing; 2 nodes run on and bill, and 2 reserved places are empty and bill: "
         "clusterctl down stacks/train ends them."
     )
     assert what_runs_on(state((), 1), nodes=1, shown="s") == (
         "slot 0 missing; no node runs; what AWS still reserves for them bills: clusterctl down s ends it."
     )
     assert what_runs_on(state((0,), 1), nodes=1, shown="s") == "1 node runs on and bills: clusterctl down s ends them."
+
+
+def test_a_reservation_of_a_type_that_no_machine_has_yet_is_empty_and_named() -> None:
+    """Another instance_type for many: the first run reserves it, and the second, which makes the machines, failed."""
+    told = what_runs_on(reserved(state((0, 1), 2), places=2, type="p5e.48xlarge"), nodes=2, shown="s")
+    assert told == ("2 nodes run on and bill, and 2 reserved places are empty and bill: clusterctl down s ends them.")
 
 
 @pytest.mark.parametrize(
