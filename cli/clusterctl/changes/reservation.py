@@ -45,6 +45,11 @@ def left_the_state(state: StackState, urns: Collection[str]) -> tuple[str, ...]:
 def reserved_or_not(intent: Intent, living: StackState, *, stays: Collection[int]) -> Intent:
     """The intent for machines of which those in the slots `stays` run on: without a reservation where they have none.
 
-    Every machine is made after its reservation: a state with machines and without one has lost it.
+    Every machine is made after its reservation: a state with machines and without one has lost it. So has one whose
+    reservation is of another type alone: an `up` with another `instance_type` made that, and failed before it made the
+    machines anew.
     """
-    return without_reservation(intent, is_so=bool(stays) and living.find(RESERVATION_TYPE) is None)
+    types = {one.instance_type for one in living.instances if one.slot in stays}
+    held = {one.inputs.get("instanceType") for one in living.of_type(RESERVATION_TYPE)}
+    has_lost_it = not held or (None not in types and not types & held)
+    return without_reservation(intent, is_so=bool(stays) and has_lost_it)

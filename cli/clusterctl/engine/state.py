@@ -60,6 +60,8 @@ class SlotInstance:
     """What it is made of: `replaceable.trigger_facts` reads it."""
     birth: str | None = None
     """What it took on at birth alone."""
+    instance_type: str | None = None
+    """As AWS said when it was made; None in a state that does not tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,7 @@ class StackState:
         places = Counter[str]()
         for one in self.of_type(RESERVATION_TYPE):
             places[str(one.inputs.get("instanceType"))] += int(one.inputs.get("instanceCount", 0))
-        places.subtract(str(one.outputs.get("instanceType")) for one in self.of_type(INSTANCE_TYPE))
+        places.subtract(str(one.instance_type) for one in self.instances)
         return sum(empty for empty in places.values() if empty > 0)
 
     @property
@@ -129,6 +131,7 @@ class StackState:
                     urn=resource.urn,
                     trigger=resource.trigger,
                     birth=tags.get(BIRTH_TAG),
+                    instance_type=resource.outputs.get("instanceType"),
                 )
 
 

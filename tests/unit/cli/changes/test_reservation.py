@@ -12,25 +12,33 @@ from clusterctl_infra.config.stack import stack_settings
 from tests.unit.cli.engine.state_rows import machines
 from tests.unit.infra.plan.plan_cases import a_config
 
-HELD = StateResource(urn="urn:reservation", type=RESERVATION_TYPE, id="cr-1")
+
+def reservation(type: str) -> StateResource:
+    return StateResource(urn="urn:reservation", type=RESERVATION_TYPE, id="cr-1", inputs={"instanceType": type})
+
+
+HELD = reservation("p5.48xlarge")
+OF_THE_NEW_TYPE = reservation("p5e.48xlarge")
 
 
 @pytest.mark.parametrize(
-    ("case", "has_reservation", "stays", "is_without"),
+    ("case", "held", "stays", "is_without"),
     [
-        ("both run on", False, (0, 1), True),
-        ("one is dead, one runs on", False, (0,), True),
-        ("all are made anew", False, (), False),
-        ("its reservation holds", True, (0, 1), False),
+        ("both run on", None, (0, 1), True),
+        ("one is dead, one runs on", None, (0,), True),
+        ("all are made anew", None, (), False),
+        ("its reservation holds", HELD, (0, 1), False),
+        ("another type was reserved, and then not made", OF_THE_NEW_TYPE, (0, 1), True),
+        ("another type was reserved, and is made now", OF_THE_NEW_TYPE, (), False),
     ],
 )
 @pytest.mark.parametrize("before", ["false", "true"])
 def test_a_run_without_a_reservation(
-    case: str, has_reservation: bool, stays: tuple[int, ...], is_without: bool, before: str
+    case: str, held: StateResource | None, stays: tuple[int, ...], is_without: bool, before: str
 ) -> None:
     settings = stack_settings({"unreserved": before})
     intent = Intent(config=a_config(), settings=settings, changes={}, config_text="", catalog=load_catalog())
-    living = StackState(resources=(*machines((0, 1)), *((HELD,) if has_reservation else ())))
+    living = StackState(resources=(*machines((0, 1)), *(() if held is None else (held,))))
     told = reserved_or_not(intent, living, stays=stays)
     assert told.settings.unreserved is is_without, case
     assert told.changes == {"unreserved": "true" if is_without else None}
