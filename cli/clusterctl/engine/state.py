@@ -35,6 +35,8 @@ class StateResource:
     """Read by the program, and not its own."""
     is_protected: bool = False
     """The engine deletes it for nobody."""
+    is_replaced: bool = False
+    """Another of its URN is there already; the next run of the engine ends this one."""
     trigger: str = ""
     """Its replacement trigger; empty without one."""
 
@@ -193,6 +195,7 @@ def _resource(row: Mapping[str, Any]) -> StateResource:
         is_custom=bool(row.get("custom")) and not type.startswith("pulumi:"),
         is_external=bool(row.get("external")),
         is_protected=bool(row.get("protect")),
+        is_replaced=bool(row.get("delete")),
         trigger=str(row.get("replacementTrigger") or ""),
     )
 

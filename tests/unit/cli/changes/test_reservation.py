@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from clusterctl.changes.intent import Intent
 from clusterctl.changes.reservation import left_the_state, reserved_or_not
@@ -18,27 +20,29 @@ def reservation(type: str) -> StateResource:
 
 
 HELD = reservation("p5.48xlarge")
+REPLACED = replace(HELD, is_replaced=True)
 OF_THE_NEW_TYPE = reservation("p5e.48xlarge")
 
 
 @pytest.mark.parametrize(
     ("case", "held", "stays", "is_without"),
     [
-        ("both run on", None, (0, 1), True),
-        ("one is dead, one runs on", None, (0,), True),
-        ("all are made anew", None, (), False),
-        ("its reservation holds", HELD, (0, 1), False),
-        ("another type was reserved, and then not made", OF_THE_NEW_TYPE, (0, 1), True),
-        ("another type was reserved, and is made now", OF_THE_NEW_TYPE, (), False),
+        ("both run on", (), (0, 1), True),
+        ("one is dead, one runs on", (), (0,), True),
+        ("all are made anew", (), (), False),
+        ("its reservation holds", (HELD,), (0, 1), False),
+        ("another type was reserved, and then not made", (OF_THE_NEW_TYPE, REPLACED), (0, 1), True),
+        ("another type was reserved, and theirs is gone", (OF_THE_NEW_TYPE,), (0, 1), True),
+        ("another type was reserved, and is made now", (OF_THE_NEW_TYPE, REPLACED), (), False),
     ],
 )
 @pytest.mark.parametrize("before", ["false", "true"])
 def test_a_run_without_a_reservation(
-    case: str, held: StateResource | None, stays: tuple[int, ...], is_without: bool, before: str
+    case: str, held: tuple[StateResource, ...], stays: tuple[int, ...], is_without: bool, before: str
 ) -> None:
     settings = stack_settings({"unreserved": before})
     intent = Intent(config=a_config(), settings=settings, changes={}, config_text="", catalog=load_catalog())
-    living = StackState(resources=(*machines((0, 1)), *(() if held is None else (held,))))
+    living = StackState(resources=(*machines((0, 1)), *held))
     told = reserved_or_not(intent, living, stays=stays)
     assert told.settings.unreserved is is_without, case
     assert told.changes == {"unreserved": "true" if is_without else None}
