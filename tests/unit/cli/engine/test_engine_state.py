@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from clusterctl.engine.state import identity_in, ledger_in, parse_state
+from clusterctl.engine.state import RESERVATION_TYPE, identity_in, ledger_in, parse_state
 from clusterctl.lifecycle.replacement import slot_targets
 
 PREFIX = "urn:pulumi:dev::p::"
@@ -121,3 +121,10 @@ def test_a_replacement_touches_the_slots_own_resources_alone() -> None:
         "clusterctl:index:Identity::train-identity",
         "clusterctl:index:Membership::train-membership",
     }
+
+
+def test_what_was_replaced_and_is_still_there_is_told_from_what_took_its_place() -> None:
+    """After a run that made the new one and did not come to the end of the old one, both have one URN."""
+    rows = [{"urn": "u", "id": id, "type": RESERVATION_TYPE, "custom": True} for id in ("cr-2", "cr-1")]
+    state = parse_state(json.dumps({"deployment": {"resources": [rows[0], {**rows[1], "delete": True}]}}))
+    assert [(one.id, one.is_replaced) for one in state.resources] == [("cr-2", False), ("cr-1", True)]
