@@ -1,0 +1,26 @@
+"""`scripts/with-time`: what takes long says so, and is what it was otherwise."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+WITH_TIME = Path(__file__).resolve().parents[3] / "scripts" / "with-time"
+
+
+def start(interval_s: str, *command: str) -> subprocess.Popen[str]:
+    argv = [str(WITH_TIME), interval_s, "waiting", *command]
+    return subprocess.Popen(argv, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_a_command_that_takes_long_is_heard_of_until_it_ends() -> None:
+    process = start("0.1", "sh", "-c", "read -r answer && echo $answer && exit 7")
+    assert process.stderr is not None
+    assert [process.stderr.readline() for _ in range(2)] == ["  still waiting, 0 s\n"] * 2
+    said, _ = process.communicate("done\n", timeout=20)
+    assert (said, process.returncode) == ("done\n", 7)
+
+
+def test_a_quick_one_keeps_nobody_waiting_and_says_nothing() -> None:
+    said = start("600", "true").communicate(timeout=20)
+    assert said == ("", "")
