@@ -13,7 +13,6 @@ from pathlib import Path
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.load import later_problems, load_cluster, login_name
-from clusterctl_infra.config.problems import ConfigProblem, path_of
 from clusterctl_infra.config.stack import read_stack_settings
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.identity import Identity, stand_in_identity
@@ -21,7 +20,7 @@ from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory, read_inventory
 from clusterctl_infra.plan.deadline import expenses, spent_usd
 from clusterctl_infra.plan.model import ClusterPlan
-from clusterctl_infra.plan.planner import plan
+from clusterctl_infra.plan.planner import errors_of, plan
 from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 
 from clusterctl.engine.stack import Stack
@@ -80,10 +79,9 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
 
 def refuse_problems(planned: ClusterPlan, stack: Stack, *, overrides: Mapping[str, str]) -> None:
     """Raises ConfigError with every error of the plan, in the words and lines of the stack's file; warnings pass."""
-    errors = [problem for problem in planned.problems if problem.level == "error"]
+    errors = errors_of(planned)
     if errors:
-        problems = [ConfigProblem(path=path_of(each.path), message=each.message) for each in errors]
-        raise later_problems(stack.cluster_file, problems, overrides=overrides, source=stack.source)
+        raise later_problems(stack.cluster_file, errors, overrides=overrides, source=stack.source)
 
 
 def config_folder(stack: Stack, *, home: Home, rehearse: bool) -> Path:

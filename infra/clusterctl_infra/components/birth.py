@@ -13,6 +13,7 @@ from clusterctl_bootstrap.node_plan import MountPlan
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.components.refusal import refused
+from clusterctl_infra.config.load import later_problems
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import StackSettings
 from clusterctl_infra.errors import ConfigError
@@ -22,7 +23,7 @@ from clusterctl_infra.outputs import inventory_to_json
 from clusterctl_infra.plan.inventory import inventory
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.nodes import user_data
-from clusterctl_infra.plan.planner import plan, refuse_errors
+from clusterctl_infra.plan.planner import errors_of, plan, refuse_errors
 
 Facts = Mapping[str, Any]
 FACTS = ("cluster_id", "started_at", "run", "owner", "image_id", "zone", "seed")
@@ -76,10 +77,17 @@ class Birth:
                 until=self.settings.until,
             )
             if not self.settings.down:
-                refuse_errors(made)
+                self._refuse_errors(made)
         except ConfigError as e:
             raise refused(e) from e
         return made
+
+    def _refuse_errors(self, made: ClusterPlan) -> None:
+        """Raises ConfigError with the lines of the file, where the configuration comes from one."""
+        file, errors = self.settings.cluster_file, errors_of(made)
+        if errors and file is not None:
+            raise later_problems(file, errors, overrides=self.settings.overrides, source=str(file))
+        refuse_errors(made)
 
 
 def identity_from(facts: Facts) -> Identity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,10 +21,12 @@ from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 
 def load_stack(folder: Path) -> tuple[ClusterConfig, StackSettings]:
     """The folder's cluster.yaml with the stack's overrides, and the stack's settings. Raises PlanRefused."""
-    settings = current_settings()
+    file = folder / "cluster.yaml"
+    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    settings = dataclasses.replace(current_settings(), cluster_file=shown)
     further = partial(problems_of_sound_parts, catalog=load_catalog(), now=datetime.now(UTC))
     try:
-        return load_cluster(folder / "cluster.yaml", overrides=settings.overrides, further=further), settings
+        return load_cluster(file, overrides=settings.overrides, further=further, source=str(shown)), settings
     except ConfigError as e:
         raise refused(e) from e
 

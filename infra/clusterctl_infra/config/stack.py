@@ -40,6 +40,8 @@ class StackSettings:
     """When this run ends, moved there by `clusterctl extend`; None: when caps.runtime is over."""
     extended_from: datetime | None = None
     """The end before an `extend` that has not come to its own end."""
+    cluster_file: Path | None = None
+    """Where the configuration was read, as a person in the program's folder calls it; None: a program made it."""
 
 
 def stack_settings(values: Mapping[str, str]) -> StackSettings:

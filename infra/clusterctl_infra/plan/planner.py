@@ -12,6 +12,7 @@ from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.not_built import not_built_yet
+from clusterctl_infra.config.problems import ConfigProblem, path_of
 from clusterctl_infra.config.rules import broken_rules
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.identity import Identity
@@ -29,7 +30,7 @@ from clusterctl_infra.plan.storage import kept_storage, storage_plans
 from clusterctl_infra.plan.storage_model import StoragePlan
 from clusterctl_infra.ranks import kept_ranks
 
-__all__ = ["node_access", "node_plan", "plan", "refuse_errors"]
+__all__ = ["errors_of", "node_access", "node_plan", "plan", "refuse_errors"]
 
 
 def plan(
@@ -89,14 +90,15 @@ def cluster_tags(config: ClusterConfig, identity: Identity, *, deadline_at: date
     return {**config.tags, **ours}
 
 
+def errors_of(plan: ClusterPlan) -> tuple[ConfigProblem, ...]:
+    """What keeps the plan from being made true, where it is in the configuration; warnings do not."""
+    errors = (problem for problem in plan.problems if problem.level == "error")
+    return tuple(ConfigProblem(path=path_of(each.path), message=each.message) for each in errors)
+
+
 def refuse_errors(plan: ClusterPlan) -> None:
-    """Raises ConfigError with every error of the plan; warnings pass."""
-    errors = [problem for problem in plan.problems if problem.level == "error"]
-    if errors:
-        lines = [
-            f"  {problem.path}: {problem.message}" if problem.path else f"  {problem.message}" for problem in errors
-        ]
-        raise _error(plan.name, lines)
+    """Raises ConfigError with every error of the plan, for a configuration that no file has; warnings pass."""
+    _refuse(plan.name, errors_of(plan))
 
 
 def _ranks(config: ClusterConfig, slot_ranks: Sequence[int], nodes: int) -> Sequence[int]:
@@ -185,11 +187,11 @@ def _instance_type(config: ClusterConfig, catalog: Catalog) -> InstanceType:
 
 
 def _refuse_broken(config: ClusterConfig, catalog: Catalog) -> None:
-    problems = [*broken_rules(config, catalog), *not_built_yet(config)]
+    _refuse(config.name, [*broken_rules(config, catalog), *not_built_yet(config)])
+
+
+def _refuse(name: str, problems: Sequence[ConfigProblem]) -> None:
     if problems:
-        raise _error(config.name, [f"  {problem.text()}" for problem in problems])
-
-
-def _error(name: str, lines: list[str]) -> ConfigError:
-    count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
-    return ConfigError(f"cluster {name}: {count}, nothing was created", problems=lines)
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        lines = [f"  {problem.text()}" for problem in problems]
+        raise ConfigError(f"cluster {name}: {count}, nothing was created", problems=lines)

@@ -7,12 +7,12 @@ from datetime import datetime
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
-from clusterctl_infra.config.problems import ConfigProblem, path_of
+from clusterctl_infra.config.problems import ConfigProblem, path_text
 from clusterctl_infra.config.sound_parts import Unsound, is_sound
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.identity import stand_in_identity
 from clusterctl_infra.ledger import Ledger
-from clusterctl_infra.plan.planner import plan
+from clusterctl_infra.plan.planner import errors_of, plan
 
 MACHINE = ("region", "gpus", "instance_type", "fabric")
 """What decides of which type the nodes are, and so what they cost."""
@@ -52,9 +52,9 @@ def problems_of_sound_parts(
     except ConfigError:  # what is left breaks rules of its own, for what was taken out
         return ()
     return tuple(
-        ConfigProblem(path=path_of(each.path), message=each.message)
-        for each in planned.problems
-        if each.level == "error" and each.path in NEEDS and _are_sound(NEEDS[each.path], unsound)
+        each
+        for each in errors_of(planned)
+        if (path := path_text(each.path)) in NEEDS and _are_sound(NEEDS[path], unsound)
     )
 
 

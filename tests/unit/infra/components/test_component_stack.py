@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pulumi
 import pytest
+from clusterctl_infra.components.cluster import Cluster, ClusterArgs
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.components.stack import current_settings, load_stack
+
+from tests.unit.infra.components.recorded_program import record
 
 CLUSTER = """
 name: train
@@ -45,6 +48,21 @@ def test_every_problem_of_the_file_is_on_the_screen_of_plain_pulumi(tmp_path: Pa
         load_stack(tmp_path)
     assert "2 problems, nothing was created" in str(caught.value)
     assert "did you mean placement?" in str(caught.value)
+
+
+def test_problems_of_the_plan_have_their_lines_in_the_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER + "caps:\n  price_usd_per_hour: 1\n")
+    monkeypatch.chdir(tmp_path)
+
+    def program() -> object:
+        config, settings = load_stack(tmp_path)
+        return Cluster(config.name, ClusterArgs(config=config, settings=settings)).inventory
+
+    with pytest.raises(PlanRefused) as caught:
+        record(program)
+    heading, problem = str(caught.value).splitlines()
+    assert heading == "cluster.yaml: 1 problem, nothing was created"
+    assert problem.startswith("  line 8   caps.price_usd_per_hour: a node of p5.48xlarge costs $55.04 an hour")
 
 
 def test_a_setting_that_nobody_can_mean_is_refused_with_the_command_that_helps() -> None:
