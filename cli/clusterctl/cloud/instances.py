@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any  # EC2's answers: typed dictionaries with every key optional
 
-from clusterctl_infra.names import BIRTH_TAG, ID_TAG, NAME_TAG, SLOT_TAG
+from clusterctl_infra.names import BIRTH_TAG, DEADLINE_TAG, ID_TAG, NAME_TAG, NO_DEADLINE, SLOT_TAG
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
@@ -57,18 +57,22 @@ def instances_of(clients: Clients, cluster_id: str) -> tuple[InstanceState, ...]
     return tuple(sorted(found, key=lambda one: (one.slot is None, one.slot or 0, one.instance_id)))
 
 
-def other_ids_alive(clients: Clients, name: str, *, own_id: str | None) -> tuple[str, ...]:
-    """Other clusters' ids that have living instances under this name. Raises CloudError."""
+def other_ids_alive(clients: Clients, name: str, *, own_id: str | None, now: datetime) -> tuple[str, ...]:
+    """Ids of other clusters of this name that run, or come up: they have a network and a deadline. Raises CloudError.
+
+    What is down on purpose has no deadline, and what is past its own is no cluster any more.
+    """
+    named = {"Name": f"tag:{NAME_TAG}", "Values": [name]}
     with aws_errors(f"looking for other clusters called {name}"):
         pages = clients.ec2.get_paginator("describe_instances").paginate(
-            Filters=[
-                {"Name": f"tag:{NAME_TAG}", "Values": [name]},
-                {"Name": "instance-state-name", "Values": list(ALIVE)},
-            ]
+            Filters=[named, {"Name": "instance-state-name", "Values": list(ALIVE)}]
         )
-        rows = [row for page in pages for held in page["Reservations"] for row in held.get("Instances", [])]
-    ids = {tags_of(row.get("Tags")).get(ID_TAG) for row in rows}
-    return tuple(sorted(found for found in ids if found is not None and found != own_id))
+        machines = [row for page in pages for held in page["Reservations"] for row in held.get("Instances", [])]
+        vpcs = clients.ec2.get_paginator("describe_vpcs").paginate(Filters=[named])
+        networks = [tags_of(row.get("Tags")) for page in vpcs for row in page["Vpcs"]]
+    tags = [tags_of(row.get("Tags")) for row in machines]
+    tags += [one for one in networks if _has_time(one, now)]
+    return tuple(sorted({one[ID_TAG] for one in tags if one.get(ID_TAG) not in (None, own_id)}))
 
 
 def instance_state(row: Mapping[str, Any]) -> InstanceState:
@@ -99,6 +103,14 @@ def transition_time(reason: str) -> datetime | None:
         return None if found is None else datetime.fromisoformat(f"{found[1]}+00:00")
     except ValueError:
         return None
+
+
+def _has_time(tags: Mapping[str, str], now: datetime) -> bool:
+    """Whether these are the tags of something whose deadline is still to come."""
+    try:
+        return datetime.fromisoformat(tags.get(DEADLINE_TAG, NO_DEADLINE)) > now
+    except (ValueError, TypeError):  # none on purpose, or not ours to read
+        return False
 
 
 def tags_of(rows: Iterable[Mapping[str, Any]] | None) -> dict[str, str]:

@@ -17,6 +17,7 @@ from clusterctl_infra.names import HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_F
 
 from clusterctl.engine.processes import command_line
 from clusterctl.home import Home
+from clusterctl.views.again import edit
 
 ENSURE_S = 60.0
 ANSWER_S = 5.0
@@ -24,6 +25,8 @@ MODULE = "clusterctl_rehearsal"
 SETTINGS_FILE = "rehearsal.yaml"
 LOG_FILE = "region.log"
 LOOK = "clusterctl rehearse list"
+NEXT = "; next: "
+"""Before a command in a sentence of the stand-in."""
 
 
 def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
@@ -57,18 +60,22 @@ def announced_endpoint(home: Home) -> str | None:
     return endpoint if any(word.startswith(f"{MODULE}.") for word in command_line(pid)) else None
 
 
-def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path) -> None:
-    """Has the region behave as the stack's rehearsal.yaml says, before the engine asks it. Raises RehearsalError."""
+def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path, *, cluster: str) -> None:
+    """Has the region behave as the stack's rehearsal.yaml says, before the engine asks it.
+
+    Raises RehearsalError, also where the cluster's machines could not be made: a rehearsal elsewhere has its name.
+    """
     endpoint = region_endpoint(home, environ)
     path = stack_dir / SETTINGS_FILE
     try:
         token = (home.rehearsal_dir / REGION_TOKEN_FILE).read_text(encoding="ascii")
-        body = json.dumps({"folder": str(stack_dir)}).encode()
+        body = json.dumps({"folder": str(stack_dir), "cluster": cluster}).encode()
         answer = json.loads(_posted(endpoint, f"{REGION_PRIVATE}stack", body, {REGION_TOKEN_HEADER: token}))
     except (OSError, http.client.HTTPException, ValueError) as e:
         raise RehearsalError(f"the rehearsed region does not answer ({type(e).__name__}: {e})", hint=LOOK) from e
     if "refused" in answer:
-        raise RehearsalError(str(answer["refused"]), hint=f"${{EDITOR:-nano}} {path}")
+        said, _, helps = str(answer["refused"]).partition(NEXT)
+        raise RehearsalError(said, hint=helps or edit(path))
 
 
 def _answers(endpoint: str) -> bool:
@@ -95,7 +102,7 @@ def machine_kind(stack_dir: Path) -> str:
         return "auto"
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
         path = stack_dir / SETTINGS_FILE
-        raise RehearsalError(f"{path}: cannot be read: {e}", hint=f"${{EDITOR:-nano}} {path}") from e
+        raise RehearsalError(f"{path}: cannot be read: {e}", hint=edit(path)) from e
     return str(data.get("machines", "auto")) if isinstance(data, dict) else "auto"
 
 

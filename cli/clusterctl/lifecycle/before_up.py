@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
 from clusterctl_infra.outputs import Inventory
@@ -30,15 +32,22 @@ def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
 
 
 def refuse_namesake(change: Change, state: StackState) -> None:
-    """Raises CloudError when another cluster of this name lives, in this region or in one that this computer knows."""
+    """Raises CloudError when another cluster of this name lives or comes up, in this region or in one known here.
+
+    Raises RehearsalError when it is rehearsed in another home.
+    """
+    if change.is_rehearsal:
+        tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
     if state.instances:
         return
-    others = other_ids_alive(change.clients, change.name, own_id=state.cluster_id)
+    others = other_ids_alive(change.clients, change.name, own_id=state.cluster_id, now=datetime.now(UTC))
     if others:
         raise CloudError(
-            f"another cluster called {change.name} runs in this account and region (clusterctl:id "
-            f"{', '.join(others)}): two of one name would not be told apart; choose another name in cluster.yaml",
+            f"another cluster called {change.name} runs or comes up in this account and region (clusterctl:id "
+            f"{', '.join(others)}): two of one name would not be told apart. Nothing was made; choose another name in "
+            "cluster.yaml, or see what that one is",
             code="NameTaken",
+            hint="clusterctl reap --rehearse" if change.is_rehearsal else "clusterctl reap",
         )
     known = inventory_here(change.home, change.cluster)
     if known is not None and is_other_region(known, own_id=state.cluster_id, region=change.region):
@@ -88,11 +97,9 @@ def refuse_unreachable(change: Change, config: ClusterConfig, cluster_plan: Clus
 
 
 def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: StackState) -> None:
-    """AWS would say no in the middle of the run, with most of the nodes made. Raises CloudError, RehearsalError."""
+    """AWS would say no in the middle of the run, with most of the nodes made. Raises CloudError."""
     wanted = addresses_wanted(cluster_plan)
     if not wanted:
         return
-    if change.is_rehearsal:
-        tell_region(change.home, change.environ, change.stack.directory)
     room = address_room(change.clients, own_id=state.cluster_id)
     refuse_without_room(room, wanted, region=cluster_plan.region, is_rehearsal=change.is_rehearsal)

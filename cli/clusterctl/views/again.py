@@ -13,6 +13,11 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.instant import typed_instant
 
 
+def edit(file: Path | str) -> str:
+    """`${EDITOR:-nano} stacks/train/cluster.yaml`."""
+    return f"${{EDITOR:-nano}} {shlex.quote(str(file))}"
+
+
 def stack_words(directory: Path | str, *, stack_name: str, rehearse: bool) -> str:
     """`stacks/train --rehearse`: what stands behind `up`, `down` and `plan`; without its flags it is another stack."""
     name = [] if stack_name == USUAL_STACK_NAME else ["--stack-name", stack_name]

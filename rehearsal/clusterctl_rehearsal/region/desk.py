@@ -53,8 +53,9 @@ class Desk:
         return {"faults": self._behaviour.faults()}
 
     def _stack(self, asked: Properties, progress: Progress) -> Properties:
-        """The settings of the stack in a folder, before its program is run. Raises SettingsError."""
+        """The settings of the stack in a folder, before its program is run. Raises SettingsError, MachineError."""
         self._behaviour.register(read_settings(Path(asked["folder"])))
+        self._region.instances.room.check_name(self._behaviour.settings().machines, asked["cluster"])
         return {}
 
     def _create(self, asked: Properties, progress: Progress) -> Properties:

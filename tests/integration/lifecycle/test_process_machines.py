@@ -53,6 +53,12 @@ def another_home_leaves_it_alone(cluster: Rehearsed) -> None:
         assert f"is rehearsed in the home {own}" in refused.stderr
         assert f"next: export CLUSTERCTL_HOME={own}" in refused.stderr
     command = f"CLUSTERCTL_HOME={own} clusterctl rehearse clean {cluster.name}"
+    elsewhere = {**there, "PULUMI_BACKEND_URL": f"file://{own}-2"}  # where no state says whose it is
+    refused = cluster.run("up", str(cluster.folder), env=elsewhere)
+    assert refused.exit_code == 1, refused.text
+    assert f"another rehearsal of the name {cluster.name} lives on this computer in the home {own}" in refused.stderr
+    assert f"next: {command}" in refused.stderr
+    assert "network  " not in refused.stderr, "something was made before"
     assert command in cluster.run("rehearse", "list", env=there).stdout
     refused = cluster.run("rehearse", "clean", cluster.name, env=there)
     assert refused.exit_code == 3, refused.text
