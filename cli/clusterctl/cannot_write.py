@@ -13,7 +13,8 @@ from clusterctl_infra.names import HOME_VARIABLE
 
 from clusterctl.home import named_home
 
-REASONS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+REASONS = FULL | {errno.EROFS}
 OF_THE_HOME = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EEXIST})
 """Reasons that are the person's only where the folder that they named is concerned: elsewhere they are ours."""
 
@@ -29,5 +30,13 @@ def cannot_write(error: OSError, *, environ: Mapping[str, str]) -> ClusterctlErr
     reason = os.strerror(error.errno).lower()
     return ClusterctlError(
         f"{named or home} cannot be written: {reason}. clusterctl keeps what it knows in {home}",
-        hint=f"df -h {shlex.quote(str(home))}, or elsewhere: export {HOME_VARIABLE}=DIR",
+        hint=_what_helps(error.errno, home, environ),
     )
+
+
+def _what_helps(number: int, home: Path, environ: Mapping[str, str]) -> str:
+    if number in FULL:
+        return f"df -h {shlex.quote(str(home))}"
+    if environ.get(HOME_VARIABLE):
+        return f"unset {HOME_VARIABLE}"
+    return f"export {HOME_VARIABLE}=/var/tmp/clusterctl-$(id -un)"

@@ -36,8 +36,8 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
         stack = _stack_of(home, half_made)
         raise NothingMatched(
             f"{half_made}: an `up` began and has not come to its end, so nothing is known of it here; what it made, "
-            "if anything, bills",
-            hint=f"clusterctl up {stack} goes on, clusterctl down {stack} ends it",
+            f"if anything, bills. The same up goes on with it, `clusterctl down {stack}` ends it",
+            hint=f"clusterctl up {stack}",
         )
     cluster = matching_cluster(wanted, known, source=source) if wanted else _only(known, home)
     path = home.inventory_file(cluster)
@@ -62,7 +62,8 @@ def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
         raise NothingMatched(f"{source} {wanted}: no cluster is known on this computer", hint=MAKE_ONE)
     names = [*known, *(name.removesuffix(REHEARSAL_SUFFIX) for name in known)]
     raise NothingMatched(
-        f"{source} {wanted}: no such cluster{did_you_mean(wanted, names)}; known here: {', '.join(known)}"
+        f"{source} {wanted}: no such cluster{did_you_mean(wanted, names)}; known here: {', '.join(known)}",
+        hint=f"export {VARIABLE}={known[0]}" if source.startswith("$") else f"clusterctl status --cluster {known[0]}",
     )
 
 

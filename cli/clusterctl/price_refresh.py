@@ -27,7 +27,11 @@ def refresh_prices(catalog: Catalog, words: Sequence[str], *, region: str | None
     types = matching_types(catalog, words)
     found = ask_prices(Clients(region=region, endpoint_url=None), types, now=now)
     if not found:
-        raise CloudError(f"AWS names no on-demand price for {', '.join(types)} in {region}", code="NoPrice")
+        raise CloudError(
+            f"AWS names no on-demand price for {', '.join(types)} in {region}: it is not sold there",
+            code="NoPrice",
+            hint=f"clusterctl prices {types[0]}",
+        )
     write_private(file, fresh_prices_text(merged(read_fresh_prices(file), found)))
     return told(types, [row.instance_type for row in found], region=region, file=file)
 

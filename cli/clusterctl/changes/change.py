@@ -27,7 +27,7 @@ from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
 from clusterctl.engine.lock import locks_named
-from clusterctl.engine.region import region_endpoint
+from clusterctl.engine.region import NEXT, region_endpoint
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
 from clusterctl.engine.run_file import RunRecord, new_record, only_run, read_record, write_record
@@ -38,8 +38,6 @@ from clusterctl.output import Output
 from clusterctl.views.again import stack_words
 
 KEPT_LOGS = 20
-NEXT = "; next: "
-"""Before a command in a sentence of the stand-in."""
 STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
 INSISTING = "insisting; once more kills the engine, and the next run repairs"
 
@@ -102,7 +100,7 @@ class Change:
             self._ids.update(filter(None, (state.cluster_id,)))
             if self.is_rehearsal:
                 refuse_other_home(state, self.home.path)
-            refuse_other_region(state, self.region)
+            refuse_other_region(state, self.region, source=self.stack.source)
             if account_of(state) is not None:
                 refuse_other_account(state, self.clients.account())
         return state, was_cut_off
@@ -275,7 +273,7 @@ def failure(result: RunResult, *, doing: str, more: str = "", hint: str | None =
         return CloudError(f"{from_aws.code}: {_before(tail, from_aws.text)}{tail}", code=from_aws.code, hint=hint)
     locks = locks_named(result.said)
     if locks:
-        return EngineError(f"{doing}: {locks[0].named}{tail}", hint=f"wait for it, or end it: kill -INT {locks[0].pid}")
+        return EngineError(f"{doing}: {locks[0].told}{tail}", hint=locks[0].end_it)
     said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
     # What the stand-in refuses comes with the command that helps; the same again would be refused again.
     text, _, helps = (said[0] or _without_a_word(result)).partition(NEXT)

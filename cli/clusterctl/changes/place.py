@@ -11,6 +11,7 @@ from clusterctl_infra.errors import ConfigError, UsageError
 from clusterctl_infra.names import HOME_VARIABLE, IDENTITY_TYPE, INVENTORY_TYPE
 
 from clusterctl.engine.state import PLACEMENT_GROUP_TYPE, StackState
+from clusterctl.views.again import edit
 from clusterctl.views.quantities import count
 
 NETWORK = "clusterctl:infra:Network$aws:ec2/"
@@ -19,7 +20,7 @@ CAPACITY = "clusterctl:infra:Capacity$"
 """The same for its placement group and its reservation."""
 
 
-def refuse_other_region(state: StackState, region: str) -> None:
+def refuse_other_region(state: StackState, region: str, *, source: str) -> None:
     """Raises UsageError when the cluster is in another region than cluster.yaml says.
 
     Asked there, AWS would know none of its machines, and the engine would make all of it anew, file systems too.
@@ -28,8 +29,9 @@ def refuse_other_region(state: StackState, region: str) -> None:
     zone = "" if identity is None else str(identity.outputs.get("zone") or "")
     if zone and not zone.startswith(region):
         raise UsageError(
-            f"this cluster is in {zone}, and cluster.yaml says region: {region}: nothing was changed; write its own "
-            "region back; a cluster in another region is another one, with a folder of its own"
+            f"this cluster is in {zone}, and {source} says region: {region}: nothing was changed; write its own "
+            "region back; a cluster in another region is another one, with a folder of its own",
+            hint=edit(source),
         )
 
 

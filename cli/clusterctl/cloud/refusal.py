@@ -8,6 +8,23 @@ from collections.abc import Iterator
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from clusterctl_infra.errors import CloudError
 
+_OF_CREDENTIALS = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthFailure",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidClientTokenId",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnauthorizedOperation",
+        "UnrecognizedClientException",
+    }
+)
+"""AWS's codes for who asks, not for what is asked (EC2 API error codes, IAM common errors; 2026-11-22)."""
+_WHO_IS_ASKING = "aws sts get-caller-identity"
+
 
 @contextlib.contextmanager
 def aws_errors(doing: str) -> Iterator[None]:
@@ -16,10 +33,11 @@ def aws_errors(doing: str) -> Iterator[None]:
         yield
     except ClientError as e:
         code = code_of(e)
-        raise CloudError(f"{code}: {doing}: {e.response.get('Error', {}).get('Message', '')}", code=code) from e
+        told = f"{code}: {doing}: {e.response.get('Error', {}).get('Message', '')}"
+        raise CloudError(told, code=code, hint=_WHO_IS_ASKING if code in _OF_CREDENTIALS else None) from e
     except NoCredentialsError as e:
         told = f"{doing}: no AWS credentials on this computer: set AWS_PROFILE, or what your account uses"
-        raise CloudError(told, code="NoCredentials") from e
+        raise CloudError(told, code="NoCredentials", hint="aws configure") from e
     except BotoCoreError as e:
         raise CloudError(f"{doing}: {e}", code=type(e).__name__) from e
 

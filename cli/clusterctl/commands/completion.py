@@ -26,5 +26,5 @@ def command(ctx: click.Context, shell: str) -> None:
     output = ctx.find_object(Output)
     kind = get_completion_class(shell)
     if kind is None or output is None:
-        raise UsageError(f"no completion for {shell}")
+        raise UsageError(f"no completion for {shell}", hint="clusterctl completion --help")
     output.data(kind(ctx.find_root().command, {}, "clusterctl", VARIABLE).source().rstrip())

@@ -48,4 +48,5 @@ def command(output: Output, cluster: str | None, node: str, connect_timeout: flo
     try:
         output.json(environment_json(text))
     except ValueError as e:
-        raise ClusterctlError(f"{rows[0].name}:{ENVIRONMENT_FILE} cannot be read: {e}") from e
+        hint = f"clusterctl env --cluster {inventory.cluster} --node {rows[0].slot}"
+        raise ClusterctlError(f"{rows[0].name}:{ENVIRONMENT_FILE} cannot be read: {e}", hint=hint) from e

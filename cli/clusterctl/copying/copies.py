@@ -136,7 +136,8 @@ def _contents(todo: Iterable[Transfer]) -> Mapping[Path, Content]:
         try:
             contents[path] = content_of(path)
         except OSError as e:
-            raise ClusterctlError(f"{path}: {e.strerror}") from e
+            told = f"{path} cannot be read here: {str(e.strerror).lower()}"
+            raise ClusterctlError(told, hint=f"ls -l {shlex.quote(str(path.parent))}") from e
     return contents
 
 

@@ -48,6 +48,16 @@ class Lock:
         """Who holds it, as a sentence."""
         return f"pulumi is changing this stack: started by {self.user} on {self.host} (pid {self.pid}) at {self.since}"
 
+    @property
+    def told(self) -> str:
+        """The same, with what a person may do about it."""
+        return f"{self.named}; wait for it, or end it"
+
+    @property
+    def end_it(self) -> str:
+        """The command for that."""
+        return f"kill -INT {self.pid}"
+
 
 def shows_locks(backend_url: str) -> bool:
     """Whether the backend's locks are files that can be seen from here."""

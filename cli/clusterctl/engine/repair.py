@@ -146,7 +146,7 @@ def _refuse_under_way(engine: Engine) -> None:
 def _refuse_living(locks: Iterable[Lock]) -> None:
     for lock in locks:
         if not lock.is_dead:
-            raise EngineError(lock.named, hint=f"wait for it, or end it: kill -INT {lock.pid}")
+            raise EngineError(lock.told, hint=lock.end_it)
 
 
 def _pending(state: StackState) -> str:

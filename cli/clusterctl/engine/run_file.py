@@ -103,6 +103,6 @@ def _hold(lock: IO[str], path: Path, cluster: str) -> None:
             ) from e
         raise EngineError(
             f"clusterctl {record.verb} is changing {cluster}: started by {record.user} on {record.host} "
-            f"(pid {record.cli_pid}) at {record.began_at}",
-            hint=f"wait for it, or end it: kill -INT {record.cli_pid}",
+            f"(pid {record.cli_pid}) at {record.began_at}; wait for it, or end it",
+            hint=f"kill -INT {record.cli_pid}",
         ) from e

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import yaml
 from clusterctl_infra.config.document import syntax_message
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import USUAL_STACK_NAME
+
+from clusterctl.views.again import edit
 
 CLUSTER_FILE = "cluster.yaml"
 STACK_FILES = ("Pulumi.yaml", CLUSTER_FILE)
@@ -70,24 +73,25 @@ def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up
         raise UsageError(told, hint=f"clusterctl {verb} --help")
     folder = directory.expanduser().absolute()
     if not folder.is_dir():
-        raise UsageError(
-            f"{directory} is a file, and a stack is a folder" if folder.exists() else f"there is no folder {directory}",
-            hint=_other_stacks(directory, verb) or f"ls {shlex.quote(str(directory.parent))}",
+        what = (
+            f"{directory} is a file, and a stack is a folder" if folder.exists() else f"there is no folder {directory}"
         )
+        others = _others(directory)
+        raise UsageError(what + _named(others), hint=_with(others, verb) or f"ls {shlex.quote(str(directory.parent))}")
     missing = next((one for one in STACK_FILES if not (folder / one).is_file()), None)
     if missing is not None:
         shown = f"this folder ({folder})" if directory == Path() else str(directory)
-        which = f"clusterctl {verb} STACK  (STACK: a folder with {' and '.join(STACK_FILES)})"
-        told = f"{shown} is not a stack: it has no {missing}"
-        raise UsageError(told, hint=_other_stacks(directory, verb) or which)
+        others = _others(directory)
+        told = f"{shown} is not a stack, a folder with {' and '.join(STACK_FILES)}: it has no {missing}{_named(others)}"
+        raise UsageError(told, hint=_with(others, verb) or f"clusterctl {verb} --help")
     try:
         data = yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
         told = f"{directory}/Pulumi.yaml cannot be read: {_reason(e)}"
-        raise UsageError(told, hint=f"${{EDITOR:-nano}} {directory}/Pulumi.yaml") from e
+        raise UsageError(told, hint=edit(directory / "Pulumi.yaml")) from e
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         told = f"{directory}/Pulumi.yaml names no project (name: …)"
-        raise UsageError(told, hint=f"${{EDITOR:-nano}} {directory}/Pulumi.yaml")
+        raise UsageError(told, hint=edit(directory / "Pulumi.yaml"))
     plugins = _providers_by_path(data)
     return Stack(
         directory=folder,
@@ -106,11 +110,16 @@ def stacks_near(directory: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(one for one in found if all((one / file).is_file() for file in STACK_FILES)))
 
 
-def _other_stacks(directory: Path, verb: str) -> str | None:
-    found = [shlex.quote(str(one)) for one in stacks_near(directory.expanduser())]
-    if len(found) < 2:
-        return f"clusterctl {verb} {found[0]}" if found else None
-    return f"clusterctl {verb} STACK  (STACK: {', '.join(found)})"
+def _others(directory: Path) -> list[str]:
+    return [shlex.quote(str(one)) for one in stacks_near(directory.expanduser())]
+
+
+def _named(stacks: Sequence[str]) -> str:
+    return f"; stacks near it: {', '.join(stacks)}" if len(stacks) > 1 else ""
+
+
+def _with(stacks: Sequence[str], verb: str) -> str | None:
+    return f"clusterctl {verb} {stacks[0]}" if stacks else None
 
 
 def _reason(e: Exception) -> str:

@@ -18,6 +18,8 @@ import yaml
 from clusterctl_infra.config.stack import NAMESPACE, OWN_KEYS
 from clusterctl_infra.errors import ConfigError
 
+from clusterctl.views.again import edit
+
 
 def config_values(text: str) -> dict[str, str]:
     """The `clusterctl:` values, without the prefix, as strings. Raises ValueError when the text is no such file."""
@@ -56,7 +58,7 @@ def read_config(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, ValueError, yaml.YAMLError) as e:
-        raise ConfigError(f"{path}: cannot be read: {e}") from e
+        raise ConfigError(f"{path}: cannot be read: {e}", hint=edit(path)) from e
     return text
 
 

@@ -18,6 +18,7 @@ from clusterctl.changes.place import refuse_other_network, refuse_other_placemen
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.new_deadline import AWS_AHEAD, AWS_LEFT, REHEARSAL_AHEAD, REHEARSAL_LEFT, Wish, refuse_move
+from clusterctl.views.again import edit
 from clusterctl.views.quantities import clock, count, duration
 
 
@@ -66,7 +67,7 @@ def refuse_extension(
     """Raises the error that tells why the deadline cannot be moved there, or not now; `before`: the one that holds."""
     refuse_times(change, wish, intent, cluster_plan, before=before, shown=shown, now=now)
     source = change.stack.source
-    refuse_other_region(state, intent.config.region)
+    refuse_other_region(state, intent.config.region, source=source)
     refuse_other_network(state, intent.config, source=source, shown=shown)
     refuse_other_placement(state, cluster_plan.placement, source=source, shown=shown)
     refuse_harm(state, intent.config, intent.catalog, source=source)
@@ -77,7 +78,8 @@ def refuse_extension(
     if anew:
         raise ClusterctlError(
             f"{source} was changed so that machines would be made anew, and extend ends none: "
-            f"{'; '.join(made_anew_lines(anew))}. Put it back, extend, and change it then"
+            f"{'; '.join(made_anew_lines(anew))}. Put it back, extend, and change it then",
+            hint=edit(source),
         )
 
 

@@ -105,7 +105,7 @@ class _Up:
         refuse_harm(state, config, load_catalog(), source=source)
         refuse_other_network(state, config, source=source, shown=self._shown)
         if self._request.reorders_ranks:
-            refuse_reorder(self._written)
+            refuse_reorder(self._written, source=source)
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse_other_placement(state, cluster_plan.placement, source=source, shown=self._shown)

@@ -111,7 +111,8 @@ def _refuse_time(until: datetime, cluster_plan: ClusterPlan, *, cluster: str, ah
     if until > latest:
         raise UsageError(
             f"{clock(until, now)} is {duration(until - cluster_plan.started_at)} after the start of this run; "
-            f"{duration(LONGEST_RUNTIME)} is the most, which is {clock(latest, now)}"
+            f"{duration(LONGEST_RUNTIME)} is the most, which is {clock(latest, now)}",
+            hint=f"clusterctl extend --until {typed_instant(latest)} --cluster {cluster}",
         )
 
 

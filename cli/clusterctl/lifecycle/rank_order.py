@@ -17,6 +17,7 @@ from clusterctl.changes.intent import Intent
 from clusterctl.cloud.topology import network_paths
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import StackState
+from clusterctl.views.again import edit
 from clusterctl.views.quantities import count
 
 
@@ -33,11 +34,12 @@ def is_wanted(intent: Intent, *, is_asked: bool) -> bool:
     return intent.config.ranks == "topology" and (is_asked or not intent.settings.slot_ranks)
 
 
-def refuse_reorder(intent: Intent) -> None:
+def refuse_reorder(intent: Intent, *, source: str) -> None:
     """Raises UsageError when there is no order of ranks to be made anew."""
     if intent.config.ranks != "topology":
         raise UsageError(
-            "--reorder-ranks: a rank is its slot's number here; write ranks: topology in cluster.yaml for another order"
+            f"--reorder-ranks: a rank is its slot's number here; write ranks: topology in {source} for another order",
+            hint=edit(source),
         )
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import getpass
 import importlib
 import json
+import shlex
 from pathlib import Path
 from typing import Any  # JSON before it is checked
 
@@ -13,6 +14,7 @@ from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import Inventory, inventory_from_json
 
 from clusterctl.ssh.persons_node import PersonsNode
+from clusterctl.views.again import edit
 from clusterctl.views.quantities import count
 
 _NOT_MADE = {
@@ -45,16 +47,19 @@ def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
     try:
         data = json.loads(path.read_bytes())
     except OSError as e:
-        raise ConfigError(f"--inventory {path}: cannot be read ({e.strerror})") from e
+        raise ConfigError(
+            f"--inventory {path}: cannot be read ({e.strerror})", hint=f"ls -l {shlex.quote(str(path))}"
+        ) from e
     except ValueError as e:
-        raise ConfigError(f"--inventory {path}: not JSON ({e})") from e
+        raise ConfigError(f"--inventory {path}: not JSON ({e})", hint=edit(path)) from e
     if not isinstance(data, dict) or not isinstance(data.get("nodes"), list):
-        raise ConfigError(f"--inventory {path}: no list `nodes` in it")
+        raise ConfigError(f"--inventory {path}: no list `nodes` in it", hint=edit(path))
     if not data["nodes"]:
-        raise ConfigError(f"--inventory {path}: the list `nodes` is empty")
+        raise ConfigError(f"--inventory {path}: the list `nodes` is empty", hint=edit(path))
     problems = [problem for number, row in enumerate(data["nodes"]) for problem in _problems(number, row)]
     if problems:
-        raise ConfigError(f"--inventory {path}: {count(len(problems), 'problem')}", problems=problems)
+        told = f"--inventory {path}: {count(len(problems), 'problem')}"
+        raise ConfigError(told, problems=problems, hint=edit(path))
     inventory = inventory_from_json(_completed(data, path.stem), source=str(path))
     return _as_ssh_would(inventory, data, ssh_config) if ssh_config.is_file() else inventory
 

@@ -5,12 +5,15 @@ paramiko reads it, and takes 0.1 s to load: this module is loaded when there is 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
 from clusterctl_infra.errors import ConfigError
+
+from clusterctl.views.again import edit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +37,7 @@ def read_ssh_config(path: Path) -> paramiko.SSHConfig:
             config.parse(file)
             return config
     except (OSError, paramiko.ConfigParseError) as e:
-        raise ConfigError(f"{path}: {e}") from e
+        raise ConfigError(f"{path}: {e}", hint=edit(path)) from e
 
 
 def settings_of(name: str, config: paramiko.SSHConfig) -> HostSettings:
@@ -42,7 +45,7 @@ def settings_of(name: str, config: paramiko.SSHConfig) -> HostSettings:
     try:
         found: Mapping[str, object] = dict(config.lookup(name))
     except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ImportError) as e:
-        raise ConfigError(f"~/.ssh/config, host {name}: {e}") from e
+        raise ConfigError(f"~/.ssh/config, host {name}: {e}", hint=f"ssh -G {shlex.quote(name)}") from e
     host, port, user = str(found.get("hostname", name)), found.get("port"), found.get("user")
     files, agent = found.get("identityfile", ()), found.get("identityagent")
     return HostSettings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,23 +64,24 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
 def read_stack_settings(stack_dir: Path, stack_name: str) -> StackSettings:
     """The settings in `Pulumi.<stack_name>.yaml`; without the file, empty ones. Raises ConfigError."""
     path = stack_dir / f"Pulumi.{stack_name}.yaml"
+    hint = f"${{EDITOR:-nano}} {shlex.quote(str(path))}"  # wherever one is, and whatever stack is selected
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return stack_settings({})
     except (OSError, ValueError) as e:
-        raise ConfigError(f"{path}: cannot be read ({e})") from e
+        raise ConfigError(f"{path}: cannot be read ({e})", hint=hint) from e
     read = read_document(text)
     if read.problems:
         first = read.problems[0]
-        raise ConfigError(f"{path}: line {first.line or 1}: {first.message}")
+        raise ConfigError(f"{path}: line {first.line or 1}: {first.message}", hint=hint)
     config = read.tree.get("config") if isinstance(read.tree, dict) else None
     if config is not None and not isinstance(config, dict):
-        raise ConfigError(f"{path}: config is not a mapping")
+        raise ConfigError(f"{path}: config is not a mapping", hint=hint)
     try:
         return stack_settings(_own(config or {}, path))
     except ConfigError as e:
-        raise ConfigError(f"{path}: {e.message}", problems=e.problems, hint=e.hint) from e
+        raise ConfigError(f"{path}: {e.message}", problems=e.problems, hint=hint) from e
 
 
 def _own(config: Mapping[str, object], path: Path) -> dict[str, str]:

@@ -41,8 +41,8 @@ def host_recipe() -> ImageRecipe:
     sources = _host_sources()
     if not suite or sources is None:
         raise MachineError(
-            "this is not a Debian or Ubuntu computer with package sources, so no base image can be built",
-            "clusterctl up --help",
+            "this is not a Debian or Ubuntu computer with package sources, so no base image can be built: with "
+            "machines: process in rehearsal.yaml none is needed"
         )
     options = subprocess.run(["apt-config", "dump", "Acquire"], text=True, capture_output=True, timeout=20)
     return ImageRecipe(

@@ -20,7 +20,7 @@ def test_a_disk_that_takes_nothing_is_named_with_what_helps(number: int) -> None
     assert told is not None
     assert told.exit_code == 1
     assert str(told).startswith(f"/home/a person/state/runs/x.json cannot be written: {os.strerror(number).lower()}. ")
-    assert told.hint == "df -h '/home/a person/state', or elsewhere: export CLUSTERCTL_HOME=DIR"
+    assert told.hint == ("unset CLUSTERCTL_HOME" if number == errno.EROFS else "df -h '/home/a person/state'")
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EEXIST])
@@ -37,6 +37,12 @@ def test_a_home_that_is_a_file_is_refused_before_anything_is_looked_for_in_it(tm
         home_directory({"CLUSTERCTL_HOME": str(tmp_path / "notes")})
     assert refused.value.hint == "export CLUSTERCTL_HOME=DIR"
     assert home_directory({"CLUSTERCTL_HOME": str(tmp_path / "new")}).path == tmp_path / "new"
+
+
+def test_where_nobody_chose_the_home_another_one_is_offered() -> None:
+    told = cannot_write(PermissionError(errno.EACCES, "no", "/nonexistent"), environ={"HOME": "/nonexistent"})
+    assert told is not None
+    assert told.hint == "export CLUSTERCTL_HOME=/var/tmp/clusterctl-$(id -un)"
 
 
 def test_without_a_file_s_name_the_folder_is_named() -> None:

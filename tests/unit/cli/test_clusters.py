@@ -91,11 +91,12 @@ def test_a_cluster_that_only_a_cut_off_run_tells_of_is_named_with_its_way_out(tm
     home.run_file("train@rehearsal").write_text("{}")
     with pytest.raises(NothingMatched, match="train@rehearsal: an `up` began and has not come to its end") as refused:
         find_cluster(home, name=name, environ={})
-    assert "clusterctl down STACK" in str(refused.value.hint)
+    assert refused.value.hint == "clusterctl up STACK"
     home.run_file("train@rehearsal").write_text('{"stack": "/s/train --rehearse"}')
     with pytest.raises(NothingMatched) as named:
         find_cluster(home, name=name, environ={})
-    assert named.value.hint == "clusterctl up /s/train --rehearse goes on, clusterctl down /s/train --rehearse ends it"
+    assert named.value.hint == "clusterctl up /s/train --rehearse"
+    assert "`clusterctl down /s/train --rehearse` ends it" in named.value.message
 
 
 def test_a_run_of_a_cluster_that_is_known_hides_nothing(tmp_path: Path, make_inventory: MakeInventory) -> None:

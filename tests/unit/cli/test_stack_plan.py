@@ -136,7 +136,7 @@ def test_problems_of_the_plan_are_in_the_json_and_in_the_exit_code(stack_dir: Pa
 
 def test_a_folder_that_is_no_stack_is_said_so(tmp_path: Path, screen: Screen) -> None:
     assert run(["plan", str(tmp_path)], screen.output) == 2
-    assert "is not a stack: it has no Pulumi.yaml" in screen.err
+    assert "is not a stack, a folder with Pulumi.yaml and cluster.yaml: it has no Pulumi.yaml" in screen.err
 
 
 def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path, screen: Screen) -> None:

@@ -49,13 +49,13 @@ def config_of(**network: str) -> ClusterConfig:
 
 @pytest.mark.parametrize("zone", ["us-west-2b", "us-west-2-lax-1a"])
 def test_the_clusters_own_region_is_let_through(zone: str) -> None:
-    refuse_other_region(state_of(zone=zone), "us-west-2")
-    refuse_other_region(StackState(), "eu-west-1")
+    refuse_other_region(state_of(zone=zone), "us-west-2", source="cluster.yaml")
+    refuse_other_region(StackState(), "eu-west-1", source="cluster.yaml")
 
 
 def test_another_region_changes_nothing() -> None:
     with pytest.raises(UsageError, match=r"is in us-west-2b, and cluster.yaml says region: eu-west-1"):
-        refuse_other_region(state_of(), "eu-west-1")
+        refuse_other_region(state_of(), "eu-west-1", source="cluster.yaml")
 
 
 def test_the_network_as_it_is_and_other_nodes_addresses_are_let_through() -> None:

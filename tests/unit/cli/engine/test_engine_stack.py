@@ -62,13 +62,13 @@ def test_a_stack_name_that_the_engine_refuses_is_refused_before_it_is_asked(tmp_
 @pytest.mark.parametrize(
     ("stacks", "typed", "hint"),
     [
-        ((), ".", "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"),
+        ((), ".", "clusterctl up --help"),
         (("stacks/train",), ".", "clusterctl up stacks/train"),
-        (("stacks/a", "stacks/train"), ".", "clusterctl up STACK  (STACK: stacks/a, stacks/train)"),
+        (("stacks/a", "stacks/train"), ".", "clusterctl up stacks/a"),
         (
             ("stacks/a", "stacks/train"),
             "stacks",
-            "clusterctl up STACK  (STACK: stacks/a, stacks/train)",
+            "clusterctl up stacks/a",
         ),
         (("stacks/train",), "stacks/trian", "clusterctl up stacks/train"),
     ],
@@ -84,3 +84,4 @@ def test_where_there_is_no_stack_those_near_are_named(
     with pytest.raises(UsageError) as caught:
         read_stack(Path(typed))
     assert caught.value.hint == hint
+    assert ("stacks near it: stacks/a, stacks/train" in caught.value.message) == (len(stacks) == 2)

@@ -43,9 +43,10 @@ def test_ranks_are_ordered_once_and_when_a_person_asks(
 
 
 def test_there_must_be_an_order_to_make_anew(tmp_path: Path) -> None:
-    refuse_reorder(intent_of(tmp_path, ranks="topology"))
-    with pytest.raises(UsageError, match="ranks: topology"):
-        refuse_reorder(intent_of(tmp_path))
+    refuse_reorder(intent_of(tmp_path, ranks="topology"), source="a b/cluster.yaml")
+    with pytest.raises(UsageError, match=r"ranks: topology in a b/cluster\.yaml") as refused:
+        refuse_reorder(intent_of(tmp_path), source="a b/cluster.yaml")
+    assert refused.value.hint == "${EDITOR:-nano} 'a b/cluster.yaml'"
 
 
 def test_neighbours_are_put_together_and_a_rehearsal_says_that_they_are_simulated() -> None:

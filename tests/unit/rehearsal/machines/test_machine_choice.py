@@ -86,7 +86,8 @@ def test_another_system_than_linux_is_told_why_there_are_no_machines_at_all() ->
         first_usable([FakeDriver("nspawn", problems["booted"]), FakeDriver("process", problems["process"])])
     assert str(caught.value) == (
         "no machines can be made here: nspawn: booted machines need Linux, this is darwin; "
-        "process: process machines need Linux, this is darwin"
+        "process: process machines need Linux, this is darwin; with machines: none in rehearsal.yaml they are only "
+        "written down"
     )
 
 
