@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any  # EC2's answers: typed dictionaries with every key optional
+from typing import TYPE_CHECKING, Any  # EC2's answers: typed dictionaries with every key optional
 
 from clusterctl_infra.names import BIRTH_TAG, DEADLINE_TAG, ID_TAG, NAME_TAG, NO_DEADLINE, SLOT_TAG
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
+
+if TYPE_CHECKING:
+    from types_boto3_ec2.type_defs import FilterTypeDef
 
 ALIVE = ("pending", "running", "stopping", "stopped")
 """States in which an instance can still be kept; `shutting-down` and `terminated` cannot."""
@@ -62,7 +65,7 @@ def other_ids_alive(clients: Clients, name: str, *, own_id: str | None, now: dat
 
     What is down on purpose has no deadline, and what is past its own is no cluster any more.
     """
-    named = {"Name": f"tag:{NAME_TAG}", "Values": [name]}
+    named: FilterTypeDef = {"Name": f"tag:{NAME_TAG}", "Values": [name]}
     with aws_errors(f"looking for other clusters called {name}"):
         pages = clients.ec2.get_paginator("describe_instances").paginate(
             Filters=[named, {"Name": "instance-state-name", "Values": list(ALIVE)}]
