@@ -32,7 +32,7 @@ def main() -> int:
             total += passing
     expected = 2**nodes - 1
     verdict = "all ranks took part" if total == expected else f"WRONG, expected {expected}"
-    print(f"rank {rank} of {nodes} on {socket.gethostname()}: ring all-reduce sum {total}, {verdict}")
+    print(f"rank {rank} of {nodes} on {socket.gethostname()}: all-reduce sum {total}, {verdict}")
     return 0 if total == expected else 1
 
 

@@ -18,7 +18,7 @@ def main() -> int:
     dist.all_reduce(contribution)
     total, expected = int(contribution.item()), 2**world - 1
     verdict = "all ranks took part" if total == expected else f"WRONG, expected {expected}"
-    print(f"rank {rank} of {world} on {socket.gethostname()}: torch all-reduce sum {total}, {verdict}", flush=True)
+    print(f"rank {rank} of {world} on {socket.gethostname()}: all-reduce sum {total}, {verdict}", flush=True)
     dist.destroy_process_group()
     return 0 if total == expected else 1
 

@@ -61,7 +61,7 @@ def test_all_processes_add_up(pair: Bootstrapped, backend: str) -> None:
     answers = [future.result() for future in launched(pair, backend, EXAMPLE)]
     assert [answer.code for answer in answers] == [0, 0], answers
     said = "".join(answer.out for answer in answers)
-    seen = re.findall(r"rank (\d) of 4 on (\S+): torch all-reduce sum 15, all ranks took part", said)
+    seen = re.findall(r"rank (\d) of 4 on (\S+): all-reduce sum 15, all ranks took part", said)
     assert sorted(rank for rank, _ in seen) == ["0", "1", "2", "3"], said
     assert {node for _, node in seen} == {pair.node(0), pair.node(1)}
     if backend == "static":  # c10d gives ranks in the order of arrival

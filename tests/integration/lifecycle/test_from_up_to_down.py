@@ -34,6 +34,7 @@ def test_a_cluster_comes_up_works_together_and_goes_without_a_trace(booted: Rehe
     job = run([str(ROOT / "examples/all_reduce/run")], env=booted.env, cwd=booted.folder, timeout_s=240)
     assert job.exit_code == 0, job.text
     assert job.stdout.count("sum 3, all ranks took part") == 2, job.text
+    assert "[W" not in job.text, "warnings that mean nothing here"
 
     booted.down()
     assert alive(booted.name) == []
