@@ -43,11 +43,16 @@ def open_listener(root: str, cluster: str, address: str, port: int) -> socket.so
 
 def enter(root: str, cluster: str) -> None:
     """Move this process into the cluster's network; NotReached if there is none."""
-    path = f"{NAMESPACE_FOLDER}/ccl-{cluster}"
-    if os.path.exists(path):
+    try:
+        holder = _holder(
+            root, cluster
+        )  # first: the other's name is one for the whole computer, and may be another user's
+    except NotReached:
+        path = f"{NAMESPACE_FOLDER}/ccl-{cluster}"
+        if not os.path.exists(path):
+            raise
         _join(path, _CLONE_NEWNET)
         return
-    holder = _holder(root, cluster)
     # Root enters the network alone: joining the user namespace would drop what root may do.
     if os.geteuid() != 0:
         _join(f"/proc/{holder}/ns/user", _CLONE_NEWUSER)

@@ -137,6 +137,8 @@ class MachineRoom:
         others = sorted(node for cluster, node in driver.found() if cluster == network and node not in ours)
         if others:
             raise another_home(network, others, root_elsewhere(self._folder, network))
+        if (folder := root_elsewhere(self._folder, network)) is not None:  # of another kind, or another user's
+            raise another_home(network, ["its machines"], folder)
         if (folder := network_elsewhere(self._folder, network)) is not None:
             raise another_home(network, ["no machine, its network"], folder)
 
@@ -166,7 +168,10 @@ class MachineRoom:
 def another_home(network: str, nodes: Sequence[str], folder: Path | None) -> MachineError:
     """The refusal that names the home whose machines these are, as far as it is known."""
     whose = "" if folder is None else f" in the home {folder.parent.parent}"
-    told = f"another rehearsal of the name {network} lives on this computer{whose} ({', '.join(nodes)})"
+    told = (
+        f"another rehearsal of the name {network} lives on this computer{whose} ({', '.join(nodes)}): choose another "
+        "name in cluster.yaml, or end that one"
+    )
     return MachineError(told, clean_command(network, folder))
 
 
