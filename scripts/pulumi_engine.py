@@ -49,6 +49,11 @@ def main() -> int:
     except EngineFailure as failure:
         print(f"scripts/engine: {failure}", file=sys.stderr)
         return 1
+    except OSError as failure:
+        print(
+            f"scripts/engine: {failure.filename} cannot be written: {failure.strerror}; {elsewhere()}", file=sys.stderr
+        )
+        return 1
     print(f"engine {engine_version(engine.binary)} ({engine.origin})", file=sys.stderr)
     return 0
 
@@ -139,12 +144,15 @@ def is_complete(target: Path) -> bool:
 
 
 def install_wrapper(engine: Path) -> None:
-    """Write `.venv/bin/pulumi`, whole or not at all."""
+    """Write `.venv/bin/pulumi`, whole or not at all; one that is right already is left, as in a read-only checkout."""
     template = (CHECKOUT / "scripts" / "pulumi-wrapper").read_text()
+    text, wrapper = wrapper_text(template, checkout=CHECKOUT, engine=engine), ENVIRONMENT_BIN / "pulumi"
+    if wrapper.is_file() and wrapper.read_text() == text:
+        return
     with tempfile.NamedTemporaryFile("w", dir=ENVIRONMENT_BIN, delete=False) as fresh:
-        fresh.write(wrapper_text(template, checkout=CHECKOUT, engine=engine))
+        fresh.write(text)
     os.chmod(fresh.name, 0o755)
-    os.replace(fresh.name, ENVIRONMENT_BIN / "pulumi")
+    os.replace(fresh.name, wrapper)
 
 
 def wrapper_text(template: str, *, checkout: Path, engine: Path) -> str:
@@ -174,6 +182,11 @@ def cache_folder() -> Path:
         return Path(own)
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(caches) / "clusterctl"
+
+
+def elsewhere() -> str:
+    """What helps where the engine cannot be kept."""
+    return f"it is kept in {cache_folder()}; next: export CLUSTERCTL_CACHE=/var/tmp/clusterctl-cache && scripts/engine"
 
 
 @contextmanager

@@ -102,7 +102,7 @@ class _Down:
     def _refuse_harm(self, state: StackState) -> None:
         """The program is run as it is written now. Raises ConfigError, UsageError."""
         source, config = self._change.stack.source, self._written().config
-        refuse_other_region(state, config.region)
+        refuse_other_region(state, config.region, source=source)
         refuse_harm(state, config, load_catalog(), source=source)
         refuse_other_network(state, config, source=source, shown=self._request.where.shown)
 
