@@ -32,6 +32,7 @@ from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
 from clusterctl.engine.run_file import RunRecord, new_record, only_run, read_record, write_record
 from clusterctl.engine.stack import Stack
+from clusterctl.engine.stack_config import refuse_read_only
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
 from clusterctl.output import Output
@@ -244,6 +245,7 @@ def open_change(
     with only_run(home, cluster):
         previous = read_record(home.run_file(cluster))
         environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
+        refuse_read_only(environment.config_file)
         change = Change(
             verb=verb,
             engine=Engine(stack=stack, environment=environment),

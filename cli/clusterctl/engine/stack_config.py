@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -71,6 +72,16 @@ def own_config(path: Path, *, written_for: Path) -> str:
     if text:
         write_config(path, text)
     return text
+
+
+def refuse_read_only(path: Path) -> None:
+    """Raises ConfigError where the config file could not be written: a change keeps there what it means to do."""
+    if path.parent.is_dir() and not os.access(path.parent, os.W_OK):
+        raise ConfigError(
+            f"{path.parent} cannot be written by this user, and a change of the stack keeps {path.name} there: nothing "
+            "was changed; take a checkout, or a copy of the stack, of your own",
+            hint=f"ls -ld {shlex.quote(str(path.parent))}",
+        )
 
 
 def write_config(path: Path, text: str) -> None:
