@@ -24,41 +24,41 @@ class NoSuchNode(FaultError):
     """What it is to be done to does not run."""
 
 
-def count(text: str) -> int:
+def parse_count(text: str) -> int:
     """The whole number. Raises FaultError."""
     if not (text.isascii() and text.isdigit()):
         raise FaultError(f"{text!r} is not a count")
     return int(text)
 
 
-def named_count(args: Sequence[str]) -> tuple[str, int | None]:
+def parse_named_count(args: Sequence[str]) -> tuple[str, int | None]:
     """The name and count of `NAME=COUNT` or `NAME COUNT`; None for `off`. Raises FaultError."""
     name, *typed = [*args[0].split("=", 1), *args[1:]]
     if len(typed) != 1:
         raise FaultError(f"{' '.join(args)}: write {name}=COUNT, or {name}=off")
-    return name, None if typed[0] in OFF else count(typed[0])
+    return name, None if typed[0] in OFF else parse_count(typed[0])
 
 
-def a_capacity(args: Sequence[str], catalog: Catalog) -> None:
+def check_capacity(args: Sequence[str], catalog: Catalog) -> None:
     """Raises FaultError unless they are an instance type of the catalog and a count."""
-    name, _ = named_count(args)
+    name, _ = parse_named_count(args)
     if name not in catalog.types:
         raise FaultError(unknown_type(name, catalog.names()))
 
 
-def a_quota(args: Sequence[str], _: Catalog) -> None:
+def check_quota(args: Sequence[str], _: Catalog) -> None:
     """Raises FaultError unless they are a quota and a count."""
-    name, _count = named_count(args)
+    name, _count = parse_named_count(args)
     if name not in QUOTAS:
         raise FaultError(unknown_quota(name))
 
 
-def milliseconds(args: Sequence[str], _: Catalog) -> int | None:
+def parse_milliseconds(args: Sequence[str], _: Catalog) -> int | None:
     """How long each answer takes; None for `off`. Raises FaultError."""
-    return None if args[0] in OFF else count(args[0].removesuffix("ms"))
+    return None if args[0] in OFF else parse_count(args[0].removesuffix("ms"))
 
 
-def a_date(args: Sequence[str], _: Catalog) -> str | None:
+def parse_date(args: Sequence[str], _: Catalog) -> str | None:
     """The date that was typed, None for `off`. Raises FaultError."""
     if args[0] in OFF:
         return None
@@ -68,15 +68,15 @@ def a_date(args: Sequence[str], _: Catalog) -> str | None:
         raise FaultError(f"{args[0]!r} is not a date, such as 2027-01-31") from e
 
 
-def a_rate(args: Sequence[str], _: Catalog) -> int:
+def parse_rate(args: Sequence[str], _: Catalog) -> int:
     """Mbit/s of a slow link. Raises FaultError."""
-    rate_mbit = count(args[1]) if len(args) > 1 else 10
+    rate_mbit = parse_count(args[1]) if len(args) > 1 else 10
     if rate_mbit == 0:
         raise FaultError("0 Mbit/s is no link: unplug takes a node off the network")
     return rate_mbit
 
 
-def a_node_name(args: Sequence[str], _: Catalog) -> None:
+def check_node_name(args: Sequence[str], _: Catalog) -> None:
     """Raises FaultError unless the first could be a node's, which may be made only later."""
     if _NODE.fullmatch(args[0]) is None:
         raise FaultError(f"{args[0]!r} is no node's name: a cluster's name and a slot, such as train-2")

@@ -13,14 +13,14 @@ from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.fault_arguments import (
     OFF,
     FaultError,
-    a_capacity,
-    a_date,
-    a_node_name,
-    a_quota,
-    a_rate,
-    milliseconds,
-    named_count,
+    check_capacity,
+    check_node_name,
+    check_quota,
     no_such_node,
+    parse_date,
+    parse_milliseconds,
+    parse_named_count,
+    parse_rate,
 )
 from clusterctl_rehearsal.region.instances import HOST_FAILED, Instances
 from clusterctl_rehearsal.region.record import Record
@@ -30,7 +30,7 @@ from clusterctl_rehearsal.region.types.network import INSTANCE
 Check = Callable[[Sequence[str], Catalog], object]
 
 
-def any_words(args: Sequence[str], catalog: Catalog) -> None:
+def accept_any(args: Sequence[str], catalog: Catalog) -> None:
     """A node's name, which only the region can judge, or nothing."""
 
 
@@ -43,7 +43,7 @@ class Fault:
     do: Callable[[Faults, Sequence[str]], str]
     arguments: tuple[int, int]
     """Fewest, most."""
-    check: Check = any_words
+    check: Check = accept_any
     """Raises FaultError for arguments that can never be right."""
 
 
@@ -127,7 +127,7 @@ def _plug(driver: MachineDriver, network: str, node: str) -> None:
 
 def _slow(faults: Faults, args: Sequence[str]) -> str:
     record = faults.node(args[0])
-    rate_mbit = a_rate(args, faults.catalog)
+    rate_mbit = parse_rate(args, faults.catalog)
     faults.driver(record).slow(record.facts["network"], record.facts["node"], rate_mbit)
     return f"{record.facts['node']} has {rate_mbit} Mbit/s; plug {args[0]} heals it"
 
@@ -145,7 +145,7 @@ def _fail_bootstrap(faults: Faults, args: Sequence[str]) -> str:
 
 def _limit(key: str) -> Callable[[Faults, Sequence[str]], str]:
     def do(faults: Faults, args: Sequence[str]) -> str:
-        name, count = named_count(args)
+        name, count = parse_named_count(args)
         faults.behaviour.set_fault_entry(key, name, count)
         return f"{key} of {name}: " + ("as the settings say" if count is None else str(count))
 
@@ -153,13 +153,13 @@ def _limit(key: str) -> Callable[[Faults, Sequence[str]], str]:
 
 
 def _latency(faults: Faults, args: Sequence[str]) -> str:
-    latency_ms = milliseconds(args, faults.catalog)
+    latency_ms = parse_milliseconds(args, faults.catalog)
     faults.behaviour.set_fault("latency_ms", latency_ms)
     return "latency as the settings say" if latency_ms is None else f"every answer takes {latency_ms} ms longer"
 
 
 def _new_images(faults: Faults, args: Sequence[str]) -> str:
-    dated = a_date(args, faults.catalog)
+    dated = parse_date(args, faults.catalog)
     faults.behaviour.set_fault("images_dated", dated)
     return "images as the settings say" if dated is None else f"newer images came out: {dated}"
 
@@ -207,32 +207,34 @@ FAULTS = {
         meaning="its next boots fail",
         do=_fail_bootstrap,
         arguments=(1, 40),
-        check=a_node_name,
+        check=check_node_name,
     ),
-    "slow": Fault(usage="NODE [MBIT_PER_S]", meaning="a slow network link", do=_slow, arguments=(1, 2), check=a_rate),
+    "slow": Fault(
+        usage="NODE [MBIT_PER_S]", meaning="a slow network link", do=_slow, arguments=(1, 2), check=parse_rate
+    ),
     "capacity": Fault(
         usage="TYPE=COUNT | TYPE=off",
         meaning="how many the region has",
         do=_limit("capacity"),
         arguments=(1, 2),
-        check=a_capacity,
+        check=check_capacity,
     ),
     "quota": Fault(
         usage=f"{'|'.join(QUOTAS)}=COUNT | …=off",
         meaning="the account's limit",
         do=_limit("quotas"),
         arguments=(1, 2),
-        check=a_quota,
+        check=check_quota,
     ),
     "latency": Fault(
         usage="MILLISECONDS | off",
         meaning="slow answers of AWS",
         do=_latency,
         arguments=(1, 1),
-        check=milliseconds,
+        check=parse_milliseconds,
     ),
     "new-images": Fault(
-        usage="DATE | off", meaning="newer machine images come out", do=_new_images, arguments=(1, 1), check=a_date
+        usage="DATE | off", meaning="newer machine images come out", do=_new_images, arguments=(1, 1), check=parse_date
     ),
     "stop-region": Fault(usage="", meaning="the region's server ends; machines live on", do=_stop, arguments=(0, 0)),
 }

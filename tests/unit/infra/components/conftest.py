@@ -7,6 +7,8 @@ import warnings
 import pulumi_aws as aws
 import pytest
 
+from tests.unit.infra.components.recorded_program import Recording, cluster_program, record
+
 
 @pytest.fixture(scope="session", autouse=True)
 def loaded_aws() -> None:
@@ -22,3 +24,9 @@ def loaded_aws() -> None:
             (aws.scheduler, "Schedule"),
         )
         assert all(hasattr(part, name) for part, name in used)
+
+
+@pytest.fixture(scope="package")
+def four_nodes() -> Recording:
+    """The program of the golden graph."""
+    return record(cluster_program())

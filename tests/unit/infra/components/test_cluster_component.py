@@ -6,13 +6,9 @@ import base64
 import gzip
 from typing import Any  # configurations as YAML gives them
 
-import pulumi
 import pytest
-from clusterctl_infra.components.refusal import PlanRefused
-from clusterctl_infra.ledger import Ledger, Span
 from clusterctl_infra.names import BIRTH_TAG
 from clusterctl_infra.outputs import inventory_from_json
-from clusterctl_infra.plan.live_facts import live_facts_hash
 from clusterctl_infra.replaceable import birth_facts, trigger_facts
 from pulumi.runtime.settings import SETTINGS
 
@@ -20,7 +16,6 @@ from tests.unit.infra.components.recorded_program import (
     ELASTIC_IP,
     INSTANCE,
     LAUNCH_TEMPLATE,
-    NOW,
     SECRET_SIGNATURE,
     Recording,
     as_text,
@@ -30,7 +25,6 @@ from tests.unit.infra.components.recorded_program import (
     short,
 )
 from tests.unit.infra.components.write_golden import GOLDEN
-from tests.unit.infra.plan.plan_cases import a_config
 
 PRIVATE: dict[str, Any] = {"access": {"mode": "private"}}
 RULES = (
@@ -46,12 +40,6 @@ WITHOUT_TAGS = {
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
     "aws:scheduler/schedule:Schedule",
 }
-
-
-@pytest.fixture(scope="module")
-def four_nodes() -> Recording:
-    """The program of the golden graph."""
-    return record(cluster_program())
 
 
 def test_names_parents_dependencies_and_options_are_those_of_the_golden_graph(four_nodes: Recording) -> None:
@@ -243,90 +231,3 @@ def test_no_resource_input_is_a_path_of_this_computer(four_nodes: Recording) -> 
 
     found = [text for row in four_nodes.resources for text in texts(row.inputs) if text.startswith("/")]
     assert found == []
-
-
-def test_zero_nodes_keep_the_network_and_reserve_nothing() -> None:
-    recording = record(cluster_program(down=True))
-    assert recording.of_type(INSTANCE) == recording.of_type(LAUNCH_TEMPLATE) == []
-    assert recording.of_type("aws:ec2/capacityReservation:CapacityReservation") == []
-    assert recording.one("aws:ec2/vpc:Vpc").name == "train-vpc"
-    assert recording.one("clusterctl:index:Membership").inputs["members"] == []
-
-
-def test_nodes_that_outlived_their_reservation_get_no_other_and_are_not_replaced(four_nodes: Recording) -> None:
-    recording = record(cluster_program(unreserved=True))
-    assert recording.of_type("aws:ec2/capacityReservation:CapacityReservation") == []
-    template = recording.one(LAUNCH_TEMPLATE, "train-0").inputs
-    assert "capacityReservationSpecification" not in template
-    assert template["placement"] == four_nodes.one(LAUNCH_TEMPLATE, "train-0").inputs["placement"]
-    triggers = [
-        [row.request.replacement_trigger.string_value for row in each.of_type(INSTANCE)]
-        for each in (recording, four_nodes)
-    ]
-    assert triggers[0] == triggers[1] != []
-
-
-def test_a_cluster_past_its_caps_can_still_be_taken_down() -> None:
-    caps = {"price_usd_per_hour": 1}
-    assert record(cluster_program(down=True, caps=caps)).of_type(INSTANCE) == []
-
-
-def test_without_a_placement_group_there_is_none_anywhere() -> None:
-    recording = record(cluster_program(placement="none"))
-    assert recording.of_type("aws:ec2/placementGroup:PlacementGroup") == []
-    assert "placement" not in recording.one(LAUNCH_TEMPLATE, "train-0").inputs
-    assert "placementGroupArn" not in recording.one("aws:ec2/capacityReservation:CapacityReservation").inputs
-
-
-def test_people_with_keys_of_their_own_need_no_key_pair() -> None:
-    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDF5Enku12zUwBW5ahhJptZaLxt91pQw1BKukbxF9+fA ada"
-    access = {"mode": "public", "ssh_from": ["203.0.113.7/32"], "authorized_keys": [key]}
-    recording = record(cluster_program(access=access))
-    assert recording.of_type("aws:ec2/keyPair:KeyPair") == []
-    assert "keyName" not in recording.one(LAUNCH_TEMPLATE, "train-0").inputs
-    assert "login_key" not in recording.one("clusterctl:index:Inventory").inputs
-
-
-def test_a_zone_that_was_asked_for_is_taken_and_nobody_is_asked_for_offerings() -> None:
-    recording = record(cluster_program(zone="us-west-2a", image="ami-0aaaaaaaaaaaaaaa0"))
-    identity = recording.one("clusterctl:index:Identity").inputs
-    assert (identity["zone_candidate"], identity["image_candidate"]) == ("us-west-2a", "ami-0aaaaaaaaaaaaaaa0")
-    assert recording.invokes == ["aws:index/getCallerIdentity:getCallerIdentity"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"access": {"mode": "public"}}, ["1 problem, nothing was created", "access.ssh_from"]),
-        ({"caps": {"price_usd_per_hour": 1}, "access": {"mode": "public"}}, ["2 problems", "$55.04", "ssh_from"]),
-    ],
-)
-def test_a_plan_with_errors_is_refused_before_anything_is_asked_for(changes: dict[str, Any], words: list[str]) -> None:
-    made: list[Recording] = []
-    with pytest.raises(PlanRefused) as caught:
-        made.append(record(cluster_program(**changes)))
-    assert made == []
-    assert isinstance(caught.value, pulumi.RunError)
-    assert all(word in str(caught.value) for word in words)
-
-
-def test_the_budget_s_end_is_everywhere_the_same() -> None:
-    recording = record(cluster_program(caps={"budget_usd": 500}))
-    deadline = recording.exported["deadline"]
-    membership = recording.one("clusterctl:index:Membership").inputs
-    assert membership["deadline"] == deadline == "2026-03-01T14:16:11+00:00"
-    assert recording.one(INSTANCE, "train-0").inputs["tags"]["clusterctl:deadline"] == "2026-03-01T14:16:11Z"
-
-
-def test_the_account_of_earlier_machines_moves_the_deadline() -> None:
-    earlier = Span(
-        slot=0, instance_id="i-0", started_at=NOW.replace(hour=2), ended_at=NOW.replace(hour=6), price_usd_per_hour=55
-    )
-    program = cluster_program(caps={"budget_usd": 500}, ledger=Ledger(spans=(earlier,)))
-    assert record(program).exported["deadline"] < "2026-03-01T14:16:11+00:00"
-
-
-@pytest.mark.parametrize("changes", [{"env": {"A": "2"}}, {"caps": {"dead_man": "30m"}}])
-def test_what_running_nodes_are_told_makes_a_new_generation(changes: dict[str, Any]) -> None:
-    assert live_facts_hash(a_config()) == live_facts_hash(a_config(caps={"runtime": "3h"}))
-    assert live_facts_hash(a_config(**changes)) != live_facts_hash(a_config())
