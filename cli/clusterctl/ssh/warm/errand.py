@@ -17,10 +17,11 @@ from clusterctl.caller import Caller
 from clusterctl.output import Output
 from clusterctl.program import told
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.many.fan_out import Canceller, run_on_nodes
+from clusterctl.ssh.many.fan_out import Canceller
 from clusterctl.ssh.many.link_pool import LinkPool, link_key
 from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand
+from clusterctl.ssh.remote_run import run_remote
 from clusterctl.ssh.request import SshRequest, is_for_one, remote_command, run_and_show
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import target_of
@@ -114,20 +115,8 @@ class _KeptLinks:
         self, remote: RemoteCommand, sinks: NodeSinks | None, on_result: Callable[[NodeResult], None] | None
     ) -> dict[int, NodeResult]:
         """Every node's result by its slot. Raises KeyboardInterrupt when the command has gone."""
-        results = run_on_nodes(
-            remote.inventory,
-            remote.nodes,
-            remote.command,
-            keys=remote.keys,
-            deadlines=remote.deadlines,
-            stdin=remote.stdin,
-            sinks=sinks,
-            on_result=on_result,
-            fan_out=remote.fan_out,
-            is_failing_fast=remote.is_failing_fast,
-            pool=self._pool,
-            canceller=self._canceller,
-            on_quiet=self._on_quiet,
+        results = run_remote(
+            remote, sinks, on_result, pool=self._pool, canceller=self._canceller, on_quiet=self._on_quiet
         )
         if self._canceller.is_cancelled:
             raise KeyboardInterrupt

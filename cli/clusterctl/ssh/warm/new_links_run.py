@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clusterctl.ssh.many.dialling import Dialled
-from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.many.link_pool import LinkPool
 from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand
+from clusterctl.ssh.remote_run import run_remote
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.warm.process import keep_warm
 
@@ -23,20 +23,7 @@ def run_on_new_links(
 ) -> dict[int, NodeResult]:
     """Every node's result by its slot; with `kept_in` a process stays behind that has the connections."""
     pool = None if kept_in is None else LinkPool()
-    results = run_on_nodes(
-        remote.inventory,
-        remote.nodes,
-        remote.command,
-        keys=remote.keys,
-        deadlines=remote.deadlines,
-        stdin=remote.stdin,
-        sinks=sinks,
-        on_result=on_result,
-        fan_out=remote.fan_out,
-        is_failing_fast=remote.is_failing_fast,
-        dialled=dialled,
-        pool=pool,
-    )
+    results = run_remote(remote, sinks, on_result, pool=pool, dialled=dialled)
     if pool is not None and kept_in is not None:
         keep_warm(pool, kept_in)
     return results
