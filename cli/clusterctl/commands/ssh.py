@@ -42,7 +42,7 @@ Examples:
   clusterctl ssh --node 2 nvidia-smi
   clusterctl ssh --gather uname -r
   clusterctl ssh --node 0,2-3 -- test -e /shared/ok
-  clusterctl ssh --node all --command 'df -h | grep shared'
+  clusterctl ssh --node all --command 'df -h / | tail -1'
   clusterctl ssh --sudo - < setup.sh
   clusterctl ssh
 """

@@ -1,0 +1,41 @@
+"""Places of the engine that cannot be written: a sentence and a command, no traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def said_by(*argv: str, cwd: Path, **variables: str) -> str:
+    """What a program that fails says."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")}
+    done = subprocess.run(
+        argv, cwd=cwd, env={**environ, **variables}, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 1, done
+    return done.stderr
+
+
+def test_a_cache_that_cannot_be_made_is_named_with_another_one(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    cache = str(tmp_path / "file" / "cache")
+    said = said_by(str(CHECKOUT / "scripts/engine"), "--source", "cache", cwd=CHECKOUT, CLUSTERCTL_CACHE=cache)
+    assert "cannot be written: Not a directory; it is kept in " in said
+    assert "next: export CLUSTERCTL_CACHE=" in said
+    assert "Traceback" not in said
+
+
+def test_a_checkout_that_cannot_keep_a_state_says_so(tmp_path: Path) -> None:
+    (tmp_path / ".pulumi").touch()
+    text = (CHECKOUT / "scripts/pulumi-wrapper").read_text()
+    wrapper = tmp_path / "pulumi"
+    wrapper.write_text(text.replace("@CHECKOUT@", str(tmp_path)).replace("@ENGINE@", "/bin/true"))
+    wrapper.chmod(0o755)
+    said = said_by(str(wrapper), "stack", "ls", cwd=tmp_path)
+    assert said == (
+        f"pulumi: {tmp_path}/.pulumi keeps the state of this checkout and cannot be made; "
+        f"next: git clone '{tmp_path}' ~/clusterctl\n"
+    )
