@@ -33,6 +33,9 @@ from clusterctl.home import Home
 
 RUN_VARIABLE = "CLUSTERCTL_RUN"
 ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL"
+PYTHON_VARIABLE = "PULUMI_PYTHON_CMD"
+PYTHON = Path(__file__).parent / "python3-for-pulumi"
+"""What the language host takes for python3; the file says why."""
 NOWHERE = "http://127.0.0.1:1"
 """A port that nobody may listen on without root: what should reach the stand-in reaches nobody."""
 _REDIRECTING = ("PULUMI_DEBUG_PROVIDERS", "PULUMI_DEBUG_LANGUAGES", "PULUMI_HOME", "PULUMI_PLUGIN_PATH")
@@ -94,7 +97,11 @@ def real_variables(base: Mapping[str, str]) -> dict[str, str]:
     """`base` with this Python's folder first on PATH: the language host starts the first python3 it finds."""
     folder = str(Path(sys.executable).parent)
     path = [folder, *(entry for entry in base.get("PATH", os.defpath).split(os.pathsep) if entry != folder)]
-    return {**base, "PATH": os.pathsep.join(path), "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    env = {**base, "PATH": os.pathsep.join(path), "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    # What an installer left without the right to be executed is not used: the host then asks Python itself.
+    if PYTHON_VARIABLE not in env and os.access(PYTHON, os.X_OK):
+        env[PYTHON_VARIABLE] = str(PYTHON)
+    return env
 
 
 def rehearsal_variables(base: Mapping[str, str], *, home: Home, nonce: str, backend_url: str | None) -> dict[str, str]:

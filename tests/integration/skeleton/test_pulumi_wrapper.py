@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from clusterctl.engine.environment import PYTHON
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 WRAPPER = CHECKOUT / "scripts" / "pulumi-wrapper"
@@ -55,6 +58,7 @@ def test_with_nothing_set_everything_lies_in_the_checkout(checkout: Path) -> Non
     assert seen["PULUMI_BACKEND_URL"] == f"file://{own}/state"
     assert seen["PULUMI_SKIP_UPDATE_CHECK"] == "true"
     assert seen["PATH"].startswith(f"{checkout}/.venv/bin:")
+    assert seen["PULUMI_PYTHON_CMD"].startswith(f"{checkout}/cli/")
     assert seen["PULUMI_CONFIG_PASSPHRASE_FILE"] == str(own / "passphrase")
     assert len((own / "passphrase").read_text()) == 48
     assert (own / "passphrase").stat().st_mode & 0o777 == 0o600
@@ -62,8 +66,9 @@ def test_with_nothing_set_everything_lies_in_the_checkout(checkout: Path) -> Non
 
 
 def test_what_is_set_is_left_alone(checkout: Path) -> None:
-    seen = run(checkout, PULUMI_HOME="/h", PULUMI_BACKEND_URL="s3://b", PULUMI_CONFIG_PASSPHRASE="")
-    assert (seen["PULUMI_HOME"], seen["PULUMI_BACKEND_URL"]) == ("/h", "s3://b")
+    own = {"PULUMI_HOME": "/h", "PULUMI_BACKEND_URL": "s3://b", "PULUMI_PYTHON_CMD": "python3.12"}
+    seen = run(checkout, **own, PULUMI_CONFIG_PASSPHRASE="")
+    assert {name: seen[name] for name in own} == own
     assert seen["PULUMI_CONFIG_PASSPHRASE"] == ""
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in seen
 
@@ -117,6 +122,21 @@ def test_a_python_program_runs_with_the_environments_python(tmp_path: Path, ambi
     assert done.stdout.strip() == str(CHECKOUT / ".venv")
 
 
+def test_the_language_host_hears_of_the_packages_that_pip_would_name() -> None:
+    question = ["-m", "pip", "list", "-v", "--format", "json"]
+    answers = []
+    for python in (PYTHON, sys.executable):
+        path = f"{CHECKOUT / '.venv' / 'bin'}:/usr/bin:/bin"
+        done = subprocess.run(
+            [python, *question], cwd="/", env={"PATH": path}, capture_output=True, text=True, timeout=60, check=True
+        )
+        rows = json.loads(done.stdout)
+        answers.append(sorted((canonical_name(row["name"]), row["version"], row["location"]) for row in rows))
+    assert answers[0] == answers[1]
+    asked = subprocess.run([PYTHON, "-c", "print(1 + 1)"], capture_output=True, text=True, timeout=20, check=True)
+    assert asked.stdout == "2\n", "whatever else it is asked is for Python"
+
+
 def test_setup_run_again_does_nothing_and_says_which_engine(tmp_path: Path) -> None:
     stamp = CHECKOUT / ".venv" / "made-from"
     before = stamp.stat().st_mtime_ns
@@ -125,3 +145,8 @@ def test_setup_run_again_does_nothing_and_says_which_engine(tmp_path: Path) -> N
     assert done.stderr.startswith("engine ")
     assert stamp.stat().st_mtime_ns == before
     assert sys.prefix == str(CHECKOUT / ".venv")
+
+
+def canonical_name(written: str) -> str:
+    """One spelling of a package's name (packaging.python.org, "Names and normalization")."""
+    return re.sub(r"[-_.]+", "-", written).lower()

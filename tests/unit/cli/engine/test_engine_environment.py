@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from clusterctl.engine import package_list
 from clusterctl.engine.environment import (
     NOWHERE,
     engine_environment,
@@ -143,3 +144,10 @@ def test_a_rehearsals_engine_reaches_nobody_until_it_is_told_where(tmp_path: Pat
     )
     assert made.env["AWS_ENDPOINT_URL"] == NOWHERE
     assert made.at("http://127.0.0.1:4566").env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
+
+
+def test_the_language_host_gets_a_python_that_answers_for_pip_unless_a_person_chose_one() -> None:
+    chosen = Path(real_variables({})["PULUMI_PYTHON_CMD"])
+    assert os.access(chosen, os.X_OK)
+    assert chosen.parent == Path(package_list.__file__).parent
+    assert real_variables({"PULUMI_PYTHON_CMD": "python3.12"})["PULUMI_PYTHON_CMD"] == "python3.12"
