@@ -7,7 +7,7 @@ import http.client
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +22,7 @@ from clusterctl.views.again import edit
 ENSURE_S = 60.0
 ANSWER_S = 5.0
 MODULE = "clusterctl_rehearsal"
+ENSURE_MODULE = f"{MODULE}.region.ensure"
 SETTINGS_FILE = "rehearsal.yaml"
 LOG_FILE = "region.log"
 LOOK = "clusterctl rehearse list"
@@ -31,7 +32,7 @@ NEXT = "; next: "
 
 def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
     """The endpoint of the running region; it is started if need be. Raises RehearsalError."""
-    text = _rehearse(["region", "ensure"], home, environ, timeout_s=ENSURE_S)
+    text = _said_by(ENSURE_MODULE, home, environ, timeout_s=ENSURE_S)
     try:
         return str(json.loads(text)["endpoint"])
     except (ValueError, KeyError, TypeError) as e:
@@ -106,8 +107,8 @@ def machine_kind(stack_dir: Path) -> str:
     return str(data.get("machines", "auto")) if isinstance(data, dict) else "auto"
 
 
-def _rehearse(words: Sequence[str], home: Home, environ: Mapping[str, str], *, timeout_s: float) -> str:
-    argv = [sys.executable, "-m", MODULE, *words]
+def _said_by(module: str, home: Home, environ: Mapping[str, str], *, timeout_s: float) -> str:
+    argv = [sys.executable, "-m", module]
     try:
         done = subprocess.run(
             argv,

@@ -18,7 +18,8 @@ from typing import Literal, NoReturn  # `Any`: property values
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import (
+
+from clusterctl_infra.provider.messages import (
     engine_pb2,
     engine_pb2_grpc,
     plugin_pb2,

@@ -11,7 +11,6 @@ from typing import NoReturn
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import provider_pb2
 
 from clusterctl_infra.home_path import home_path
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
@@ -20,6 +19,7 @@ from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.inventory_resource import InventoryResource
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.membership_resource import MembershipResource
+from clusterctl_infra.provider.messages import provider_pb2
 from clusterctl_infra.provider.property_values import from_struct, reveal, to_struct
 from clusterctl_infra.provider.resource import OwnResource, Place, ResourceRefused
 from clusterctl_infra.version import VERSION

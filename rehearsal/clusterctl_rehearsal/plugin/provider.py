@@ -12,9 +12,9 @@ from typing import Any  # property values
 
 import grpc
 from clusterctl_infra.provider.grpc_skeleton import EngineLog, Plugin, refuse
+from clusterctl_infra.provider.messages import provider_pb2
 from clusterctl_infra.provider.property_values import UNKNOWN, from_struct, to_struct
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import provider_pb2
 
 from clusterctl_rehearsal.plugin.difference import difference
 from clusterctl_rehearsal.plugin.errors import provider_error

@@ -1,4 +1,4 @@
-"""A state machine's calls of EC2: boto3 on the region's own API, with its checks and its words."""
+"""A state machine's calls of EC2: botocore on the region's own API, with its checks and its words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any  # EC2's answers
 
-import boto3
 from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
 from clusterctl_infra.names import REHEARSAL_CREDENTIAL
 
 from clusterctl_rehearsal.states.failure import RUNTIME, ExecutionFailed, TaskFailed
@@ -24,10 +24,14 @@ def region_calls(endpoint_url: str, region: str) -> Call:
     config = Config(
         connect_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S, retries={"total_max_attempts": 1}, proxies={}
     )  # retriers are the definition's
-    session = boto3.Session(
-        aws_access_key_id=REHEARSAL_CREDENTIAL, aws_secret_access_key=REHEARSAL_CREDENTIAL, region_name=region
+    client = Session().create_client(
+        "ec2",
+        region_name=region,
+        endpoint_url=endpoint_url,
+        aws_access_key_id=REHEARSAL_CREDENTIAL,
+        aws_secret_access_key=REHEARSAL_CREDENTIAL,
+        config=config,
     )
-    client = session.client("ec2", endpoint_url=endpoint_url, config=config)
     return lambda action, parameters: answer(lambda: getattr(client, xform_name(action))(**parameters))
 
 

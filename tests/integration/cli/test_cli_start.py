@@ -33,6 +33,30 @@ def test_the_quick_verbs_load_nothing_heavy(words: list[str]) -> None:
     assert done.stderr.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("clusterctl_infra.provider.server", ["pulumi"]),
+        ("clusterctl_rehearsal.plugin.__main__", ["pulumi"]),
+        ("clusterctl_rehearsal.region.process", ["boto3"]),
+        ("clusterctl_rehearsal.region.ensure", ["botocore", "yaml", "clusterctl_infra.catalog.reader"]),
+    ],
+)
+def test_what_starts_with_every_up_and_down_loads_nothing_that_it_does_not_use(module: str, heavy: list[str]) -> None:
+    code = f"import sys, {module}; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_program_that_loads_the_sdk_after_our_providers_gets_all_of_it() -> None:
+    code = (
+        "import clusterctl_infra.provider.messages as own, pulumi; from pulumi.runtime.proto import provider_pb2;"
+        "print(provider_pb2 is own.provider_pb2, pulumi.Output.from_input)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert done.stdout.startswith("True <function"), done.stderr
+
+
 def test_a_reader_that_stops_early_is_no_failure(loopback_cluster: LoopbackCluster) -> None:
     line = f"{sys.executable} -m clusterctl nodes --json | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=30)

@@ -1,0 +1,33 @@
+"""`python -m clusterctl_rehearsal.region.ensure`: starts the region if need be, prints where it listens.
+
+`clusterctl` asks this before most of what it does; the verbs load the region itself and both kinds of machine.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from clusterctl_infra.names import HOME_VARIABLE
+
+from clusterctl_rehearsal.home import current_home
+from clusterctl_rehearsal.region.client import RegionUnreachable, ensure_region
+
+
+def main() -> int:
+    """Exit code: 0 with one JSON object on standard output, 1 with a sentence on standard error."""
+    try:
+        sys.stdout.write(json.dumps(ensure_region(current_home())) + "\n")
+    except RegionUnreachable as e:
+        sys.stderr.write(f"{e}\n")
+        return 1
+    except OSError as e:  # a home that is none, a full disk
+        sys.stderr.write(
+            f"{e.filename or current_home().root}: {e.strerror or e}\n  next: export {HOME_VARIABLE}=DIR\n"
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
