@@ -150,9 +150,12 @@ def _finish(recipe: ImageRecipe, root: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.write_text(text)
-    for unit in recipe.masked_units:
-        link = root / "etc/systemd/system" / unit
-        link.unlink(missing_ok=True)
-        link.symlink_to("/dev/null")
+    masked = {"system": recipe.masked_units, "system-generators": recipe.masked_generators}
+    for folder, names in masked.items():
+        for name in names:
+            link = root / "etc/systemd" / folder / name
+            link.parent.mkdir(exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to("/dev/null")
     (root / "root").chmod(0o755)
     root.chmod(0o755)

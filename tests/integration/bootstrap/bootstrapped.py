@@ -35,6 +35,8 @@ SLOT_CIDR = "10.0.8.0/21"
 SLOTS = 16
 SLOT = 2
 """The machine that tests share."""
+ASKING_S = 0.3
+"""Between two questions over ssh: each starts two programs here, and the machine wants the processor to boot."""
 OWN = {"GREETING": 'it\'s "a" $x \\ `b` # ü 😀', "MASTER_PORT": "29600"}
 """What its cluster.yaml says under `env:`."""
 
@@ -152,13 +154,16 @@ class Bootstrapped:
             seen.update(self.status(slot))
             return seen["phase"] in ("ready", "failed")
 
-        wait_until(is_settled, lambda: f"{self.node(slot)}: {seen}\n{self.console(slot)}", timeout_s)
+        wait_until(is_settled, lambda: f"{self.node(slot)}: {seen}\n{self.console(slot)}", timeout_s, pause_s=ASKING_S)
         return seen
 
     def wait_until_another_boot(self, slot: int, boot_id: str) -> dict[str, Any]:
         """The status once the machine is ready or failed in another boot than `boot_id`."""
         wait_until(
-            lambda: self.status(slot).get("boot_id") not in (None, boot_id), lambda: self.console(slot), timeout_s=60
+            lambda: self.status(slot).get("boot_id") not in (None, boot_id),
+            lambda: self.console(slot),
+            timeout_s=60,
+            pause_s=ASKING_S,
         )
         return self.wait_until_settled(slot)
 
@@ -238,9 +243,11 @@ def iso(epoch_s: float) -> str:
     return datetime.fromtimestamp(int(epoch_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def wait_until(is_so: Callable[[], bool], complaint: Callable[[], str], timeout_s: float) -> None:
+def wait_until(
+    is_so: Callable[[], bool], complaint: Callable[[], str], timeout_s: float, *, pause_s: float = 0.05
+) -> None:
     until = time.monotonic() + timeout_s
     while not is_so():
         if time.monotonic() > until:
             pytest.fail(f"not within {timeout_s:.0f} s: {complaint()}")
-        time.sleep(0.05)
+        time.sleep(pause_s)

@@ -66,9 +66,15 @@ def test_with_nothing_set_everything_lies_in_the_checkout(checkout: Path) -> Non
 
 
 def test_what_is_set_is_left_alone(checkout: Path) -> None:
-    own = {"PULUMI_HOME": "/h", "PULUMI_BACKEND_URL": "s3://b", "PULUMI_PYTHON_CMD": "python3.12"}
-    seen = run(checkout, **own, PULUMI_CONFIG_PASSPHRASE="")
-    assert {name: seen[name] for name in own} == own
+    seen = run(
+        checkout,
+        PULUMI_HOME="/h",
+        PULUMI_BACKEND_URL="s3://b",
+        PULUMI_CONFIG_PASSPHRASE="",
+        PULUMI_PYTHON_CMD="python3.12",
+    )
+    assert (seen["PULUMI_HOME"], seen["PULUMI_BACKEND_URL"]) == ("/h", "s3://b")
+    assert seen["PULUMI_PYTHON_CMD"] == "python3.12"
     assert seen["PULUMI_CONFIG_PASSPHRASE"] == ""
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in seen
 

@@ -30,6 +30,7 @@ def test_equal_recipes_name_the_same_image() -> None:
         dataclasses.replace(RECIPE, packages=("systemd",)),
         dataclasses.replace(RECIPE, layout=2),
         dataclasses.replace(RECIPE, files=()),
+        dataclasses.replace(RECIPE, masked_generators=()),
     ],
 )
 def test_every_change_of_the_recipe_names_another_image(other: ImageRecipe) -> None:
