@@ -33,7 +33,7 @@ are not ready (`status`, `up`), did not take the new deadline (`extend`) \
 or have a fault (`sweep`); what bills is left (`down`, `reap`) |
 | 70 | a fault of clusterctl's own; the traceback is in `$CLUSTERCTL_HOME/log` |
 | 130 | Ctrl-C |
-| 255 | the one node named was not reached; a command that did run gives its own exit code |
+| 255 | the one node named was not reached, or its command was ended at `--timeout`; else the command's own code |
 
 With `--json`, `ssh`, `sweep`, `top` and `logs` tell of a node's failure in the same words: `node`, `slot`, `rank`, and
 `error_class`, `error_phase`, `message`, which are null where nothing failed. `error_phase` is one of {phases}.

@@ -63,7 +63,7 @@ def _stack_output(stack: Stack, environment: EngineEnvironment, words: str) -> s
         return done.stdout
     said = (done.stderr.strip() or done.stdout.strip()).removeprefix("error: ")
     if any(words in said for words in _ABSENT):
-        backend = environment.env.get("PULUMI_BACKEND_URL", "that is logged in to")
+        backend = environment.env.get("PULUMI_BACKEND_URL", "that pulumi is logged in to")
         raise NothingMatched(
             f"the stack {stack.name} of {stack.directory} has no cluster in the Pulumi backend {backend}",
             hint=f"clusterctl up {words} makes one; where it is in another backend: pulumi login",

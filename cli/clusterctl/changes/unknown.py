@@ -12,6 +12,7 @@ from clusterctl.engine.state import StackState
 from clusterctl.views.quantities import count, duration
 
 SHOWN = 3
+"""So many are named; the others are counted."""
 
 
 def foretell_unknown(change: Change, state: StackState) -> None:
@@ -31,7 +32,7 @@ def unknown_lines(unknown: Sequence[InstanceState], *, now: datetime) -> list[st
     """`i-0a1 (slot 3, launched 2 h ago): of this cluster, and no state knows it`. Pure."""
     lines = [f"{_named(one, now)}: of this cluster, and no state knows it" for one in unknown[:SHOWN]]
     more = len(unknown) - SHOWN
-    return [*lines, f"and {count(more, 'machine')} more like these"] if more > 0 else lines
+    return [*lines, f"and {count(more, 'more machine')} like these"] if more > 0 else lines
 
 
 def _named(one: InstanceState, now: datetime) -> str:

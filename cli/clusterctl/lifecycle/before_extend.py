@@ -46,9 +46,9 @@ def refuse_half_gone(lost: Sequence[StateResource], *, cluster: str, shown: str)
     if lost:
         kinds = sorted({one.type.rpartition(":")[2] for one in lost})
         raise EngineError(
-            f"{cluster} is half gone, as after a down that was cut off: AWS has not {count(len(lost), 'thing')} of its "
-            f"nodes ({', '.join(kinds)}) that its state names. No deadline was moved; clusterctl down {shown} ends the "
-            "rest, and an up makes it whole",
+            f"{cluster} is half gone, as after a down that was cut off: its state names {count(len(lost), 'thing')} of "
+            f"its nodes ({', '.join(kinds)}) that AWS has no more. No deadline was moved; clusterctl down {shown} ends "
+            "the rest, and an up makes it whole",
             hint=f"clusterctl up {shown}",
         )
 

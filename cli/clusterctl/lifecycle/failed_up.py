@@ -54,7 +54,7 @@ def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -
         return ""
     there = what_is_there(change.engine.export() or StackState())
     return (
-        f"The first of two runs had ended before that: {there}. clusterctl up {shown} goes on with it afterwards, "
+        f"The first of two runs had ended before that: {there}. Afterwards clusterctl up {shown} goes on with it, and "
         f"clusterctl down {shown} ends it"
     )
 

@@ -74,6 +74,7 @@ def no_way(target: Target, complaint: str) -> NodeFailure:
 
 
 def no_word(target: Target, waited: str) -> NodeFailure:
-    """The failure of a connection on which nothing comes; by a proxy, nobody knows whether there is one."""
-    way = "takes connections but says nothing" if target.proxy_argv is None else "says nothing by the proxy command"
+    """The failure of a connection on which nothing comes; through a proxy, nobody knows whether there is one."""
+    is_direct = target.proxy_argv is None
+    way = "takes connections but says nothing" if is_direct else "says nothing through the proxy command"
     return NodeFailure("timeout", f"{target.place} {way} (waited {waited})", phase="greeting")

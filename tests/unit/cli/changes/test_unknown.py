@@ -32,5 +32,5 @@ def test_each_is_named_with_its_slot_and_its_age_so_that_who_wants_it_still_can_
 
 def test_of_many_some_are_named_and_all_are_counted() -> None:
     lines = unknown_lines([machine(f"i-{number}") for number in range(40)], now=NOW)
-    assert (len(lines), lines[-1]) == (4, "and 37 machines more like these")
+    assert (len(lines), lines[-1]) == (4, "and 37 more machines like these")
     assert unknown_lines([], now=NOW) == []

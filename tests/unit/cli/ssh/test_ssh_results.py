@@ -113,7 +113,7 @@ def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> Non
     )
     assert no_way(target, "10.0.8.0:22: Connection refused").message == "no way to 10.0.8.0:22: Connection refused"
     assert no_way(target, "exit 3").message == "no way to 10.0.8.0:22: exit 3"
-    assert no_word(target, "4 s").message == "10.0.8.0:22 says nothing by the proxy command (waited 4 s)"
+    assert no_word(target, "4 s").message == "10.0.8.0:22 says nothing through the proxy command (waited 4 s)"
     assert no_word(replace(target, proxy_argv=None), "4 s").message.startswith(
         "10.0.8.0:22 takes connections but says "
     )
