@@ -69,11 +69,15 @@ def is_as_before(state: StackState, before: StackState) -> bool:
 
 def nothing_made(state: StackState, *, shown: str) -> str:
     """What is said of a run that failed before it made anything."""
-    nodes = len(state.instances)
     if state.is_empty:
         return "Nothing was made: no node runs, nothing bills."
-    runs = f"{count(nodes, 'node')} {_on(nodes)}" if nodes else "no node runs; what it keeps bills as before"
-    return f"Nothing was made or changed, and {runs}: clusterctl down {shown} ends what is there."
+    if nodes := len(state.instances):
+        runs = (
+            f"{count(nodes, 'node')} {_runs_on(nodes)}: clusterctl down {shown} ends {'it' if nodes == 1 else 'them'}"
+        )
+        return f"Nothing was made or changed, and {runs}."
+    down = f"clusterctl down {shown}{' --all' if holds_data(state) else ''}"
+    return f"Nothing was made or changed, and no node runs; what is kept bills as before: {down} ends it."
 
 
 def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
@@ -83,7 +87,7 @@ def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
     gone = f"{'slot' if len(missing) == 1 else 'slots'} {', '.join(missing)} missing; " if missing else ""
     if not slots:
         return f"{gone}no node runs; what AWS still reserves for them bills: clusterctl down {shown} ends it."
-    runs = f"{count(len(slots), 'node')} {_on(len(slots))}"
+    runs = f"{count(len(slots), 'node')} {_runs_on(len(slots))}"
     empty = state.empty_places  # of a slot that is missing, or of another type than the machines, which run on
     reserved = f", and {empty_places_bill(empty)}" if empty else ""
     return f"{gone}{runs}{reserved}: clusterctl down {shown} ends them."
@@ -93,7 +97,7 @@ def _things(state: StackState) -> list[StateResource]:
     return sorted((one for one in state.resources if one.is_custom), key=lambda one: (one.urn, one.id))
 
 
-def _on(nodes: int) -> str:
+def _runs_on(nodes: int) -> str:
     return "runs on and bills" if nodes == 1 else "run on and bill"
 
 

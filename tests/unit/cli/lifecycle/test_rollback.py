@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from clusterctl.changes.data import LUSTRE_TYPE
 from clusterctl.engine.state import RESERVATION_TYPE, PendingOperation, StackState, StateResource
 from clusterctl.lifecycle.rollback import is_as_before, nothing_made, old_size, what_runs_on
-from clusterctl_infra.names import MEMBERSHIP_TYPE
+from clusterctl_infra.names import MEMBERSHIP_TYPE, MOUNT_TAG, ON_DELETE_TAG
 
 from tests.unit.cli.engine.state_rows import machines
 
@@ -25,6 +26,11 @@ def reserved(cluster: StackState, *, places: int, type: str = "p5.48xlarge") -> 
     inputs = {"instanceCount": places, "instanceType": type}
     reservation = StateResource(urn="urn:reservation", type=RESERVATION_TYPE, id="cr-1", inputs=inputs)
     return StackState(resources=(*cluster.resources, reservation))
+
+
+def retained() -> StateResource:
+    tags = {MOUNT_TAG: "/shared", ON_DELETE_TAG: "retain"}
+    return StateResource(urn="urn:shared", type=LUSTRE_TYPE, id="fs-1", inputs={"tags": tags})
 
 
 def component() -> StateResource:
@@ -69,7 +75,7 @@ def test_what_runs_on_is_said_with_what_is_missing_and_what_it_costs() -> None:
 def test_a_reservation_of_a_type_that_no_machine_has_yet_is_empty_and_named() -> None:
     """Another instance_type for many: the first run reserves it, and the second, which makes the machines, failed."""
     told = what_runs_on(reserved(state((0, 1), 2), places=2, type="p5e.48xlarge"), nodes=2, shown="s")
-    assert told == ("2 nodes run on and bill, and 2 reserved places are empty and bill: clusterctl down s ends them.")
+    assert told == "2 nodes run on and bill, and 2 reserved places are empty and bill: clusterctl down s ends them."
 
 
 @pytest.mark.parametrize(
@@ -94,16 +100,21 @@ def test_a_run_that_did_nothing_is_told_from_one_that_did(after: StackState, is_
         (StackState(), "Nothing was made: no node runs, nothing bills."),
         (
             state((0, 1), 2),
-            "Nothing was made or changed, and 2 nodes run on and bill: clusterctl down s ends what is there.",
+            "Nothing was made or changed, and 2 nodes run on and bill: clusterctl down s ends them.",
         ),
         (
             state((), 0),
+            "Nothing was made or changed, and no node runs; what is kept bills as before: clusterctl down s ends it.",
+        ),
+        (
+            StackState(resources=(retained(),)),
             (
-                "Nothing was made or changed, and no node runs; what it keeps bills as before: "
-                "clusterctl down s ends what is there."
+                "Nothing was made or changed, and no node runs; what is kept bills as before: "
+                "clusterctl down s --all ends it."
             ),
         ),
     ],
+    ids=["nothing", "nodes", "no data", "data"],
 )
 def test_of_a_run_that_did_nothing_nothing_is_said_to_bill_anew(there: StackState, told: str) -> None:
     assert nothing_made(there, shown="s") == told
