@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
 
+from clusterctl.home import home_directory
 from clusterctl.process import become
 
 
@@ -21,4 +23,6 @@ def command(words: tuple[str, ...]) -> None:
       clusterctl rehearse fault kill train-2
       clusterctl rehearse clean --all
     """
+    if "--help" not in words:
+        home_directory(os.environ)  # a home that is a file would be a region in which nothing is, and nothing bills
     become([sys.executable, "-m", "clusterctl_rehearsal", *words])

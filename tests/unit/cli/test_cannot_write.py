@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cannot_write import cannot_write
+from clusterctl.commands.rehearse import command as rehearse
 from clusterctl.home import home_directory
 from clusterctl_infra.errors import UsageError
 
@@ -43,6 +44,16 @@ def test_where_nobody_chose_the_home_another_one_is_offered() -> None:
     told = cannot_write(PermissionError(errno.EACCES, "no", "/nonexistent"), environ={"HOME": "/nonexistent"})
     assert told is not None
     assert told.hint == "export CLUSTERCTL_HOME=/var/tmp/clusterctl-$(id -un)"
+
+
+def test_a_home_that_is_a_file_is_refused_by_the_rehearsals_verbs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the bill of what runs in another home would be $0.00."""
+    (tmp_path / "notes").touch()
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path / "notes"))
+    with pytest.raises(UsageError, match=r"/notes, a file; "):
+        rehearse.main(["bill"], standalone_mode=False)
 
 
 def test_without_a_file_s_name_the_folder_is_named() -> None:
