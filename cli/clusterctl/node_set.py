@@ -18,8 +18,8 @@ def parse_node_set(
 ) -> tuple[int, ...]:
     """The slots that `text` names, ascending, each once.
 
-    `cluster` is the name before the dash in node names, `slots` the slots there are, `look` a command that shows them,
-    `source` where the person wrote it.
+    `cluster` is the name before the dash in node names, `slots` the slots there are, `look` a command that shows them
+    (None: no command does), `source` where the person wrote it.
     Raises UsageError for text that is no set, NothingMatched for nodes that do not exist.
     """
     items = _items(text)

@@ -45,7 +45,7 @@ class VerbGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """What the verb gives. A reader that went away is told here: click would end the program with 1 (8.5)."""
+        """What the verb gives. A reader that went away is met here: click 8.5 would end the program with 1."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:

@@ -48,8 +48,10 @@ def open_change_at(
 def open_change_of(
     verb: str, inventory: Inventory, *, home: Home, environ: Mapping[str, str], output: Output
 ) -> Iterator[Held]:
-    """Holds a cluster that this computer knows. Raises NothingMatched too, where its stack has no state: more likely
-    it is in another backend than that the cluster was never made."""
+    """Holds a cluster that this computer knows. Raises NothingMatched too, where its stack has no state.
+
+    As this computer knows it, it was made: its state is most likely in another backend.
+    """
     where = whereabouts_of_cluster(inventory)
     with open_change_at(verb, where, home=home, environ=environ, output=output) as change:
         found, was_cut_off = change.inspect()

@@ -20,6 +20,7 @@ from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 
 T = TypeVar("T")
+LEAST_BUDGET_USD = 0.01
 
 
 class ExtendCommand(click.Command):
@@ -81,7 +82,8 @@ def command(
 
 
 def _whole_cents(text: str) -> float:
-    if re.fullmatch(r"-\d+(\.\d+)?|0+(\.00\d*|\.0?)?", text.strip(), re.ASCII):
+    """The amount in `text`, to the cent. Raises ValueError."""
+    if re.fullmatch(r"-?\d+(\.\d+)?", text.strip(), re.ASCII) and float(text) < LEAST_BUDGET_USD:
         raise ValueError("a budget is at least one cent; clusterctl down ends the cluster now")
     return round(parse_dollars(text), 2)
 

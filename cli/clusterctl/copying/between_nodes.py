@@ -53,7 +53,7 @@ class Givers:
         node: InventoryNode,
         files: RemoteFiles,
     ) -> None:
-        """The rest of `source`, which is so long, is in `partial` of `node`, which `files` looks at meanwhile.
+        """The rest of `source`, to `size_bytes`, is in `partial` of `node`, which `files` looks at meanwhile.
 
         Raises NotGiven, and what `files` raises when `node` itself is lost.
         """

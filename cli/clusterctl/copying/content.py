@@ -18,7 +18,10 @@ class Content:
 
 
 def content_of(path: Path) -> Content:
-    """Reads the whole file, as far as it goes now; some of the kernel's own say that they are empty. Raises OSError."""
+    """Of all that can be read now. Raises OSError.
+
+    Its size is counted: files of /proc and /sys say that they are empty.
+    """
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         size_bytes, mode = file.tell(), os.fstat(file.fileno()).st_mode

@@ -75,8 +75,10 @@ class RemoteFiles(Files):
         return path
 
     def content(self, path: str) -> Content:
-        """Size, digest and permissions; of a file that grows, what it was at first. Raises FileNotFoundError, and
-        CopyFailed for what does not say how long it is."""
+        """Size, digest and permissions; of a file that grows, what it was at first.
+
+        Raises FileNotFoundError, and CopyFailed for what is no file, or does not say how long it is.
+        """
         status = self._sftp.stat(path)
         if stat.S_ISDIR(status.st_mode or 0):
             raise CopyFailed(f"{path} is a folder; cp copies files, clusterctl sync folders")

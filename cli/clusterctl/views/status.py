@@ -153,7 +153,7 @@ def _what_is_gone(seen: Overview) -> list[str]:
     gone = sum(node.state in GONE for node in seen.nodes) - never
     if not gone:
         is_being_made = facts.unfinished is not None and facts.unfinished.pid is not None
-        is_told = never and not is_being_made
+        is_told = never > 0 and not is_being_made
         return [f"{count(never, 'machine')} not made; next: {up_again(inventory)}"] if is_told else []
     again = f"next: {up_again(inventory)}, same name and address"
     if never:

@@ -188,19 +188,8 @@ def cable(tmp_path: Path) -> Iterator[tuple[str, str]]:
 def test_a_cut_network_ends_the_command_on_both_sides(cable: tuple[str, str], tmp_path: Path, stdin: str) -> None:
     here, there = cable
     with sshd_in(there, tmp_path) as inventory:
-        argv = [
-            sys.executable,
-            "-c",
-            textwrap.dedent(CUT),
-            str(inventory),
-            str(tmp_path / "login"),
-            stdin,
-            SLEEPER,
-            "3",
-        ]
-        with subprocess.Popen(
-            ["ip", "netns", "exec", here, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as client:
+        argv = running(SLEEPER, inventory, stdin=stdin, silence_s=3, namespace=here)
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
             pid = first_number(client)
             if stdin == "pipe":
                 assert comes_true(lambda: watchers_of(pid) > 0), "the watcher has a channel of its own"
@@ -218,19 +207,8 @@ def test_a_network_that_is_cut_before_the_watcher_is_there_ends_the_command_too(
     here, there = cable
     (tmp_path / ".bashrc").write_text(f"cd {tmp_path}; ip link set cable down\n")
     with sshd_in(there, tmp_path) as inventory:
-        argv = [
-            sys.executable,
-            "-c",
-            textwrap.dedent(CUT),
-            str(inventory),
-            str(tmp_path / "login"),
-            "pipe",
-            SLEEPER,
-            "3",
-        ]
-        with subprocess.Popen(
-            ["ip", "netns", "exec", here, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as client:
+        argv = running(SLEEPER, inventory, stdin="pipe", silence_s=3, namespace=here)
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
             pid_file = tmp_path / "pid"
             assert comes_true(lambda: pid_file.exists() and pid_file.read_text() != "")
             pid = int(pid_file.read_text())
@@ -247,8 +225,8 @@ def test_a_command_with_input_runs_on_where_no_session_is_left_for_its_watcher(
     here, there = cable
     with sshd_in(there, tmp_path, "MaxSessions 1\n") as inventory:
         line = "cat; sleep 8; echo it ran on"
-        argv = [sys.executable, "-c", textwrap.dedent(CUT), str(inventory), str(tmp_path / "login"), "pipe", line, "6"]
-        done = subprocess.run(["ip", "netns", "exec", here, *argv], input=b"read\n", stdout=subprocess.PIPE, timeout=30)
+        argv = running(line, inventory, stdin="pipe", silence_s=6, namespace=here)
+        done = subprocess.run(argv, input=b"read\n", stdout=subprocess.PIPE, timeout=30)
     assert done.stdout == b"read\nit ran on\nended 0\n"
 
 
@@ -267,6 +245,12 @@ def test_a_cut_network_ends_a_command_at_a_terminal_on_both_sides(
             ip("-n", here, "link", "set", "cable", "down")
             assert terminal.process.wait(timeout=20) == 255
             assert has_ended(pid)
+
+
+def running(line: str, inventory: Path, *, stdin: str, silence_s: float, namespace: str) -> list[str]:
+    """The argv of a `CUT` in that namespace; its login key lies beside the inventory."""
+    words = [str(inventory), str(inventory.with_name("login")), stdin, line, str(silence_s)]
+    return ["ip", "netns", "exec", namespace, sys.executable, "-c", textwrap.dedent(CUT), *words]
 
 
 def is_guard_holding() -> bool:

@@ -21,6 +21,7 @@ from clusterctl_infra.errors import UsageError
         (["--budget", "-5"], "--budget '-5': a budget is at least one cent; clusterctl down ends the cluster now"),
         (["--budget", "0"], "at least one cent"),
         (["--budget", "0.001"], "at least one cent"),
+        (["--budget", "0.009"], "at least one cent"),
         (["--budget", "$2,500"], "did you mean 2500?"),
     ],
 )

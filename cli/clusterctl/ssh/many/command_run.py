@@ -25,8 +25,6 @@ WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
 
 ExitCode = tuple[int, str | None]
 """The exit code, 128 + the signal's number when a signal ended it; and the signal's name."""
-
-
 Aside = Callable[[Command], Generator[Waiting, bool, None]]
 """Runs a command on the same node, on a connection of its own. Raises NodeFailure."""
 

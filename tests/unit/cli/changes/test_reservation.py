@@ -37,7 +37,7 @@ OF_THE_NEW_TYPE = reservation("p5e.48xlarge")
     ],
 )
 @pytest.mark.parametrize("before", ["false", "true"])
-def test_a_run_without_a_reservation(
+def test_beside_machines_that_lost_their_reservation_none_is_made(
     case: str, held: tuple[StateResource, ...], stays: tuple[int, ...], is_without: bool, before: str
 ) -> None:
     settings = stack_settings({"unreserved": before})
