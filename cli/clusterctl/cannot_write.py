@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clusterctl_infra.errors import ClusterctlError
-from clusterctl_infra.names import HOME_VARIABLE
+from clusterctl_infra.home_path import other_home
 
 from clusterctl.home import named_home
 
@@ -35,8 +35,4 @@ def cannot_write(error: OSError, *, environ: Mapping[str, str]) -> ClusterctlErr
 
 
 def _what_helps(number: int, home: Path, environ: Mapping[str, str]) -> str:
-    if number in FULL:
-        return f"df -h {shlex.quote(str(home))}"
-    if environ.get(HOME_VARIABLE):
-        return f"unset {HOME_VARIABLE}"
-    return f"export {HOME_VARIABLE}=/var/tmp/clusterctl-$(id -un)"
+    return f"df -h {shlex.quote(str(home))}" if number in FULL else other_home(environ)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterctl_infra.errors import UsageError
-from clusterctl_infra.home_path import home_path
-from clusterctl_infra.names import HOME_VARIABLE, PRICES_FILE
+from clusterctl_infra.home_path import home_path, other_home
+from clusterctl_infra.names import PRICES_FILE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +83,7 @@ def home_directory(environ: Mapping[str, str]) -> Home:
     """The home that `environ` names. Raises UsageError where that is a file."""
     home = named_home(environ)
     if home.path.is_file():
-        told = f"${HOME_VARIABLE} is {home.path}, a file; clusterctl keeps what it knows in a folder"
-        raise UsageError(told, hint=f"export {HOME_VARIABLE}=DIR")
+        raise UsageError(f"{home.path} is a file; clusterctl keeps what it knows in a folder", hint=other_home(environ))
     return home
 
 

@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clusterctl_infra.home_folder import home_folder
+from clusterctl_infra.names import HOME_VARIABLE
 
 
 def home_path(environ: Mapping[str, str]) -> Path:
     """`$CLUSTERCTL_HOME`, else `~/.local/state/clusterctl`; absolute."""
     return Path(home_folder(environ))
+
+
+def other_home(environ: Mapping[str, str]) -> str:
+    """The command after which another folder is the home: for where the one that `environ` names can be none."""
+    if environ.get(HOME_VARIABLE):
+        return f"unset {HOME_VARIABLE}"
+    return f"export {HOME_VARIABLE}=/var/tmp/clusterctl-$(id -un)"

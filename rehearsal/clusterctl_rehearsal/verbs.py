@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, NoReturn  # JSON values
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.names import HOME_VARIABLE
+from clusterctl_infra.home_path import other_home
 
 from clusterctl_rehearsal.cleaning import clean, elsewhere
 from clusterctl_rehearsal.home import RehearsalHome, clean_command, current_home
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     except (RegionUnreachable, StandInRefusal) as e:
         return _failed(str(e), "")
     except OSError as e:  # a home that is none, a full disk
-        return _failed(f"{e.filename or current_home().root}: {e.strerror or e}", f"export {HOME_VARIABLE}=DIR")
+        return _failed(f"{e.filename or current_home().root}: {e.strerror or e}", other_home(os.environ))
     except KeyboardInterrupt:
         return 130
 

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
-from clusterctl_infra.names import HOME_VARIABLE
+from clusterctl_infra.home_path import other_home
 
 from clusterctl_rehearsal.home import current_home
 from clusterctl_rehearsal.region.client import RegionUnreachable, ensure_region
@@ -22,9 +23,8 @@ def main() -> int:
         sys.stderr.write(f"{e}\n")
         return 1
     except OSError as e:  # a home that is none, a full disk
-        sys.stderr.write(
-            f"{e.filename or current_home().root}: {e.strerror or e}\n  next: export {HOME_VARIABLE}=DIR\n"
-        )
+        told = f"{e.filename or current_home().root}: {e.strerror or e}"
+        sys.stderr.write(f"{told}\n  next: {other_home(os.environ)}\n")
         return 1
     return 0
 

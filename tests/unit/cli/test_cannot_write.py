@@ -34,9 +34,9 @@ def test_a_home_that_can_be_none_is_named(number: int, place: str) -> None:
 def test_a_home_that_is_a_file_is_refused_before_anything_is_looked_for_in_it(tmp_path: Path) -> None:
     """Else it would be one in which no cluster is known."""
     (tmp_path / "notes").touch()
-    with pytest.raises(UsageError, match=r"\$CLUSTERCTL_HOME is .*/notes, a file; ") as refused:
+    with pytest.raises(UsageError, match="/notes is a file; ") as refused:
         home_directory({"CLUSTERCTL_HOME": str(tmp_path / "notes")})
-    assert refused.value.hint == "export CLUSTERCTL_HOME=DIR"
+    assert refused.value.hint == "unset CLUSTERCTL_HOME"
     assert home_directory({"CLUSTERCTL_HOME": str(tmp_path / "new")}).path == tmp_path / "new"
 
 
@@ -46,13 +46,23 @@ def test_where_nobody_chose_the_home_another_one_is_offered() -> None:
     assert told.hint == "export CLUSTERCTL_HOME=/var/tmp/clusterctl-$(id -un)"
 
 
+def test_the_usual_home_that_is_a_file_is_not_called_one_that_somebody_named(tmp_path: Path) -> None:
+    (tmp_path / ".local").mkdir()
+    (tmp_path / ".local/state").mkdir()
+    (tmp_path / ".local/state/clusterctl").touch()
+    with pytest.raises(UsageError) as refused:
+        home_directory({"HOME": str(tmp_path)})
+    assert "CLUSTERCTL_HOME" not in refused.value.message
+    assert refused.value.hint == "export CLUSTERCTL_HOME=/var/tmp/clusterctl-$(id -un)"
+
+
 def test_a_home_that_is_a_file_is_refused_by_the_rehearsals_verbs_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the bill of what runs in another home would be $0.00."""
     (tmp_path / "notes").touch()
     monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path / "notes"))
-    with pytest.raises(UsageError, match=r"/notes, a file; "):
+    with pytest.raises(UsageError, match="/notes is a file; "):
         rehearse.main(["bill"], standalone_mode=False)
 
 

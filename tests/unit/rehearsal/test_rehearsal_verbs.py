@@ -17,7 +17,7 @@ def test_a_home_that_can_be_none_is_said_in_a_sentence(
     (tmp_path / "file").touch()
     monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path / "file"))
     assert main(argv) == 1
-    assert "next: export CLUSTERCTL_HOME=DIR" in capsys.readouterr().err
+    assert "next: unset CLUSTERCTL_HOME" in capsys.readouterr().err
 
 
 def test_a_reader_that_has_enough_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
