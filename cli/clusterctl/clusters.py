@@ -36,7 +36,7 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
         stack = _stack_of(home, half_made)
         raise NothingMatched(
             f"{half_made}: an `up` began and has not come to its end, so nothing is known of it here; what it made, "
-            f"if anything, bills. The same up goes on with it, `clusterctl down {stack}` ends it",
+            f"if anything, bills. The same up goes on with it, and `clusterctl down {stack}` ends it",
             hint=f"clusterctl up {stack}",
         )
     cluster = matching_cluster(wanted, known, source=source) if wanted else _only(known, home)

@@ -62,11 +62,12 @@ def _stack_output(stack: Stack, environment: EngineEnvironment, words: str) -> s
     if done.returncode == 0:
         return done.stdout
     said = (done.stderr.strip() or done.stdout.strip()).removeprefix("error: ")
-    if any(words in said for words in _ABSENT):
+    if any(absent in said for absent in _ABSENT):
         backend = environment.env.get("PULUMI_BACKEND_URL", "that pulumi is logged in to")
         raise NothingMatched(
-            f"the stack {stack.name} of {stack.directory} has no cluster in the Pulumi backend {backend}",
-            hint=f"clusterctl up {words} makes one; where it is in another backend: pulumi login",
+            f"the stack {stack.name} of {stack.directory} has no cluster in the Pulumi backend {backend}: "
+            f"`clusterctl up {words}` makes one, unless it is in another backend",
+            hint="pulumi whoami --verbose",
         )
     folder = shlex.quote(str(environment.config_file.parent))
     hint = f"cd {folder} && pulumi stack output --stack {stack.name}"

@@ -59,7 +59,8 @@ def open_change_of(
             backend = change.engine.backend_url()
             status = shlex.join(["clusterctl", "status", "--cluster", inventory.cluster])
             raise NothingMatched(
-                f"{inventory.cluster}: the Pulumi backend {backend} has no state of it; has another one?",
-                hint=f"pulumi login to that one; what runs: {status}",
+                f"{inventory.cluster}: the Pulumi backend {backend} has no state of it; has another one? Then first: "
+                "pulumi login",
+                hint=status,
             )
         yield Held(change=change, state=found, was_cut_off=was_cut_off)

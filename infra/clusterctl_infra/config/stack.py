@@ -64,7 +64,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
 def read_stack_settings(stack_dir: Path, stack_name: str) -> StackSettings:
     """The settings in `Pulumi.<stack_name>.yaml`; without the file, empty ones. Raises ConfigError."""
     path = stack_dir / f"Pulumi.{stack_name}.yaml"
-    hint = f"${{EDITOR:-nano}} {shlex.quote(str(path))}"  # wherever one is, and whatever stack is selected
+    hint = f"${{EDITOR:-nano}} {shlex.quote(str(path))}"  # works in any folder, with any stack selected
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -44,9 +44,8 @@ def open_listener(root: str, cluster: str, address: str, port: int) -> socket.so
 def enter(root: str, cluster: str) -> None:
     """Move this process into the cluster's network; NotReached if there is none."""
     try:
-        holder = _holder(
-            root, cluster
-        )  # first: the other's name is one for the whole computer, and may be another user's
+        # First: the network below has one name for the whole computer, and may be another user's.
+        holder = _holder(root, cluster)
     except NotReached:
         path = f"{NAMESPACE_FOLDER}/ccl-{cluster}"
         if not os.path.exists(path):
