@@ -77,7 +77,7 @@ def copy_all(
     try:
         failed = [copied for copied in _awaited(ended, len(todo), progress, output) if copied.failure is not None]
     finally:
-        for sentence in copying.kept.told():
+        for sentence in copying.kept.settle():
             output.note(sentence)
     if failed and len(todo) == 1:
         raise _error(failed[0], inventory)

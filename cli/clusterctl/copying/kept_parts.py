@@ -22,14 +22,17 @@ class KeptParts:
         yield
         del self._paths[path]
 
-    def told(self) -> list[str]:
-        """A sentence for each that is worth going on with; what has nothing in it is removed. Raises OSError."""
+    def settle(self) -> list[str]:
+        """A sentence for each that is worth going on with; what has nothing in it is removed, where that can be."""
         sentences = []
         for path in list(self._paths):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):  # it is said beside what ended the download, and does not take its place
                 if size_bytes := os.stat(path).st_size:
-                    size = f"{size_bytes / BYTES_PER_MB:.1f} MB"
-                    sentences.append(f"{size} of it are kept in {path}: the same command goes on there")
+                    sentences.append(f"{_size_text(size_bytes)} are kept in {path}: the same command goes on there")
                 else:
                     os.unlink(path)
         return sentences
+
+
+def _size_text(size_bytes: int) -> str:
+    return f"{size_bytes} bytes" if size_bytes < BYTES_PER_MB / 10 else f"{size_bytes / BYTES_PER_MB:.1f} MB"

@@ -29,8 +29,8 @@ def _folders_alone() -> Iterator[None]:
         yield
         return
     found = importlib.util.find_spec("pulumi")
-    assert found is not None  # a dependency of ours
-    assert found.origin is not None
+    if found is None or found.origin is None:
+        raise ImportError("pulumi, which clusterctl depends on, is not installed")
     root = Path(found.origin).parent.parent
     for name in _PACKAGES:
         package = ModuleType(name)

@@ -21,7 +21,7 @@ def test_what_came_of_a_broken_download_is_named_and_what_has_nothing_in_it_remo
         with contextlib.suppress(error), kept.gathering(str(path)):
             path.write_bytes(bytes(size_bytes))
             raise error
-    assert kept.told() == [f"1.5 MB of it are kept in {half}: the same command goes on there"]
+    assert kept.settle() == [f"1.5 MB are kept in {half}: the same command goes on there"]
     assert list(tmp_path.iterdir()) == [half]
 
 
@@ -31,4 +31,11 @@ def test_a_download_that_runs_when_the_command_is_ended_is_named_too(tmp_path: P
     half = tmp_path / "half"
     with kept.gathering(str(half)):
         half.write_bytes(bytes(100_000))
-        assert kept.told() == [f"0.1 MB of it are kept in {half}: the same command goes on there"]
+        assert kept.settle() == [f"0.1 MB are kept in {half}: the same command goes on there"]
+
+
+def test_a_part_that_cannot_be_looked_at_hides_nothing_that_is_to_be_said(tmp_path: Path) -> None:
+    kept = KeptParts()
+    (tmp_path / "file").touch()
+    with kept.gathering(str(tmp_path / "file" / "below")):
+        assert kept.settle() == []
