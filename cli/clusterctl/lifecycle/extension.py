@@ -31,6 +31,7 @@ from clusterctl.engine.stack_config import config_of_one_run, config_values, rea
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
 from clusterctl.lifecycle.before_extend import refuse_extension, refuse_half_gone, refuse_state, refuse_times
+from clusterctl.lifecycle.before_up import refuse_reaped
 from clusterctl.lifecycle.new_deadline import Move, Wish
 from clusterctl.output import Output
 from clusterctl.readiness.delivery import deliver
@@ -81,6 +82,7 @@ class _Extension:
     def run(self, found: StackState) -> None:
         change, now = self._change, self._now
         refuse_state(found, cluster=change.cluster, shown=self._shown, now=now)
+        refuse_reaped(change, found, shown=self._shown)
         meant = self._meaning(found)
         refuse_extension(
             change,
