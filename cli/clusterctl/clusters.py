@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from clusterctl_infra.errors import NothingMatched
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
 
+from clusterctl.engine.processes import boot_id, is_alive
 from clusterctl.home import Home
 
 VARIABLE = "CLUSTERCTL_CLUSTER"
@@ -33,7 +35,13 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
     known = cluster_names(home)
     wanted, source = (name, "--cluster") if name else (environ.get(VARIABLE), f"${VARIABLE}")
     if half_made := _half_made(home, wanted, known):
-        stack = _stack_of(home, half_made)
+        run = _run_of(home, half_made)
+        stack = run.get("stack") or "STACK"
+        if run.get("boot") == boot_id() and is_alive(run["cli_pid"], run["cli_ticks"]):
+            raise NothingMatched(
+                f"{half_made}: clusterctl {run['verb']} is changing it now (pid {run['cli_pid']}), and nothing is "
+                "known of its nodes here yet: ask again in some seconds"
+            )
         raise NothingMatched(
             f"{half_made}: an `up` began and has not come to its end, so nothing is known of it here; what it made, "
             f"if anything, bills. The same up goes on with it, and `clusterctl down {stack}` ends it",
@@ -79,13 +87,13 @@ def _half_made(home: Home, wanted: str | None, known: Sequence[str]) -> str | No
     return next((cluster for cluster in begun if not wanted or cluster in candidates), None)
 
 
-def _stack_of(home: Home, cluster: str) -> str:
-    """As it is typed, from the file of the run; STACK where an older clusterctl wrote that."""
+def _run_of(home: Home, cluster: str) -> Mapping[str, Any]:
+    """What the file of the run says, as it is: engine.run_file reads it too, and takes its time to load."""
     try:
         record = json.loads(home.run_file(cluster).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return "STACK"
-    return str((record.get("stack") if isinstance(record, dict) else None) or "STACK")
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _only(known: Sequence[str], home: Home) -> str:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.clusters import find_cluster, matching_cluster
+from clusterctl.engine.run_file import new_record, write_record
 from clusterctl.home import Home
 from clusterctl_infra.errors import NothingMatched
 from clusterctl_infra.outputs import InventoryUnreadable, inventory_to_json
@@ -97,6 +99,15 @@ def test_a_cluster_that_only_a_cut_off_run_tells_of_is_named_with_its_way_out(tm
         find_cluster(home, name=name, environ={})
     assert named.value.hint == "clusterctl up /s/train --rehearse"
     assert "`clusterctl down /s/train --rehearse` ends it" in named.value.message
+
+
+def test_an_up_that_lives_is_not_said_to_have_been_cut_off(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    home.runs_dir.mkdir(parents=True)
+    write_record(home.run_file("train"), new_record("up", tokens=(), stack="/s/train"))
+    with pytest.raises(NothingMatched, match=rf"up is changing it now \(pid {os.getpid()}\)") as refused:
+        find_cluster(home, name=None, environ={})
+    assert refused.value.hint is None
 
 
 def test_a_run_of_a_cluster_that_is_known_hides_nothing(tmp_path: Path, make_inventory: MakeInventory) -> None:
