@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 
@@ -43,7 +43,7 @@ class Sweep:
     left: tuple[Found, ...]
     not_ended: tuple[Found, ...] = ()
     refusals: Mapping[Key, str] = field(default_factory=dict)
-    """AWS's last code for what is in `not_ended`; none where it said yes and the thing is still on its way out."""
+    """AWS's last code, or boto3's, for what is in `not_ended`; none where it said yes and the thing is still on its way out."""
 
     def named(self, one: Found) -> str:
         """A thing in `not_ended`, with AWS's code."""
@@ -200,9 +200,14 @@ def _note(refusals: dict[Key, str], one: Found, code: str | None) -> None:
 
 
 def _end(clients: Clients, one: Found, kinds: Sequence[Kind], agreed: Agreed) -> str | None:
-    """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending."""
+    """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending.
+
+    No answer is a refusal for now, too: the next look tells what became of it, or that AWS is silent.
+    """
     try:
         kind_of(one, kinds).delete(clients, one)
+    except BotoCoreError as e:
+        return type(e).__name__
     except ClientError as e:
         code = code_of(e)
         return None if any(word in code for word in FORGIVEN) else code

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
+from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Known, orphans
 from clusterctl.cloud.instances import instance_state
 from clusterctl.cloud.kinds import KINDS
@@ -224,3 +227,25 @@ def test_while_somebody_changes_the_state_nothing_that_came_since_is_ended() -> 
     with pytest.raises(CloudError, match="somebody is changing it"):
         swept(region, set(), known_now=known_now)
     assert (region.ended, set(region.things)) == (["i-1"], {"i-7"})
+
+
+def test_an_end_to_which_aws_gave_no_answer_is_asked_for_again() -> None:
+    region = FakeRegion(things={"i-1": thing("i-1")})
+    row, answers = region.kind("instance"), iter([False, True])
+
+    def delete(clients: Clients, found: Found) -> None:
+        if not next(answers):
+            raise ReadTimeoutError(endpoint_url="https://ec2.us-west-2.amazonaws.com")
+        row.delete(clients, found)
+
+    result = end_all(
+        NoClients(),
+        "0123456789ab",
+        {},
+        spares=lambda one: False,
+        pause=lambda: None,
+        timeout_s=5.0,
+        tell=lambda text: None,
+        kinds=(replace(row, delete=delete),),
+    )
+    assert [one.id for one in result.ended] == ["i-1"]
