@@ -56,7 +56,12 @@ class Remains:
     def is_parked(self) -> bool:
         """It has no machine on purpose, as its tags say: what is there is kept for the next `up`."""
         has_machines = any(one.kind in GUARDED for one in self.things)
-        return not has_machines and any(one.tags.get(DEADLINE_TAG) == NO_DEADLINE for one in self.things)
+        return not has_machines and self.says_none
+
+    @property
+    def says_none(self) -> bool:
+        """A part of it has no deadline on purpose; where machines run, an `up` after a `down` was cut off."""
+        return any(one.tags.get(DEADLINE_TAG) == NO_DEADLINE for one in self.things)
 
     def _said(self, tag: str) -> str:
         return next((one.tags[tag] for one in self.things if tag in one.tags), UNNAMED)

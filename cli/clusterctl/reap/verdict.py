@@ -7,7 +7,7 @@ no reason to end it: it is a colleague's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from clusterctl.cloud.found import Found, Kind, kind_of
@@ -117,6 +117,9 @@ def spared_since(
         return f"left alone: {new.kind} {new.id} was made while this looked, as by an up under way: look again first"
     if verdict.remains.cluster_id in asked.clusters:
         return None
+    now_there = replace(verdict.remains, things=tuple(things))
+    if (known is not None and known.is_down) or (now_there.is_parked and not verdict.remains.says_none):
+        return f"left alone: it was taken {PARKED} while this looked"
     deadline = latest_of(things)
     if deadline is not None and now < deadline + asked.grace:
         return f"left alone: its deadline was moved to {clock(deadline, now)} while this looked"
