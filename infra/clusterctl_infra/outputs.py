@@ -89,6 +89,9 @@ class Inventory:
     """AWS gave them with the machines and takes them back with them; else they are paid until they are released."""
     prices_dated: str | None = None
     """Of which date all these prices are; None: written by a clusterctl that kept the sum alone."""
+    account_id: str | None = None
+    """The AWS account that it is in: with another one's credentials it would look gone. None: written by an older
+    clusterctl."""
     run_nodes_down: bool = False
     """True after `down` with retained storage: zero nodes on purpose."""
 

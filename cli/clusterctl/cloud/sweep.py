@@ -43,7 +43,8 @@ class Sweep:
     left: tuple[Found, ...]
     not_ended: tuple[Found, ...] = ()
     refusals: Mapping[Key, str] = field(default_factory=dict)
-    """AWS's last code, or boto3's, for what is in `not_ended`; none where it said yes and the thing is still on its way out."""
+    """AWS's last code for what is in `not_ended`, boto3's where AWS did not answer; none where it said yes and the
+    thing is still on its way out."""
 
     def named(self, one: Found) -> str:
         """A thing in `not_ended`, with AWS's code."""

@@ -22,6 +22,7 @@ from clusterctl.cloud.alarms import Alarm, alarms_on
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.early_end import EarlyEnd, early_end
 from clusterctl.cloud.instances import InstanceState
+from clusterctl.cloud.other_account import refuse_account
 from clusterctl.cost.look import look_at_instances, look_at_reservations
 from clusterctl.cost.reconcile import all_gone_at
 from clusterctl.cost.sighting import Observed
@@ -177,8 +178,12 @@ def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> 
 
 
 def _clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Clients:
+    """Raises CloudError where the credentials are another account's, in which nothing of the cluster would be found."""
     endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
-    return Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
+    clients = Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
+    if not inventory.rehearsal and inventory.account_id is not None:
+        refuse_account(inventory.account_id, clients.account())
+    return clients
 
 
 def rehearsal_endpoint(home: Home, environ: Mapping[str, str]) -> str:

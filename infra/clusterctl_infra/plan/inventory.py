@@ -20,6 +20,7 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
         cluster_id=plan.cluster_id,
         run=plan.run,
         rehearsal=is_rehearsal,
+        account_id=account_id,
         region=plan.region,
         zone=plan.zone,
         owner=plan.owner,

@@ -24,3 +24,12 @@ def test_the_clusters_own_account_is_let_through() -> None:
 def test_before_there_is_a_network_no_account_is_known() -> None:
     assert account_of(StackState()) is None
     refuse_other_account(StackState(), "444455556666")
+
+
+def test_where_a_cut_off_down_left_no_network_what_bills_says_whose_it_is() -> None:
+    arn = "arn:aws:ec2:us-west-2:111122223333:capacity-reservation/cr-1"
+    kept = StateResource(
+        urn="urn:cr", type="aws:ec2/capacityReservation:CapacityReservation", id="cr-1", outputs={"arn": arn}
+    )
+    with pytest.raises(CloudError, match=r"111122223333.*444455556666"):
+        refuse_other_account(StackState(resources=(kept,)), "444455556666")
