@@ -15,6 +15,8 @@ from clusterctl.changes.truth import lost_parts
 from clusterctl.cloud.addresses import address_room, addresses_wanted, refuse_without_room
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import instances_of, other_ids_alive
+from clusterctl.cloud.storage_kinds import DATA_KINDS
+from clusterctl.cloud.sweep import look
 from clusterctl.engine.region import tell_region
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.final_sum import inventory_here
@@ -32,7 +34,7 @@ def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
 
 
 def refuse_namesake(change: Change, state: StackState) -> None:
-    """Raises CloudError when another cluster of this name lives or comes up, in this region or in one known here.
+    """Raises CloudError when another cluster of this name lives or comes up, here or where this computer knows one.
 
     Raises RehearsalError when it is rehearsed in another home.
     """
@@ -50,24 +52,29 @@ def refuse_namesake(change: Change, state: StackState) -> None:
             hint="clusterctl reap --rehearse" if change.is_rehearsal else "clusterctl reap",
         )
     known = inventory_here(change.home, change.cluster)
-    if known is not None and is_other_region(known, own_id=state.cluster_id, region=change.region):
-        there = Clients(region=known.region, endpoint_url=change.clients.endpoint_url, beside=change.clients)
-        living = [one for one in instances_of(there, known.cluster_id) if one.is_alive]
-        if living or known.run_nodes_down:
-            look = f"clusterctl status --cluster {known.cluster}"
-            raise CloudError(taken_elsewhere(known), code="NameTaken", hint=look)
+    if known is None or known.cluster_id == state.cluster_id:
+        return
+    show = f"clusterctl status --cluster {known.cluster}"
+    if is_elsewhere(known, account=change.clients.account(), now=datetime.now(UTC)):
+        raise CloudError(taken_elsewhere(known), code="NameTaken", hint=show)
+    there = Clients(region=known.region, endpoint_url=change.clients.endpoint_url, beside=change.clients)
+    keeps_data = known.run_nodes_down and look(there, known.cluster_id, DATA_KINDS)
+    if keeps_data or any(one.is_alive for one in instances_of(there, known.cluster_id)):
+        raise CloudError(taken_elsewhere(known), code="NameTaken", hint=show)
 
 
-def is_other_region(known: Inventory, *, own_id: str | None, region: str) -> bool:
-    """Whether this computer knows another cluster by the name, of a region in which nobody was asked about it."""
-    return known.cluster_id != own_id and known.region != region
+def is_elsewhere(known: Inventory, *, account: str, now: datetime) -> bool:
+    """Whether a cluster that this computer knows may live in another account, in which nobody here can ask."""
+    is_over = datetime.fromisoformat(known.deadline) <= now and not known.run_nodes_down
+    return known.account_id not in (None, account) and not is_over
 
 
 def taken_elsewhere(known: Inventory) -> str:
     """The sentence about a name that this computer knows a cluster by."""
     what = "is down, and its data is kept" if known.run_nodes_down else "runs"
+    where = known.region if known.account_id is None else f"{known.region} of the account {known.account_id}"
     return (
-        f"this computer knows another cluster called {known.cluster}: it {what} in {known.region} (clusterctl:id "
+        f"this computer knows another cluster called {known.cluster}: it {what} in {where} (clusterctl:id "
         f"{known.cluster_id}), and an up here would put its own inventory and login key in their place; choose another "
         "name in cluster.yaml"
     )

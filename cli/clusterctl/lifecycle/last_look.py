@@ -8,10 +8,12 @@ from datetime import datetime
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.errors import CloudError, StillBills
 from clusterctl_infra.names import SLOT_TAG
+from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.other_account import refuse_account
 from clusterctl.cloud.sweep import NOT_ENDED, Agreed, KnownNow, look
 from clusterctl.engine.repair import Tell, end_orphans
 from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
@@ -49,6 +51,17 @@ def last_look(
         left = leftovers(left, known_now())
     refuse_leftovers(left, again=again)
     return tuple(one for one in found if bill_of(one) is not None)
+
+
+def billing_of(known: Inventory, clients: Clients) -> tuple[Found, ...]:
+    """What bills of a cluster that this computer knows, in its own region. Raises CloudError, also where the
+    credentials are another account's: nobody there can say that nothing bills."""
+    there = clients
+    if known.region != clients.region:
+        there = Clients(region=known.region, endpoint_url=clients.endpoint_url, beside=clients)
+    if known.account_id is not None:
+        refuse_account(known.account_id, clients.account())
+    return tuple(one for one in look(there, known.cluster_id) if bill_of(one) is not None)
 
 
 def leftovers(found: Iterable[Found], known: Known, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:

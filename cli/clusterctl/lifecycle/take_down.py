@@ -32,7 +32,7 @@ from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.final_sum import inventory_here, known_here, told_sum
-from clusterctl.lifecycle.last_look import bill_of, last_look, network_bill_lines, refuse_leftovers
+from clusterctl.lifecycle.last_look import bill_of, billing_of, last_look, network_bill_lines, refuse_leftovers
 from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.output import Output
 from clusterctl.views.quantities import count
@@ -144,7 +144,7 @@ class _Down:
         change = self._change
         rehearse = " --rehearse" if known.rehearsal else ""
         again = f"clusterctl reap --cluster {known.cluster_id} --region {known.region}{rehearse}"
-        billing = tuple(one for one in look(change.clients, known.cluster_id) if bill_of(one) is not None)
+        billing = billing_of(known, change.clients)
         if billing:
             self._output.note(f"{change.cluster}: this Pulumi backend has no state of it; has another one?")
         refuse_leftovers(billing, again=again)

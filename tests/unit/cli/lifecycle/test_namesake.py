@@ -1,26 +1,74 @@
-"""A name that this computer knows another cluster by, of another region."""
+"""A name that this computer knows another cluster by: of another region or account, or down with its data kept."""
 
 from __future__ import annotations
 
-import pytest
-from clusterctl.lifecycle.before_up import is_other_region, taken_elsewhere
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import pytest
+from clusterctl.changes.change import Change
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.storage_kinds import DATA_KINDS
+from clusterctl.engine.state import StackState
+from clusterctl.home import Home
+from clusterctl.lifecycle import before_up
+from clusterctl.lifecycle.before_up import refuse_namesake, taken_elsewhere
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.outputs import inventory_to_json
+
+from tests.unit.cli.cloud.fake_ec2 import NoClients
 from tests.unit.cli.test_cost import an_inventory
 
-OWN, OTHERS = "ffffffffffff", "0123456789ab"
+OTHERS = "0123456789ab"
+HERE, ELSEWHERE = "111122223333", "444455556666"
+LATER = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+PAST = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+
+
+def namesakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_data: bool = False, **known: object
+) -> CloudError | None:
+    """What a first `up` in the region us-west-2 of HERE is told, where AWS shows no living machine of that name."""
+    home = Home(path=tmp_path)
+    home.inventory_dir.mkdir(parents=True)
+    home.inventory_file("train").write_text(json.dumps(inventory_to_json(an_inventory(**known))))
+
+    def look(clients: Clients, cluster_id: str, kinds: tuple[Kind, ...]) -> tuple[Found, ...]:
+        assert (cluster_id, kinds) == (OTHERS, DATA_KINDS)
+        return (Found(kind="EFS", id="fs-1"),) if has_data else ()
+
+    monkeypatch.setattr(Clients, "account", lambda clients: HERE)
+    monkeypatch.setattr(before_up, "other_ids_alive", lambda clients, name, *, own_id: ())
+    monkeypatch.setattr(before_up, "instances_of", lambda clients, cluster_id: ())
+    monkeypatch.setattr(before_up, "look", look)
+    change = SimpleNamespace(clients=NoClients(), name="train", cluster="train", home=home)
+    try:
+        refuse_namesake(cast("Change", change), StackState())
+    except CloudError as refused:
+        return refused
+    return None
 
 
 @pytest.mark.parametrize(
-    ("own_id", "region", "is_other"),
+    ("known", "has_data", "words"),
     [
-        (OTHERS, "us-east-1", False),
-        (OWN, "us-west-2", False),  # AWS is asked about every cluster of the name there
-        (OWN, "us-east-1", True),
-        (None, "us-east-1", True),
+        ({"run_nodes_down": True}, True, "is down, and its data is kept in us-west-2"),
+        ({"run_nodes_down": True}, False, None),  # ended from elsewhere
+        ({"account_id": ELSEWHERE, "deadline": LATER}, False, f"runs in us-west-2 of the account {ELSEWHERE}"),
+        ({"account_id": ELSEWHERE, "deadline": PAST}, False, None),
+        ({"account_id": ELSEWHERE, "deadline": PAST, "run_nodes_down": True}, False, "its data is kept"),
+        ({"account_id": HERE, "deadline": LATER}, False, None),  # AWS was asked about it
     ],
 )
-def test_only_another_cluster_of_another_region_is_asked_about(own_id: str | None, region: str, is_other: bool) -> None:
-    assert is_other_region(an_inventory(), own_id=own_id, region=region) is is_other
+def test_what_an_up_would_lose_the_track_of_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: dict[str, object], has_data: bool, words: str | None
+) -> None:
+    refused = namesakes(tmp_path, monkeypatch, has_data=has_data, **known)
+    assert refused is None if words is None else refused is not None and words in refused.message
 
 
 @pytest.mark.parametrize(("down", "words"), [(False, "it runs in us-west-2"), (True, "its data is kept in us-west-2")])
