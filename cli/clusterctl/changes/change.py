@@ -40,6 +40,7 @@ from clusterctl.views.again import stack_words
 
 KEPT_LOGS = 20
 STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
+REPAIR_STOPPED = "stopped in the middle of the repair: what a run that was cut off made is there, and may bill."
 INSISTING = "insisting; once more kills the engine, and the next run repairs"
 
 
@@ -107,19 +108,24 @@ class Change:
         return state, was_cut_off
 
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
-        """The state after the repair. Raises EngineError, CloudError."""
+        """The state after the repair, which may take minutes: who stops it is told. Raises EngineError, CloudError."""
         self._begun.append("mend")
         self.note_machines()
         began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
-        return mend(
-            self.engine,
-            state,
-            was_cut_off=was_cut_off,
-            data_since=began,
-            clients=lambda: self.clients,
-            tell=self.tell,
-            agreed=self.note_agreed,
-        )
+        try:
+            return mend(
+                self.engine,
+                state,
+                was_cut_off=was_cut_off,
+                data_since=began,
+                clients=lambda: self.clients,
+                tell=self.tell,
+                agreed=self.note_agreed,
+            )
+        except KeyboardInterrupt:
+            shown = self.typed(self.stack.directory)
+            self.output.note(f"{REPAIR_STOPPED}\n  next: clusterctl down {shown}  ends it; an up goes on with it")
+            raise
 
     def clear_up(self) -> None:
         """Ends what is left of this change's own engine, which was killed: parts that work on, and its lock.

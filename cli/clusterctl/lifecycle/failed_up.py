@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import NoReturn
 
-from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.errors import ClusterctlError, EngineError
 
 from clusterctl.cannot_write import cannot_write
 from clusterctl.changes.change import Change, failure
@@ -52,7 +52,10 @@ def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -
         write_config(change.engine.environment.config_file, before_text)
         change.finish()
         return ""
-    there = what_is_there(change.engine.export() or StackState())
+    try:
+        there = what_is_there(change.engine.export() or StackState())
+    except EngineError:
+        there = "what it made is there, and bills, also places that are reserved and empty"
     return (
         f"The first of two runs had ended before that: {there}. Afterwards clusterctl up {shown} goes on with it, and "
         f"clusterctl down {shown} ends it"

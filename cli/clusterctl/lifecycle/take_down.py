@@ -220,16 +220,28 @@ class _Down:
         self, cluster_id: str, state: StackState, *, data_since: datetime | None, known_now: KnownNow | None = None
     ) -> tuple[Found, ...]:
         change = self._change
-        return last_look(
-            change.clients,
-            cluster_id,
-            state,
-            data_since=data_since,
-            tell=change.tell,
-            agreed=change.note_agreed,
-            again=self._again(),
-            known_now=known_now,
-        )
+        try:
+            return last_look(
+                change.clients,
+                cluster_id,
+                state,
+                data_since=data_since,
+                tell=change.tell,
+                agreed=change.note_agreed,
+                again=self._again(),
+                known_now=known_now,
+            )
+        except KeyboardInterrupt:
+            self._output.note(
+                f"stopped before AWS was asked for all that bills: it may.\n  next: {self._reaps(cluster_id)}"
+            )
+            raise
+
+    def _reaps(self, cluster_id: str) -> str:
+        """What ends what this `down` left; its stack may know nothing of it any more."""
+        where = self._request.where
+        rehearse = " --rehearse" if self._change.is_rehearsal else ""
+        return f"clusterctl reap --cluster {cluster_id} --region {where.region}{rehearse}"
 
     def _staying(self, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:
         """What stays and what it costs, by the state."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any  # options of a run
 
@@ -108,6 +108,13 @@ def refused(error: Exception) -> Callable[[], RunResult]:
     return end
 
 
+def refused_by(error: BaseException) -> Callable[..., StackState]:
+    def mend(*args: object, **options: object) -> StackState:
+        raise error
+
+    return mend
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [(NO_ENGINE, "pulumi does not start"), (OSError(errno.ENOSPC, "full", "/x.log"), "/x.log cannot be written")],
@@ -162,3 +169,29 @@ def test_who_finds_the_stack_held_at_once_has_begun_nothing(runner: Callable[...
     assert error.hint == "kill -INT 7"
     assert not change.home.run_file("train").exists()
     assert change.stack.config_file.read_text() == BEFORE
+
+
+def test_where_the_backend_is_silent_beside_another_what_bills_is_named_all_the_same(
+    runner: Callable[..., Runner],
+) -> None:
+    change = runner(lambda: ended(is_well=True), lambda: ended(is_well=False, said=HELD), state=NO_ENGINE)
+    error = failure_of(change, up(change))
+    assert "started by bob on tower" in error.message
+    assert "places that are reserved and empty" in error.message
+    assert "clusterctl down s ends it" in error.message
+
+
+def test_who_stops_the_undoing_is_told_that_something_may_bill(
+    runner: Callable[..., Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = io.BytesIO()
+    output = Output(stdout=io.BytesIO(), stderr=heard, stdin=io.StringIO())
+    change = replace(runner(lambda: ended(is_well=False, said="no room")), output=output)
+    monkeypatch.setattr("clusterctl.changes.change.mend", refused_by(KeyboardInterrupt()))
+    intent = read_intent(change.stack, MEANT, nodes=None)
+    with pytest.raises(KeyboardInterrupt):
+        raise_failed(change, up(change), before_text=BEFORE, before_state=StackState(), intent=intent, shown="s")
+    told = heard.getvalue().decode()
+    assert "stopped in the middle of the repair" in told
+    assert "may bill" in told
+    assert "clusterctl down" in told
