@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import NoReturn
 
-from clusterctl_infra.errors import ClusterctlError, EngineError
+from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
 
 from clusterctl.cannot_write import cannot_write
 from clusterctl.changes.change import Change, failure
@@ -71,6 +71,8 @@ def _plugins_by_hand(stack: Stack, result: RunResult) -> str | None:
 
 
 def _not_undone(refused: ClusterctlError, *, shown: str) -> str:
+    if isinstance(refused, StillBills):  # the state is empty already
+        return f"It was undone, and AWS asked again: {refused.message}: {', '.join(map(str.strip, refused.problems))}"
     return (
         f"Undoing it failed too ({refused.message}): what was made is still there, and bills, also places that are "
         f"reserved and empty: clusterctl down {shown} ends it"

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.errors import CloudError, StillBills
-from clusterctl_infra.names import SLOT_TAG
+from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.clients import Clients
@@ -51,6 +51,11 @@ def last_look(
         left = leftovers(left, known_now())
     refuse_leftovers(left, again=again)
     return tuple(one for one in found if bill_of(one) is not None)
+
+
+def forgotten(state: StackState) -> StackState:
+    """The state with nothing in it but who the cluster was: everything that still exists is an orphan."""
+    return StackState(resources=tuple(one for one in state.resources if one.type in (IDENTITY_TYPE, INVENTORY_TYPE)))
 
 
 def billing_of(known: Inventory, clients: Clients) -> tuple[Found, ...]:

@@ -17,6 +17,7 @@ from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.files_here import forget_cluster
+from clusterctl.lifecycle.last_look import forgotten, last_look
 from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.lifecycle.shrinking import places_meanwhile
 from clusterctl.views.quantities import count
@@ -108,10 +109,26 @@ def _to_nothing(change: Change, before_text: str, state: StackState, *, shown: s
     write_config(change.engine.environment.config_file, text)
     if not result.succeeded:
         return _left_over(result, shown=shown)
-    if state.cluster_id is not None:  # a killed engine may have had it written and not come to say so in the state
+    if state.cluster_id is not None:
+        _look_last(change, state.cluster_id, state)
+        # A killed engine may have had it written and not come to say so in the state.
         forget_cluster(change.home, change.cluster, cluster_id=state.cluster_id)
     change.finish()
     return "Nothing was kept: no node runs, nothing bills."
+
+
+def _look_last(change: Change, cluster_id: str, state: StackState) -> None:
+    """As `down` does: what a killed engine had asked for may be there by now. Raises StillBills, CloudError."""
+    rehearse = " --rehearse" if change.is_rehearsal else ""
+    last_look(
+        change.clients,
+        cluster_id,
+        forgotten(state),
+        data_since=None,
+        tell=change.tell,
+        agreed=change.note_agreed,
+        again=f"clusterctl reap --cluster {cluster_id} --region {change.region}{rehearse}",
+    )
 
 
 def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState, *, shown: str) -> str:

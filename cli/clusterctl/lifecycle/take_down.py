@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import ClusterctlError, UsageError
-from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.changes.change import Change, failure
@@ -32,7 +31,14 @@ from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.final_sum import inventory_here, known_here, told_sum
-from clusterctl.lifecycle.last_look import bill_of, billing_of, last_look, network_bill_lines, refuse_leftovers
+from clusterctl.lifecycle.last_look import (
+    bill_of,
+    billing_of,
+    forgotten,
+    last_look,
+    network_bill_lines,
+    refuse_leftovers,
+)
 from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.output import Output
 from clusterctl.views.quantities import count
@@ -214,7 +220,7 @@ class _Down:
         if state.cluster_id is None:
             return
         since = BEFORE_ALL if self._request.is_all else None
-        self._look(state.cluster_id, _forgotten(state), data_since=since)
+        self._look(state.cluster_id, forgotten(state), data_since=since)
 
     def _look(
         self, cluster_id: str, state: StackState, *, data_since: datetime | None, known_now: KnownNow | None = None
@@ -286,8 +292,3 @@ def expired_reservations(state: StackState, *, now: datetime) -> tuple[str, ...]
     """URNs of the capacity reservations whose end date has passed."""
     ends = ((one.urn, one.inputs.get("endDate")) for one in state.of_type(RESERVATION_TYPE))
     return tuple(urn for urn, end in ends if isinstance(end, str) and datetime.fromisoformat(end) <= now)
-
-
-def _forgotten(state: StackState) -> StackState:
-    """The state with nothing in it but who the cluster was: everything that still exists is an orphan."""
-    return StackState(resources=tuple(one for one in state.resources if one.type in (IDENTITY_TYPE, INVENTORY_TYPE)))

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any  # options of a run
+from typing import Any, NoReturn  # options of a run
 
 import pytest
 from clusterctl.changes.change import Change
@@ -22,7 +22,8 @@ from clusterctl.home import Home
 from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.up_runs import Ran, Runs, run_up
 from clusterctl.output import Output
-from clusterctl_infra.errors import ClusterctlError, EngineError
+from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
+from clusterctl_infra.names import IDENTITY_TYPE
 
 CLUSTER = "name: train\nregion: us-west-2\nnodes: 33\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
 RESERVED = StackState(
@@ -195,3 +196,25 @@ def test_who_stops_the_undoing_is_told_that_something_may_bill(
     assert "stopped in the middle of the repair" in told
     assert "may bill" in told
     assert "clusterctl down" in told
+
+
+def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(
+    runner: Callable[..., Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": "0123456789ab"})
+    made = StackState(resources=(identity, *RESERVED.resources))
+    change = runner(lambda: ended(is_well=False, said="no room"), lambda: ended(is_well=True), state=made)
+    asked: list[str] = []
+
+    def look(clients: object, cluster_id: str, state: StackState, **options: object) -> NoReturn:
+        assert state == StackState(resources=(identity,)), "what the destroy has not ended is in no state"
+        asked.append(cluster_id)
+        raise StillBills("not all is gone: 1 thing", problems=["  instance i-1: bills"], hint=str(options["again"]))
+
+    monkeypatch.setattr("clusterctl.changes.change.mend", lambda engine, state, **options: state)
+    monkeypatch.setattr("clusterctl.lifecycle.rollback.last_look", look)
+    error = failure_of(change, up(change))
+    assert asked == ["0123456789ab"]
+    assert "not all is gone: 1 thing: instance i-1: bills" in error.message
+    assert "clusterctl down" not in error.message, "its state is empty: it would end nothing"
+    assert error.hint == "clusterctl reap --cluster 0123456789ab --region us-west-2"
