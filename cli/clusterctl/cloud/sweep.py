@@ -136,7 +136,6 @@ def end_all(
             rest, spared = _parted(orphans(there, known, kinds), spares)
         quiet = 0 if rest else quiet + 1
         now_due = due(rest, kinds)
-        tried = {key_of(one) for one in now_due}
         were_tried = all(key_of(one) in asked for one in now_due)
         is_hopeless = bool(rest) and were_tried and all(_is_hopeless(refusals.get(key_of(one))) for one in now_due)
         if quiet >= LOOKS or is_hopeless or (time.monotonic() > give_up and rest and were_tried):
@@ -146,6 +145,8 @@ def end_all(
                 tell(f"{one.kind} {one.id}")
             _note(refusals, one, _end(clients, one, kinds, agreed))
             asked[key_of(one)] = one
+        # What is called after the cluster, as its role is, and comes back after AWS said yes, is a new one.
+        tried = {key_of(one) for one in now_due if cluster_id not in one.id or key_of(one) in refusals}
         pause()
 
 

@@ -249,3 +249,21 @@ def test_an_end_to_which_aws_gave_no_answer_is_asked_for_again() -> None:
         kinds=(replace(row, delete=delete),),
     )
     assert [one.id for one in result.ended] == ["i-1"]
+
+
+def test_what_comes_back_under_the_clusters_own_name_is_another_runs_and_asked_about_again() -> None:
+    name = "clusterctl-0123456789ab"
+    region, states = FakeRegion(things={name: thing(name)}), iter([{}, {"test:instance": frozenset({name})}])
+    sweep(
+        NoClients(),
+        "0123456789ab",
+        {},
+        data_since=None,
+        pause=lambda: region.things.update({name: thing(name)}),  # a colleague's run begins, and makes its own
+        timeout_s=5.0,
+        tell=lambda text: None,
+        known_now=lambda: next(states),
+        kinds=[region.kind("instance")],
+    )
+    assert region.ended == [name]
+    assert set(region.things) == {name}
