@@ -104,6 +104,7 @@ class _Extension:
         reserved = forget_ended(change, state.without(one.known.urn for one in missing))
         stays = [one.slot for one in state.instances if one.slot not in gone]
         meant = replace(meant, intent=reserved_or_not(meant.intent, reserved, stays=stays))
+        self._refuse_times_again(meant)
         self._write(meant.intent.changes)
         untaken = self._move(meant, state, gone)
         self._write({"extended-from": None})
@@ -154,7 +155,7 @@ class _Extension:
         self._refuse_times_again(meant)
 
     def _refuse_times_again(self, meant: _Meaning) -> None:
-        """Whoever was asked may have thought about it for longer than there was time."""
+        """Whoever was asked may have thought about it for longer than there was time, and a repair takes minutes."""
         now = datetime.now(UTC).replace(microsecond=0)
         wish, before = self._request.wish, meant.move.before
         refuse_times(self._change, wish, meant.intent, meant.plan, before=before, shown=self._shown, now=now)
