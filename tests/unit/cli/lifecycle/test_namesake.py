@@ -42,10 +42,10 @@ def namesakes(
         return (Found(kind="EFS", id="fs-1"),) if has_data else ()
 
     monkeypatch.setattr(Clients, "account", lambda clients: HERE)
-    monkeypatch.setattr(before_up, "other_ids_alive", lambda clients, name, *, own_id: ())
+    monkeypatch.setattr(before_up, "other_ids_alive", lambda clients, name, *, own_id, now: ())
     monkeypatch.setattr(before_up, "instances_of", lambda clients, cluster_id: ())
     monkeypatch.setattr(before_up, "look", look)
-    change = SimpleNamespace(clients=NoClients(), name="train", cluster="train", home=home)
+    change = SimpleNamespace(clients=NoClients(), name="train", cluster="train", home=home, is_rehearsal=False)
     try:
         refuse_namesake(cast("Change", change), StackState())
     except CloudError as refused:
