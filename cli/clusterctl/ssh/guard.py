@@ -6,7 +6,7 @@ they stop. A command that reads input itself leaves no room for beats: its watch
 told the group by the first line on the command's stderr. Until that watcher is there, two round trips, another one
 holds its place, which hears nothing and ends the group after the same silence; the watcher ends it as it comes.
 
-For a POSIX login shell (bash, dash, zsh, ksh, busybox). What left the group (setsid, a daemon) is left alone.
+For a POSIX login shell (bash, dash, zsh, ksh, busybox). What left the session (setsid, a daemon) is left alone.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _MARKED = rb"clusterctl-group (\d+) (\d+)\n"
 # Sudo keeps the group; without a terminal it makes no new session (sudoers(5), use_pty, checked 2026-11-21).
 # It starts the command without the session's variables (sudoers(5), env_reset): root reads the node's own again.
 _NODE_VARIABLES = f"if [ -r {ENVIRONMENT_FILE} ]; then set -a; . {ENVIRONMENT_FILE}; set +a; fi; "
+# By `exec`: mksh keeps the old stdout open beside a redirection of { }, and the channel would never end.
+_SILENT = ">/dev/null 2>&1"
 _SUDO = 'exec sudo -n -- "${SHELL:-/bin/sh}" -c '
 
 
@@ -49,15 +51,17 @@ class Told:
 def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
     """The text for a command without input: the channel's input is the watcher's."""
     # Started by a shell that ends at once: the watcher is then no child that a `wait` in the line would wait for.
-    start = f"exec 3<&0 </dev/null; ( {_watcher(silence_s)} <&3 >/dev/null & ); exec 3<&-; "
+    beside = f"( exec <&3 3<&- {_SILENT}; {_watcher(silence_s)} )"
+    start = f"exec 3<&0 </dev/null; ( {beside} & ); exec 3<&-; "
     return _text(start, line, environment, is_sudo=is_sudo)
 
 
 def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
     """The text for a command that reads the channel's input; it says its group first, see `group_in`."""
-    # The substitution's shell ends at once: see `guarded`.
-    holder = f"$( {_script('place_holder.sh', silence_s)} </dev/null >/dev/null & echo $!)"
-    return _text(f'echo "{_MARK} $clusterctl_group {holder}" >&2; ', line, environment, is_sudo=is_sudo)
+    # Started as in `guarded`. Not within $(…): ksh and mksh would wait there until the holder has ended.
+    holder = f"( exec </dev/null {_SILENT}; {_script('place_holder.sh', silence_s)} )"
+    start = f'( {holder} & echo "{_MARK} $clusterctl_group $!" >&2 ); '
+    return _text(start, line, environment, is_sudo=is_sudo)
 
 
 def watcher(told: Told, *, is_sudo: bool, silence_s: float) -> bytes:

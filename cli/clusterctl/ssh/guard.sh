@@ -1,12 +1,13 @@
 #!/bin/sh
-# Ends the process group $clusterctl_group when its input ends, or is silent for $clusterctl_silence_s seconds.
+# Ends the session $clusterctl_group (its group, where there is no pkill) when its input ends, or is silent for $clusterctl_silence_s seconds.
 # When the group's leader has ended by itself, nothing is done: what it left running was meant to stay.
 {
     finish() {
         kill -s 0 "$clusterctl_group" || exit 0
-        kill -s TERM -- "-$clusterctl_group"
+        # By session: `timeout` and job control make groups of their own in it.
+        pkill -TERM -s "$clusterctl_group" || kill -s TERM -- "-$clusterctl_group"
         sleep "$clusterctl_grace_s"
-        kill -s KILL -- "-$clusterctl_group"
+        pkill -KILL -s "$clusterctl_group" || kill -s KILL -- "-$clusterctl_group"
         exit 0
     }
     # dash has no read -t: there a timer runs beside, and is wound up again at every beat.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Ends the process group $clusterctl_group after $clusterctl_silence_s seconds, unless the watcher came and ended this.
+# Ends the session $clusterctl_group, as guard.sh does, after $clusterctl_silence_s seconds, unless the watcher came and ended this.
 # When the group's leader has ended by itself, nothing is done: what it left running was meant to stay.
 {
     trap '' HUP INT TERM
@@ -8,7 +8,7 @@
         kill -s 0 "$clusterctl_group" || exit 0
         clusterctl_silence_s=$((clusterctl_silence_s - 1))
     done
-    kill -s TERM -- "-$clusterctl_group"
+    pkill -TERM -s "$clusterctl_group" || kill -s TERM -- "-$clusterctl_group"
     sleep "$clusterctl_grace_s"
-    kill -s KILL -- "-$clusterctl_group"
+    pkill -KILL -s "$clusterctl_group" || kill -s KILL -- "-$clusterctl_group"
 } 2>/dev/null

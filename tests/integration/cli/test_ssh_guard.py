@@ -19,7 +19,7 @@ from clusterctl.ssh.guard import BEAT, Told, group_in, guarded, watcher, with_in
 from tests.integration.cli.terminal import at_a_terminal
 from tests.integration.cli.waiting import comes_true, has_ended, is_alive, watchers_of
 
-SHELLS = [shell for shell in ("bash", "dash", "zsh", "ksh") if shutil.which(shell)]
+SHELLS = [shell for shell in ("bash", "dash", "zsh", "ksh", "mksh") if shutil.which(shell)]
 SILENCE_S = 1
 
 
@@ -60,6 +60,21 @@ def test_the_end_of_input_ends_the_command_and_its_children(shell: str) -> None:
         close_input(process)
         assert process.wait(timeout=30) == -signal.SIGTERM
         assert comes_true(lambda: not is_alive(child))
+
+
+def test_the_end_of_input_ends_what_has_a_group_of_its_own(shell: str) -> None:
+    with as_sshd_would(shell, guarded_text("timeout 300 sh -c 'echo $$; exec sleep 301'")) as process:
+        child = first_number(process)
+        close_input(process)
+        assert process.wait(timeout=30) == -signal.SIGTERM
+        assert has_ended(child)
+
+
+def test_a_command_with_input_begins_at_once_and_its_output_ends_with_it(shell: str) -> None:
+    text = with_input("cat; exit 7", environment={}, is_sudo=False, silence_s=60)
+    with as_sshd_would(shell, text) as process:
+        said, _ = process.communicate(b"typed", timeout=10)
+        assert (process.returncode, said) == (7, b"typed")
 
 
 def test_a_command_that_ignores_sigterm_is_killed(shell: str) -> None:
