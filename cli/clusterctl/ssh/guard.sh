@@ -1,5 +1,6 @@
 #!/bin/sh
-# Ends the session $clusterctl_group (its group, where there is no pkill) when its input ends, or is silent for $clusterctl_silence_s seconds.
+# Ends the session $clusterctl_group (its group, where there is no pkill) when its input ends, or is silent for
+# $clusterctl_silence_s seconds.
 # When the group's leader has ended by itself, nothing is done: what it left running was meant to stay.
 {
     finish() {
