@@ -4,33 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from clusterctl.cloud.clients import Clients
 from clusterctl.home import Home
 from clusterctl.status.gather import asked_instances, asked_reserved
 
+from tests.unit.cli.cloud.moto_account import HERE, an_account
 from tests.unit.cli.test_cost import an_inventory
 
-OWN, OTHER = "111122223333", "444455556666"
+OWN = "111122223333"
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """Where the credentials are another account's, in which there is nothing."""
-    monkeypatch.setattr(Clients, "account", lambda clients: OTHER)
-    monkeypatch.setattr("clusterctl.cost.look.instances_of", lambda clients, cluster_id: ())
-    monkeypatch.setattr("clusterctl.cost.look.reservations_of", lambda clients, cluster_id: ())
-    return Home(path=tmp_path)
-
-
-def test_machines_of_another_account_are_unknown_and_not_gone(home: Home) -> None:
-    instances, trouble = asked_instances(an_inventory(account_id=OWN), home=home, environ={})
+def test_machines_of_another_account_are_unknown_and_not_gone(tmp_path: Path) -> None:
+    home, inventory = Home(path=tmp_path), an_inventory(account_id=OWN)
+    with an_account():
+        instances, trouble = asked_instances(inventory, home=home, environ={})
+        assert asked_reserved(inventory, home=home, environ={}) is None
     assert instances is None
     assert trouble is not None
-    assert f"in the AWS account {OWN}, and the credentials here are of {OTHER}" in trouble
-    assert asked_reserved(an_inventory(account_id=OWN), home=home, environ={}) is None
+    assert f"in the AWS account {OWN}, and the credentials here are of {HERE}" in trouble
 
 
-@pytest.mark.parametrize("own", [OTHER, None])
-def test_the_clusters_own_account_and_an_older_inventory_are_asked(home: Home, own: str | None) -> None:
-    assert asked_instances(an_inventory(account_id=own), home=home, environ={}) == ((), None)
+def test_the_clusters_own_account_is_asked(tmp_path: Path) -> None:
+    with an_account():
+        assert asked_instances(an_inventory(account_id=HERE), home=Home(path=tmp_path), environ={}) == ((), None)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
-from clusterctl.lifecycle import last_look as last_look_module
 from clusterctl.lifecycle.last_look import (
     ENDPOINT_TYPE,
     bill_of,
@@ -18,9 +16,9 @@ from clusterctl.lifecycle.last_look import (
 )
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, StillBills
-from clusterctl_infra.names import SLOT_TAG
+from clusterctl_infra.names import ID_TAG, SLOT_TAG
 
-from tests.unit.cli.cloud.fake_ec2 import NoClients
+from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.test_cost import an_inventory
 
 EIP = "aws:ec2/eip:Eip"
@@ -83,16 +81,13 @@ def test_every_thing_that_is_found_has_a_row_of_the_table() -> None:
     assert all(bill_of(thing(row.name, "x")) == row.bills for row in KINDS)
 
 
-def test_what_this_computer_knows_is_looked_for_in_its_own_region_and_not_in_the_one_of_the_file(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    gateways = {"us-west-2": (thing("NAT gateway", "nat-1"), thing("subnet", "subnet-1")), "us-east-1": ()}
-    monkeypatch.setattr(last_look_module, "look", lambda clients, cluster_id: gateways[clients.region])
-    assert [one.id for one in billing_of(an_inventory(), NoClients("us-east-1"))] == ["nat-1"]
+def test_what_this_computer_knows_is_looked_for_in_its_own_region_and_not_in_the_one_of_the_file() -> None:
+    known = an_inventory()
+    address = {"AllocationId": "eipalloc-1", "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}]}
+    of_the_file = clients_of({(known.region, "describe_addresses", "Addresses"): [address]}, region="us-east-1")
+    assert [one.id for one in billing_of(known, of_the_file)] == ["eipalloc-1"]
 
 
-def test_with_another_accounts_credentials_nobody_says_that_nothing_bills(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Clients, "account", lambda clients: "444455556666")
-    monkeypatch.setattr(last_look_module, "look", lambda clients, cluster_id: ())
-    with pytest.raises(CloudError, match="in the AWS account 111122223333"):
-        billing_of(an_inventory(account_id="111122223333"), NoClients())
+def test_with_another_accounts_credentials_nobody_says_that_nothing_bills() -> None:
+    with pytest.raises(CloudError, match="in the AWS account 444455556666"):
+        billing_of(an_inventory(account_id="444455556666"), clients_of({}))

@@ -10,42 +10,30 @@ from typing import cast
 
 import pytest
 from clusterctl.changes.change import Change
-from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind
-from clusterctl.cloud.storage_kinds import DATA_KINDS
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
-from clusterctl.lifecycle import before_up
 from clusterctl.lifecycle.before_up import refuse_namesake, taken_elsewhere
 from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json
 
-from tests.unit.cli.cloud.fake_ec2 import NoClients
+from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
 from tests.unit.cli.test_cost import an_inventory
 
 OTHERS = "0123456789ab"
-HERE, ELSEWHERE = "111122223333", "444455556666"
+ELSEWHERE = "444455556666"
 LATER = (datetime.now(UTC) + timedelta(days=1)).isoformat()
 PAST = (datetime.now(UTC) - timedelta(days=1)).isoformat()
 
 
-def namesakes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_data: bool = False, **known: object
-) -> CloudError | None:
-    """What a first `up` in the region us-west-2 of HERE is told, where AWS shows no living machine of that name."""
+def told_of_a_name(tmp_path: Path, *, has_data: bool = False, **known: object) -> CloudError | None:
+    """What a first `up` in the region us-west-2 of ACCOUNT is told, where AWS shows no living machine of that name."""
     home = Home(path=tmp_path)
     home.inventory_dir.mkdir(parents=True)
     home.inventory_file("train").write_text(json.dumps(inventory_to_json(an_inventory(**known))))
-
-    def look(clients: Clients, cluster_id: str, kinds: tuple[Kind, ...]) -> tuple[Found, ...]:
-        assert (cluster_id, kinds) == (OTHERS, DATA_KINDS)
-        return (Found(kind="EFS", id="fs-1"),) if has_data else ()
-
-    monkeypatch.setattr(Clients, "account", lambda clients: HERE)
-    monkeypatch.setattr(before_up, "other_ids_alive", lambda clients, name, *, own_id, now: ())
-    monkeypatch.setattr(before_up, "instances_of", lambda clients, cluster_id: ())
-    monkeypatch.setattr(before_up, "look", look)
-    change = SimpleNamespace(clients=NoClients(), name="train", cluster="train", home=home, is_rehearsal=False)
+    data = {"FileSystemId": "fs-1", "Tags": [{"Key": ID_TAG, "Value": OTHERS}]}
+    clients = clients_of({("us-west-2", "describe_file_systems", "FileSystems"): [data]} if has_data else {})
+    change = SimpleNamespace(clients=clients, name="train", cluster="train", home=home, is_rehearsal=False)
     try:
         refuse_namesake(cast("Change", change), StackState())
     except CloudError as refused:
@@ -61,13 +49,13 @@ def namesakes(
         ({"account_id": ELSEWHERE, "deadline": LATER}, False, f"runs in us-west-2 of the account {ELSEWHERE}"),
         ({"account_id": ELSEWHERE, "deadline": PAST}, False, None),
         ({"account_id": ELSEWHERE, "deadline": PAST, "run_nodes_down": True}, False, "its data is kept"),
-        ({"account_id": HERE, "deadline": LATER}, False, None),  # AWS was asked about it
+        ({"account_id": ACCOUNT, "deadline": LATER}, False, None),  # AWS was asked about it
     ],
 )
 def test_what_an_up_would_lose_the_track_of_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: dict[str, object], has_data: bool, words: str | None
+    tmp_path: Path, known: dict[str, object], has_data: bool, words: str | None
 ) -> None:
-    refused = namesakes(tmp_path, monkeypatch, has_data=has_data, **known)
+    refused = told_of_a_name(tmp_path, has_data=has_data, **known)
     assert refused is None if words is None else refused is not None and words in refused.message
 
 
