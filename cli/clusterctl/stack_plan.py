@@ -25,6 +25,7 @@ from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
+from clusterctl.views.smaller import size_said_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,10 @@ class StackPlan:
     """What the cluster will have cost when it ends, over all runs; None when a price is not known."""
     overrides: Mapping[str, str]
     """What the stack's config says instead of the file."""
+    ends: tuple[str, ...]
+    """The nodes that run, as this computer knows them, and that the plan has no place for."""
+    size_said_in: str
+    """What gave the number of nodes."""
 
 
 def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool) -> StackPlan:
@@ -74,6 +79,8 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         is_running=known is not None,
         at_deadline_usd=None if flow is None else spent_usd(flow, planned.deadline.at),
         overrides=settings.overrides,
+        ends=() if known is None else tuple(one.name for one in known.nodes if one.slot >= len(planned.slots)),
+        size_said_in=size_said_in(source=stack.source, stack_name=stack.name, overrides=settings.overrides),
     )
 
 

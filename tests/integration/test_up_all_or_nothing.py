@@ -129,7 +129,8 @@ def test_fewer_nodes_while_one_that_stays_is_dead(recorded: Rehearsed) -> None:
     before = recorded.instance_ids()
     dead, stays, goes = (f"{recorded.name}-{slot}" for slot in range(3))
     recorded.fault("kill", dead)
-    recorded.up("--nodes", "2")
+    told = recorded.run("up", str(recorded.folder), "--nodes", "2").stderr
+    assert f"  ends     {goes}: --nodes says 2 nodes\n" in told
     after = recorded.instance_ids()
     assert set(after) == {dead, stays}
     assert after[stays] == before[stays]

@@ -1,4 +1,4 @@
-"""What an `up` would mean for the machines that run: which are made anew and why, what waits until they are.
+"""What an `up` would mean for the machines that run: which are ended, which are made anew and why, what waits.
 
 Told from the state alone: a machine is made anew when its trigger changes and for nothing else, and the trigger is in
 the state as a text. A preview would take the engine's whole second, in which AWS is asked the same (ADR 0010).
@@ -32,6 +32,12 @@ class Foreseen:
     slot: int
     name: str
     reasons: tuple[str, ...]
+
+
+def ended(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
+    """The names of the nodes that the plan has no place for any more, by slot."""
+    slots = {slot.slot for slot in cluster_plan.slots}
+    return tuple(f"{cluster_plan.name}-{one.slot}" for one in state.instances if one.slot not in slots)
 
 
 def made_anew(state: StackState, config: ClusterConfig, cluster_plan: ClusterPlan) -> tuple[Foreseen, ...]:

@@ -16,7 +16,7 @@ from clusterctl.changes.data import refuse_harm
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
 from clusterctl.changes.ending_stage import wait_for_ending
-from clusterctl.changes.foreseen import Foreseen, late, late_lines, made_anew, made_anew_lines
+from clusterctl.changes.foreseen import Foreseen, ended, late, late_lines, made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.place import refuse_other_network, refuse_other_placement
@@ -44,6 +44,7 @@ from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
 from clusterctl.views.nodes import nodes_json
+from clusterctl.views.smaller import ends_line, size_said_in
 from clusterctl.views.up import headline, price_question
 
 
@@ -117,7 +118,7 @@ class _Up:
         self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
         self._warn(cluster_plan)
         anew = made_anew(state, intent.config, cluster_plan)
-        self._foretell(cluster_plan, state, anew)
+        self._foretell(intent, cluster_plan, state, anew)
         refuse_without_addresses(change, cluster_plan, state)
         foretell_unknown(change, state)
         if self._ask(cluster_plan, state, anew=len(anew)):
@@ -181,8 +182,18 @@ class _Up:
             self._change.engine.refresh(gone)
         return forget_ended(self._change, state.without(gone))
 
-    def _foretell(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
+    def _foretell(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
         """Says what happens to machines that run, before anybody is asked."""
+        stack = self._change.stack
+        said_in = size_said_in(
+            source=stack.source,
+            stack_name=stack.name,
+            overrides=intent.settings.overrides,
+            is_flag=self._request.nodes is not None,
+        )
+        going = ends_line(ended(state, cluster_plan), nodes=len(cluster_plan.slots), said_in=said_in)
+        if going is not None:
+            self._output.note(f"  ends     {going}")
         waiting = late(state, cluster_plan, except_slots=(one.slot for one in anew))
         for line in made_anew_lines(anew):
             self._output.note(f"  replace  {line}")

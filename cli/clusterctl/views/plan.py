@@ -19,6 +19,7 @@ from clusterctl_infra.plan.storage_model import (
 from clusterctl.stack_plan import StackPlan
 from clusterctl.views.headline import machines_and_gpus, rehearsed
 from clusterctl.views.quantities import clock, duration, thousands, usd
+from clusterctl.views.smaller import ends_line
 from clusterctl.views.table import render_table
 
 STORAGE_KINDS: dict[type[StoragePlan], str] = {
@@ -46,6 +47,8 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
         ("at worst", tail_line(plan)),
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
     ]
+    going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)
+    facts += [] if going is None else [("ends", going)]
     facts += [("warning", _told(one)) for one in plan.problems if one.level == "warning"]
     told = "\n".join(f"  {name:<12} {value}" for name, value in facts)
     return f"{title}\n\n{render_table(columns, rows)}\n\n{told}"
@@ -65,6 +68,7 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
         "gpus_per_node": plan.gpus_per_node,
         "gpu_name": plan.gpu_name,
         "nodes": [_node_json(slot) for slot in plan.slots],
+        "ends": list(stack_plan.ends),
         "storage": [storage_json(row) for row in plan.storage],
         "price": _price_json(plan.price),
         "deadline": _deadline_json(plan.deadline),

@@ -93,6 +93,25 @@ def test_a_running_cluster_is_planned_from_its_own_start(
     assert "us-west-2b" in plan_text(known, now=NOW)
 
 
+@pytest.mark.parametrize("is_override", [True, False])
+def test_nodes_that_a_smaller_size_ends_are_named_with_where_it_was_said(
+    stack_dir: Path, own_home: Path, make_inventory: MakeInventory, is_override: bool
+) -> None:
+    home = Home(path=own_home)
+    home.inventory_dir.mkdir(parents=True)
+    inventory = make_inventory(stack_dir=str(stack_dir))
+    home.inventory_file("train").write_text(json.dumps(inventory_to_json(inventory)))
+    assert "ends  " not in plan_text(planned(stack_dir, own_home), now=NOW)
+    if is_override:
+        (stack_dir / "Pulumi.dev.yaml").write_text('config:\n  clusterctl:nodes: "2"\n')
+    else:
+        (stack_dir / "cluster.yaml").write_text(CLUSTER.replace("nodes: 4", "nodes: 2"))
+    known = planned(stack_dir, own_home)
+    said_in = "clusterctl:nodes in Pulumi.dev.yaml" if is_override else stack_dir / "cluster.yaml"
+    assert f"  ends         train-[2-3]: {said_in} says 2 nodes" in plan_text(known, now=NOW).splitlines()
+    assert plan_json(known)["ends"] == ["train-2", "train-3"]
+
+
 def test_another_folders_cluster_of_the_same_name_is_not_this_one(
     stack_dir: Path, own_home: Path, make_inventory: MakeInventory
 ) -> None:

@@ -6,8 +6,9 @@ import dataclasses
 from typing import Any  # a configuration as YAML gives it
 
 import pytest
-from clusterctl.changes.foreseen import late, late_lines, made_anew, made_anew_lines
+from clusterctl.changes.foreseen import ended, late, late_lines, made_anew, made_anew_lines
 from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource, identity_in
+from clusterctl.views.smaller import ends_line, size_said_in
 from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.names import IDENTITY_TYPE
 from clusterctl_infra.plan.model import ClusterPlan
@@ -94,3 +95,21 @@ def test_what_waits_for_a_new_machine_is_told_of_those_that_run_on() -> None:
     waiting = late(state, planned(state, imds="users"), except_slots=[2])
     assert late_lines(waiting) == ["train-[0-1,3]: imds: takes effect when a node is replaced"]
     assert late(state, planned(state), except_slots=()) == ()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "is_flag", "said_in"),
+    [
+        ({}, False, "stacks/train/cluster.yaml"),
+        ({"nodes": "1"}, False, "clusterctl:nodes in Pulumi.dev.yaml"),
+        ({"nodes": "1"}, True, "--nodes"),
+    ],
+)
+def test_nodes_above_a_smaller_size_are_named_with_who_said_it(
+    overrides: dict[str, str], is_flag: bool, said_in: str
+) -> None:
+    state = state_of(a_plan())
+    source = size_said_in(source="stacks/train/cluster.yaml", stack_name="dev", overrides=overrides, is_flag=is_flag)
+    going = ended(state, planned(state, nodes=1))
+    assert ends_line(going, nodes=1, said_in=source) == f"train-[1-3]: {said_in} says 1 node"
+    assert ended(state, planned(state, nodes=6)) == ()
