@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.cloud.clients import Clients
+from clusterctl.engine.run_file import new_record, write_record
 from clusterctl_infra.names import SLOT_TAG
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.client import ensure_region
@@ -146,8 +148,12 @@ def test_a_slot_of_which_all_is_gone_is_made_anew(recorded: Rehearsed) -> None:
     before = recorded.instance_ids()
     stays, goes = (f"{recorded.name}-{slot}" for slot in range(2))
     end_all_of(recorded, slot=1, machine=before[goes])
-    refused = recorded.run("extend", "1h", "--cluster", f"{recorded.name}@rehearsal")
+    cluster = f"{recorded.name}@rehearsal"
+    killed = dataclasses.replace(new_record("down", tokens=(), stack=str(recorded.folder)), cli_ticks=0)
+    write_record(recorded.home / "runs" / f"{cluster}.json", killed)
+    refused = recorded.run("extend", "1h", "--cluster", cluster)
     assert refused.exit_code == 1, refused.text
+    assert f"the last down has not come to its end; next: clusterctl down --cluster {cluster}\n" in refused.stderr
     assert "is half gone, as after a down that was cut off" in refused.stderr
     assert f"No deadline was moved; clusterctl down {recorded.folder} ends the rest" in refused.stderr
     recorded.up()

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from clusterctl_infra.errors import CapExceeded, ClusterctlError, EngineError
 from clusterctl_infra.names import MEMBERSHIP_TYPE
+from clusterctl_infra.outputs import Inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.changes.change import Change
@@ -16,9 +17,11 @@ from clusterctl.changes.foreseen import made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, refuse
 from clusterctl.changes.place import refuse_other_network, refuse_other_placement, refuse_other_region
 from clusterctl.cloud.clock import refuse_wrong_clock
+from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.new_deadline import AWS_AHEAD, AWS_LEFT, REHEARSAL_AHEAD, REHEARSAL_LEFT, Wish, refuse_move
-from clusterctl.views.again import edit
+from clusterctl.status.unfinished import unfinished_of
+from clusterctl.views.again import edit, go_on_with
 from clusterctl.views.quantities import clock, count, duration
 
 
@@ -39,6 +42,12 @@ def refuse_state(state: StackState, *, cluster: str, shown: str, now: datetime) 
             f"{cluster}: its last change left {len(slots)} of {count(members, 'node')}; it has to be whole first",
             hint=f"clusterctl up {shown}",
         )
+
+
+def half_done_before(previous: RunRecord | None, inventory: Inventory) -> str | None:
+    """What `status` says of the run before this one, if its work is half done; one of `extend` is finished by this."""
+    run = unfinished_of(previous)
+    return None if run is None or run.verb == "extend" else go_on_with(run.verb, inventory)
 
 
 def refuse_half_gone(lost: Sequence[StateResource], *, cluster: str, shown: str) -> None:

@@ -30,7 +30,13 @@ from clusterctl.engine.region import machine_kind
 from clusterctl.engine.stack_config import config_of_one_run, config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
-from clusterctl.lifecycle.before_extend import refuse_extension, refuse_half_gone, refuse_state, refuse_times
+from clusterctl.lifecycle.before_extend import (
+    half_done_before,
+    refuse_extension,
+    refuse_half_gone,
+    refuse_state,
+    refuse_times,
+)
 from clusterctl.lifecycle.before_up import refuse_reaped
 from clusterctl.lifecycle.new_deadline import Move, Wish
 from clusterctl.output import Output
@@ -95,6 +101,9 @@ class _Extension:
             now=now,
         )
         foretell_unknown(change, found)
+        half_done = half_done_before(change.previous, self._request.inventory)
+        if half_done is not None:
+            self._output.note(f"  {half_done}")
         self._ask(meant)
         state = change.mend(found, was_cut_off=self._was_cut_off)
         missing = missing_instances(change.clients, state, tell=change.tell)

@@ -6,7 +6,7 @@ import socket
 from dataclasses import dataclass
 
 from clusterctl.engine.processes import is_alive
-from clusterctl.engine.run_file import read_record
+from clusterctl.engine.run_file import RunRecord, read_record
 from clusterctl.home import Home
 
 
@@ -21,7 +21,11 @@ class Unfinished:
 
 def unfinished(cluster: str, home: Home) -> Unfinished | None:
     """The run in the cluster's run file; None where the last one came to a good end, or is another computer's."""
-    record = read_record(home.run_file(cluster))
+    return unfinished_of(read_record(home.run_file(cluster)))
+
+
+def unfinished_of(record: RunRecord | None) -> Unfinished | None:
+    """The same of a record that was read."""
     if record is None or (not record.is_of_this_boot and record.host != socket.gethostname()):
         return None
     lives = record.is_of_this_boot and is_alive(record.cli_pid, record.cli_ticks)

@@ -38,6 +38,12 @@ def down_again(inventory: Inventory) -> str:
     return shlex.join(["clusterctl", "down", "--cluster", inventory.cluster])
 
 
+def go_on_with(verb: str, inventory: Inventory) -> str:
+    """`the last down has not come to its end; next: clusterctl down --cluster train`."""
+    again = down_again(inventory) if verb == "down" else up_again(inventory)
+    return f"the last {verb} has not come to its end; next: {again}"
+
+
 def nodes_again(inventory: Inventory) -> str | None:
     """`clusterctl nodes --cluster train`; where there are none, what makes them; nothing for machines of a file."""
     if not inventory.cluster_id:

@@ -10,7 +10,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.overview import Overview
-from clusterctl.views.again import down_again, extend_again, replace_again, up_again
+from clusterctl.views.again import down_again, extend_again, go_on_with, replace_again, up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.idle import idle_json, idle_line
 from clusterctl.views.quantities import clock, count, duration, usd
@@ -134,8 +134,7 @@ def _what_is_under_way(seen: Overview) -> list[str]:
         return []
     if run.pid is not None:
         return [f"clusterctl {run.verb} is changing it now (pid {run.pid})"]
-    again = down_again(inventory) if run.verb == "down" else up_again(inventory)
-    return [f"the last {run.verb} has not come to its end; next: {again}"]
+    return [go_on_with(run.verb, inventory)]
 
 
 def _what_is_gone(seen: Overview) -> list[str]:
