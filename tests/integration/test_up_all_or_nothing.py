@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.cloud.clients import Clients
-from clusterctl.engine.run_file import new_record, write_record
+from clusterctl.engine.run_file import new_record, only_run, write_record
+from clusterctl.home import Home
 from clusterctl_infra.names import SLOT_TAG
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.client import ensure_region
@@ -139,6 +140,11 @@ def test_fewer_nodes_while_one_that_stays_is_dead(recorded: Rehearsed) -> None:
     assert instances(recorded) == sorted(after.values())
     assert before[goes] not in instances(recorded)
     assert places(recorded) == 2, "no empty place is paid for"
+    with only_run(Home(path=recorded.home), f"{recorded.name}@rehearsal"):
+        refused = recorded.run("rehearse", "clean", recorded.name)
+    assert refused.exit_code == 1, refused.text
+    assert f"another clusterctl is changing {recorded.name}@rehearsal" in refused.stderr
+    assert instances(recorded) == sorted(after.values())
 
 
 def test_a_slot_of_which_all_is_gone_is_made_anew(recorded: Rehearsed) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 
 import click
 
 from clusterctl.home import home_directory
+from clusterctl.lifecycle.rehearsal_clean import hold_for_clean
 from clusterctl.process import become
 
 
@@ -23,6 +25,8 @@ def command(words: tuple[str, ...]) -> None:
       clusterctl rehearse fault kill train-2
       clusterctl rehearse clean --all
     """
-    if "--help" not in words:
-        home_directory(os.environ)  # a home that is a file would be a region in which nothing is, and nothing bills
-    become([sys.executable, "-m", "clusterctl_rehearsal", *words])
+    with ExitStack() as held:
+        if "--help" not in words:
+            # A home that is a file would be a region in which nothing is, and nothing bills.
+            hold_for_clean(words, home_directory(os.environ), held)
+        become([sys.executable, "-m", "clusterctl_rehearsal", *words])

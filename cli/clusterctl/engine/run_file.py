@@ -83,13 +83,13 @@ def write_record(path: Path, record: RunRecord) -> None:
 
 
 @contextlib.contextmanager
-def only_run(home: Home, cluster: str) -> Iterator[None]:
-    """Holds the cluster for this process. Raises EngineError naming the process that holds it."""
+def only_run(home: Home, cluster: str) -> Iterator[IO[str]]:
+    """Holds the cluster for this process, by the file that it gives. Raises EngineError naming who holds it."""
     path = home.run_file(cluster)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with path.with_suffix(".lock").open("a") as lock:
         _hold(lock, path, cluster)
-        yield
+        yield lock
 
 
 def _hold(lock: IO[str], path: Path, cluster: str) -> None:
