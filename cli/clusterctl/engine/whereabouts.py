@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from clusterctl_infra.config.load import load_cluster
+from clusterctl_infra.config.load import load_cluster, load_whereabouts
+from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import stack_settings
 from clusterctl_infra.errors import ConfigError, UsageError
 from clusterctl_infra.outputs import Inventory
@@ -17,6 +19,12 @@ from clusterctl.engine.stack_config import config_values, own_config
 from clusterctl.home import Home
 from clusterctl.stack_plan import config_folder
 from clusterctl.views.again import stack_words
+
+
+class Load(Protocol):
+    """Reads a cluster.yaml. Raises ConfigError."""
+
+    def __call__(self, path: Path, *, overrides: Mapping[str, str], source: str) -> ClusterConfig: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +40,14 @@ class Whereabouts:
     """As a person would type it again."""
 
 
-def whereabouts_of_folder(directory: Path, *, stack_name: str, rehearse: bool, home: Home) -> Whereabouts:
-    """The stack in a folder, by its configuration. Raises UsageError, ConfigError."""
+def whereabouts_of_folder(
+    directory: Path, *, stack_name: str, rehearse: bool, home: Home, load: Load = load_cluster
+) -> Whereabouts:
+    """The stack in a folder, by its configuration as `load` reads it. Raises UsageError, ConfigError."""
     stack = read_stack(directory, name=stack_name, verb="down")
     folder = config_folder(stack, home=home, rehearse=rehearse)
     values = config_values(own_config(folder / stack.config_file.name, written_for=stack.config_file))
-    config = load_cluster(stack.cluster_file, overrides=stack_settings(values).overrides, source=stack.source)
+    config = load(stack.cluster_file, overrides=stack_settings(values).overrides, source=stack.source)
     shown = stack_words(directory, stack_name=stack_name, rehearse=rehearse)
     return Whereabouts(stack=stack, rehearse=rehearse, name=config.name, region=config.region, shown=shown)
 
@@ -82,7 +92,10 @@ def find_whereabouts(
             return whereabouts_of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home)
         except ConfigError:
             known = known_in_folder(directory.expanduser().absolute(), home=home)
-            if known is None:
-                raise
-            return whereabouts_of_cluster(known)
+            if known is not None:
+                return whereabouts_of_cluster(known)
+        # A file that is broken now may still say which cluster it was: `down` needs no more of it.
+        return whereabouts_of_folder(
+            directory, stack_name=stack_name, rehearse=rehearse, home=home, load=load_whereabouts
+        )
     return whereabouts_of_cluster(find_cluster(home, name=cluster, environ=environ))

@@ -19,7 +19,7 @@ from clusterctl_infra.config.not_built import not_built_yet
 from clusterctl_infra.config.overrides import apply_overrides, override_of
 from clusterctl_infra.config.problems import ConfigProblem, problems_of
 from clusterctl_infra.config.rules import broken_rules
-from clusterctl_infra.config.sound_parts import STAND_INS, Unsound, sound_part, unsound_paths
+from clusterctl_infra.config.sound_parts import STAND_INS, Unsound, is_sound, sound_part, unsound_paths
 from clusterctl_infra.errors import ConfigError
 
 SIZE_LIMIT_BYTES = 256 * 1024
@@ -56,6 +56,18 @@ def load_cluster(
     if sound is not None:
         problems += further(sound, unsound_paths(problem.path for problem in problems))
     raise _error(source, problems, reading.document, overrides)
+
+
+def load_whereabouts(path: Path, *, overrides: Mapping[str, str], source: str) -> ClusterConfig:
+    """What ending a cluster needs of its file: the name and the region hold, all else may be a default instead.
+
+    Raises ConfigError with all problems when one of the two is wrong.
+    """
+    reading = _reading(_read(path, source), load_catalog(), overrides)
+    unsound = unsound_paths(problem.path for problem in reading.problems)
+    if reading.sound is None or not all(is_sound((key,), unsound) for key in ("name", "region")):
+        raise _error(source, list(reading.problems), reading.document, overrides)
+    return reading.sound
 
 
 def later_problems(
@@ -174,7 +186,7 @@ def _error(source: str, problems: list[ConfigProblem], read: Document, given: Ma
     placed = [_placed(problem, read.lines, given) for problem in _without_repeats(problems)]
     placed.sort(key=lambda row: (row[0] is None, row[0] or 0))
     count = "1 problem" if len(placed) == 1 else f"{len(placed)} problems"
-    return ConfigError(f"{source}: {count}, nothing was created", problems=[line for _, line in placed])
+    return ConfigError(f"{source}: {count}, nothing was changed", problems=[line for _, line in placed])
 
 
 def _without_repeats(problems: list[ConfigProblem]) -> list[ConfigProblem]:

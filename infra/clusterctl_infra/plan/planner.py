@@ -194,4 +194,4 @@ def _refuse(name: str, problems: Sequence[ConfigProblem]) -> None:
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = [f"  {problem.text()}" for problem in problems]
-        raise ConfigError(f"cluster {name}: {count}, nothing was created", problems=lines)
+        raise ConfigError(f"cluster {name}: {count}, nothing was changed", problems=lines)

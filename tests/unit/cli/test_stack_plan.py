@@ -124,7 +124,7 @@ def test_another_folders_cluster_of_the_same_name_is_not_this_one(
 def test_all_problems_of_the_file_come_at_once_with_exit_2(stack_dir: Path, screen: Screen) -> None:
     (stack_dir / "cluster.yaml").write_text(CLUSTER.replace("nodes: 4", "nodes: 0") + "placemnt: cluster\n")
     assert run(["plan", str(stack_dir)], screen.output) == 2
-    assert "2 problems, nothing was created" in screen.err
+    assert "2 problems, nothing was changed" in screen.err
     assert "did you mean placement?" in screen.err
     assert screen.out == ""
 
@@ -141,7 +141,7 @@ def test_the_file_is_called_as_it_was_typed_whoever_finds_the_problem(
     monkeypatch.chdir(stack_dir)
     assert run(["plan", typed], screen.output) == 2
     header, first, *_ = screen.err.splitlines()
-    assert header == f"clusterctl: {source}: 1 problem, nothing was created"
+    assert header == f"clusterctl: {source}: 1 problem, nothing was changed"
     assert first.startswith("  line ")
 
 
@@ -150,7 +150,7 @@ def test_problems_of_the_plan_are_in_the_json_and_in_the_exit_code(stack_dir: Pa
     assert run(["plan", str(stack_dir), "--json"], screen.output) == 2
     levels = [problem["level"] for problem in json.loads(screen.out)["problems"]]
     assert "error" in levels
-    assert "1 problem, nothing was created" in screen.err
+    assert "1 problem, nothing was changed" in screen.err
 
 
 def test_a_folder_that_is_no_stack_is_said_so(tmp_path: Path, screen: Screen) -> None:

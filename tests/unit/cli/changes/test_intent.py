@@ -200,7 +200,7 @@ def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
     too_many = CLUSTER.replace("{mode: private}", "{mode: public}").replace("nodes: 4", "nodes: 900")
     stack.cluster_file.write_text(f"{too_many}network: {{node_subnet_cidr: 10.0.0.0/24}}\n")
     intent = for_up(intent_of(stack), StackState())
-    with pytest.raises(ConfigError, match="2 problems, nothing was created") as refused:
+    with pytest.raises(ConfigError, match="2 problems, nothing was changed") as refused:
         refuse(
             intent,
             plan_of(intent, StackState(), now=BORN),
@@ -208,7 +208,7 @@ def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
             shown="stacks/train",
             now=BORN,
         )
-    assert refused.value.message == f"{stack.source}: 2 problems, nothing was created"
+    assert refused.value.message == f"{stack.source}: 2 problems, nothing was changed"
     assert [problem.split()[:2] for problem in refused.value.problems] == [["line", "5"], ["line", "7"]]
 
 

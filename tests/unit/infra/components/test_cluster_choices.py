@@ -73,7 +73,7 @@ def test_a_zone_that_was_asked_for_is_taken_and_nobody_is_asked_for_offerings() 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"access": {"mode": "public"}}, ["1 problem, nothing was created", "access.ssh_from"]),
+        ({"access": {"mode": "public"}}, ["1 problem, nothing was changed", "access.ssh_from"]),
         ({"caps": {"price_usd_per_hour": 1}, "access": {"mode": "public"}}, ["2 problems", "$55.04", "ssh_from"]),
     ],
 )

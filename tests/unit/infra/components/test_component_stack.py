@@ -46,7 +46,7 @@ def test_every_problem_of_the_file_is_on_the_screen_of_plain_pulumi(tmp_path: Pa
     (tmp_path / "cluster.yaml").write_text(CLUSTER.replace("nodes: 4", "nodes: 0") + "placemnt: cluster\n")
     with pytest.raises(PlanRefused) as caught:
         load_stack(tmp_path)
-    assert "2 problems, nothing was created" in str(caught.value)
+    assert "2 problems, nothing was changed" in str(caught.value)
     assert "did you mean placement?" in str(caught.value)
 
 
@@ -61,7 +61,7 @@ def test_problems_of_the_plan_have_their_lines_in_the_file_too(tmp_path: Path, m
     with pytest.raises(PlanRefused) as caught:
         record(program)
     heading, problem = str(caught.value).splitlines()
-    assert heading == "cluster.yaml: 1 problem, nothing was created"
+    assert heading == "cluster.yaml: 1 problem, nothing was changed"
     assert problem.startswith("  line 8   caps.price_usd_per_hour: a node of p5.48xlarge costs $55.04 an hour")
 
 

@@ -21,6 +21,6 @@ def problems(text: str, overrides: dict[str, str] | None = None) -> list[str]:
         parsed(text, overrides)
     lines = list(caught.value.problems)
     count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
-    assert caught.value.message == f"cluster.yaml: {count}, nothing was created"
+    assert caught.value.message == f"cluster.yaml: {count}, nothing was changed"
     assert caught.value.exit_code == 2
     return lines

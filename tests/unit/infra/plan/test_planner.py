@@ -188,7 +188,7 @@ def test_without_keys_of_their_own_people_log_in_with_the_derived_one() -> None:
 def test_a_configuration_that_breaks_its_own_rules_has_no_plan() -> None:
     with pytest.raises(ConfigError) as caught:
         a_plan(region="us-west-9", image="ami-xyz")
-    assert caught.value.message == "cluster train: 2 problems, nothing was created"
+    assert caught.value.message == "cluster train: 2 problems, nothing was changed"
     assert any("us-west-9" in line for line in caught.value.problems)
 
 
