@@ -101,8 +101,8 @@ def _no_such_gpus(catalog: Catalog, spec: str, wanted: GpuSpec) -> str:
     label = (same[0].gpu_name or "").rpartition(" ")[0]
     if wanted.count > max(counts):
         return f"a node has at most {max(counts)} × {label} ({', '.join(counts[max(counts)])})"
-    options = ", ".join(f"{count} ({' '.join(names)})" for count, names in counts.items())
-    return f"a node has one of these numbers of {label}: {options}"
+    options = " or ".join(f"{count} ({' '.join(names)})" for count, names in counts.items())
+    return f"a node with {label} has {options} of them"
 
 
 def _near_type(catalog: Catalog, name: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from clusterctl_infra.config.choice import MULTI_ENTRY
 from clusterctl_infra.config.document import Tree
+from clusterctl_infra.config.fields import NOT_BUILT_CAPACITY
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.problems import ConfigProblem
 
@@ -48,7 +49,7 @@ NOT_BUILT = (
     NotBuilt(path=("instance_type",), asked=_is_several, sentence=MULTI_ENTRY),
     NotBuilt(
         path=("capacity",),
-        asked=_is_one_of("spot", "capacity-block", "reservation"),
+        asked=_is_one_of(*NOT_BUILT_CAPACITY),
         sentence="any capacity but on-demand; leave capacity out",
     ),
     NotBuilt(

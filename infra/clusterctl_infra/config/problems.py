@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from clusterctl_infra.config.document import Path
+from clusterctl_infra.config.fields import NOT_BUILT_CAPACITY
 from clusterctl_infra.config.ssh_keys import SecretPasted
 from clusterctl_infra.nearest import did_you_mean
 
@@ -77,8 +78,11 @@ def _value_error(details: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _unknown_key(details: ErrorDetails, model: type[BaseModel]) -> str:
-    key = str(details["loc"][-1])
-    return f"unknown key{did_you_mean(key, keys_at(model, details['loc'][:-1]))}"
+    key, around = str(details["loc"][-1]), details["loc"][:-1]
+    places = [] if around else _places_inside(key, model)
+    if places:
+        return f"unknown key (did you mean {' or '.join(places)}?)"
+    return f"unknown key{did_you_mean(key, keys_at(model, around))}"
 
 
 def _missing(details: ErrorDetails, model: type[BaseModel]) -> str:
@@ -86,9 +90,12 @@ def _missing(details: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _choice(details: ErrorDetails, model: type[BaseModel]) -> str:
-    allowed = details.get("ctx", {}).get("expected", "").replace("'", "").replace(" or ", ", ")
-    near = did_you_mean(str(details["input"]), allowed.split(", "))
-    return _with_value(details, f"allowed are {allowed}{near}")
+    known = details.get("ctx", {}).get("expected", "").replace("'", "").replace(" or ", ", ").split(", ")
+    unbuilt = NOT_BUILT_CAPACITY if details["loc"] == ("capacity",) else ()
+    allowed = [word for word in known if word not in unbuilt]
+    near = did_you_mean(str(details["input"]), allowed)
+    verb = "is" if len(allowed) == 1 else "are"
+    return _with_value(details, f"allowed {verb} {', '.join(allowed)}{near}")
 
 
 def _not_mapping(details: ErrorDetails, model: type[BaseModel]) -> str:
@@ -130,6 +137,12 @@ def keys_at(model: type[BaseModel], path: Path) -> list[str]:
             continue
         here = next((_model_in(field.annotation) for name, field in _fields(here) if name == part), None)
     return [] if here is None else [name for name, _ in _fields(here)]
+
+
+def _places_inside(key: str, model: type[BaseModel]) -> list[str]:
+    """`caps.runtime` for `runtime`: where the mappings of a file have such a key; lists are left out."""
+    mappings = [name for name, field in _fields(model) if typing.get_origin(field.annotation) is not tuple]
+    return [f"{name}.{key}" for name in mappings if key in keys_at(model, (name,))]
 
 
 def _fields(model: type[BaseModel]) -> list[tuple[str, Any]]:

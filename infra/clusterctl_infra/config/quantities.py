@@ -122,7 +122,8 @@ def _duration_hint(text: str) -> str:
 
 def _size_hint(text: str) -> str:
     if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
-        return f"a number without a unit; write {SIZE_EXAMPLES}"
+        wish = f"{text}GiB" if text.isdigit() and int(text[:_DIGITS_LIMIT]) else SIZE_EXAMPLES
+        return f"a number without a unit; write {wish}"
     if found := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([gt])i?b?", text.lower(), re.ASCII):
         return f"not a size: units are GiB and TiB (did you mean {found[1]}{found[2].upper()}iB?)"
     return f"not a size; write {SIZE_EXAMPLES}"

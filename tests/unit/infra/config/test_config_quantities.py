@@ -57,6 +57,7 @@ def test_a_size_has_units(text: str, gib: int) -> None:
         (parse_duration, "9" * 500 + "d", "longer than 30d"),
         (parse_duration, "\u0661h", "not a duration"),
         (parse_size_gib, "1200", "a number without a unit; write 1200GiB"),
+        (parse_size_gib, "0.5", "a number without a unit; write 1200GiB or 4.8TiB"),
         (parse_size_gib, "1200GB", "did you mean 1200GiB?"),
         (parse_size_gib, "2t", "did you mean 2TiB?"),
         (parse_size_gib, "0GiB", "between 1GiB and"),

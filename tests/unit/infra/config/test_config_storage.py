@@ -74,7 +74,7 @@ def test_a_mount_hides_nothing_that_a_node_needs(mount: str, sentence: str) -> N
         ("{fsx-lustre: {size: 3600GiB}}", "'3600GiB': not a size that AWS makes: 2400GiB or 4800GiB"),
         ("{fsx-lustre: {size: 1300GiB}}", "not a size that AWS makes: 1200GiB or 2400GiB"),
         ("{fsx-lustre: {size: 500GiB}}", "not a size that AWS makes: the least is 1200GiB"),
-        ("{fsx-lustre: {size: 4800}}", "a number without a unit; write 1200GiB"),
+        ("{fsx-lustre: {size: 4800}}", "a number without a unit; write 4800GiB"),
         ("{fsx-lustre: {}}", "size is missing: write size: 1200GiB, or file_system_id of one that exists"),
         (
             "{fsx-lustre: {size: 4800GiB, throughput: 300}}",
