@@ -57,14 +57,17 @@ def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: K
 
 
 def target_path(transfer: Upload, files: Files) -> str:
-    """The file's whole name on the node. Raises CopyFailed where a folder was asked for and there is none, and for what
-    no file may replace."""
+    """The file's whole name on the node. Raises CopyFailed where there is no folder for it, and for what no file may
+    replace."""
     target = transfer.remote
     if files.is_folder(target):
         return files.followed(files.inside(target, transfer.name))
     if transfer.is_into_folder:
         raise CopyFailed(f"{target} is no folder there")
-    return files.followed(target)
+    target = files.followed(target)
+    if not files.is_folder(folder := posixpath.dirname(target) or "."):
+        raise CopyFailed(f"{target}: there is no folder {folder} {files.where}")
+    return target
 
 
 def there_already(files: Files, target: str, content: Content) -> str | None:

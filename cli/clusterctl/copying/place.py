@@ -106,8 +106,11 @@ def remote_place(word: str, inventory: Inventory) -> RemotePlace | None:
     if not colon or "/" in before or not before:
         return None
     there = [node.slot for node in inventory.nodes]
-    source = f"{word} (a file here would be ./{word}):"
-    slots = parse_node_set(before, cluster=inventory.name, slots=there, look=nodes_again(inventory), source=source)
+    look = nodes_again(inventory)
+    try:
+        slots = parse_node_set(before, cluster=inventory.name, slots=there, look=look, source="before the colon,")
+    except UsageError as e:
+        raise UsageError(f"{e.message}; a file here would be ./{word}", hint=HINT) from e
     nodes = tuple(node for node in inventory.nodes if node.slot in slots)
     return RemotePlace(nodes=nodes, path=path.removeprefix("~/") if path != "~" else "")
 

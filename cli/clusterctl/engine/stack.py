@@ -18,6 +18,8 @@ from clusterctl.views.again import edit
 
 CLUSTER_FILE = "cluster.yaml"
 STACK_FILES = ("Pulumi.yaml", CLUSTER_FILE)
+PROGRAM = "__main__.py"
+"""What Pulumi runs of a Python project that names no `main`."""
 STACK_NAME = re.compile(r"[A-Za-z0-9._-]+")
 """What the engine takes (pulumi 3.250.0: "alphanumeric, hyphens, underscores, or periods", 2026-11-22)."""
 
@@ -36,6 +38,8 @@ class Stack:
     """The folder as a person typed it; None: nobody did."""
     plugin_folders: tuple[str, ...] = ()
     """Where its Pulumi.yaml says that plugins lie: absolute, as the engine names them."""
+    program: str | None = None
+    """The file that Pulumi runs; None where its Pulumi.yaml names another, or another language."""
 
     @property
     def cluster_file(self) -> Path:
@@ -100,7 +104,19 @@ def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up
         is_rehearsal_project="aws" in plugins,
         typed=directory,
         plugin_folders=tuple(os.path.normpath(folder / path) for path in plugins.values()),
+        program=PROGRAM if _is_python(data.get("runtime")) and "main" not in data else None,
     )
+
+
+def refuse_without_program(stack: Stack) -> None:
+    """Before the engine fails at it, after anything has been asked. Raises UsageError with what brings it back."""
+    if stack.program is None or (stack.directory / stack.program).is_file():
+        return
+    typed = stack.typed or stack.directory
+    near = (one / stack.program for one in stacks_near(typed.expanduser()))
+    found = next((file for file in near if file.is_file()), None)
+    hint = f"ls {shlex.quote(str(typed))}" if found is None else shlex.join(["cp", str(found), f"{typed}/"])
+    raise UsageError(f"{typed} has no {stack.program}, the program that Pulumi runs; nothing was changed", hint=hint)
 
 
 def stacks_near(directory: Path) -> tuple[Path, ...]:
@@ -133,3 +149,7 @@ def _providers_by_path(data: dict[str, object]) -> dict[str, str]:
     providers = plugins.get("providers") if isinstance(plugins, dict) else None
     rows = providers if isinstance(providers, list) else []
     return {str(row["name"]): str(row["path"]) for row in rows if isinstance(row, dict) and {"name", "path"} <= {*row}}
+
+
+def _is_python(runtime: object) -> bool:
+    return (runtime.get("name") if isinstance(runtime, dict) else runtime) == "python"

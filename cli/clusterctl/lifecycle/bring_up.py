@@ -27,7 +27,7 @@ from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
-from clusterctl.engine.stack import read_stack
+from clusterctl.engine.stack import read_stack, refuse_without_program
 from clusterctl.engine.stack_config import own_config, read_config, with_values
 from clusterctl.engine.state import StackState
 from clusterctl.home import home_directory
@@ -69,6 +69,7 @@ def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> 
     """Brings the stack up. Raises the error that a person should see when anything is not as asked."""
     home = home_directory(environ)
     stack = read_stack(request.stack_dir, name=request.stack_name)
+    refuse_without_program(stack)
     folder = config_folder(stack, home=home, rehearse=request.rehearse)
     config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
     intent = read_intent(stack, config_text, nodes=request.nodes, fresh_prices=home.prices_file)

@@ -90,7 +90,8 @@ def test_one_file_of_one_node_comes_under_the_name_that_was_written(make_invento
         (["a", "1:b", "c"], UsageError, "neither side is a node"),
         (["1:/dir/", "c"], UsageError, "names no file"),
         (["a", "9:/b"], NothingMatched, "no node 9"),
-        (["a", "x:/b"], UsageError, r"^x:/b \(a file here would be \./x:/b\): x: not a set of nodes"),
+        (["a", "x:"], UsageError, r"^before the colon, x: not a set of nodes; write 2,.* a file here would be \./x:$"),
+        (["a", "2-1:b"], UsageError, r"^before the colon, 2-1: runs backwards; write 1-2; .* \./2-1:b$"),
     ],
 )
 def test_words_that_mean_nothing_are_refused(

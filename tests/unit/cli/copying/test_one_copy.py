@@ -185,3 +185,11 @@ def test_what_is_no_file_is_not_replaced(target: Path, make_inventory: Callable[
     upload = Upload(source=target, node=make_inventory().nodes[0], remote=str(remote), is_into_folder=False)
     with pytest.raises(CopyFailed, match="is here already, and is no file"):
         target_path(upload, LocalFiles())
+
+
+def test_a_folder_that_is_missing_is_named(target: Path, make_inventory: Callable[..., Inventory]) -> None:
+    remote = f"{target.parent}/nodir/x"
+    upload = Upload(source=target, node=make_inventory().nodes[0], remote=remote, is_into_folder=False)
+    with pytest.raises(CopyFailed) as caught:
+        target_path(upload, LocalFiles())
+    assert str(caught.value) == f"{remote}: there is no folder {target.parent}/nodir here"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clusterctl.engine.stack import read_stack
+from clusterctl.engine.stack import read_stack, refuse_without_program
 from clusterctl_infra.errors import UsageError
 
 PLAIN = "name: train\nruntime: python\n"
@@ -85,3 +85,22 @@ def test_where_there_is_no_stack_those_near_are_named(
         read_stack(Path(typed))
     assert caught.value.hint == hint
     assert ("stacks near it: stacks/a, stacks/train" in caught.value.message) == (len(stacks) == 2)
+
+
+def test_a_stack_without_its_program_is_refused_with_what_brings_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "train"):
+        Path(name).mkdir()
+        folder(Path(name), PLAIN)
+    with pytest.raises(UsageError, match=r"^mine has no __main__\.py, the program that Pulumi runs") as caught:
+        refuse_without_program(read_stack(Path("mine")))
+    assert caught.value.hint == "ls mine"
+    Path("train/__main__.py").touch()
+    with pytest.raises(UsageError) as caught:
+        refuse_without_program(read_stack(Path("mine")))
+    assert caught.value.hint == "cp train/__main__.py mine/"
+    refuse_without_program(read_stack(Path("train")))
+    folder(Path("mine"), PLAIN + "main: src\n")
+    refuse_without_program(read_stack(Path("mine")))
