@@ -15,6 +15,7 @@ from clusterctl.probes.ask import ask_nodes
 from clusterctl.probes.probe import Probe
 from clusterctl.probes.report import SweepReport, judged
 from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.reached import look_at
 from clusterctl.views.sweep import summary, sweep_text
 from clusterctl.views.sweep_json import sweep_json
 
@@ -42,6 +43,9 @@ def sweep_once(sweep: Sweep, output: Output, *, as_json: bool) -> int:
         output.data(_text(sweep, report))
     if (told := summary(report)) is not None:
         output.note(told)
+    next_line = look_at((node.answer.failure for node in report.nodes), sweep.inventory)
+    if next_line is not None and not as_json:
+        output.note(next_line)
     return SomeNodesFailed.exit_code if report.wrong else 0
 
 

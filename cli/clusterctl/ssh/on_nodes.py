@@ -15,7 +15,7 @@ from clusterctl.output import Output
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.many.sinks import NodeSinks
-from clusterctl.ssh.reached import not_reached
+from clusterctl.ssh.reached import look_at, not_reached
 from clusterctl.ssh.remote_command import RemoteCommand, usable_keys
 from clusterctl.ssh.results import NodeResult, failure_summary
 from clusterctl.views.prefixed import LinePrefixer
@@ -50,10 +50,14 @@ def run_on_one(remote: RemoteCommand, output: Output, *, shown: Shown) -> int:
 
 def run_on_several(remote: RemoteCommand, output: Output, *, shown: Shown) -> int:
     """0 when every node ended with 0, else 4 and a summary."""
-    summary = failure_summary(_run_shown(shown)(remote, output).values())
+    results = _run_shown(shown)(remote, output).values()
+    summary = failure_summary(results)
     if summary is None:
         return 0
     output.note(summary)
+    next_line = look_at((result.failure for result in results), remote.inventory)
+    if next_line is not None and shown is not Shown.JSON:
+        output.note(next_line)
     return SomeNodesFailed.exit_code
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from clusterctl_infra.errors import NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
@@ -23,7 +25,14 @@ def next_step(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -
         return None
     if failure.kind == "host-key":
         return _replace(inventory, node)
-    return f"clusterctl status --cluster {inventory.cluster}" if failure.kind in LOOK_AT else None
+    return _status(inventory) if _is_worth_a_look(failure) else None
+
+
+def look_at(failures: Iterable[NodeFailure | None], inventory: Inventory) -> str | None:
+    """The line below several nodes' results that says where to look; None when all that failed was reached."""
+    if not inventory.cluster_id or not any(_is_worth_a_look(each) for each in failures if each is not None):
+        return None
+    return f"  next: {_status(inventory)}"
 
 
 def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str:
@@ -37,3 +46,11 @@ def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNod
 def _replace(inventory: Inventory, node: InventoryNode) -> str:
     """Names the cluster: another may be meant where it is typed."""
     return replace_slot(inventory.cluster, node.slot)
+
+
+def _is_worth_a_look(failure: NodeFailure) -> bool:
+    return failure.phase != "command" and failure.kind in LOOK_AT
+
+
+def _status(inventory: Inventory) -> str:
+    return f"clusterctl status --cluster {inventory.cluster}"

@@ -47,6 +47,7 @@ def test_the_others_results_come_when_one_node_is_dead_and_one_is_silent(loopbac
     assert b"2 of 4 failed:" in done.stderr
     assert b"train-1 not reached: connection refused" in done.stderr
     assert b"train-2 not reached: timeout (greeting)" in done.stderr
+    assert done.stderr.endswith(b"\n  next: clusterctl status --cluster train\n")
     assert done.returncode == 4
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.proxy import no_way, no_word
-from clusterctl.ssh.reached import not_reached, told_in_a_row
+from clusterctl.ssh.reached import look_at, not_reached, told_in_a_row
 from clusterctl.ssh.results import NodeResult, failure_summary, signal_exit_code
 from clusterctl.ssh.target import Target
 from clusterctl.views.node_result import node_result_json
@@ -117,3 +117,11 @@ def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> Non
     assert no_word(replace(target, proxy_argv=None), "4 s").message.startswith(
         "10.0.8.0:22 takes connections but says "
     )
+
+
+def test_below_nodes_that_were_not_reached_stands_once_where_to_look(make_inventory: MakeInventory) -> None:
+    refused, silent = NodeFailure("refused", "refuses"), NodeFailure("timeout", "silent", phase="greeting")
+    broke, late = (NodeFailure(kind, "", phase="command") for kind in ("lost", "timeout"))
+    assert look_at([None, refused, silent], make_inventory()) == "  next: clusterctl status --cluster train"
+    assert look_at([None, broke, late, NodeFailure("stopped", "")], make_inventory()) is None
+    assert look_at([refused], make_inventory(cluster_id="")) is None
