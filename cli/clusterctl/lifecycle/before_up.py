@@ -72,7 +72,8 @@ def is_elsewhere(known: Inventory, *, account: str, now: datetime) -> bool:
 def taken_elsewhere(known: Inventory) -> str:
     """The sentence about a name that this computer knows a cluster by."""
     what = "is down, and its data is kept" if known.run_nodes_down else "runs"
-    where = known.region if known.account_id is None else f"{known.region} of the account {known.account_id}"
+    is_somebodys = known.account_id is not None and not known.rehearsal
+    where = f"{known.region} of the account {known.account_id}" if is_somebodys else known.region
     return (
         f"this computer knows another cluster called {known.cluster}: it {what} in {where} (clusterctl:id "
         f"{known.cluster_id}), and an up here would put its own inventory and login key in their place; choose another "

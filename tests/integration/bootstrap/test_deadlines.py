@@ -81,9 +81,10 @@ for folder in /var/lib/clusterctl /etc/clusterctl /var/log /tmp; do
     rm -r /run/kept
     ! cat /dev/zero >$folder/full 2>/dev/null
 done
-mount -o remount,bind,ro /
+tries=0
+until mount -o remount,bind,ro / 2>/dev/null; do tries=$((tries + 1)); [ $tries -lt 60 ] || exit 1; sleep 0.5; done
 ! touch /etc/x 2>/dev/null"""
-"""Everything a node writes to but /run, which is memory."""
+"""Everything a node writes to but /run, which is memory. The last stages of cloud-init may be writing still."""
 HANG = """\
 printf "[Manager]\\nDefaultTimeoutStopSec=90s\\n" >/run/systemd/system.conf.d/zz.conf
 systemctl daemon-reload

@@ -44,6 +44,10 @@ def window_bytes(nodes: int) -> int:
     return max(64 * 1024, min(2 * 1024 * 1024, WINDOW_BYTES_TOGETHER // max(1, nodes)))
 
 
+NEAR_S = 0.2
+"""Within so long a node near by answers."""
+
+
 class CommandRun:
     """The steps of one command; `start` first, then `to_its_end`."""
 
@@ -185,13 +189,19 @@ class CommandRun:
         if not has_room:
             self._link.heard_at = time.monotonic()  # it is we who do not listen
         until = 0.0 if is_more and has_room else min(ends_at, self._link.asks_at, self._beat_at)
-        has_come = yield Waiting(
+        has_come = yield self._waiting(has_room, until)
+        if self._link.note(has_come, ends_at, is_watched=True):
+            # A node near by answers at once: what is drained before anybody has waited for it was never heard.
+            has_come = yield self._waiting(has_room, min(ends_at, time.monotonic() + NEAR_S))
+            self._link.note(has_come)
+
+    def _waiting(self, has_room: bool, until: float) -> Waiting:
+        return Waiting(
             descriptor=self._link.socket.fileno() if has_room else -1,
             for_reading=has_room,
             for_waking=self._is_stdin_open or not has_room,
             until=until,
         )
-        self._link.note(has_come, ends_at, is_watched=True)
 
     def _drain(self) -> bool:
         """Passes on what is there; True when there may be more."""

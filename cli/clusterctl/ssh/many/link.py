@@ -91,12 +91,12 @@ class Link:
         )
         self.note(has_come, ends_at, is_watched=is_watched)
 
-    def note(self, has_come: bool, ends_at: float = NEVER, *, is_watched: bool = False) -> None:
-        """Keeps count of the signs of life. Raises Late, and Silent when `is_watched`."""
+    def note(self, has_come: bool, ends_at: float = NEVER, *, is_watched: bool = False) -> bool:
+        """Keeps count of the signs of life; whether one was asked for. Raises Late, and Silent when `is_watched`."""
         now = time.monotonic()
         if has_come:
             self.heard_at = now
-            return
+            return False
         if now >= ends_at:
             raise Late
         if is_watched and now >= self._asks_at:
@@ -104,6 +104,8 @@ class Link:
                 raise Silent
             self._asks_at = now + self._silence_s / QUESTIONS
             self.session.ask_for_a_sign_of_life()
+            return True
+        return False
 
     def watch(self) -> None:
         """From now on the node is asked for signs of life."""
