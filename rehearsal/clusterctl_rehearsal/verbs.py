@@ -22,7 +22,7 @@ from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.owners import root_elsewhere
 from clusterctl_rehearsal.region.bill import bill, billed_things
-from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
+from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, running_region
 from clusterctl_rehearsal.region.fault_arguments import FaultError
 from clusterctl_rehearsal.region.faults import FAULTS, known_fault
 from clusterctl_rehearsal.region.process import cache_folder
@@ -67,8 +67,8 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog=PROGRAM, description="Look at the rehearsed region, break it on purpose, clean it away.")
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_Parser)
-    region = verbs.add_parser("region", help="the region's server: ensure (start it) or stop")
-    region.add_argument("what", choices=("ensure", "stop"))
+    region = verbs.add_parser("region", help="the region's server: stop it")
+    region.add_argument("what", choices=("stop",))
     region.set_defaults(do=_region)
     one = verbs.add_parser("list", help="what exists in the region")
     one.add_argument("--json", action="store_true")
@@ -98,9 +98,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _region(asked: argparse.Namespace, home: RehearsalHome) -> int:
-    if asked.what == "ensure":
-        print(json.dumps(ensure_region(home)))
-        return 0
     found = running_region(home)
     if found is None:
         return _said("no region runs here")

@@ -10,7 +10,7 @@ import pytest
 from clusterctl_rehearsal.verbs import main
 
 
-@pytest.mark.parametrize("argv", [["list"], ["clean", "--all"], ["region", "ensure"]])
+@pytest.mark.parametrize("argv", [["list"], ["clean", "--all"], ["region", "stop"]])
 def test_a_home_that_can_be_none_is_said_in_a_sentence(
     argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
