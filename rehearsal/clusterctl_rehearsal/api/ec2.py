@@ -10,6 +10,7 @@ from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_describe import DESCRIBE
 from clusterctl_rehearsal.api.ec2_end import END
 from clusterctl_rehearsal.api.filters import matching, page
+from clusterctl_rehearsal.api.spot_prices import describe_spot_prices
 from clusterctl_rehearsal.api.topology import describe_topology
 from clusterctl_rehearsal.region.lookups import offerings
 from clusterctl_rehearsal.region.record import Record
@@ -102,5 +103,6 @@ EC2: dict[str, Handler] = {
     ),
     "DescribeRegions": _regions,
     "DescribeInstanceTopology": describe_topology,
+    "DescribeSpotPriceHistory": describe_spot_prices,
     "DescribeTags": _listed("Tags", "", "", _tags, {}),
 }

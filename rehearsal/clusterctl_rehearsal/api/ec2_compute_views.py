@@ -47,6 +47,7 @@ def instance(call: Call, row: Record) -> View:
         "CapacityReservationId": facts["reservation"],
         "ClientToken": row.request,
         "InstanceLifecycle": facts["market"],
+        "SpotInstanceRequestId": facts.get("spot_request"),
         "NetworkInterfaces": [_attached(row, card, outputs["publicIp"]) for card in cards],
         "SecurityGroups": [{"GroupId": group} for group in facts["interfaces"][0]["groups"]] if alive else [],
         "IamInstanceProfile": _profile(call, facts["profile"]),

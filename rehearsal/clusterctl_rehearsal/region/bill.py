@@ -1,8 +1,10 @@
 """The simulated bill: what AWS would take for everything that was ever made here, by list price and the second. Pure.
 
 Counted from what the region did, and from nothing that clusterctl wrote down. As on AWS, an instance in a reservation
-bills as an instance, and what of the reservation is empty bills as if it were full. Seconds are whole ones, as AWS
-shows and bills them. AWS's minimum of a minute for each launch is left out, and so are traffic and what is stored.
+bills as an instance, and what of the reservation is empty bills as if it were full. A spot machine bills the region's
+spot price, which does not move here. Seconds are whole ones, as AWS shows and bills them. AWS's minimum of a minute for
+each launch is left out, and so are traffic, what is stored, and that AWS takes nothing for a spot machine which it
+interrupts in its first hour (general knowledge, not read again).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from clusterctl_infra.catalog.reader import Catalog
 
 from clusterctl_rehearsal.region.journal import ADDRESS, INSTANCE, RESERVATION, billed_facts, bills
 from clusterctl_rehearsal.region.record import Properties, Record
+from clusterctl_rehearsal.region.spot import SPOT
 
 HOUR_S = 3600.0
 ROOT_DISK = "RootDisk"
@@ -35,6 +38,8 @@ class Billed:
     """None while it exists."""
     instance_type: str | None
     reservation: str | None
+    market: str | None = None
+    """Of an instance: `spot`, another market, or none."""
     counts: tuple[tuple[float, int], ...] = field(default=())
     """Of a reservation: from when on it held how many."""
     disk_gib: int = 0
@@ -98,6 +103,8 @@ def _disk_row(one: Billed, catalog: Catalog, until: float) -> BillRow:
 
 
 def _usd_per_hour(one: Billed, catalog: Catalog) -> float | None:
+    if one.market == SPOT:
+        return catalog.spot_price_usd_per_hour(one.instance_type or "", one.region)
     if one.token in (INSTANCE, RESERVATION):
         return catalog.price_usd_per_hour(one.instance_type or "", one.region)
     if one.token == ADDRESS:
@@ -150,6 +157,7 @@ def _billed(facts: Properties, rows: Sequence[Properties], *, ended_at: float | 
         ended_at=ended_at,
         instance_type=facts["instance_type"],
         reservation=facts["reservation"],
+        market=facts.get("market"),
         counts=((began_at, first), *changes),
         disk_gib=int(facts.get("disk_gib", 0)),
     )

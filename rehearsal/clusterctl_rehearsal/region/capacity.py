@@ -7,6 +7,7 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import Settings
+from clusterctl_rehearsal.region.spot import is_spot
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.network import INSTANCE
 
@@ -20,6 +21,14 @@ def reserved_by(store: Store, reservation_id: str) -> int:
 
 def counted(store: Store, region: str, instance_type: str | None = None) -> list[tuple[str, int]]:
     """(instance type, count) of everything that takes capacity: reservations whole, instances outside of them."""
+    rows = on_demand(store, region) + [
+        (str(row.facts["instance_type"]), 1) for row in store.live(INSTANCE) if row.region == region and is_spot(row)
+    ]
+    return [row for row in rows if instance_type is None or row[0] == instance_type]
+
+
+def on_demand(store: Store, region: str) -> list[tuple[str, int]]:
+    """The same without spot machines, which have a quota of their own."""
     rows = [
         (str(row.inputs["instanceType"]), int(row.inputs["instanceCount"]))
         for row in store.live(CAPACITY_RESERVATION)
@@ -29,9 +38,9 @@ def counted(store: Store, region: str, instance_type: str | None = None) -> list
     rows += [
         (str(row.facts["instance_type"]), 1)
         for row in store.live(INSTANCE)
-        if row.region == region and row.facts.get("reservation") not in living
+        if row.region == region and row.facts.get("reservation") not in living and not is_spot(row)
     ]
-    return [row for row in rows if instance_type is None or row[0] == instance_type]
+    return rows
 
 
 def check_room(store: Store, settings: Settings, region: str, instance_type: str, *, more: int, message: str) -> None:
@@ -44,12 +53,12 @@ def check_room(store: Store, settings: Settings, region: str, instance_type: str
 
 
 def check_vcpus(store: Store, settings: Settings, catalog: Catalog, region: str, *, more: int) -> None:
-    """Raises VcpuLimitExceeded unless the account may use `more` vCPUs."""
+    """Raises VcpuLimitExceeded unless the account may use `more` vCPUs of on-demand machines."""
     limit = settings.quotas.get("vcpus")
     if limit is None or more <= 0:
         return
     used = 0
-    for name, count in counted(store, region):
+    for name, count in on_demand(store, region):
         kind = catalog.instance_type(name)
         used += count * (0 if kind is None else kind.vcpus)
     if used + more > limit:

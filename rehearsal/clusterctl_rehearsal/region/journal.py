@@ -66,6 +66,7 @@ def billed_facts(record: Record) -> Properties:
         "began_at": record.created_at,
         "instance_type": record.facts.get("instance_type") or record.inputs.get("instanceType"),
         "reservation": record.facts.get("reservation"),
+        "market": record.facts.get("market"),
         "first_count": count_of(record),
         "disk_gib": root_disk_gib(record),
     }

@@ -10,6 +10,7 @@ from typing import Any  # property values are whatever JSON can say
 
 from clusterctl_rehearsal.region.record import Properties, Record
 from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.spot import SpotRequest, spot_request
 from clusterctl_rehearsal.region.store import Store
 
 LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -48,6 +49,8 @@ class Launch:
     shutdown_behavior: str
     metadata_options: Mapping[str, Any]
     market: str | None
+    spot: SpotRequest | None
+    """What is asked of the spot market; None: nothing."""
     tags: Mapping[str, str]
     """Of the instance."""
     resource_tags: Mapping[str, Mapping[str, str]]
@@ -63,6 +66,7 @@ def resolve(inputs: Properties, store: Store) -> Launch:
     placement = base.get("placement") or {}
     reservation = inputs.get("capacityReservationSpecification") or base.get("capacityReservationSpecification") or {}
     profile = base.get("iamInstanceProfile") or {}
+    market = inputs.get("instanceMarketOptions") or base.get("instanceMarketOptions") or {}
     kinds = {row["resourceType"]: dict(row.get("tags") or {}) for row in base.get("tagSpecifications") or []}
     return Launch(
         image_id=inputs.get("ami") or base.get("imageId"),
@@ -82,7 +86,8 @@ def resolve(inputs: Properties, store: Store) -> Launch:
         or base.get("instanceInitiatedShutdownBehavior")
         or "stop",
         metadata_options=inputs.get("metadataOptions") or base.get("metadataOptions") or {},
-        market=(base.get("instanceMarketOptions") or inputs.get("instanceMarketOptions") or {}).get("marketType"),
+        market=market.get("marketType"),
+        spot=spot_request(market),
         tags={**kinds.get("instance", {}), **(inputs.get("tags") or {})},
         resource_tags={kind: tags for kind, tags in kinds.items() if kind != "instance"},
         template_id=None if template is None else template.id,

@@ -12,6 +12,15 @@ from clusterctl_rehearsal.region.capacity import check_room, check_vcpus, fittin
 from clusterctl_rehearsal.region.launch import Launch, resolve
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
 from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.spot import (
+    NO_SPOT_CAPACITY,
+    SpotRequest,
+    check_options,
+    check_price,
+    check_quota,
+    market_outputs,
+    new_request_id,
+)
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.subnets import check_address, free_address
 from clusterctl_rehearsal.region.types.addresses import unused_public_address
@@ -61,7 +70,11 @@ def place(request: Request, *, token: str, machines: str) -> Record:
         created_at=request.now,
         request=token,
     )
-    return dataclasses.replace(record, outputs=instance_outputs(record, dict(launch.tags)))
+    if launch.spot is None:
+        return dataclasses.replace(record, outputs=instance_outputs(record, dict(launch.tags)))
+    record = record.changed(spot_request=new_request_id())
+    market = market_outputs(launch.spot, record.facts["spot_request"])
+    return dataclasses.replace(record, outputs={**instance_outputs(record, dict(launch.tags)), **market})
 
 
 def instance_outputs(record: Record, tags: dict[str, str]) -> Properties:
@@ -166,6 +179,9 @@ def _reservation(
         raise AwsError(
             "InvalidParameterValue", f"The subnet is in {zone}; the requested Availability Zone is {launch.zone}."
         )
+    if launch.spot is not None:  # no reserved place is for it
+        _check_spot(request, launch, launch.spot, kind)
+        return None
     found = fitting_reservation(
         request.store,
         {
@@ -181,6 +197,14 @@ def _reservation(
         sentence = shortage(kind.name, zone, request.zone_names())
         check_room(request.store, request.settings, request.region, kind.name, more=1, message=sentence)
     return found
+
+
+def _check_spot(request: Request, launch: Launch, spot: SpotRequest, kind: InstanceType) -> None:
+    targeted = launch.reservation_id is not None or launch.reservation_preference == "capacity-reservations-only"
+    check_options(spot, is_targeted=targeted)
+    check_price(spot, request.catalog.spot_price_usd_per_hour(kind.name, request.region))
+    check_quota(request.store, request.settings, request.catalog, request.region, more=kind.vcpus)
+    check_room(request.store, request.settings, request.region, kind.name, more=1, message=NO_SPOT_CAPACITY)
 
 
 def _automatic_address(request: Request, launch: Launch, subnet: Record) -> str | None:

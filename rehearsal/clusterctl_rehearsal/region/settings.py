@@ -10,8 +10,8 @@ from typing import Any  # YAML and JSON values before they are checked
 
 from clusterctl_infra.nearest import did_you_mean
 
-QUOTAS = ("vcpus", "addresses", "vpcs")
-"""Of on-demand machines, of elastic IPs, of VPCs."""
+QUOTAS = ("vcpus", "spot_vcpus", "addresses", "vpcs")
+"""Of on-demand machines, of spot machines, of elastic IPs, of VPCs."""
 MACHINE_KINDS = ("auto", "nspawn", "process", "none")
 
 

@@ -61,7 +61,7 @@ def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faul
         ("new-images", ["tomorrow"], "'tomorrow' is not a date, such as 2027-01-31"),
         ("fail-bootstrap", ["2"], "'2' is no node's name: a cluster's name and a slot, such as train-2"),
         ("quota", ["addreses=20"], "addreses: there is no such quota (did you mean addresses?)"),
-        ("quota", ["x=20"], "x: there is no such quota (there are vcpus, addresses, vpcs)"),
+        ("quota", ["x=20"], "x: there is no such quota (there are vcpus, spot_vcpus, addresses, vpcs)"),
         ("quota", ["addreses=off"], "addreses: there is no such quota (did you mean addresses?)"),
     ],
 )
