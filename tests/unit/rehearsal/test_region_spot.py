@@ -83,8 +83,8 @@ def test_the_machine_reads_that_it_is_spot(world: SmallRegion) -> None:
         (
             {"validUntil": "2027-01-31T00:00:00Z"},
             (
-                "InvalidParameterCombination: The parameter validUntil cannot be specified when the SpotRequestType is set "
-                "to 'one-time'."
+                "InvalidParameterCombination: The parameter validUntil cannot be specified when the SpotRequestType is "
+                "set to 'one-time'."
             ),
         ),
     ],
