@@ -10,8 +10,8 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Kind
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.look import look
 from clusterctl.cloud.reservations import reservations_of
-from clusterctl.cloud.sweep import look
 from clusterctl.engine.state import RESERVATION_TYPE, SlotInstance, StackState, StateResource, names_of
 
 ENDING = "shutting-down"

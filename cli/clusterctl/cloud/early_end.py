@@ -14,9 +14,9 @@ from typing import Any  # rows of ListExecutions
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.deadline_kinds import state_machines
+from clusterctl.cloud.look import look_at_each
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.storage_kinds import DATA_KINDS
-from clusterctl.cloud.sweep import look
 
 REASONS = {"idle": "idle", "alone": "without a majority of its nodes", "lost": "without slot 0"}
 """The first word in the name of an execution that nodes start, and what it means."""
@@ -57,8 +57,9 @@ def early_end(
         if machine is None:
             if gone_at is None:
                 return None
-            data = look(clients, cluster_id, DATA_KINDS)
-            return EarlyEnd(reason=REAPED, since=None, at=gone_at, keeps_data=bool(data))
+            data = look_at_each(clients, cluster_id, DATA_KINDS)
+            # What AWS does not tell of counts as there: a sum that is too high is asked about.
+            return EarlyEnd(reason=REAPED, since=None, at=gone_at, keeps_data=bool(data.things or data.not_asked))
         rows = clients.sfn.list_executions(stateMachineArn=machine.id, maxResults=LOOKED_AT)["executions"]
     return newest_early_end(rows, after=after, now=now)
 

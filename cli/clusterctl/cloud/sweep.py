@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,8 +14,9 @@ from clusterctl_infra.names import ID_TAG
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.look import NotAsked, look_at_each, named
 from clusterctl.cloud.machine_kinds import RESERVATION
-from clusterctl.cloud.refusal import aws_errors, code_of
+from clusterctl.cloud.refusal import code_of
 
 LOOKS = 2
 """So many looks in a row have to find nothing: what a killed engine asked for may still be on its way."""
@@ -27,7 +27,6 @@ HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
 """In codes of refusals that no waiting changes: a right is missing, or the machine is protected against being ended."""
 GUARDED = ("instance", RESERVATION)
 """Kinds that a cluster's guard ends at the deadline."""
-PARALLEL_LOOKS = 8
 Key = tuple[str, str]
 Agreed = Callable[[Found], None]
 """Hears of each thing to whose end AWS said yes."""
@@ -45,6 +44,8 @@ class Sweep:
     refusals: Mapping[Key, str] = field(default_factory=dict)
     """AWS's last code for what is in `not_ended`, boto3's where AWS did not answer; none where it said yes and the
     thing is still on its way out."""
+    not_asked: NotAsked = field(default_factory=dict)
+    """Kinds of which AWS did not tell in the end: what is there of them is not known, and was not ended."""
 
     def named(self, one: Found) -> str:
         """A thing in `not_ended`, with AWS's code."""
@@ -54,15 +55,6 @@ class Sweep:
 
 def nobody_asks(one: Found) -> None:
     """For those who need not know what ended when."""
-
-
-def look(clients: Clients, cluster_id: str | None, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
-    """Everything that carries the id (None: any id), in the order in which it would be ended. Raises CloudError."""
-    with aws_errors(f"looking for what belongs to {cluster_id or 'clusters'} in {clients.region}"):
-        clients.warm_up()
-        with ThreadPoolExecutor(max_workers=PARALLEL_LOOKS) as pool:
-            lists = pool.map(lambda kind: list(kind.find(clients, cluster_id)), kinds)
-            return tuple(found for one in lists for found in one)
 
 
 def sweep(
@@ -95,8 +87,9 @@ def sweep(
         kinds=kinds,
     )
     if swept.not_ended:
-        named = ", ".join(swept.named(one) for one in swept.not_ended)
-        told = f"not ended in {timeout_s:.0f} s: {named}; the same command again goes on with it"
+        left = ", ".join(swept.named(one) for one in swept.not_ended)
+        unknown = f"; not asked: {', '.join(named(swept.not_asked))}" if swept.not_asked else ""
+        told = f"not ended in {timeout_s:.0f} s: {left}{unknown}; the same command again goes on with it"
         raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
     return swept
 
@@ -115,10 +108,11 @@ def end_all(
     known_now: KnownNow | None = None,
     kinds: Sequence[Kind] = KINDS,
 ) -> Sweep:
-    """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer.
+    """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer at all.
 
     What AWS refuses because another thing needs it is tried again until the time is over; what it refuses for good
-    only until nothing else is left. `look_again` sees all that is there before each round, and raises to stop it.
+    only until nothing else is left. So a network in which something lives that AWS does not tell of stays by AWS's own
+    word. `look_again` sees all that is there before each round, and raises to stop it.
     `known_now` is asked after the look that shows a new orphan and before its end: what a run made that began since
     is either of a run under way, or in a state by then, and what is made later was not seen by this look.
     """
@@ -128,18 +122,26 @@ def end_all(
     refusals: dict[Key, str] = {}
     quiet = 0
     while True:
-        there = look(clients, cluster_id, kinds)
+        seen = look_at_each(clients, cluster_id, kinds).heard()
+        there, unknown = seen.things, seen.not_asked
         look_again(there)
         rest, spared = _parted(orphans(there, known, kinds), spares)
-        if known_now is not None and any(key_of(one) not in tried for one in due(rest, kinds)):
+        if known_now is not None and any(key_of(one) not in tried for one in due(rest, kinds, unknown)):
             known = known_now()
             rest, spared = _parted(orphans(there, known, kinds), spares)
         quiet = 0 if rest else quiet + 1
-        now_due = due(rest, kinds)
+        now_due = due(rest, kinds, unknown)
         were_tried = all(key_of(one) in asked for one in now_due)
-        is_hopeless = bool(rest) and were_tried and all(_is_hopeless(refusals.get(key_of(one))) for one in now_due)
+        codes = [*(refusals.get(key_of(one)) for one in now_due), *(unknown[kind].code for kind in unguarded(unknown))]
+        is_hopeless = bool(rest) and were_tried and all(_is_hopeless(code) for code in codes)
         if quiet >= LOOKS or is_hopeless or (time.monotonic() > give_up and rest and were_tried):
-            return Sweep(ended=_gone(asked, rest), left=spared, not_ended=rest, refusals=refusals)
+            return Sweep(
+                ended=_gone(asked, rest, unknown, kinds),
+                left=spared,
+                not_ended=rest,
+                refusals=refusals,
+                not_asked=unknown,
+            )
         for one in now_due:
             if key_of(one) not in asked:
                 tell(f"{one.kind} {one.id}")
@@ -157,17 +159,28 @@ def _parted(lost: Iterable[Found], spares: Callable[[Found], bool]) -> tuple[tup
     return tuple(one for one in listed if one not in spared), spared
 
 
-def _gone(asked: Mapping[Key, Found], rest: Sequence[Found]) -> tuple[Found, ...]:
+def _gone(
+    asked: Mapping[Key, Found], rest: Sequence[Found], not_asked: NotAsked, kinds: Sequence[Kind]
+) -> tuple[Found, ...]:
+    """What was seen to be gone: of a kind that AWS does not tell of any more nobody knows."""
     present = {key_of(one) for one in rest}
-    return tuple(one for key, one in asked.items() if key not in present)
+    return tuple(one for key, one in asked.items() if key not in present and kind_of(one, kinds).name not in not_asked)
 
 
-def due(rest: Iterable[Found], kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
-    """What is ended now: guards only when nothing is there that they would end, should all else fail."""
+def due(rest: Iterable[Found], kinds: Sequence[Kind] = KINDS, not_asked: Iterable[str] = ()) -> tuple[Found, ...]:
+    """What is ended now: guards only when nothing is there that they would end, should all else fail.
+
+    `not_asked`: kinds of which AWS does not tell; a machine may be there, or a reservation, that nobody sees.
+    """
     listed = tuple(rest)
-    if any(one.kind in GUARDED for one in listed):
+    if any(one.kind in GUARDED for one in listed) or unguarded(not_asked):
         return tuple(one for one in listed if not kind_of(one, kinds).is_guard)
     return listed
+
+
+def unguarded(not_asked: Iterable[str]) -> tuple[str, ...]:
+    """Those kinds of which nobody knows whether a guard has something left to end."""
+    return tuple(kind for kind in not_asked if kind in GUARDED)
 
 
 def key_of(one: Found) -> Key:

@@ -53,7 +53,7 @@ def _look(inventory: Inventory) -> CostView:
     now = datetime.now(UTC).replace(microsecond=0)
     account = read_account(home.ledger_file(inventory.cluster_id))
     instances, trouble = asked_instances(inventory, home=home, environ=os.environ)
-    is_reserved = asked_reserved(inventory, home=home, environ=os.environ)
+    is_reserved, reserved_trouble = asked_reserved(inventory, home=home, environ=os.environ)
     observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
     end = asked_early_end(
         inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=os.environ, now=now
@@ -66,5 +66,6 @@ def _look(inventory: Inventory) -> CostView:
         now=now,
         observed=observed,
         is_reserved=is_reserved,
+        reserved_trouble=reserved_trouble,
         over=ended_kinds(end),
     )

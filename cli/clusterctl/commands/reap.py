@@ -46,7 +46,8 @@ def command(
     deadline is ended, and of those only the ones that this computer knows: another may be a colleague's. Data stays,
     with the network that leads to it, unless named. Machines go first, what ends them at the deadline last.
 
-    The exit code is 4, with a list, when something could not be ended.
+    The exit code is 4, with a list, when something could not be ended, or asked for again; 1 when a region or a service
+    did not tell what is there: what others told is shown, and ended, all the same.
 
     \b
     Examples:

@@ -11,6 +11,7 @@ from clusterctl_infra.errors import EngineError
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Known
 from clusterctl.cloud.instances import InstanceState, instances_of
+from clusterctl.cloud.look import named
 from clusterctl.cloud.sweep import Agreed, KnownNow, Sweep, nobody_asks, sweep
 from clusterctl.engine.call import Engine
 from clusterctl.engine.lock import Lock, locks_in, shows_locks
@@ -60,6 +61,8 @@ def mend(
         state = newest
         for left in swept.left:
             tell(f"{left.kind} {left.id} is in no state and holds data: it is left, and it bills")
+        if swept.not_asked:
+            tell(f"not asked: {', '.join(named(swept.not_asked))}: what the last run left of that may bill")
     if not state.pending:
         return state
     engine.refresh([engine.stack.urn, *_half_deleted(state)], clears_pending=True)

@@ -15,8 +15,8 @@ from clusterctl.changes.truth import lost_parts
 from clusterctl.cloud.addresses import address_room, addresses_wanted, refuse_without_room
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import instances_of, other_ids_alive
+from clusterctl.cloud.look import look
 from clusterctl.cloud.storage_kinds import DATA_KINDS
-from clusterctl.cloud.sweep import look
 from clusterctl.engine.region import tell_region
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.final_sum import inventory_here

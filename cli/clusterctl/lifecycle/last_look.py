@@ -13,8 +13,9 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.look import Look, NotAsked, look_at_each, named
 from clusterctl.cloud.other_account import refuse_account
-from clusterctl.cloud.sweep import NOT_ENDED, Agreed, KnownNow, look
+from clusterctl.cloud.sweep import NOT_ENDED, Agreed, KnownNow
 from clusterctl.engine.repair import Tell, end_orphans
 from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
 
@@ -36,21 +37,22 @@ def last_look(
     """What bills and stays: what the state keeps, and data that is in none. All else is ended before.
 
     `known_now`: for a cluster that another `up` may go on with meanwhile. Raises StillBills with a list of what could
-    not be ended, EngineError where another run has begun, CloudError when AWS does not answer.
+    not be ended, or asked for, EngineError where another run has begun, CloudError when AWS does not answer.
     """
     try:
         end_orphans(clients, state, tell=tell, data_since=data_since, agreed=agreed, known_now=known_now)
     except CloudError as refused:
         if refused.code != NOT_ENDED:
             raise
-        refuse_leftovers(leftovers(look(clients, cluster_id), state.physical_ids), again=again)
+        seen = look_at_each(clients, cluster_id).heard()
+        refuse_leftovers(leftovers(seen.things, state.physical_ids), not_asked=seen.not_asked, again=again)
         raise
-    found = look(clients, cluster_id)
-    left = leftovers(found, state.physical_ids)
+    seen = look_at_each(clients, cluster_id).heard()
+    left = leftovers(seen.things, state.physical_ids)
     if left and known_now is not None:
         left = leftovers(left, known_now())
-    refuse_leftovers(left, again=again)
-    return tuple(one for one in found if bill_of(one) is not None)
+    refuse_leftovers(left, not_asked=seen.not_asked, again=again)
+    return billing(seen)
 
 
 def forgotten(state: StackState) -> StackState:
@@ -58,15 +60,20 @@ def forgotten(state: StackState) -> StackState:
     return StackState(resources=tuple(one for one in state.resources if one.type in (IDENTITY_TYPE, INVENTORY_TYPE)))
 
 
-def billing_of(known: Inventory, clients: Clients) -> tuple[Found, ...]:
-    """What bills of a cluster that this computer knows, in its own region. Raises CloudError, also where the
+def look_for(known: Inventory, clients: Clients) -> Look:
+    """What is there of a cluster that this computer knows, in its own region. Raises CloudError, also where the
     credentials are another account's: nobody there can say that nothing bills."""
     there = clients
     if known.region != clients.region:
         there = Clients(region=known.region, endpoint_url=clients.endpoint_url, beside=clients)
     if known.account_id is not None:
         refuse_account(known.account_id, clients.account())
-    return tuple(one for one in look(there, known.cluster_id) if bill_of(one) is not None)
+    return look_at_each(there, known.cluster_id).heard()
+
+
+def billing(seen: Look) -> tuple[Found, ...]:
+    """What of it costs money."""
+    return tuple(one for one in seen.things if bill_of(one) is not None)
 
 
 def leftovers(found: Iterable[Found], known: Known, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
@@ -75,12 +82,15 @@ def leftovers(found: Iterable[Found], known: Known, kinds: Sequence[Kind] = KIND
     return tuple(one for one in lost if bill_of(one, kinds) is not None and not kind_of(one, kinds).is_data)
 
 
-def refuse_leftovers(left: Sequence[Found], *, again: str) -> None:
-    """Raises StillBills when there are any."""
+def refuse_leftovers(left: Sequence[Found], *, not_asked: NotAsked, again: str) -> None:
+    """Raises StillBills when there are any, or when nobody knows: AWS does not tell of every kind."""
+    lines = [f"  {one.kind} {one.id}: bills {bill_of(one)}" for one in left]
+    lines += [f"  not asked: {kind}" for kind in named(not_asked)]
     if left:
-        lines = [f"  {one.kind} {one.id}: bills {bill_of(one)}" for one in left]
         told = "1 thing that bills is left" if len(left) == 1 else f"{len(left)} things that bill are left"
         raise StillBills(f"not all is gone: {told}", problems=lines, hint=again)
+    if not_asked:
+        raise StillBills("not all is known to be gone: AWS does not tell of every kind", problems=lines, hint=again)
 
 
 def bill_of(one: Found, kinds: Sequence[Kind] = KINDS) -> str | None:

@@ -19,9 +19,8 @@ from clusterctl.changes.opening import open_change_at
 from clusterctl.changes.place import refuse_other_network, refuse_other_region
 from clusterctl.changes.truth import gone_reservations, lost_parts
 from clusterctl.changes.unknown import foretell_unknown
-from clusterctl.cloud.found import Found, orphans
-from clusterctl.cloud.storage_kinds import DATA_KINDS
-from clusterctl.cloud.sweep import KnownNow, look
+from clusterctl.cloud.found import Found
+from clusterctl.cloud.sweep import KnownNow
 from clusterctl.engine.progress import summary
 from clusterctl.engine.repair import state_at_rest
 from clusterctl.engine.run import RunResult
@@ -33,13 +32,15 @@ from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.final_sum import inventory_here, known_here, told_sum
 from clusterctl.lifecycle.last_look import (
     bill_of,
-    billing_of,
+    billing,
     forgotten,
     last_look,
+    look_for,
     network_bill_lines,
     refuse_leftovers,
 )
 from clusterctl.lifecycle.machines_last import go_at_once
+from clusterctl.lifecycle.stray_data import stray_data
 from clusterctl.output import Output
 from clusterctl.views.quantities import count
 
@@ -76,7 +77,7 @@ class _Down:
         if found is None or (found.is_empty and not found.pending):
             self._nothing()
             return
-        strays = () if self._request.is_all else self._stray_data(found)
+        strays = () if self._request.is_all else stray_data(change.clients, found, tell=change.tell)
         for one in strays:
             self._change.tell(
                 f"{one.kind} {one.id} is in no state and holds data: it is left, and bills {bill_of(one)}"
@@ -112,12 +113,6 @@ class _Down:
         refuse_harm(state, config, load_catalog(), source=source)
         refuse_other_network(state, config, source=source, shown=self._request.where.shown)
 
-    def _stray_data(self, state: StackState) -> tuple[Found, ...]:
-        """File systems of a killed run: only `--all` ends them, by the id that the state keeps."""
-        if state.cluster_id is None:
-            return ()
-        return orphans(look(self._change.clients, state.cluster_id, DATA_KINDS), state.physical_ids, DATA_KINDS)
-
     def _forget_expired(self, state: StackState) -> None:
         """A reservation past its end date, or of a cluster that ended early, is gone: it leaves the state.
 
@@ -150,10 +145,10 @@ class _Down:
         change = self._change
         rehearse = " --rehearse" if known.rehearsal else ""
         again = f"clusterctl reap --cluster {known.cluster_id} --region {known.region}{rehearse}"
-        billing = billing_of(known, change.clients)
-        if billing:
+        seen = look_for(known, change.clients)
+        if left := billing(seen):
             self._output.note(f"{change.cluster}: this Pulumi backend has no state of it; has another one?")
-        refuse_leftovers(billing, again=again)
+        refuse_leftovers(left, not_asked=seen.not_asked, again=again)
 
     def _to_nothing(self, state: StackState) -> None:
         change = self._change

@@ -15,6 +15,7 @@ from clusterctl_infra.errors import CloudError, StillBills
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, kind_of
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.look import named
 from clusterctl.cloud.machine_kinds import RESERVATION
 from clusterctl.cloud.sweep import Sweep, end_all
 from clusterctl.cost.look import note_look
@@ -47,8 +48,8 @@ class Ended:
 
     @property
     def is_done(self) -> bool:
-        """Nothing that was to go is there."""
-        return self.trouble is None and not self.swept.not_ended
+        """Nothing that was to go is there, as far as AWS knows."""
+        return self.trouble is None and not self.swept.not_ended and not self.swept.not_asked
 
 
 def end_judged(
@@ -94,10 +95,13 @@ def end_judged(
 
 
 def refuse_left(ended: Iterable[Ended], *, again: str) -> None:
-    """Raises StillBills, naming what could not be ended and AWS's reason."""
-    lines = [line for one in ended if not one.is_done for line in _lines(one)]
-    if lines:
-        raise StillBills("not all could be ended", problems=lines, hint=again)
+    """Raises StillBills, naming what could not be ended, or asked for, and AWS's reason."""
+    undone = [one for one in ended if not one.is_done]
+    if not undone:
+        return
+    is_left = any(one.trouble is not None or one.swept.not_ended for one in undone)
+    told = "not all could be ended" if is_left else "not all is known to be gone: AWS does not tell of every kind"
+    raise StillBills(told, problems=[line for one in undone for line in _lines(one)], hint=again)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,11 +169,12 @@ class _End:
 
 
 def _lines(one: Ended) -> list[str]:
-    named = f"{one.verdict.remains.name} {one.verdict.remains.cluster_id}"
+    cluster = f"{one.verdict.remains.name} {one.verdict.remains.cluster_id}"
     if one.trouble is not None:
-        return [f"  {named}: {one.trouble}"]
-    return [
-        f"  {named}: {one.swept.named(thing)}" + (f": bills {bill}" if bill is not None else "")
+        return [f"  {cluster}: {one.trouble}"]
+    left = [
+        f"  {cluster}: {one.swept.named(thing)}" + (f": bills {bill}" if bill is not None else "")
         for thing in one.swept.not_ended
         for bill in (kind_of(thing, KINDS).bills,)
     ]
+    return [*left, *(f"  {cluster}: not asked: {kind}" for kind in named(one.swept.not_asked))]

@@ -85,7 +85,14 @@ def _seen(request: ReapRequest, home: Home, clients_of: ClientsOf, tell: Callabl
     found = search(clients_of, tuple(regions), all_regions=everywhere, tell=tell)
     known, now = known_here(inventories, home), datetime.now(UTC).replace(microsecond=0)
     verdicts = (
-        judge(one, request.asked, known.get(one.cluster_id), now=now, all_regions=found.is_everywhere)
+        judge(
+            one,
+            request.asked,
+            known.get(one.cluster_id),
+            now=now,
+            all_regions=found.is_everywhere,
+            not_asked=found.not_asked_in(one.region),
+        )
         for one in found.remains
     )
     return ReapView(
@@ -116,11 +123,13 @@ def _end(request: ReapRequest, view: ReapView, clients_of: ClientsOf, output: Ou
 
 
 def refuse_unseen(found: Search) -> None:
-    """Raises CloudError, naming each region that could not be looked through: what is there goes on."""
-    if found.unseen:
-        first = next(iter(found.unseen.values()))
-        named = "; ".join(f"{region}: {refusal.message}" for region, refusal in found.unseen.items())
-        raise CloudError(f"not looked through: {named}", code=first.code, hint=first.hint)
+    """Raises CloudError, naming each region and kind that could not be looked through: what is there goes on."""
+    refusals = [*found.unseen.values(), *(refusal for kinds in found.gaps.values() for refusal in kinds.values())]
+    if not refusals:
+        return
+    unseen = [f"not looked through: {region}: {refusal.message}" for region, refusal in found.unseen.items()]
+    gaps = [f"not asked: {', '.join(found.told_gaps)}"] if found.gaps else []
+    raise CloudError("; ".join([*unseen, *gaps]), code=refusals[0].code, hint=refusals[0].hint)
 
 
 def looks_everywhere(request: ReapRequest, inventories: Sequence[Inventory]) -> bool:
@@ -132,6 +141,7 @@ def refuse_unknown(view: ReapView) -> None:
     """Raises NothingMatched for an id that names no cluster here, or no data of a cluster that ends."""
     asked, verdicts = view.asked, view.verdicts
     where, look = ", ".join(view.search.regions), typed(view, "clusterctl reap")
+    where += "" if view.search.is_whole else ", as far as AWS told,"
     there = {verdict.remains.cluster_id: verdict.remains.name for verdict in verdicts}
     for id in sorted(asked.clusters - set(there)):
         by_name = [other for other, name in there.items() if name == id]

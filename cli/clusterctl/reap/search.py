@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from clusterctl_infra.errors import CloudError, UsageError
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.found import Kind
 from clusterctl.cloud.in_time import in_time
 from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.look import Look, NotAsked, look_at_each, named
 from clusterctl.cloud.refusal import aws_errors
-from clusterctl.cloud.sweep import look
 from clusterctl.reap.remains import Remains, remains_of
 from clusterctl.views.quantities import count
 
@@ -27,7 +27,7 @@ NO_REGION = "no region"
 REGIONAL_KINDS = tuple(kind for kind in KINDS if not kind.is_global)
 GLOBAL_KINDS = tuple(kind for kind in KINDS if kind.is_global)
 ClientsOf = Callable[[str], Clients]
-Looks = Callable[[Clients, Sequence[Kind]], tuple[Found, ...]]
+Looks = Callable[[Clients, Sequence[Kind]], Look]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +41,32 @@ class Search:
     unseen: Mapping[str, CloudError] = field(default_factory=dict)
     """Region → why it could not be looked through: organizations forbid some to everybody."""
 
+    gaps: Mapping[str, NotAsked] = field(default_factory=dict)
+    """Region → kinds of which AWS did not tell there: a right is missing, or the service."""
+
+    @property
+    def is_whole(self) -> bool:
+        """AWS told of everything that was asked for."""
+        return not self.unseen and not self.gaps
+
     @property
     def is_everywhere(self) -> bool:
         """Nothing of a cluster can be where was not looked."""
-        return self.all_regions and not self.unseen
+        return self.all_regions and self.is_whole
+
+    def not_asked_in(self, region: str | None) -> frozenset[str]:
+        """Kinds of which a cluster there may have things that nobody saw."""
+        return frozenset(kind for place in (region, NO_REGION) for kind in self.gaps.get(place or NO_REGION, ()))
+
+    @property
+    def told_gaps(self) -> list[str]:
+        """`FSx file system (AccessDeniedException) in eu-west-1` for each."""
+        return [f"{kind} in {region}" for region, kinds in self.gaps.items() for kind in named(kinds)]
 
 
-def anything(clients: Clients, kinds: Sequence[Kind]) -> tuple[Found, ...]:
-    """What there is of these kinds, whichever cluster's. Raises CloudError."""
-    return look(clients, None, kinds)
+def anything(clients: Clients, kinds: Sequence[Kind]) -> Look:
+    """What there is of these kinds, whichever cluster's. Raises CloudError when AWS tells of none."""
+    return look_at_each(clients, None, kinds).heard()
 
 
 def search(
@@ -62,14 +79,15 @@ def search(
 ) -> Search:
     """Everything of any cluster in these regions, or in every region of the account.
 
-    A region that does not answer hides none of the others. Raises CloudError when none answers.
+    A region that does not answer hides none of the others, and a service that refuses none of the other services of
+    its region. Raises CloudError when no region answers.
     """
     tell("getting credentials")
     first = clients_of(regions[0] if regions else FIRST_REGION)
     made_in_time(first)
     if all_regions:
         regions = enabled_regions(first)
-    said: dict[str, tuple[Found, ...] | CloudError] = {}
+    said: dict[str, Look | CloudError] = {}
     with ThreadPoolExecutor(max_workers=PARALLEL_REGIONS) as pool:
         answers = pool.map(lambda region: _look(clients_of(region), REGIONAL_KINDS, looks), regions)
         for region in regions:
@@ -83,8 +101,9 @@ def search(
     return Search(
         regions=tuple(region for region in regions if region in found),
         all_regions=all_regions,
-        remains=remains_of(found),
+        remains=remains_of({name: seen.things for name, seen in found.items()}),
         unseen=unseen,
+        gaps={name: seen.not_asked for name, seen in found.items() if seen.not_asked},
     )
 
 
@@ -125,7 +144,7 @@ def made_in_time(clients: Clients, timeout_s: float = MAKING_S) -> None:
     in_time(make, timeout_s=timeout_s, doing=f"getting credentials for {clients.region}")
 
 
-def _look(clients: Clients, kinds: Sequence[Kind], looks: Looks) -> tuple[Found, ...] | CloudError:
+def _look(clients: Clients, kinds: Sequence[Kind], looks: Looks) -> Look | CloudError:
     """What is there, or why AWS does not tell."""
     try:
         return looks(clients, kinds)

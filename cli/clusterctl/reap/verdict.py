@@ -61,7 +61,9 @@ class Verdict:
     data: frozenset[str] = frozenset()
     """Ids of data that goes with it."""
     keeps_file_systems: bool = False
-    """A file system of it stays, and so does what leads there."""
+    """A file system of it stays, or may be there unseen, and so does what leads there."""
+    not_asked: frozenset[str] = frozenset()
+    """Kinds of which AWS does not tell where it is: nobody knows what it has of them."""
 
     def why_stays(self, one: Found, kinds: Sequence[Kind] = KINDS) -> str | None:
         """Why a thing of a cluster that ends is left alone; None when it goes. Also of what appears later."""
@@ -87,11 +89,16 @@ def judge(
     *,
     now: datetime,
     all_regions: bool,
+    not_asked: frozenset[str] = frozenset(),
 ) -> Verdict:
-    """The verdict about one cluster."""
+    """The verdict about one cluster.
+
+    What was not asked for keeps no machine running: what of a network it needs, AWS does not let go. Only where it may
+    be a file system, the rules and interfaces stay that lead to it, too.
+    """
     ends, reason, hint = _judged(remains, asked, known, now=now, all_regions=all_regions)
     if not ends:
-        return Verdict(remains=remains, known=known, ends=False, reason=reason, hint=hint)
+        return Verdict(remains=remains, known=known, ends=False, reason=reason, hint=hint, not_asked=not_asked)
     systems = {one.id for one in remains.things if one.kind in FILE_SYSTEMS}
     return Verdict(
         remains=remains,
@@ -99,7 +106,8 @@ def judge(
         ends=True,
         reason=reason,
         data=asked.data,
-        keeps_file_systems=not systems <= asked.data,
+        keeps_file_systems=not systems <= asked.data or not not_asked.isdisjoint(FILE_SYSTEMS),
+        not_asked=not_asked,
     )
 
 

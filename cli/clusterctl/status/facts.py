@@ -29,6 +29,8 @@ class Facts:
     """Why it did not."""
     is_reserved: bool | None = None
     """Whether places are held for machines; None: not known."""
+    reserved_trouble: str | None = None
+    """Why not."""
     alarms: tuple[Alarm, ...] | None = None
     """Those that are on; None: not asked, as the deadline has not come, or no answer."""
     answers: Mapping[int, NodeReport | NodeFailure] = field(default_factory=dict)

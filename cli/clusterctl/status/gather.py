@@ -74,13 +74,14 @@ def gather(
     instances, trouble = api.answer()
     alarms = None if watch is None else watch.answer()[0]
     account = read_account(home.ledger_file(inventory.cluster_id))
-    is_reserved = held.answer()[0]
+    is_reserved, reserved_trouble = held.answer()
     observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
     return Facts(
         now=now,
         instances=instances,
         cloud_trouble=trouble,
         is_reserved=is_reserved,
+        reserved_trouble=reserved_trouble,
         alarms=alarms,
         answers=answers,
         ssh_trouble=ssh_trouble,
@@ -154,9 +155,9 @@ def asked_early_end(
     return _Asked(ask).answer()[0]
 
 
-def asked_reserved(inventory: Inventory, *, home: Home, environ: Mapping[str, str]) -> bool | None:
-    """Whether AWS holds places for the cluster's machines; None when it does not say, after `API_S` at most."""
-    return _Asked(lambda: ask_reserved(inventory, home, environ)).answer()[0]
+def asked_reserved(inventory: Inventory, *, home: Home, environ: Mapping[str, str]) -> tuple[bool | None, str | None]:
+    """Whether AWS holds places for the cluster's machines, or None and why; waits no longer than `API_S`."""
+    return _Asked(lambda: ask_reserved(inventory, home, environ)).answer()
 
 
 def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:

@@ -15,6 +15,7 @@ from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.views.again import up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, rounded, usd
+from clusterctl.views.reserved import reserved_unknown
 from clusterctl.views.status import ends
 from clusterctl.views.table import render_table
 
@@ -34,6 +35,8 @@ class CostView:
     observed: Observed = NOTHING_OBSERVED
     is_reserved: bool | None = None
     """Whether AWS holds places for machines; None: not known."""
+    reserved_trouble: str | None = None
+    """Why not."""
     over: Mapping[StandingKind, datetime] = field(default_factory=dict)
     """Since when something beside machines is gone."""
 
@@ -93,7 +96,12 @@ def cost_json(seen: CostView) -> dict[str, object]:
         "kinds": {kind: _sums_json(kind_sums) for kind, kind_sums in by_kind(rows).items()},
         "rows": [_row_json(row) for row in rows],
         "uncounted": list(uncounted(seen.account, seen.alive)),
-        "cloud": {"answered": seen.alive is not None, "trouble": seen.cloud_trouble},
+        "cloud": {
+            "answered": seen.alive is not None,
+            "trouble": seen.cloud_trouble,
+            "reserved": seen.is_reserved,
+            "reserved_trouble": seen.reserved_trouble,
+        },
     }
 
 
@@ -116,6 +124,8 @@ def remarks(seen: CostView) -> list[str]:
     if seen.cloud_trouble is not None:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"
         told.append(f"{where} did not answer ({seen.cloud_trouble}): what runs now is taken from the account")
+    if seen.cloud_trouble is None and seen.reserved_trouble is not None:
+        told.append(reserved_unknown(inventory, seen.reserved_trouble))
     if more := uncounted(seen.account, seen.alive):
         told.append(f"runs, and no deadline counts it: {', '.join(more)}; next: {up_again(inventory)}")
     return told

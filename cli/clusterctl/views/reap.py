@@ -14,7 +14,7 @@ from clusterctl.cloud.sweep import key_of
 from clusterctl.reap.ending import Ended
 from clusterctl.reap.rates import usd_per_day
 from clusterctl.reap.search import Search
-from clusterctl.reap.verdict import Asked, Verdict, latest_deadline
+from clusterctl.reap.verdict import FILE_SYSTEMS, Asked, Verdict, latest_deadline
 from clusterctl.views.quantities import UNKNOWN, clock, count, duration, rounded, usd
 from clusterctl.views.table import render_table
 
@@ -39,6 +39,7 @@ def reap_text(view: ReapView) -> str:
     ending = [verdict for verdict in view.verdicts if verdict.ends]
     where = "all regions" if view.search.is_everywhere else ", ".join(view.search.regions)
     found = count(len(view.verdicts), "cluster") if view.verdicts else "nothing of any cluster"
+    found += "" if view.search.is_whole else ", as far as AWS told"
     would = f" · {len(ending)} {'end' if view.acts else 'would end'}{'s' if view.acts and len(ending) == 1 else ''}"
     label = " (rehearsed: simulated money)" if view.rehearsal else ""
     lines = [f"{where} · {found}{would if view.verdicts else ''}{label}"]
@@ -50,6 +51,8 @@ def reap_text(view: ReapView) -> str:
     lines += [f"  {_named(one)} would end by: {typed(view, one.hint)}" for one in view.verdicts if one.hint is not None]
     if view.verdicts:
         lines.append(f"  prices are list prices of {view.catalog.prices_dated}: an estimate")
+    lines += [f"  not looked through: {region} ({refusal.code})" for region, refusal in view.search.unseen.items()]
+    lines += [f"  not asked: {gap}: what is there of it is in no row and no sum" for gap in view.search.told_gaps]
     if ending and not view.acts:
         lines.append(f"  nothing was ended; next: {again(view)} --yes")
     return "\n".join(lines)
@@ -64,7 +67,13 @@ def reap_json(view: ReapView, ended: Sequence[Ended]) -> dict[str, object]:
         "at": view.now.isoformat(),
         "regions": list(view.search.regions),
         "all_regions": view.search.all_regions,
+        "is_whole": view.search.is_whole,
         "unseen": {region: refusal.message for region, refusal in view.search.unseen.items()},
+        "not_asked": [
+            {"region": region, "kind": kind, "code": refusal.code, "reason": refusal.message}
+            for region, kinds in view.search.gaps.items()
+            for kind, refusal in kinds.items()
+        ],
         "dry_run": not view.acts,
         "grace_s": view.asked.grace.total_seconds(),
         "prices_dated": view.catalog.prices_dated,
@@ -83,7 +92,7 @@ def _row(view: ReapView, verdict: Verdict) -> list[str]:
         remains.region or NOWHERE,
         UNKNOWN if remains.born_at is None else duration(view.now - remains.born_at),
         UNKNOWN if deadline is None else clock(deadline, view.now),
-        usd(_per_day(view, remains.things, remains.region)),
+        usd(_per_day(view, remains.things, remains.region)) + ("+" if _may_bill_unseen(verdict) else ""),
         str(len(remains.things)),
         ("ends: " if verdict.ends else "stays: ") + verdict.reason,
     ]
@@ -104,7 +113,9 @@ def _details(view: ReapView, verdict: Verdict) -> list[str]:
         price = f"{usd(_per_day(view, [one], remains.region))} a day"
         lines.append(f"  {_named(verdict)}: {one.kind} {one.id}, {price}" + (f"; stays, {stays}" if stays else ""))
     if verdict.keeps_file_systems:
-        lines.append(f"  {_named(verdict)}: the network that leads to the data stays too, without a way out")
+        is_seen = any(one.kind in FILE_SYSTEMS for one in remains.things)
+        data = "the data" if is_seen else "data, of which AWS does not tell,"
+        lines.append(f"  {_named(verdict)}: the network that leads to {data} stays too, without a way out")
     return lines
 
 
@@ -134,6 +145,11 @@ def _named(verdict: Verdict) -> str:
     return f"{verdict.remains.name} {verdict.remains.cluster_id}"
 
 
+def _may_bill_unseen(verdict: Verdict) -> bool:
+    """Whether a sum of what was seen may be too low."""
+    return any(kind.name in verdict.not_asked for kind in KINDS if kind.bills is not None)
+
+
 def _per_day(view: ReapView, things: Iterable[Found], region: str | None) -> float | None:
     return usd_per_day(things, view.catalog, region or "")
 
@@ -154,6 +170,7 @@ def _cluster_json(view: ReapView, verdict: Verdict, ended: Ended | None) -> dict
         "reason": verdict.reason,
         "hint": None if verdict.hint is None else typed(view, verdict.hint),
         "things": [_thing_json(view, verdict, one, ended) for one in remains.things],
+        "not_asked": sorted(verdict.not_asked if ended is None else ended.swept.not_asked),
         "trouble": None if ended is None else ended.trouble,
     }
 

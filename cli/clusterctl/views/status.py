@@ -14,6 +14,7 @@ from clusterctl.views.again import down_again, extend_again, go_on_with, replace
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.idle import idle_json, idle_line
 from clusterctl.views.quantities import clock, count, duration, usd
+from clusterctl.views.reserved import reserved_unknown
 from clusterctl.views.table import render_table
 
 GONE = ("terminated", "missing")
@@ -47,6 +48,7 @@ def status_json(seen: Overview) -> dict[str, object]:
         "alarms": None if facts.alarms is None else [alarm.name for alarm in facts.alarms],
         "ssh_trouble": facts.ssh_trouble,
         "reserved": facts.is_reserved,
+        "reserved_trouble": facts.reserved_trouble,
         "extend_cut_off": facts.half_extend is not None,
         "unfinished": None if facts.unfinished is None else dataclasses.asdict(facts.unfinished),
         "ended_early": None if facts.early_end is None else facts.early_end.at.isoformat(),
@@ -91,6 +93,8 @@ def remarks(seen: Overview) -> list[str]:
     if facts.instances is None:
         where = "the rehearsed region" if inventory.rehearsal else "AWS"
         told.append(f"{where} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone")
+    if facts.instances is not None and facts.reserved_trouble is not None:
+        told.append(reserved_unknown(inventory, facts.reserved_trouble))
     told += [
         f"{alarm.means}, at {clock(alarm.since, facts.now)} (alarm {alarm.name}); next: {down_again(inventory)}"
         for alarm in facts.alarms or ()

@@ -183,6 +183,22 @@ def test_what_goes_with_machines_is_gone_with_the_last_one_and_what_stands_alone
     }
 
 
+def test_where_aws_does_not_tell_of_reservations_the_sum_says_so() -> None:
+    seen = CostView(
+        inventory=an_inventory(),
+        account=REPLACED,
+        alive=ALL,
+        cloud_trouble=None,
+        now=at(3),
+        reserved_trouble="UnauthorizedOperation: no",
+    )
+    assert (
+        "  AWS did not say whether places are reserved (UnauthorizedOperation: no): what is known here is counted"
+    ) in cost_text(seen).splitlines()
+    cloud = json.loads(json.dumps(cost_json(seen)))["cloud"]
+    assert (cloud["reserved"], cloud["reserved_trouble"]) == (None, "UnauthorizedOperation: no")
+
+
 @pytest.mark.parametrize("keeps_data", [True, False])
 def test_after_reap_only_data_bills_on_if_there_is_any(keeps_data: bool) -> None:
     end = EarlyEnd(reason=REAPED, since=None, at=at(2), keeps_data=keeps_data)

@@ -17,8 +17,9 @@ def test_machines_of_another_account_are_unknown_and_not_gone(tmp_path: Path) ->
     home, inventory = Home(path=tmp_path), an_inventory(account_id=OWN)
     with an_account():
         instances, trouble = asked_instances(inventory, home=home, environ={})
-        assert asked_reserved(inventory, home=home, environ={}) is None
-    assert instances is None
+        is_reserved, why = asked_reserved(inventory, home=home, environ={})
+    assert (instances, is_reserved) == (None, None)
+    assert why == trouble
     assert trouble is not None
     assert f"in the AWS account {OWN}, and the credentials here are of {HERE}" in trouble
 

@@ -333,3 +333,10 @@ def test_what_a_machine_takes_on_when_it_is_replaced_is_noted(make_inventory: Ma
     assert judge(inventory, facts)[0].note == note
     newest = dataclasses.replace(machine(), birth=inventory.birth)
     assert judge(inventory, dataclasses.replace(facts, instances=(newest,)))[0].note is None
+
+
+def test_where_aws_does_not_tell_of_reservations_that_is_said(make_inventory: MakeInventory) -> None:
+    facts = Facts(now=NOW, instances=(machine(),), answers={0: READY}, reserved_trouble="UnauthorizedOperation: no")
+    seen = overview(make_inventory(size=1), facts)
+    assert "did not say whether places are reserved (UnauthorizedOperation: no)" in status_text(seen)
+    assert status_json(seen)["reserved_trouble"] == "UnauthorizedOperation: no"

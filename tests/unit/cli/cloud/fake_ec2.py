@@ -21,6 +21,8 @@ class FakeRegion:
     late: list[Found] = field(default_factory=list)
     """What appears after the next look: a killed engine had asked for it."""
     ended: list[str] = field(default_factory=list)
+    silent: dict[str, str] = field(default_factory=dict)
+    """AWS's code for a kind that it does not tell of."""
 
     def kind(self, name: str, *, is_data: bool = False, is_guard: bool = False) -> Kind:
         """A row of the table of kinds."""
@@ -35,6 +37,8 @@ class FakeRegion:
         )
 
     def _find(self, name: str) -> Iterable[Found]:
+        if name in self.silent:
+            raise ClientError({"Error": {"Code": self.silent[name], "Message": "no"}}, "Describe")
         rows = [one for one in self.things.values() if one.kind == name]
         arrived = [one for one in self.late if one.kind == name]
         self.late = [one for one in self.late if one.kind != name]

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any  # AWS's answers
 
+from botocore.exceptions import ClientError
 from clusterctl.cloud.clients import Clients
 
 ACCOUNT = "111122223333"
 """Whose the credentials are."""
 Answers = Mapping[tuple[str, str, str], list[dict[str, Any]]]
 """Rows by region, call and the name that they have in its answer."""
+Refused = Mapping[tuple[str, str], str]
+"""AWS's code by service and call."""
 
 
 @dataclass
@@ -19,6 +22,8 @@ class FakeService:
     """One service of one region: every call is answered, and so are its pages."""
 
     rows: dict[tuple[str, str], list[dict[str, Any]]]
+    refused: dict[str, str]
+    """AWS's code by call."""
 
     def get_caller_identity(self) -> dict[str, str]:
         return {"Account": ACCOUNT}
@@ -28,7 +33,13 @@ class FakeService:
 
     def __getattr__(self, call: str) -> Callable[..., FakeAnswer]:
         rows = {name: found for (own, name), found in self.rows.items() if own == call}
-        return lambda **asked: FakeAnswer(rows)
+
+        def answer(**asked: object) -> FakeAnswer:
+            if call in self.refused:
+                raise ClientError({"Error": {"Code": self.refused[call], "Message": "not authorized"}}, call)
+            return FakeAnswer(rows)
+
+        return answer
 
 
 @dataclass
@@ -53,15 +64,17 @@ class FakeSession:
     """As much of boto3's session as `Clients` wants."""
 
     answers: Answers = field(default_factory=dict)
+    refused: Refused = field(default_factory=dict)
 
     def client(self, service: str, *, region_name: str, **settings: object) -> FakeService:
         return FakeService(
-            {(call, name): rows for (region, call, name), rows in self.answers.items() if region == region_name}
+            {(call, name): rows for (region, call, name), rows in self.answers.items() if region == region_name},
+            {call: code for (own, call), code in self.refused.items() if own == service},
         )
 
 
-def clients_of(answers: Answers, *, region: str = "us-west-2") -> Clients:
-    """Clients of this region, and of those made beside them, that hear these answers."""
+def clients_of(answers: Answers, *, region: str = "us-west-2", refused: Refused | None = None) -> Clients:
+    """Clients of this region, and of those made beside them, that hear these answers and refusals."""
     clients = Clients(region=region, endpoint_url="http://127.0.0.1:1")
-    vars(clients)["session"] = FakeSession(answers)
+    vars(clients)["session"] = FakeSession(answers, refused or {})
     return clients

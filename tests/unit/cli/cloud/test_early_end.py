@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any  # rows of ListExecutions
 
 import pytest
-from clusterctl.cloud.early_end import EarlyEnd, newest_early_end
+from clusterctl.cloud.early_end import REAPED, EarlyEnd, early_end, newest_early_end
 from clusterctl_bootstrap.node import dead_man, idle_cluster
 from clusterctl_bootstrap.node.release import STAMP
+
+from tests.unit.cli.cloud.fake_session import clients_of
 
 BEGAN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 STARTED = BEGAN + timedelta(hours=2)
@@ -44,6 +46,12 @@ def test_the_name_that_nodes_give_is_read_as_they_mean_it(word: str, reason: str
     found = newest_early_end([row(SINCE.strftime(word + STAMP))], after=BEGAN, now=NOW)
     assert found is not None
     assert (found.reason, found.since) == (reason, SINCE)
+
+
+@pytest.mark.parametrize("refused", [{}, {("fsx", "describe_file_systems"): "AccessDeniedException"}])
+def test_data_that_aws_does_not_tell_of_counts_as_kept(refused: dict[tuple[str, str], str]) -> None:
+    found = early_end(clients_of({}, refused=refused), "0123456789ab", after=BEGAN, gone_at=STARTED, now=NOW)
+    assert found == EarlyEnd(reason=REAPED, since=None, at=STARTED, keeps_data=bool(refused))
 
 
 NONE = {

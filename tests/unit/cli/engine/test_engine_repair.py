@@ -18,8 +18,9 @@ from clusterctl.engine.repair import mend, unknown_machines
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import PendingOperation, StackState, StateResource
 from clusterctl_infra.errors import EngineError
-from clusterctl_infra.names import IDENTITY_TYPE
+from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE
 
+from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.engine.state_rows import machines
 
 STACK = Stack(directory=Path("/stacks/train"), project="train", name="dev", is_rehearsal_project=False)
@@ -190,6 +191,29 @@ def test_machines_of_a_run_that_began_while_the_repair_ended_others_are_left() -
     with pytest.raises(EngineError, match="started by bob on tower"):
         mended(engine, CLUSTER, clients=lambda: aws)
     assert aws.there == ["i-bobs"]
+
+
+def test_a_repair_says_of_what_it_could_not_ask() -> None:
+    told: list[str] = []
+    engine, identity = backend("s3://states", found=CLUSTER), CLUSTER
+    machine = {"InstanceId": "i-lost", "InstanceType": "t", "State": {"Name": "running"}}
+    rows = [{"Instances": [{**machine, "Tags": [{"Key": ID_TAG, "Value": "abc123abc123"}]}]}]
+    aws = clients_of(
+        {("us-west-2", "describe_instances", "Reservations"): rows},
+        refused={("fsx", "describe_file_systems"): "AccessDeniedException"},
+    )
+    mend(
+        engine,
+        identity,
+        was_cut_off=False,
+        data_since=None,
+        clients=lambda: aws,
+        tell=told.append,
+        agreed=lambda one: rows.clear(),
+        sleep=unslept,
+    )
+    assert told[0] == "ending instance i-lost: no state knows it"
+    assert told[1] == "not asked: FSx file system (AccessDeniedException): what the last run left of that may bill"
 
 
 def test_a_run_that_began_and_ended_during_the_repair_is_in_the_state_that_comes_of_it() -> None:

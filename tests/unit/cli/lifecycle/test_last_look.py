@@ -9,14 +9,16 @@ from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
 from clusterctl.lifecycle.last_look import (
     ENDPOINT_TYPE,
     bill_of,
-    billing_of,
+    billing,
+    last_look,
     leftovers,
+    look_for,
     network_bill_lines,
     refuse_leftovers,
 )
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, StillBills
-from clusterctl_infra.names import ID_TAG, SLOT_TAG
+from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.test_cost import an_inventory
@@ -49,14 +51,48 @@ def test_every_kind_that_bills_and_holds_no_data_is_looked_for() -> None:
 def test_what_is_left_is_listed_with_its_bill_and_the_exit_code_says_so() -> None:
     left = [thing("instance", "i-1"), thing("NAT gateway", "nat-1")]
     with pytest.raises(StillBills, match="2 things that bill are left") as refused:
-        refuse_leftovers(left, again="clusterctl down stacks/train")
+        refuse_leftovers(left, not_asked={}, again="clusterctl down stacks/train")
     assert refused.value.exit_code == 4
     assert refused.value.problems == (
         "  instance i-1: bills its hourly price",
         "  NAT gateway nat-1: bills by the hour, and for each GB that it carries",
     )
     assert refused.value.hint == "clusterctl down stacks/train"
-    refuse_leftovers([], again="")
+    refuse_leftovers([], not_asked={}, again="")
+
+
+def test_what_aws_does_not_tell_of_is_never_called_gone() -> None:
+    """Two rights are missing; with an address left the list has both, without one it still says so."""
+    no_fsx = {"FSx file system": CloudError("no", code="AccessDeniedException")}
+    with pytest.raises(StillBills, match="not all is known to be gone: AWS does not tell of every kind") as unknown:
+        refuse_leftovers([], not_asked=no_fsx, again="clusterctl down stacks/train")
+    assert unknown.value.problems == ("  not asked: FSx file system (AccessDeniedException)",)
+    with pytest.raises(StillBills, match="not all is gone: 1 thing that bills is left") as left:
+        refuse_leftovers([thing("elastic IP", "eipalloc-1")], not_asked=no_fsx, again="")
+    assert len(left.value.problems) == 2
+
+
+def test_the_last_look_ends_what_it_could_ask_for_and_names_what_it_could_not() -> None:
+    known = an_inventory()
+    row = {"AllocationId": "eipalloc-1", "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}]}
+    rows, told = [row], list[str]()
+    clients = clients_of(
+        {("us-west-2", "describe_addresses", "Addresses"): rows},
+        refused={("fsx", "describe_file_systems"): "AccessDeniedException"},
+    )
+    identity = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": known.cluster_id})
+    with pytest.raises(StillBills) as refused:
+        last_look(
+            clients,
+            known.cluster_id,
+            StackState(resources=(identity,)),
+            data_since=None,
+            tell=told.append,
+            agreed=lambda one: rows.clear(),
+            again="clusterctl down stacks/train",
+        )
+    assert told == ["ending elastic IP eipalloc-1: no state knows it"]
+    assert refused.value.problems == ("  not asked: FSx file system (AccessDeniedException)",)
 
 
 def test_the_network_that_is_kept_is_named_with_its_bill() -> None:
@@ -85,9 +121,9 @@ def test_what_this_computer_knows_is_looked_for_in_its_own_region_and_not_in_the
     known = an_inventory()
     address = {"AllocationId": "eipalloc-1", "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}]}
     of_the_file = clients_of({(known.region, "describe_addresses", "Addresses"): [address]}, region="us-east-1")
-    assert [one.id for one in billing_of(known, of_the_file)] == ["eipalloc-1"]
+    assert [one.id for one in billing(look_for(known, of_the_file))] == ["eipalloc-1"]
 
 
 def test_with_another_accounts_credentials_nobody_says_that_nothing_bills() -> None:
     with pytest.raises(CloudError, match="in the AWS account 444455556666"):
-        billing_of(an_inventory(account_id="444455556666"), clients_of({}))
+        look_for(an_inventory(account_id="444455556666"), clients_of({}))

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.found import Kind
+from clusterctl.cloud.look import Look
 from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.reap.request import ReapRequest, reap, refuse_unseen, region_clients
-from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, made_in_time, search
+from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, anything, made_in_time, search
 from clusterctl.reap.verdict import Asked
 from clusterctl_infra.errors import CloudError, UsageError
 
 from tests.unit.cli.cloud.fake_ec2 import NoClients
+from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.reap.test_reap_verdict import ID, thing
 
 REGIONS = ("ap-east-1", "us-west-2")
@@ -28,11 +30,12 @@ PATIENCE_S = 20.0
 def searched(*, refused: Sequence[str]) -> Search:
     """An account with an instance in each region and a role in none; calls to `refused` are denied."""
 
-    def looks(clients: Clients, kinds: Sequence[Kind]) -> tuple[Found, ...]:
+    def looks(clients: Clients, kinds: Sequence[Kind]) -> Look:
         place = NO_REGION if kinds == GLOBAL_KINDS else clients.region
         if place in refused:
             raise CloudError(f"UnauthorizedOperation: {place}", code="UnauthorizedOperation")
-        return (thing("role", "r-1"),) if place == NO_REGION else (thing("instance", f"i-{place}"),)
+        found = thing("role", "r-1") if place == NO_REGION else thing("instance", f"i-{place}")
+        return Look(things=(found,))
 
     return search(NoClients, REGIONS, all_regions=False, looks=looks)
 
@@ -63,6 +66,31 @@ def test_a_look_that_saw_all_is_no_failure() -> None:
     assert found.unseen == {}
 
 
+NO_FSX = {("fsx", "describe_file_systems"): "AccessDeniedException"}
+INSTANCE = {"InstanceId": "i-1", "InstanceType": "p5.48xlarge", "Tags": [{"Key": "clusterctl:id", "Value": ID}]}
+
+
+def test_a_service_that_refuses_hides_nothing_of_the_others_in_its_region() -> None:
+    clients = clients_of(
+        {
+            ("us-west-2", "describe_regions", "Regions"): [{"RegionName": "us-west-2"}],
+            ("us-west-2", "describe_instances", "Reservations"): [{"Instances": [INSTANCE]}],
+        },
+        refused=NO_FSX,
+    )
+    found = search(lambda region: clients, ("us-west-2",), all_regions=True, looks=anything)
+    assert [one.id for one in found.remains[0].things] == ["i-1"]
+    assert (found.unseen, found.told_gaps) == ({}, ["FSx file system (AccessDeniedException) in us-west-2"])
+    assert not found.is_whole
+    assert not found.is_everywhere
+    assert found.not_asked_in("us-west-2") == {"FSx file system"}
+    with pytest.raises(
+        CloudError, match=r"^not asked: FSx file system \(AccessDeniedException\) in us-west-2$"
+    ) as said:
+        refuse_unseen(found)
+    assert (said.value.exit_code, said.value.hint) == (1, "aws sts get-caller-identity")
+
+
 class Waiting(NoClients):
     """Clients of a person whose credentials come from a program that says nothing."""
 
@@ -83,7 +111,7 @@ def test_credentials_that_do_not_come_are_not_waited_for() -> None:
 
 def test_a_person_on_a_terminal_sees_how_far_the_look_is() -> None:
     told: list[str] = []
-    search(NoClients, REGIONS, all_regions=False, looks=lambda clients, kinds: (), tell=told.append)
+    search(NoClients, REGIONS, all_regions=False, looks=lambda clients, kinds: Look(things=()), tell=told.append)
     assert told == ["getting credentials", "0 of 2 regions looked through", "1 of 2 regions looked through"]
 
 

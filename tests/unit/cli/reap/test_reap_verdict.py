@@ -231,3 +231,14 @@ def test_the_things_of_each_cluster_come_together_and_what_is_in_no_region_is_co
     assert (by_id[ID].region, by_id[OTHER].region) == ("us-west-2", "eu-west-1")
     assert (by_id[ID].name, by_id[ID].owner) == ("train", "ada")
     assert set(by_id) == {ID, OTHER}
+
+
+def test_where_a_file_system_may_be_unseen_what_leads_to_one_stays_and_machines_end() -> None:
+    found = remains(
+        thing("instance", "i-1", deadline=written(NOW - LATE)), thing("subnet", "s-1"), thing("NAT gateway", "nat-1")
+    )
+    wish = Asked(grace=GRACE)
+    blind = judge(found, wish, mine(), now=NOW, all_regions=False, not_asked=frozenset({"FSx file system"}))
+    assert [one.id for one in blind.going] == ["i-1", "nat-1"]
+    without_key_pairs = judge(found, wish, mine(), now=NOW, all_regions=False, not_asked=frozenset({"key pair"}))
+    assert [one.id for one in without_key_pairs.going] == ["i-1", "s-1", "nat-1"]

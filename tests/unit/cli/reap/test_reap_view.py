@@ -17,7 +17,7 @@ from clusterctl.reap.search import Search, regions_asked
 from clusterctl.reap.verdict import Asked, Verdict, judge
 from clusterctl.views.reap import ReapView, again, reap_json, reap_text
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import NothingMatched, StillBills, UsageError
+from clusterctl_infra.errors import CloudError, NothingMatched, StillBills, UsageError
 
 from tests.unit.cli.reap.test_reap_verdict import GRACE, ID, LATE, NOW, OTHER, mine, thing, written
 from tests.unit.cli.test_cost import an_inventory
@@ -115,6 +115,45 @@ def test_what_could_not_be_ended_is_listed_with_awss_reason_and_its_bill() -> No
         f"  train {ID}: AWS did not answer",
     )
     refuse_left([Ended(verdict=verdict, swept=Sweep(ended=(), left=(DATA,)))], again="")
+
+
+GAP = {"us-west-2": {"FSx file system": CloudError("AccessDeniedException: no", code="AccessDeniedException")}}
+
+
+def with_gap(view: ReapView) -> ReapView:
+    search = replace(view.search, gaps=GAP)
+    verdicts = (replace(one, not_asked=search.not_asked_in(one.remains.region)) for one in view.verdicts)
+    return replace(view, search=search, verdicts=tuple(verdicts))
+
+
+def test_what_could_not_be_asked_for_is_on_the_screen_and_in_no_sum() -> None:
+    lines = [" ".join(line.split()) for line in reap_text(with_gap(seen())).splitlines()]
+    assert lines[0] == "us-west-2 · 2 clusters, as far as AWS told · 1 would end (rehearsed: simulated money)"
+    assert "$1323.03+ 4 ends: 2 h past its deadline" in lines[2]
+    assert (
+        "not asked: FSx file system (AccessDeniedException) in us-west-2: what is there of it is in no row and no sum"
+    ) in lines
+    nothing = replace(with_gap(seen()), verdicts=(), rehearsal=False)
+    assert reap_text(nothing).startswith("us-west-2 · nothing of any cluster, as far as AWS told\n  not asked: FSx")
+
+
+def test_json_says_that_the_list_is_not_whole() -> None:
+    whole, partial = reap_json(seen(), []), json.loads(json.dumps(reap_json(with_gap(seen()), [])))
+    assert (whole["is_whole"], whole["not_asked"]) == (True, [])
+    assert partial["is_whole"] is False
+    assert [(one["region"], one["kind"], one["code"]) for one in partial["not_asked"]] == [
+        ("us-west-2", "FSx file system", "AccessDeniedException")
+    ]
+    assert partial["clusters"][0]["not_asked"] == ["FSx file system"]
+
+
+def test_a_cluster_of_which_aws_did_not_tell_all_is_not_called_ended() -> None:
+    swept = Sweep(ended=FULL.things, left=(), not_asked=GAP["us-west-2"])
+    done = Ended(verdict=seen().verdicts[0], swept=swept)
+    assert not done.is_done
+    with pytest.raises(StillBills, match="not all is known to be gone: AWS does not tell of every kind") as refused:
+        refuse_left([done], again="clusterctl reap")
+    assert refused.value.problems == (f"  train {ID}: not asked: FSx file system (AccessDeniedException)",)
 
 
 @pytest.mark.parametrize(

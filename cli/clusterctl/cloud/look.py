@@ -1,0 +1,70 @@
+"""One look at what carries a cluster's id: what AWS does not tell of one kind hides nothing of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from clusterctl_infra.errors import CloudError
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.refusal import aws_errors
+
+PARALLEL_LOOKS = 8
+NotAsked = Mapping[str, CloudError]
+"""Kind → why AWS did not tell of it: a right is missing, or the region has no such service."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What was found, and of what nothing is known."""
+
+    things: tuple[Found, ...]
+    """In the order in which they would be ended."""
+    not_asked: NotAsked = field(default_factory=dict)
+    is_blind: bool = False
+    """AWS told of no kind at all."""
+
+    def heard(self) -> Look:
+        """Itself. Raises CloudError when AWS told of no kind at all."""
+        if self.is_blind:
+            raise next(iter(self.not_asked.values()))
+        return self
+
+
+def look(clients: Clients, cluster_id: str | None, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
+    """Everything that carries the id (None: any id). Raises CloudError when a single kind is not told."""
+    seen = look_at_each(clients, cluster_id, kinds)
+    for refusal in seen.not_asked.values():
+        raise refusal
+    return seen.things
+
+
+def look_at_each(clients: Clients, cluster_id: str | None, kinds: Sequence[Kind] = KINDS) -> Look:
+    """As much of it as AWS tells. Raises CloudError when there is nobody to ask."""
+    with aws_errors(f"looking for what belongs to {cluster_id or 'clusters'} in {clients.region}"):
+        clients.warm_up()
+    with ThreadPoolExecutor(max_workers=PARALLEL_LOOKS) as pool:
+        answers = list(pool.map(lambda kind: _of_kind(clients, cluster_id, kind), kinds))
+    not_asked = {
+        kind.name: answer for kind, answer in zip(kinds, answers, strict=True) if isinstance(answer, CloudError)
+    }
+    things = (one for answer in answers if not isinstance(answer, CloudError) for one in answer)
+    is_blind = bool(not_asked) and len(not_asked) == len(kinds)
+    return Look(things=tuple(things), not_asked=not_asked, is_blind=is_blind)
+
+
+def named(not_asked: NotAsked) -> list[str]:
+    """`FSx file system (AccessDeniedException)` for each."""
+    return [f"{kind} ({refusal.code})" for kind, refusal in not_asked.items()]
+
+
+def _of_kind(clients: Clients, cluster_id: str | None, kind: Kind) -> tuple[Found, ...] | CloudError:
+    try:
+        with aws_errors(f"looking for each {kind.name} of {cluster_id or 'clusters'} in {clients.region}"):
+            return tuple(kind.find(clients, cluster_id))
+    except CloudError as refusal:
+        return refusal

@@ -1,0 +1,11 @@
+"""What `status` and `cost` say where AWS does not tell of reservations."""
+
+from __future__ import annotations
+
+from clusterctl_infra.outputs import Inventory
+
+
+def reserved_unknown(inventory: Inventory, trouble: str) -> str:
+    """One line: places without a machine are the dearest thing that nobody sees."""
+    where = "the rehearsed region" if inventory.rehearsal else "AWS"
+    return f"{where} did not say whether places are reserved ({trouble}): what is known here is counted"

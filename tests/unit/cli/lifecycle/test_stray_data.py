@@ -1,0 +1,36 @@
+"""File systems of a killed run are found before a `down`, and no right that is missing keeps machines running."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from clusterctl.engine.state import StackState, StateResource
+from clusterctl.lifecycle.stray_data import stray_data
+from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE
+
+from tests.unit.cli.cloud.fake_session import clients_of
+
+ID = "0123456789ab"
+CLUSTER = StackState(resources=(StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID}),))
+STRAY = {
+    "FileSystemId": "fs-1",
+    "CreationTime": datetime(2026, 11, 21, tzinfo=UTC),
+    "Tags": [{"Key": ID_TAG, "Value": ID}],
+}
+DENIED = {("fsx", "describe_file_systems"): "AccessDeniedException"}
+
+
+def test_a_file_system_in_no_state_is_found_and_a_service_that_refuses_is_told() -> None:
+    told: list[str] = []
+    aws = clients_of({("us-west-2", "describe_file_systems", "FileSystems"): [STRAY]}, refused=DENIED)
+    assert [(one.kind, one.id) for one in stray_data(aws, CLUSTER, tell=told.append)] == [("EFS file system", "fs-1")]
+    assert told == [
+        "not asked: FSx file system (AccessDeniedException): one that is in no state would be left, and bill"
+    ]
+
+
+def test_where_no_file_system_can_be_asked_for_machines_may_end_all_the_same() -> None:
+    told: list[str] = []
+    denied = {**DENIED, ("efs", "describe_file_systems"): "AccessDeniedException"}
+    assert stray_data(clients_of({}, refused=denied), CLUSTER, tell=told.append) == ()
+    assert len(told) == 1
