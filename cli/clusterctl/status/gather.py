@@ -120,10 +120,10 @@ def usual_wait_s(inventory: Inventory) -> float:
 
 
 def asked_instances(
-    inventory: Inventory, *, home: Home, environ: Mapping[str, str]
+    inventory: Inventory, *, home: Home, environ: Mapping[str, str], timeout_s: float = API_S
 ) -> tuple[Instances | None, str | None]:
-    """The cluster's instances, or None and why; waits no longer than `API_S`."""
-    return _Asked(lambda: ask_api(inventory, home, environ)).answer()
+    """The cluster's instances, or None and why."""
+    return _Asked(lambda: ask_api(inventory, home, environ), timeout_s=timeout_s).answer()
 
 
 def asked_early_end(
@@ -155,9 +155,11 @@ def asked_early_end(
     return _Asked(ask).answer()[0]
 
 
-def asked_reserved(inventory: Inventory, *, home: Home, environ: Mapping[str, str]) -> tuple[bool | None, str | None]:
-    """Whether AWS holds places for the cluster's machines, or None and why; waits no longer than `API_S`."""
-    return _Asked(lambda: ask_reserved(inventory, home, environ)).answer()
+def asked_reserved(
+    inventory: Inventory, *, home: Home, environ: Mapping[str, str], timeout_s: float = API_S
+) -> tuple[bool | None, str | None]:
+    """Whether AWS holds places for the cluster's machines, or None and why."""
+    return _Asked(lambda: ask_reserved(inventory, home, environ), timeout_s=timeout_s).answer()
 
 
 def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:
@@ -246,20 +248,21 @@ def _lacks_its_way(inventory: Inventory, node: InventoryNode) -> bool:
 class _Asked(Generic[T]):
     """A question that is being asked by a thread of its own."""
 
-    def __init__(self, ask: Callable[[], T]) -> None:
+    def __init__(self, ask: Callable[[], T], *, timeout_s: float = API_S) -> None:
         self._ask = ask
+        self._timeout_s = timeout_s
         self._said: queue.SimpleQueue[tuple[T | None, str | None]] = queue.SimpleQueue()
         self._known: tuple[T | None, str | None] | None = None
-        self._give_up = time.monotonic() + API_S
+        self._give_up = time.monotonic() + timeout_s
         threading.Thread(target=self._work, daemon=True, name="ask AWS").start()
 
     def answer(self) -> tuple[T | None, str | None]:
-        """The answer, or None and why; waits until `API_S` after it was asked."""
+        """The answer, or None and why; waits no longer than its time since it was asked."""
         if self._known is None:
             try:
                 self._known = self._said.get(timeout=max(0.0, self._give_up - time.monotonic()))
             except queue.Empty:
-                self._known = None, f"no answer in {API_S:g} s"
+                self._known = None, f"no answer in {self._timeout_s:g} s"
         return self._known
 
     def _work(self) -> None:

@@ -11,13 +11,15 @@ from tests.unit.cli.cloud.moto_account import HERE, an_account
 from tests.unit.cli.test_cost import an_inventory
 
 OWN = "111122223333"
+PATIENCE_S = 120.0
+"""boto3's clients take seconds to make, on a busy machine more than a person would wait."""
 
 
 def test_machines_of_another_account_are_unknown_and_not_gone(tmp_path: Path) -> None:
     home, inventory = Home(path=tmp_path), an_inventory(account_id=OWN)
     with an_account():
-        instances, trouble = asked_instances(inventory, home=home, environ={})
-        is_reserved, why = asked_reserved(inventory, home=home, environ={})
+        instances, trouble = asked_instances(inventory, home=home, environ={}, timeout_s=PATIENCE_S)
+        is_reserved, why = asked_reserved(inventory, home=home, environ={}, timeout_s=PATIENCE_S)
     assert (instances, is_reserved) == (None, None)
     assert why == trouble
     assert trouble is not None
@@ -26,4 +28,5 @@ def test_machines_of_another_account_are_unknown_and_not_gone(tmp_path: Path) ->
 
 def test_the_clusters_own_account_is_asked(tmp_path: Path) -> None:
     with an_account():
-        assert asked_instances(an_inventory(account_id=HERE), home=Home(path=tmp_path), environ={}) == ((), None)
+        home, own = Home(path=tmp_path), an_inventory(account_id=HERE)
+        assert asked_instances(own, home=home, environ={}, timeout_s=PATIENCE_S) == ((), None)
