@@ -10,6 +10,7 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl_rehearsal.region.settings import QUOTAS, unknown_quota, unknown_type
+from clusterctl_rehearsal.region.spot_notices import NOTICE_S
 
 OFF = ("off", "none", "all")
 """Takes a lasting fault away again."""
@@ -74,6 +75,16 @@ def parse_rate(args: Sequence[str], _: Catalog) -> int:
     if rate_mbit == 0:
         raise FaultError("0 Mbit/s is no link: unplug takes a node off the network")
     return rate_mbit
+
+
+def parse_notice(args: Sequence[str], _: Catalog) -> int | None:
+    """Seconds from a spot machine's notice to its end; None for `off`. Raises FaultError."""
+    if len(args) < 2:
+        return NOTICE_S
+    notice_s = None if args[1] in OFF else parse_count(args[1].removesuffix("s"))
+    if notice_s is not None and notice_s > NOTICE_S:
+        raise FaultError(f"{notice_s} s: AWS gives {NOTICE_S} s at most")
+    return notice_s
 
 
 def check_node_name(args: Sequence[str], _: Catalog) -> None:

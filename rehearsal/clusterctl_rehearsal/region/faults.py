@@ -20,11 +20,13 @@ from clusterctl_rehearsal.region.fault_arguments import (
     parse_date,
     parse_milliseconds,
     parse_named_count,
+    parse_notice,
     parse_rate,
 )
 from clusterctl_rehearsal.region.instances import HOST_FAILED, Instances
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.settings import QUOTAS
+from clusterctl_rehearsal.region.spot_faults import interrupt, rebalance
 from clusterctl_rehearsal.region.types.network import INSTANCE
 
 Check = Callable[[Sequence[str], Catalog], object]
@@ -108,6 +110,14 @@ def _kill(faults: Faults, args: Sequence[str]) -> str:
     record = faults.node(args[0])
     faults.instances.terminate(record, HOST_FAILED)
     return f"{record.facts['node']} is dead, as after a hardware failure"
+
+
+def _interrupt(faults: Faults, args: Sequence[str]) -> str:
+    return interrupt(faults.instances, faults.node(args[0]), parse_notice(args, faults.catalog))
+
+
+def _rebalance(faults: Faults, args: Sequence[str]) -> str:
+    return rebalance(faults.instances, faults.node(args[0]))
 
 
 def _partition(faults: Faults, args: Sequence[str]) -> str:
@@ -200,6 +210,19 @@ FAULTS = {
         usage="NODE",
         meaning="it reboots; its disk stays",
         do=_on_machine("{node} reboots", lambda driver, network, node: driver.reboot(network, node)),
+        arguments=(1, 1),
+    ),
+    "interrupt": Fault(
+        usage="NODE [SECONDS | off]",
+        meaning="AWS takes a spot machine back: a notice, and 120 s later (or sooner) its end",
+        do=_interrupt,
+        arguments=(1, 2),
+        check=parse_notice,
+    ),
+    "rebalance": Fault(
+        usage="NODE",
+        meaning="AWS recommends to leave a spot machine, which lives on",
+        do=_rebalance,
         arguments=(1, 1),
     ),
     "fail-bootstrap": Fault(

@@ -16,6 +16,7 @@ from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.placement import network_name
 from clusterctl_rehearsal.region.record import Properties, Record
 from clusterctl_rehearsal.region.refusal import StandInRefusal
+from clusterctl_rehearsal.region.spot_notices import TAKEN_BACK_AT, taken_back_at
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION, elastic_address_of
 from clusterctl_rehearsal.region.types.network import INSTANCE, NETWORK_INTERFACE
@@ -27,7 +28,12 @@ INSTANCE_INITIATED: Reason = (
     "Client.InstanceInitiatedShutdown",
     "Client.InstanceInitiatedShutdown: Instance initiated shutdown",
 )
+SPOT_INTERRUPTED: Reason = (
+    "Server.SpotInstanceTermination",
+    "Server.SpotInstanceTermination: Spot instance termination",
+)
 HOST_FAILED: Reason = ("Server.InternalError", "Server.InternalError: Internal error on launch")
+_INITIATED = {USER_INITIATED[0]: "User", SPOT_INTERRUPTED[0]: "Service"}
 _STOPS = ("instanceType", "userData", "userDataBase64")
 """Changed in place by stopping and starting (the provider's ec2_instance.go)."""
 REMEMBERED_S = 3600.0
@@ -98,7 +104,13 @@ class Instances:
         self.room.delete_network(network_name(self.store, vpc))
 
     def watch(self) -> None:
-        """One look at every machine: those that ended by themselves become terminated instances."""
+        """One look at every machine: those that ended by themselves become terminated instances.
+
+        A spot machine whose notice is over ends, also when no region ran at that moment.
+        """
+        for record in list(self.store.live(INSTANCE)):
+            if taken_back_at(record) is not None and self.clock() >= record.facts[TAKEN_BACK_AT]:
+                self.terminate(record, SPOT_INTERRUPTED)
         for record in list(self.store.live(INSTANCE)):
             if record.state == "running" and self.room.state(record) is MachineState.GONE:
                 self._end(record.id, INSTANCE_INITIATED)
@@ -107,6 +119,11 @@ class Instances:
             if ended_at is not None and self.clock() - ended_at > REMEMBERED_S:
                 with self.lock:
                     self.store.forget(record)
+
+    def note(self, record: Record, **facts: float | None) -> Record:
+        """The instance with other facts; its state is what it is by now."""
+        with self.lock:
+            return self.store.put((self.store.get(INSTANCE, record.id) or record).changed(**facts))
 
     def adopt(self) -> None:
         """After a restart: machines that still run are taken over, what was under way is finished."""
@@ -147,13 +164,15 @@ def launched_at(record: Record) -> str:
 def transition_reason(record: Record) -> str:
     """EC2's StateTransitionReason: with the instant, by its second, where somebody asked for the end.
 
-    `User initiated (2026-01-31 23:59:59 GMT)` is what AWS answers after TerminateInstances. Of a machine that shut
-    itself down no instant is documented (EC2 API, Instance; 2026-11-21): here there is none.
+    `User initiated (2026-01-31 23:59:59 GMT)` is what AWS answers after TerminateInstances, and `Service initiated` of
+    a spot machine that it took back (quoted by several public programs; 2026-11-22). Of a machine that shut itself down
+    no instant is documented (EC2 API, Instance; 2026-11-21): here there is none.
     """
     code, message = record.facts.get("reason") or ("", "")
-    if code != USER_INITIATED[0] or ENDING_AT not in record.facts:
+    if code not in _INITIATED or ENDING_AT not in record.facts:
         return str(message)
-    return datetime.fromtimestamp(record.facts[ENDING_AT], UTC).strftime("User initiated (%Y-%m-%d %H:%M:%S GMT)")
+    at = datetime.fromtimestamp(record.facts[ENDING_AT], UTC)
+    return f"{_INITIATED[code]} initiated ({at:%Y-%m-%d %H:%M:%S} GMT)"
 
 
 def _user_data_read_back(record: Record) -> Properties:

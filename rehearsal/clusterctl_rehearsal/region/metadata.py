@@ -15,6 +15,7 @@ from typing import Any  # what the handler's base class takes
 from clusterctl_infra.names import REHEARSAL_CREDENTIAL
 
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
+from clusterctl_rehearsal.region.spot_notices import notice_pages
 
 Lookup = Callable[[str, str], Record | None]
 """(network, private address) → the live instance that has it."""
@@ -111,6 +112,7 @@ def _tree(record: Record) -> dict[str, Any]:
         "reservation-id": "r-" + record.id.removeprefix("i-"),
         "services": {"domain": "amazonaws.com", "partition": "aws"},
         **({"tags": {"instance": tags}} if shown else {}),
+        **notice_pages(record),
     }
 
 

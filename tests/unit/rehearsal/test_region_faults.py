@@ -44,6 +44,12 @@ def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faul
 @pytest.mark.parametrize(
     ("verb", "args", "said"),
     [
+        ("interrupt", ["train-2"], "train-2 is no spot machine: AWS takes back no others"),
+        ("interrupt", ["train-2", "off"], "train-2 is no spot machine: AWS takes back no others"),
+        ("interrupt", ["train-2", "soon"], "'soon' is not a count"),
+        ("interrupt", ["train-2", "121"], "121 s: AWS gives 120 s at most"),
+        ("rebalance", ["train-2"], "train-2 is no spot machine: AWS takes back no others"),
+        ("rebalance", ["train-2", "off"], "rebalance wants: rebalance NODE"),
         ("kil", [], "no fault is called 'kil' (did you mean kill?)"),
         ("kill", [], "kill wants: kill NODE"),
         ("kill", ["train-3"], "no node train-3 (did you mean train-2?)"),

@@ -1,0 +1,38 @@
+"""The faults of spot machines: AWS takes one back, or recommends to leave it."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from clusterctl_rehearsal.region.fault_arguments import FaultError
+from clusterctl_rehearsal.region.instances import Instances
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.spot import is_spot
+from clusterctl_rehearsal.region.spot_notices import REBALANCE_AT, TAKEN_BACK_AT, taken_back_at
+
+
+def interrupt(instances: Instances, record: Record, notice_s: int | None) -> str:
+    """Gives notice; None takes it back. Raises FaultError where AWS would never."""
+    node = _checked(record)
+    if notice_s is None:
+        instances.note(record, **{TAKEN_BACK_AT: None})
+        there = taken_back_at(record) is not None
+        return f"{node} stays: its notice is gone" if there else f"{node} stays: it has no notice"
+    at = math.floor(instances.clock() + notice_s)
+    instances.note(record, **{TAKEN_BACK_AT: at})
+    return f"AWS takes {node} back at {datetime.fromtimestamp(at, UTC):%H:%M:%S} UTC, in {notice_s} s"
+
+
+def rebalance(instances: Instances, record: Record) -> str:
+    """Recommends to leave the machine, which stays as it is. Raises FaultError where AWS would never."""
+    node = _checked(record)
+    instances.note(record, **{REBALANCE_AT: math.floor(instances.clock())})
+    return f"{node} is told that AWS may take it back soon; it lives on"
+
+
+def _checked(record: Record) -> str:
+    node = str(record.facts["node"])
+    if not is_spot(record):
+        raise FaultError(f"{node} is no spot machine: AWS takes back no others")
+    return node
