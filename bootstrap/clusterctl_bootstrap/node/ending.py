@@ -13,6 +13,8 @@ LAST_STAGE = "run/clusterctl/last-stage-at"
 LAST_STAGE_S = 90
 """How long after the end the guard's last stage is due."""
 DEADLINE = "its deadline"
+GUARD, WATCH, AWS = "guard", "watch", "AWS"
+"""Who ends this machine."""
 
 
 class End(NamedTuple):
@@ -21,6 +23,7 @@ class End(NamedTuple):
     at: float
     left_s: float
     why: str
+    by: str = GUARD
 
 
 def deadline(root: Path) -> End:

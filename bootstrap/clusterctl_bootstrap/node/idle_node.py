@@ -18,7 +18,7 @@ from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.idle_judge import Reading, signs_of_life
 from clusterctl_bootstrap.node.idle_signals import read
 from clusterctl_bootstrap.node.outside import Outside
-from clusterctl_bootstrap.node.pre_terminate import HOOK
+from clusterctl_bootstrap.node.person_hook import FOLDER, PRE_TERMINATE
 
 WANTED = "run/clusterctl/idle-end"
 """Holds why this machine is to end, once all nodes have agreed; the watch over its end sees to it."""
@@ -50,7 +50,7 @@ class Node:
             "generation": known["generation"],
             "quiet_s": round(now.at_s - self.quiet_since_s, 1),
             "signs": signs,
-            "saves": (self.root / HOOK).exists() or any(warning.asking(self.root)),
+            "saves": (self.root / FOLDER / PRE_TERMINATE).exists() or any(warning.asking(self.root)),
             "asked": asked,
         }
         return json.dumps(report)

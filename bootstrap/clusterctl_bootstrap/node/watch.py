@@ -1,6 +1,7 @@
 """The watch over this machine's end: looks every second how much time is left, and warns.
 
-At the deadline it ends nothing: that is the guard's. An end before it, which a rule wants, is the watch's own.
+At the deadline it ends nothing: that is the guard's; and AWS itself ends a spot machine that it takes back. An end
+before both, which a rule wants, is the watch's own.
 """
 
 import contextlib
@@ -11,12 +12,14 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from clusterctl_bootstrap.node import warning
 from clusterctl_bootstrap.node.dead_man import DeadMan
-from clusterctl_bootstrap.node.ending import DEADLINE, End, deadline, end_now, uptime_s
+from clusterctl_bootstrap.node.ending import AWS, GUARD, WATCH, End, deadline, end_now, uptime_s
 from clusterctl_bootstrap.node.facts import FactsError, birth, read_json
 from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.idle_node import wanted_end
+from clusterctl_bootstrap.node.notices import Notices, remembered
 from clusterctl_bootstrap.node.outside import Outside
-from clusterctl_bootstrap.node.pre_terminate import PreTerminate
+from clusterctl_bootstrap.node.person_hook import PRE_TERMINATE, PersonHook, time_to_save_s
+from clusterctl_bootstrap.node.spot_market import Heard, MetadataService, SpotMarket
 
 POLL_S = 1.0
 SAME_END_S = 5
@@ -36,7 +39,10 @@ def watch(root: Path, outside: Outside) -> int:
     write_atomically(root / PID, "%d\n" % os.getpid())
     warning.open_register(root, outside)
     dead_man = DeadMan(root, outside.monotonic)
-    one = Watch(root, outside, [dead_man.look, lambda: wanted_end(root)], dead_man.last_words)
+    market = SpotMarket(MetadataService().page, lambda: uptime_s(root), outside.sleep, remembered(root))
+    market.start()
+    rules: List[Rule] = [dead_man.look, lambda: wanted_end(root)]
+    one = Watch(root, outside, rules, dead_man.last_words, lambda: market.heard)
     while True:
         with contextlib.suppress(FactsError, OSError, ValueError):  # a file that is being written, a full disk
             one.look()
@@ -47,13 +53,19 @@ class Watch:
     """What has been told of the present end; kept in a file, so that a new start of the watch tells nothing twice."""
 
     def __init__(
-        self, root: Path, outside: Outside, rules: List[Rule], last_words: Callable[[int], None] = lambda wait_s: None
+        self,
+        root: Path,
+        outside: Outside,
+        rules: List[Rule],
+        last_words: Callable[[int], None] = lambda wait_s: None,
+        told_by_aws: Callable[[], Heard] = Heard,
     ) -> None:
         self.root = root
         self.outside = outside
         self.rules = rules
         self.last_words = last_words
-        self.hook = PreTerminate(root)
+        self.hook = PersonHook(root, PRE_TERMINATE)
+        self.notices = Notices(root, told_by_aws)
         known = birth(root)
         self.name = "%s-%d" % (known["cluster"], known["slot"])
         self.early: Optional[Tuple[float, str]] = None
@@ -64,45 +76,55 @@ class Watch:
 
     def look(self) -> None:
         """Does what is due now."""
+        with contextlib.suppress(FactsError, OSError, ValueError):  # whoever is to be warned is warned all the same
+            self.notices.look(self.name)
         end = self._next_end()
         before = json.dumps(self.told)
         due = warning.stage(end.left_s)
         if abs(end.at - self.told["at"]) > SAME_END_S:
             if self.told["stage"] and not due:
                 self._tell("%s goes on: it ends in %s" % (self.name, warning.in_words(end.left_s)))
-            self.told = untold(end.at)
+            self.told = self._untold(end, due)
         if due > self.told["stage"]:
             words = (self.name, warning.in_words(end.left_s), end.why)
             self._tell("%s ends in %s (%s): save what is to be kept" % words)
-            self.told.update(stage=due, signalled=[])
+            self.told.update(stage=due, signalled=self.told["signalled"] if self.told["hook"] else [])
         asking = set(warning.asking(self.root))
         if due:
             warning.send(asking.difference(self.told["signalled"]))
             self.told["signalled"] = sorted(asking)
         if due == len(warning.STAGES_S) and not self.told["hook"]:
             self.told["hook"] = True
-            self.hook.start(end.left_s, end.why)
+            more = {"CLUSTERCTL_ENDS_IN_S": str(int(end.left_s)), "CLUSTERCTL_END_REASON": end.why}
+            self.hook.start(time_to_save_s(end.left_s), **more)
         is_saving = self.hook.is_running() or bool(self.told["signalled"])
         if json.dumps(self.told) != before:
             with contextlib.suppress(OSError):
                 write_atomically(self.root / WARNED, json.dumps(self.told))
-        if end.why != DEADLINE and (end.left_s <= 0 or (end.left_s <= DRAIN_S - LEAST_S and not is_saving)):
+        if end.by == WATCH and (end.left_s <= 0 or (end.left_s <= DRAIN_S - LEAST_S and not is_saving)):
             self._tell("%s ends now: %s" % (self.name, end.why))
             self.last_words(DRAIN_S)
             end_now(self.root, self.outside)
 
     def _next_end(self) -> End:
-        """The deadline, or what a rule wants before it."""
+        """The deadline, or what comes before it: the end that a rule wants, or AWS's."""
         whys = [why for why in map(verdict, self.rules) if why]
-        last = deadline(self.root)
+        now = uptime_s(self.root)
+        ends = [deadline(self.root), self.notices.end(now)]
         if not whys:
             self.early = None
-            return last
-        now = uptime_s(self.root)
-        if self.early is None:
+        elif self.early is None:
             self.early = (now + DRAIN_S, whys[0])
-        at, why = self.early
-        return End(at, at - now, why) if at - now < last.left_s else last
+        if self.early is not None:
+            ends.append(End(self.early[0], self.early[0] - now, self.early[1], WATCH))
+        return min((end for end in ends if end), key=lambda end: end.left_s)
+
+    def _untold(self, end: End, due: int) -> Dict[str, Any]:
+        """Of another end nothing was told yet. Those who save already, and AWS's end comes, are not told to twice."""
+        told = untold(end.at, end.by)
+        if AWS in (end.by, self.told.get("by")) and due == self.told["stage"] == len(warning.STAGES_S):
+            told.update(hook=self.told["hook"], signalled=self.told["signalled"])
+        return told
 
     def _tell(self, text: str) -> None:
         warning.tell(self.root, text)
@@ -116,6 +138,6 @@ def verdict(rule: Rule) -> str:
         return ""
 
 
-def untold(at: float) -> Dict[str, Any]:
+def untold(at: float, by: str = GUARD) -> Dict[str, Any]:
     """Nothing was said yet of the end at `at`."""
-    return {"at": at, "stage": 0, "hook": False, "signalled": []}
+    return {"at": at, "by": by, "stage": 0, "hook": False, "signalled": []}

@@ -37,6 +37,17 @@ class IdleReport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SpotNotice:
+    """What AWS told a node that is a spot machine."""
+
+    kind: str
+    """`interruption`: AWS takes it back at `time`; `rebalance`: it may do so soon, and says so since `time`."""
+    time: datetime
+    at: datetime
+    """When the node heard of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeReport:
     """A node's own words; other keys are for other readers."""
 
@@ -50,6 +61,8 @@ class NodeReport:
     """Of this boot, as far as it has come."""
     idle: IdleReport | None = None
     """Of slot 0, where the cluster has an idle rule."""
+    notice: SpotNotice | None = None
+    """The one that counts now."""
 
 
 def parse_report(line: str) -> NodeReport | None:
@@ -69,6 +82,7 @@ def parse_report(line: str) -> NodeReport | None:
                 for one in row.get("checks") or ()
             ),
             idle=_idle(row.get("idle")),
+            notice=_notice(row.get("notice")),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -85,3 +99,10 @@ def _idle(row: Mapping[str, Any] | None) -> IdleReport | None:
         keeps=tuple(str(one) for one in row["keeps"]),
         ends=bool(row.get("ends")),
     )
+
+
+def _notice(row: Mapping[str, Any] | None) -> SpotNotice | None:
+    if not row:
+        return None
+    times = {key: datetime.fromisoformat(row[key]) for key in ("time", "at")}
+    return SpotNotice(kind=str(row["kind"]), **times)

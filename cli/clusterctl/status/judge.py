@@ -10,13 +10,13 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.replaceable import late_facts
 
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.readiness.node_report import FAILED, READY, NodeCheck, NodeReport
+from clusterctl.readiness.node_report import FAILED, READY, NodeCheck, NodeReport, SpotNotice
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.reached import told_in_a_row
 from clusterctl.status.account import replaced
 from clusterctl.status.facts import Facts
 from clusterctl.views.late import late_words
-from clusterctl.views.quantities import duration
+from clusterctl.views.quantities import clock, duration
 
 State = Literal["ready", "booting", "failed", "unreachable", "stopped", "terminated", "missing", "unknown"]
 BOOT_TIME = timedelta(minutes=10)
@@ -42,6 +42,8 @@ class NodeStatus:
     """What it looked at when it booted; None when it was not heard."""
     is_behind: bool = False
     """It says itself that it has not got the newest membership."""
+    notice: SpotNotice | None = None
+    """What AWS told it, where it is a spot machine."""
 
     @property
     def is_ready(self) -> bool:
@@ -102,6 +104,7 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStat
         note="; ".join(note for note in notes if note) or None,
         checks=answer.checks if isinstance(answer, NodeReport) else None,
         is_behind=_is_behind(inventory, answer),
+        notice=answer.notice if isinstance(answer, NodeReport) else None,
     )
 
 
@@ -159,7 +162,7 @@ def _by_report(report: NodeReport) -> _Verdict:
 def _notes(
     inventory: Inventory, node: InventoryNode, answer: NodeReport | NodeFailure | None, facts: Facts
 ) -> list[str]:
-    notes = _failed_checks(answer) if isinstance(answer, NodeReport) else []
+    notes = [*_noticed(answer, facts.now), *_failed_checks(answer)] if isinstance(answer, NodeReport) else []
     if _is_behind(inventory, answer):
         notes.append("membership not delivered")
     before = replaced(facts.account, node.slot, since=datetime.fromisoformat(inventory.started_at))
@@ -170,6 +173,16 @@ def _notes(
 
 def _is_behind(inventory: Inventory, answer: NodeReport | NodeFailure | None) -> bool:
     return isinstance(answer, NodeReport) and answer.generation < inventory.generation
+
+
+def _noticed(report: NodeReport, now: datetime) -> list[str]:
+    """What AWS told a spot machine."""
+    told = report.notice
+    if told is None:
+        return []
+    if told.kind == "interruption":
+        return [f"AWS takes it back at {clock(told.time, now)} (spot)"]
+    return [f"AWS may take it back soon (spot; its word of {clock(told.time, now)})"]
 
 
 def _failed_checks(report: NodeReport) -> list[str]:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.readiness.node_report import SpotNotice
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.overview import Overview
 from clusterctl.views.again import down_again, extend_again, go_on_with, replace_again, up_again
@@ -179,8 +180,13 @@ def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:
         "gpus": inventory.gpus_per_node,
         "since": None if node.since is None else node.since.isoformat(),
         "note": node.note,
+        "notice": None if node.notice is None else _notice_json(node.notice),
         "checks": None if node.checks is None else [dataclasses.asdict(check) for check in node.checks],
     }
+
+
+def _notice_json(told: SpotNotice) -> dict[str, str]:
+    return {"kind": told.kind, "time": told.time.isoformat(), "at": told.at.isoformat()}
 
 
 def _table(inventory: Inventory, nodes: Sequence[NodeStatus], now: datetime) -> str:

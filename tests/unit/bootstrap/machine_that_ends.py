@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from clusterctl_bootstrap.node import warning
+from clusterctl_bootstrap.node.notices import remembered
+from clusterctl_bootstrap.node.spot_market import Heard
 from clusterctl_bootstrap.node.watch import Rule, Watch
 
 from tests.unit.bootstrap.fake_outside import FakeOutside
@@ -21,6 +23,8 @@ class Ending:
         self.root = born(root, with_systemd=True)
         self.outside = FakeOutside()
         self.rules = list(rules)
+        self.heard = Heard()
+        """What AWS told; a test changes it."""
         (root / "dev/pts").mkdir(parents=True)
         (root / "dev/pts/0").touch()
         (root / "dev/pts/ptmx").touch()
@@ -29,7 +33,9 @@ class Ending:
         self.watch = self.started_anew()
 
     def started_anew(self) -> Watch:
-        self.watch = Watch(self.root, self.outside, self.rules)
+        """As after a push: what AWS says is not heard again yet."""
+        self.heard = remembered(self.root)
+        self.watch = Watch(self.root, self.outside, self.rules, told_by_aws=lambda: self.heard)
         return self.watch
 
     def at(self, second: float) -> None:

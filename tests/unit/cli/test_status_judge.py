@@ -9,7 +9,7 @@ import pytest
 from clusterctl.cloud.alarms import Alarm
 from clusterctl.cloud.early_end import REAPED, EarlyEnd
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.readiness.node_report import NodeCheck, NodeReport
+from clusterctl.readiness.node_report import NodeCheck, NodeReport, SpotNotice
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.account import account_of, spent_usd
 from clusterctl.status.facts import Facts
@@ -104,6 +104,29 @@ def test_a_node_with_an_old_generation_is_named(make_inventory: MakeInventory) -
 
 INTERFACES = NodeCheck(name="EFA interfaces", verdict="failed", detail="31 of 32")
 PAGES = NodeCheck(name="huge pages", verdict="ok", detail="5128")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("interruption", "AWS takes it back at 11:14 UTC (spot)"),
+        ("rebalance", "AWS may take it back soon (spot; its word of 11:14 UTC)"),
+    ],
+)
+def test_a_spot_machine_that_aws_wants_back_is_marked_on_the_screen_and_in_the_json(
+    make_inventory: MakeInventory, kind: str, said: str
+) -> None:
+    notice = SpotNotice(kind=kind, time=NOW + timedelta(minutes=2), at=NOW)
+    report = dataclasses.replace(READY, generation=make_inventory().generation, notice=notice)
+    facts = Facts(now=NOW, instances=(machine(),), answers={0: report})
+    node = one(make_inventory, facts)
+    assert (node.state, node.note) == ("ready", said)
+    told = json.loads(json.dumps(status_json(overview(make_inventory(size=1), facts))))
+    assert told["nodes"][0]["notice"] == {
+        "kind": kind,
+        "time": "2026-11-21T11:14:00+00:00",
+        "at": "2026-11-21T11:12:00+00:00",
+    }
 
 
 def test_a_check_that_failed_is_noted_and_all_of_them_are_in_the_json(make_inventory: MakeInventory) -> None:

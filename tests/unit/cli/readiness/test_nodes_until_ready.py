@@ -13,7 +13,7 @@ from clusterctl.changes.lost_machines import lost_slots
 from clusterctl.changes.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s, what_helps
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.readiness.membership import membership_file, membership_of, refusal_in
-from clusterctl.readiness.node_report import NodeReport, parse_report
+from clusterctl.readiness.node_report import NodeReport, SpotNotice, parse_report
 from clusterctl.readiness.ready import NodeWatch, ReadyWatch, why_not_ready
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
@@ -36,6 +36,16 @@ def test_a_status_line_is_read() -> None:
         message="no address",
         log=("a", "b"),
     )
+
+
+def test_a_notice_of_aws_is_read() -> None:
+    row = {"kind": "interruption", "time": "2026-11-21T12:02:00Z", "at": "2026-11-21T12:00:30Z"}
+    report = parse_report(json.dumps({"phase": "ready", "notice": row}))
+    assert report is not None
+    assert report.notice == SpotNotice(kind="interruption", time=datetime(2026, 11, 21, 12, 2, tzinfo=UTC), at=NOW)
+    taken_away = parse_report(json.dumps({"phase": "ready", "notice": None}))
+    assert taken_away is not None
+    assert taken_away.notice is None
 
 
 @pytest.mark.parametrize("line", ["", "Welcome to Ubuntu", "[]", '{"generation": 1}', '{"phase": "x", "error": 5}'])

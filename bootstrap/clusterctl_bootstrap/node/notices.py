@@ -1,0 +1,83 @@
+"""What this node does of what AWS told it as a spot machine: says it, runs a hook, and marks itself for `status`.
+
+Kept in a file of this boot, so that a new start of the watch tells nothing twice.
+"""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional
+
+from clusterctl_bootstrap.node import status
+from clusterctl_bootstrap.node.ending import AWS, End
+from clusterctl_bootstrap.node.facts import FactsError, read_json
+from clusterctl_bootstrap.node.files import write_atomically
+from clusterctl_bootstrap.node.person_hook import REBALANCE, PersonHook
+from clusterctl_bootstrap.node.spot_market import Heard
+from clusterctl_bootstrap.node.warning import tell
+
+FILE = "run/clusterctl/notices.json"
+REBALANCE_S = 600
+"""For the hook of a recommendation: no end is known by then."""
+WHY = "AWS takes this spot machine back at %s"
+
+
+class Notices:
+    """`heard` says what AWS has told by now."""
+
+    def __init__(self, root: Path, heard: Callable[[], Heard]) -> None:
+        self.root = root
+        self.heard = heard
+        self.hook = PersonHook(root, REBALANCE)
+        self.done = remembered(root)
+        self.is_marked = self.done != Heard()
+
+    def end(self, now_s: float) -> Optional[End]:
+        """The end that AWS brings; None where it told of none. `now_s`: the uptime."""
+        told = self.heard()
+        if not told.ends:
+            return None
+        return End(told.ends_s, told.ends_s - now_s, WHY % clock(told.ends), AWS)
+
+    def look(self, name: str) -> None:
+        """Does what is new, for the node of that name; the warnings before an end are the watch's."""
+        told = self.heard()
+        if told != self.done:
+            if told.rebalance and not self.done.rebalance:
+                words = (name, clock(told.rebalance))
+                tell(self.root, "AWS may take %s back soon (its word of %s): save what is to be kept" % words)
+                more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": told.rebalance}
+                self.hook.start(REBALANCE_S, **more)
+            self.done = told
+            with contextlib.suppress(OSError):
+                write_atomically(self.root / FILE, json.dumps(told._asdict()))
+        self.hook.is_running()
+        self._mark(mark(told))
+
+    def _mark(self, wanted: Optional[Dict[str, Any]]) -> None:
+        """Each look, since a boot that begins forgets what was noted before. Raises FactsError and OSError."""
+        if wanted is None and not self.is_marked:
+            return
+        if json.loads(status.line(self.root)).get("notice") != wanted:
+            status.note(self.root, notice=wanted)
+        self.is_marked = wanted is not None
+
+
+def mark(told: Heard) -> Optional[Dict[str, Any]]:
+    """What others see of it: the interruption, else the recommendation."""
+    if told.ends:
+        return {"kind": "interruption", "time": told.ends, "at": told.at}
+    return {"kind": "rebalance", "time": told.rebalance, "at": told.at} if told.rebalance else None
+
+
+def remembered(root: Path) -> Heard:
+    """What the watch before this one had heard in this boot."""
+    try:
+        return Heard(**read_json(root / FILE))
+    except (FactsError, TypeError):
+        return Heard()
+
+
+def clock(instant: str) -> str:
+    """`10:32:05 UTC` of `2026-01-31T10:32:05Z`."""
+    return instant[11:19] + " UTC"

@@ -1,0 +1,56 @@
+"""/etc/clusterctl/hooks: a person's programs, which save what is not saved yet. They delay nothing."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Optional
+
+from clusterctl_bootstrap.node.hooks import RUN
+from clusterctl_bootstrap.node.warning import tell
+
+FOLDER = "etc/clusterctl/hooks/"
+PRE_TERMINATE, REBALANCE = "pre-terminate", "rebalance"
+LOGS = "var/log/clusterctl/"
+MARGIN_S = 10
+"""Before the end: time to see that it was not done."""
+
+
+class PersonHook:
+    """One program, by its name; runs beside all else."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        self.root = root
+        self.name = name
+        self.process: Optional[subprocess.Popen[bytes]] = None
+
+    def start(self, limit_s: int, **more: str) -> None:
+        """Starts it, if there is one, with `more` in its environment; one that still runs from before goes on."""
+        hook = self.root / FOLDER / self.name
+        if not hook.exists() or self.is_running():
+            return
+        if not os.access(str(hook), os.X_OK):
+            return tell(self.root, "/%s does not run: chmod +x /%s" % ((FOLDER + self.name,) * 2))
+        self.process = subprocess.Popen(
+            ["sh", "-c", RUN, str(self.root / LOGS / (self.name + ".log")), str(limit_s), str(hook)],
+            env=dict(os.environ, **more),
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        tell(self.root, "%s runs, for %d seconds at most" % (self.name, limit_s))
+
+    def is_running(self) -> bool:
+        """Whether it is not done; says once how it ended."""
+        if self.process is None:
+            return False
+        code = self.process.poll()
+        if code is None:
+            return True
+        self.process = None
+        what = "was stopped: its time was over" if code in (124, 137) else "ended with exit code %d" % code
+        tell(self.root, "%s %s" % (self.name, what))
+        return False
+
+
+def time_to_save_s(left_s: float) -> int:
+    """How long a program may take when so much is left."""
+    return max(1, int(left_s - min(MARGIN_S, left_s / 4)))

@@ -1,0 +1,171 @@
+"""What AWS tells a spot machine of its end, read from the metadata service beside all else.
+
+A machine that is not spot is asked once. Where the metadata service is cut off nothing is known, and nothing changes.
+"""
+
+import http.client
+import json
+import threading
+import time
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+
+from clusterctl_bootstrap.node.facts import epoch
+
+HOST = "169.254.169.254"
+QUESTION_S = 2.0
+POLL_S = 5.0
+"""As AWS recommends it for both notices (EC2 user guide, "Spot Instance interruption notices"; not read again)."""
+RETRY_S = 60.0
+"""Until the next try to learn whether this is a spot machine."""
+TOKEN_S = 21600
+"""The longest that there is."""
+NOTICE_S = 120
+"""From AWS's notice to the end, where the notice has no time that can be read."""
+MARKET, ACTION, REBALANCE = "instance-life-cycle", "spot/instance-action", "events/recommendations/rebalance"
+STAMP = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class Page(NamedTuple):
+    """What the metadata service answered; without a text there is no such page."""
+
+    text: Optional[str]
+    at_s: float
+    """AWS's time, in seconds since 1970."""
+
+
+class Heard(NamedTuple):
+    """What AWS has told, each an instant in UTC by AWS's clock; empty where it told nothing."""
+
+    ends: str = ""
+    """When it takes this machine back."""
+    ends_s: float = 0.0
+    """The same by this machine's uptime."""
+    rebalance: str = ""
+    """Since when it recommends to leave this machine."""
+    at: str = ""
+    """When this node heard of the newest of both."""
+
+
+class SpotMarket:
+    """Asks, as long as this is a spot machine; `heard` is what is known now."""
+
+    def __init__(
+        self,
+        page: Callable[[str], Page],
+        uptime_s: Callable[[], float],
+        sleep: Callable[[float], None],
+        known: Heard,
+    ) -> None:
+        self.page = page
+        self.uptime_s = uptime_s
+        self.sleep = sleep
+        self.heard = known
+        self.is_spot = False
+        """As far as it is known."""
+
+    def start(self) -> None:
+        """Asks in a thread: whoever looks every second waits for no answer."""
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self) -> None:
+        """Returns when this is no spot machine."""
+        goes_on = True
+        while goes_on:
+            try:
+                goes_on = self.look()
+            except Exception:  # noqa: BLE001  # an answer that is none: what was known still holds
+                pass
+            if goes_on:
+                self.sleep(POLL_S if self.is_spot else RETRY_S)
+
+    def look(self) -> bool:
+        """Asks what is due; False when this is no spot machine. Raises OSError."""
+        if not self.is_spot:
+            self.is_spot = (self.page(MARKET).text or "").strip() == "spot"
+        if self.is_spot:
+            self.heard = heard(self.heard, self.page(ACTION), self.page(REBALANCE), self.uptime_s())
+        return self.is_spot
+
+
+def heard(before: Heard, action: Page, rebalance: Page, uptime_s: float) -> Heard:
+    """What is known with these answers. A recommendation stays, an interruption may be taken back."""
+    ends = before.ends
+    if action.text is None:
+        ends = ""
+    else:
+        row = _row(action.text)
+        if row.get("action") not in (None, "", "none"):
+            ends = _instant(row.get("time")) or before.ends or _stamp(action.at_s + NOTICE_S)
+    since = before.rebalance
+    if rebalance.text is not None and not since:
+        row = _row(rebalance.text)
+        since = (_instant(row.get("noticeTime")) or _stamp(rebalance.at_s)) if row else ""
+    if (ends, since) == (before.ends, before.rebalance):
+        return before
+    ends_s = before.ends_s
+    if ends != before.ends:
+        ends_s = uptime_s + epoch(ends) - action.at_s if ends else 0.0
+    return Heard(ends, ends_s, since, _stamp(action.at_s) if ends or since else "")
+
+
+def _row(text: str) -> Dict[str, Any]:
+    """The JSON object, empty where it is none."""
+    try:
+        row = json.loads(text)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def _instant(text: Any) -> str:
+    """The instant, as this module writes it; empty where it cannot be read."""
+    try:
+        return _stamp(epoch(text))
+    except (ValueError, TypeError, AttributeError):
+        return ""
+
+
+def _stamp(at_s: float) -> str:
+    return datetime.fromtimestamp(int(at_s), timezone.utc).strftime(STAMP)
+
+
+class MetadataService:
+    """The metadata service of version 2, with one token for as long as it holds."""
+
+    def __init__(self, host: str = HOST, port: int = 80) -> None:
+        self.place = (host, port)
+        self.token = ""
+
+    def page(self, name: str) -> Page:
+        """A page under `/latest/meta-data/`. Raises OSError."""
+        status, page = self._with_token(name)
+        if status == 401:  # it does not hold any more
+            self.token = ""
+            status, page = self._with_token(name)
+        if status not in (200, 404):
+            raise OSError("%s: %d" % (name, status))
+        return page if status == 200 else Page(None, page.at_s)
+
+    def _with_token(self, name: str) -> Tuple[int, Page]:
+        if not self.token:
+            life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_S)}
+            status, page = self._ask("PUT", "/latest/api/token", life)
+            if status != 200:
+                raise OSError("token: %d" % status)
+            self.token = page.text or ""
+        return self._ask("GET", "/latest/meta-data/" + name, {"X-aws-ec2-metadata-token": self.token})
+
+    def _ask(self, method: str, path: str, headers: Dict[str, str]) -> Tuple[int, Page]:
+        connection = http.client.HTTPConnection(self.place[0], self.place[1], timeout=QUESTION_S)
+        try:
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            date = answer.getheader("Date")
+            text = answer.read(65536).decode("utf-8", "replace")
+        except http.client.HTTPException as e:
+            raise OSError(str(e)) from e
+        finally:
+            connection.close()
+        return answer.status, Page(text, parsedate_to_datetime(date).timestamp() if date else time.time())

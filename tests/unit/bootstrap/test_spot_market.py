@@ -1,0 +1,141 @@
+"""What AWS tells a spot machine: its answers, right and odd, and how long they are asked for."""
+
+from __future__ import annotations
+
+import pytest
+from clusterctl_bootstrap.node.spot_market import (
+    ACTION,
+    MARKET,
+    POLL_S,
+    REBALANCE,
+    RETRY_S,
+    Heard,
+    Page,
+    SpotMarket,
+    heard,
+)
+
+AT_S = 1_800_000_000.0
+"""AWS's clock: 2027-01-15 08:00:00 UTC."""
+UPTIME_S = 500.0
+NONE = Page(None, AT_S)
+ENDS = "2027-01-15T08:02:00Z"
+INTERRUPTED = Heard(ends=ENDS, ends_s=UPTIME_S + 120, at="2027-01-15T08:00:00Z")
+RECOMMENDED = Heard(rebalance="2027-01-15T07:59:58Z", at="2027-01-15T08:00:00Z")
+
+
+def page(text: str) -> Page:
+    return Page(text, AT_S)
+
+
+ACTIONS = {
+    "as AWS writes it": ('{"action": "terminate", "time": "2027-01-15T08:02:00Z"}', INTERRUPTED),
+    "with an offset": ('{"action": "terminate", "time": "2027-01-15T09:02:00+01:00"}', INTERRUPTED),
+    "another action": ('{"action": "hibernate", "time": "2027-01-15T08:02:00Z"}', INTERRUPTED),
+    "more fields": ('{"action": "stop", "time": "2027-01-15T08:02:00Z", "new": [1]}', INTERRUPTED),
+    "no time": ('{"action": "terminate"}', INTERRUPTED),
+    "a time that is none": ('{"action": "terminate", "time": "soon"}', INTERRUPTED),
+    "a time without a zone": ('{"action": "terminate", "time": "2027-01-15T08:02:00"}', INTERRUPTED),
+    "a number for a time": ('{"action": "terminate", "time": 7}', INTERRUPTED),
+    "no action": ('{"time": "2027-01-15T08:02:00Z"}', Heard()),
+    "the action none": ('{"action": "none"}', Heard()),
+    "no object": ('["terminate"]', Heard()),
+    "no JSON": ("<html>busy</html>", Heard()),
+    "nothing": ("", Heard()),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), ACTIONS.values(), ids=ACTIONS.keys())
+def test_an_interruption_is_read_whatever_stands_beside_it(text: str, expected: Heard) -> None:
+    assert heard(Heard(), page(text), NONE, UPTIME_S) == expected
+
+
+RECOMMENDATIONS = {
+    "as AWS writes it": ('{"noticeTime": "2027-01-15T07:59:58Z"}', "2027-01-15T07:59:58Z"),
+    "no time": ('{"other": 1}', "2027-01-15T08:00:00Z"),
+    "no JSON": ("busy", ""),
+}
+
+
+@pytest.mark.parametrize(("text", "since"), RECOMMENDATIONS.values(), ids=RECOMMENDATIONS.keys())
+def test_a_recommendation_is_read_with_an_odd_time_too(text: str, since: str) -> None:
+    assert heard(Heard(), NONE, page(text), UPTIME_S).rebalance == since
+
+
+def test_the_time_that_is_left_is_counted_by_awss_clock_and_not_counted_anew() -> None:
+    action = page('{"action": "terminate", "time": "2027-01-15T08:02:00Z"}')
+    first = heard(Heard(), action, NONE, UPTIME_S)
+    assert first.ends_s == UPTIME_S + 120
+    assert heard(first, action._replace(at_s=AT_S + 5.4), NONE, UPTIME_S + 5) == first
+
+
+def test_a_notice_that_cannot_be_read_any_more_still_holds_and_one_that_is_gone_does_not() -> None:
+    assert heard(INTERRUPTED, page("busy"), NONE, UPTIME_S + 5) == INTERRUPTED
+    assert heard(INTERRUPTED, page('{"action": "terminate"}'), NONE, UPTIME_S + 5) == INTERRUPTED
+    assert heard(INTERRUPTED, NONE, NONE, UPTIME_S + 5) == Heard()
+
+
+def test_a_recommendation_stays() -> None:
+    assert heard(RECOMMENDED, NONE, NONE, UPTIME_S) == RECOMMENDED
+    both = heard(RECOMMENDED, page('{"action": "terminate"}'), NONE, UPTIME_S)
+    assert heard(both, NONE, NONE, UPTIME_S).rebalance == RECOMMENDED.rebalance
+
+
+class Market:
+    """A metadata service in which a test says what stands; `asked` is every page that was asked for."""
+
+    def __init__(self, **pages: str) -> None:
+        self.pages = pages
+        self.is_cut = False
+        self.asked: list[str] = []
+        self.slept: list[float] = []
+
+    def page(self, name: str) -> Page:
+        self.asked.append(name)
+        if self.is_cut:
+            raise OSError("no route to host")
+        return Page(self.pages.get(name), AT_S)
+
+    def asker(self, *, rounds: int) -> SpotMarket:
+        """Stops after so many pauses."""
+
+        def sleep(seconds: float) -> None:
+            self.slept.append(seconds)
+            self.is_cut = False
+            if len(self.slept) == rounds:
+                raise EOFError
+
+        return SpotMarket(self.page, lambda: UPTIME_S, sleep, Heard())
+
+
+def test_a_machine_on_demand_asks_once_and_never_again() -> None:
+    market = Market(**{MARKET: "on-demand"})
+    market.asker(rounds=1).listen()
+    assert (market.asked, market.slept) == ([MARKET], [])
+
+
+def test_a_spot_machine_asks_for_both_notices_every_five_seconds() -> None:
+    market = Market(**{MARKET: "spot\n", ACTION: '{"action": "terminate", "time": "2027-01-15T08:02:00Z"}'})
+    asker = market.asker(rounds=2)
+    with pytest.raises(EOFError):
+        asker.listen()
+    assert market.asked == [MARKET, ACTION, REBALANCE, ACTION, REBALANCE]
+    assert (market.slept, asker.heard) == ([POLL_S, POLL_S], INTERRUPTED)
+
+
+def test_where_the_metadata_service_is_cut_off_it_is_asked_seldom_and_nothing_is_known() -> None:
+    market = Market(**{MARKET: "spot"})
+    market.is_cut = True
+    asker = market.asker(rounds=2)
+    with pytest.raises(EOFError):
+        asker.listen()
+    assert (market.slept, asker.heard) == ([RETRY_S, POLL_S], Heard())
+
+
+def test_what_was_known_holds_while_the_metadata_service_is_cut_off() -> None:
+    market = Market()
+    asker = market.asker(rounds=1)
+    asker.is_spot, asker.heard, market.is_cut = True, INTERRUPTED, True
+    with pytest.raises(EOFError):
+        asker.listen()
+    assert asker.heard == INTERRUPTED
