@@ -92,6 +92,8 @@ class Inventory:
     account_id: str | None = None
     """The AWS account that it is in: with another one's credentials it would look gone. None: written by an older
     clusterctl."""
+    capacity: str = "on-demand"
+    """Or `spot`: the prices of machines are the most that they can cost, and nothing is reserved for them."""
     run_nodes_down: bool = False
     """True after `down` with retained storage: zero nodes on purpose."""
 

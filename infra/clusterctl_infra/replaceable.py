@@ -11,6 +11,8 @@ import json
 from collections.abc import Mapping
 
 DIGEST_LENGTH = 12
+SPOT_FACT = "spot-max"
+"""Birth fact of spot machines alone: the maximum price that AWS was told."""
 
 
 def trigger_text(facts: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Where a cluster is: its region, its network's addresses, its placement, which are decided when it is made."""
+"""Where a cluster is: its region, its network's addresses, its placement, its capacity: decided when it is made."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError, UsageError
 from clusterctl_infra.names import HOME_VARIABLE, IDENTITY_TYPE, INVENTORY_TYPE
+from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.engine.state import PLACEMENT_GROUP_TYPE, StackState
 from clusterctl.views.again import edit
@@ -58,21 +59,37 @@ def refuse_other_network(state: StackState, config: ClusterConfig, *, source: st
         )
 
 
-def refuse_other_placement(state: StackState, placement: str, *, source: str, shown: str) -> None:
-    """Raises ConfigError when living machines would have to enter or leave a placement group.
+def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source: str, shown: str) -> None:
+    """Raises ConfigError when living machines would have to enter or leave a placement group, or spot capacity.
 
     A machine enters one at launch or while it is stopped, and a group with machines in it is not deleted (EC2 User
     Guide, "Placement groups"; 2026-11-21). A reservation stays in its group, whatever the provider is told: it neither
     changes nor replaces it for that (terraform-provider-aws 6, ec2_capacity_reservation.go).
+
+    Machines on demand would cost more than the maximum that all are counted at then; places reserved for spot machines
+    would bill empty: docs/adr/0027-spot-machines.md.
     """
-    was = "cluster" if any(CAPACITY in one.urn for one in state.of_type(PLACEMENT_GROUP_TYPE)) else "none"
-    if state.instances and placement != was:
-        problem = (
-            f"placement: {was} → {placement}: decided when the nodes are made: write it back, or end them first; the "
-            "next up makes them as it says then"
+    problems = list(_launched_otherwise(state, cluster_plan)) if state.instances else []
+    if problems:
+        is_one = len(problems) == 1
+        told = f"{count(len(problems), 'change')} {'is' if is_one else 'are'} not made on running nodes"
+        raise ConfigError(
+            f"{source}: {told}, nothing was changed",
+            problems=[f"  {problem}" for problem in problems],
+            hint=f"clusterctl down {shown}",
         )
-        told = f"{source}: 1 change is not made on running nodes, nothing was changed"
-        raise ConfigError(told, problems=[f"  {problem}"], hint=f"clusterctl down {shown}")
+
+
+def _launched_otherwise(state: StackState, cluster_plan: ClusterPlan) -> Iterator[str]:
+    decided = (
+        "decided when the nodes are made: write it back, or end them first; the next up makes them as it says then"
+    )
+    placement = "cluster" if any(CAPACITY in one.urn for one in state.of_type(PLACEMENT_GROUP_TYPE)) else "none"
+    if cluster_plan.placement != placement:
+        yield f"placement: {placement} → {cluster_plan.placement}: {decided}"
+    capacity = "spot" if any(one.is_spot for one in state.instances) else "on-demand"
+    if cluster_plan.capacity != capacity:
+        yield f"capacity: {capacity} → {cluster_plan.capacity}: {decided}"
 
 
 def _moved(state: StackState, config: ClusterConfig) -> Iterator[str]:

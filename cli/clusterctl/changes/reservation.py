@@ -47,9 +47,9 @@ def reserved_or_not(intent: Intent, living: StackState, *, stays: Collection[int
 
     Every machine is made after its reservation: a state with machines and without one has lost it. So has one whose
     reservation is of another type alone: an `up` with another `instance_type` made that, and failed before it made the
-    machines anew; the engine ends theirs with its next run.
+    machines anew; the engine ends theirs with its next run. Spot machines have none to lose.
     """
     types = {one.instance_type for one in living.instances if one.slot in stays}
     held = {one.inputs.get("instanceType") for one in living.of_type(RESERVATION_TYPE) if not one.is_replaced}
     has_lost_it = not held or (None not in types and not types & held)
-    return without_reservation(intent, is_so=bool(stays) and has_lost_it)
+    return without_reservation(intent, is_so=bool(stays) and has_lost_it and intent.config.capacity != "spot")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ALIVE = ("pending", "running", "stopping", "stopped")
 """States in which an instance can still be kept; `shutting-down` and `terminated` cannot."""
+TAKEN_BACK = ("Server.SpotInstanceTermination", "Server.SpotInstanceShutdown")
+"""Codes of the end of a machine whose capacity or price AWS has other use for (EC2 API, StateReason; 2026-11-22)."""
 _TRANSITION = re.compile(r"\((\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}) (?:GMT|UTC)\)")
 
 
@@ -45,7 +47,7 @@ class InstanceState:
 
     @property
     def told(self) -> str:
-        """AWS's word for what it does, with AWS's reason: `terminated: Server.SpotInstanceTermination`."""
+        """AWS's word for what it does, with AWS's reason: `terminated: Client.InstanceInitiatedShutdown: …`."""
         return self.state + (f": {self.reason}" if self.reason else "")
 
 
@@ -83,7 +85,10 @@ def instance_state(row: Mapping[str, Any]) -> InstanceState:
     tags = tags_of(row.get("Tags"))
     slot = tags.get(SLOT_TAG, "")
     transition = row.get("StateTransitionReason") or ""
-    reason = (row.get("StateReason") or {}).get("Message") or transition
+    state_reason = row.get("StateReason") or {}
+    reason = state_reason.get("Message") or transition
+    if (code := state_reason.get("Code")) in TAKEN_BACK:
+        reason = f"AWS took this spot machine back ({code})"
     state = row["State"]["Name"]
     return InstanceState(
         instance_id=row["InstanceId"],

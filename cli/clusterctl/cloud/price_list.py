@@ -52,15 +52,21 @@ def on_demand_price(products: Iterable[str]) -> float | None:
     return prices.pop() if len(prices) == 1 else None
 
 
-def spot_prices(clients: Clients, instance_types: Sequence[str], *, now: datetime) -> Mapping[str, float]:
-    """The lowest of the region's zones for each type that has a spot price now. Raises botocore's errors."""
+def spot_prices(
+    clients: Clients, instance_types: Sequence[str], *, now: datetime, zone: str | None = None
+) -> Mapping[str, float]:
+    """The price in the zone, or the lowest of the region's, for each type that has a spot price now.
+
+    Raises botocore's errors.
+    """
     pages = clients.ec2.get_paginator("describe_spot_price_history").paginate(
         InstanceTypes=list(instance_types),  # type: ignore[arg-type]  # the stubs know only the types of their day
         ProductDescriptions=[LINUX_SPOT],
         StartTime=now,
     )
+    found = (row for page in pages for row in page["SpotPriceHistory"])
     lowest: dict[str, float] = {}
-    for row in (row for page in pages for row in page["SpotPriceHistory"]):
+    for row in (row for row in found if zone in (None, row["AvailabilityZone"])):
         name, price = str(row["InstanceType"]), float(row["SpotPrice"])
         lowest[name] = min(price, lowest.get(name, price))
     return lowest

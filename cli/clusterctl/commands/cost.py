@@ -30,7 +30,8 @@ def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> 
     """What the cluster has cost so far, costs now, and will have cost when it ends: per node and kind.
 
     An estimate: times as AWS told them, else (~) from this computer's account of the cluster; list prices with their
-    date. A slot that is reserved and empty bills like a full one, and is named. In a rehearsal all money is simulated.
+    date. A slot that is reserved and empty bills like a full one, and is named. Spot machines are counted at their
+    maximum price: no sum is less than what AWS bills for them. In a rehearsal all money is simulated.
 
     \b
     Examples:

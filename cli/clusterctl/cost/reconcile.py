@@ -28,11 +28,12 @@ def reconcile(
     deadline: datetime,
     now: datetime,
     is_reserved: bool | None = None,
+    unreserved_since: datetime | None = None,
 ) -> tuple[Paid, ...]:
     """What was paid for, machines and empty places; without an observation a span stays what it is.
 
     `alive`: the instances that AWS says run; `is_reserved`: whether it says that places are held for them; None: it did
-    not answer.
+    not answer. `unreserved_since`: since when none are, which is since the start of a run of spot machines.
     """
     seen = observed.machines
     over_at = released_at(observed, is_reserved=is_reserved, deadline=deadline, now=now)
@@ -43,7 +44,8 @@ def reconcile(
     known = {span.instance_id for span in spans}
     strays = [_stray(one, observed, alive, deadline, now) for id, one in sorted(seen.items()) if id not in known]
     machines = [*(paid for _, paid in pairs), *strays]
-    assumed = [place for span, paid in pairs if (place := _empty_place(span, paid, pairs, deadline)) is not None]
+    held = [(span, paid) for span, paid in pairs if unreserved_since is None or span.started_at < unreserved_since]
+    assumed = [place for span, paid in held if (place := _empty_place(span, paid, held, deadline)) is not None]
     reserved = sorted(observed.reservations.values(), key=lambda one: one.created_at)
     until = reserved[0].created_at if reserved else over_at
     return (
@@ -63,7 +65,7 @@ def released_at(observed: Observed, *, is_reserved: bool | None, deadline: datet
     if any(end is None for end in ends) or is_reserved:
         return None
     if not ends:
-        return now if is_reserved is False else None
+        return min(now, deadline) if is_reserved is False else None
     return max(end for end in ends if end is not None)
 
 

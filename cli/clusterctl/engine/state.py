@@ -12,6 +12,7 @@ from typing import Any  # JSON objects before they are checked
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import Ledger, ledger_from_json
 from clusterctl_infra.names import BIRTH_TAG, IDENTITY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
+from clusterctl_infra.replaceable import SPOT_FACT, birth_facts
 
 EIP_TYPE = "aws:ec2/eip:Eip"
 INSTANCE_TYPE = "aws:ec2/instance:Instance"
@@ -64,6 +65,11 @@ class SlotInstance:
     """What it took on at birth alone."""
     instance_type: str | None = None
     """As AWS said when it was made; None in a state that does not tell."""
+
+    @property
+    def is_spot(self) -> bool:
+        """It was made with a maximum price."""
+        return SPOT_FACT in birth_facts(self.birth or "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from clusterctl.changes.data import refuse_harm
 from clusterctl.changes.ending_stage import refuse_ending
 from clusterctl.changes.foreseen import made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, refuse
-from clusterctl.changes.place import refuse_other_network, refuse_other_placement, refuse_other_region
+from clusterctl.changes.place import refuse_other_launch, refuse_other_network, refuse_other_region
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import StackState, StateResource
@@ -78,7 +78,7 @@ def refuse_extension(
     source = change.stack.source
     refuse_other_region(state, intent.config.region, source=source)
     refuse_other_network(state, intent.config, source=source, shown=shown)
-    refuse_other_placement(state, cluster_plan.placement, source=source, shown=shown)
+    refuse_other_launch(state, cluster_plan, source=source, shown=shown)
     refuse_harm(state, intent.config, intent.catalog, source=source)
     refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
     refuse_wrong_clock(change.clients, undone="the deadline was not moved")

@@ -19,7 +19,7 @@ from clusterctl.changes.ending_stage import wait_for_ending
 from clusterctl.changes.foreseen import Foreseen, ended, late, late_lines, made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
-from clusterctl.changes.place import refuse_other_network, refuse_other_placement
+from clusterctl.changes.place import refuse_other_launch, refuse_other_network
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree
 from clusterctl.changes.truth import lost_beside, missing_instances
@@ -40,6 +40,7 @@ from clusterctl.lifecycle.before_up import (
 )
 from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
+from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
@@ -110,7 +111,7 @@ class _Up:
             refuse_reorder(self._written, source=source)
         intent = for_up(self._written, state)
         cluster_plan = plan_of(intent, state, now=self._now)
-        refuse_other_placement(state, cluster_plan.placement, source=source, shown=self._shown)
+        refuse_other_launch(state, cluster_plan, source=source, shown=self._shown)
         refuse(intent, cluster_plan, stack=change.stack, shown=self._shown, now=self._now)
         refuse_wrong_clock(change.clients)
         refuse_namesake(change, state)
@@ -120,6 +121,9 @@ class _Up:
         self._warn(cluster_plan)
         anew = made_anew(state, intent.config, cluster_plan)
         self._foretell(intent, cluster_plan, state, anew)
+        if anew or len(cluster_plan.slots) > len(state.instances):
+            source, tell = change.stack.source, self._output.note
+            refuse_below_spot_price(change.clients, cluster_plan, now=self._now, source=source, tell=tell)
         refuse_without_addresses(change, cluster_plan, state)
         foretell_unknown(change, state)
         if self._ask(cluster_plan, state, anew=len(anew)):

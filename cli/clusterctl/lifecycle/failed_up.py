@@ -10,6 +10,7 @@ from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
 from clusterctl.cannot_write import cannot_write
 from clusterctl.changes.change import Change, failure
 from clusterctl.changes.intent import Intent
+from clusterctl.changes.spot_refusals import spot_help
 from clusterctl.changes.stopped import told_stopped, what_is_there
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.run import RunResult
@@ -43,6 +44,8 @@ def raise_failed(
             raise
         raise failure(result, doing="pulumi up", more=_not_undone(refused, shown=shown), hint=refused.hint) from e
     hint = _plugins_by_hand(change.stack, result) or f"clusterctl up {shown}"
+    if (helps := spot_help(result, intent, source=change.stack.source)) is not None:
+        undone, hint = f"{helps.sentence} {undone}", helps.hint or hint
     raise failure(result, doing="pulumi up", more=undone, hint=hint)
 
 

@@ -32,7 +32,7 @@ def inventory_here(home: Home, cluster: str) -> Inventory | None:
 def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
     """`it cost about $12.34 in all`; None without an account of it: a guess is no last word.
 
-    `at most`, where the end of a machine or a reservation is assumed: such ends are assumed late.
+    `at most`, where the end of a machine or a reservation is assumed: such ends are assumed late; and of spot machines.
     """
     account = read_account(home.ledger_file(inventory.cluster_id))
     if account is None:
@@ -42,6 +42,7 @@ def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
     spent = sums(rows).spent_usd
     if spent is None:
         return "what it cost is unknown, as a price is"
-    about = "about" if all(row.is_end_seen for row in rows if row.kind in ("node", "empty")) else "at most about"
+    is_seen = all(row.is_end_seen for row in rows if row.kind in ("node", "empty"))
+    about = "about" if is_seen and inventory.capacity != "spot" else "at most about"
     simulated = " (simulated money)" if inventory.rehearsal else ""
     return f"it cost {about} {usd(spent)} in all, by list prices{simulated}"

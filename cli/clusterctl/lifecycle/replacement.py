@@ -18,8 +18,9 @@ from clusterctl.changes.ending_stage import wait_for_ending
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.opening import Held, open_change_of
-from clusterctl.changes.place import refuse_other_placement, refuse_other_region
+from clusterctl.changes.place import refuse_other_launch, refuse_other_region
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
+from clusterctl.changes.spot_refusals import spot_help
 from clusterctl.changes.stopped import told_stopped
 from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.engine.progress import summary
@@ -29,6 +30,7 @@ from clusterctl.engine.stack_config import config_of_one_run, read_config, with_
 from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
 from clusterctl.home import Home
 from clusterctl.lifecycle.before_up import refuse_reaped
+from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
 from clusterctl.output import Output
 from clusterctl.views.again import replace_slot
 
@@ -67,11 +69,12 @@ class _Replacement:
         refuse_other_region(found, intent.config.region, source=change.stack.source)
         cluster_plan = plan_of(intent, found, now=now)
         shown, source = change.typed(change.stack.directory), change.stack.source
-        refuse_other_placement(found, cluster_plan.placement, source=source, shown=shown)
+        refuse_other_launch(found, cluster_plan, source=source, shown=shown)
         refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
         refuse_reaped(change, found, shown=shown)
         foretell_unknown(change, found)
-        self._ask()
+        refuse_below_spot_price(change.clients, cluster_plan, now=now, source=source, tell=change.output.note)
+        self._ask(is_spot=cluster_plan.price.spot is not None)
         wait_for_ending(change, found, again=replace_slot(change.cluster, request.slot))
         state = change.mend(found, was_cut_off=self._was_cut_off)
         targets = slot_targets(state, request.slot, shown=shown)
@@ -110,11 +113,11 @@ class _Replacement:
                 config_file=config_file,
             )
         if not result.succeeded:
-            self._failed(result)
+            self._failed(result, intent)
         change.finish()
         change.output.note(f" {summary(result.changes)}")
 
-    def _failed(self, result: RunResult) -> NoReturn:
+    def _failed(self, result: RunResult, intent: Intent) -> NoReturn:
         """A failed replacement is not rolled back: the others run on."""
         change, slot = self._change, self._request.slot
         shown = change.typed(change.stack.directory)
@@ -124,19 +127,18 @@ class _Replacement:
         after = change.engine.export() or StackState()
         has_machine = instance_in(after, slot) is not None
         left = "its machine runs on" if has_machine else "it has no machine now"
-        raise failure(
-            result,
-            doing=f"replacing slot {slot}",
-            more=f"Slot {slot}: {left}; the others run on.",
-            hint=f"clusterctl up {shown}",
-        )
+        more, hint = f"Slot {slot}: {left}; the others run on.", f"clusterctl up {shown}"
+        if (helps := spot_help(result, intent, source=change.stack.source)) is not None:
+            more, hint = f"{helps.sentence} {more}", helps.hint or hint
+        raise failure(result, doing=f"replacing slot {slot}", more=more, hint=hint)
 
-    def _ask(self) -> None:
+    def _ask(self, *, is_spot: bool) -> None:
         if self._change.is_rehearsal or self._request.is_agreed:
             return
         node = next((one for one in self._request.inventory.nodes if one.slot == self._request.slot), None)
         name = f"slot {self._request.slot}" if node is None else f"{node.name} ({node.instance_id})"
-        if not self._change.output.confirm(f"End {name} and make it anew? What is on its disks is lost."):
+        held = " Its place is not reserved: AWS may have no spot machine to put there." if is_spot else ""
+        if not self._change.output.confirm(f"End {name} and make it anew? What is on its disks is lost.{held}"):
             again = replace_slot(self._request.inventory.cluster, self._request.slot)
             raise UsageError("not agreed, nothing was changed", hint=f"{again} --yes")
 

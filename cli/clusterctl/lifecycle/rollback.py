@@ -15,7 +15,7 @@ from clusterctl.changes.intent import Intent, for_zero_nodes, without_own_values
 from clusterctl.changes.stopped import empty_places_bill
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
-from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.last_look import forgotten, last_look
 from clusterctl.lifecycle.machines_last import go_at_once
@@ -87,7 +87,8 @@ def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
     missing = [str(slot) for slot in range(nodes) if slot not in slots]
     gone = f"{'slot' if len(missing) == 1 else 'slots'} {', '.join(missing)} missing; " if missing else ""
     if not slots:
-        return f"{gone}no node runs; what AWS still reserves for them bills: clusterctl down {shown} ends it."
+        held = "what AWS still reserves for them" if state.find(RESERVATION_TYPE) else "what is left of it"
+        return f"{gone}no node runs; {held} bills: clusterctl down {shown} ends it."
     runs = f"{count(len(slots), 'node')} {_runs_on(len(slots))}"
     empty = state.empty_places  # of a slot that is missing, or of another type than the machines, which run on
     reserved = f", and {empty_places_bill(empty)}" if empty else ""

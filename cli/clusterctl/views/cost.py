@@ -16,10 +16,11 @@ from clusterctl.views.again import up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, rounded, usd
 from clusterctl.views.reserved import reserved_unknown
-from clusterctl.views.status import ends
+from clusterctl.views.status import about, ends
 from clusterctl.views.table import render_table
 
 ASSUMED = "~"
+MAXIMUM = "spot machines are counted at their maximum price, the most that AWS bills; it bills the spot price"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +60,8 @@ def cost_text(seen: CostView) -> str:
     inventory, now, rows = seen.inventory, seen.now, seen.rows
     total = sums(rows)
     budget = "" if inventory.budget_usd is None else f" of {usd(inventory.budget_usd)}"
-    at_end = f"{_about(total.at_deadline_usd)} when it ends"
-    parts = [inventory.name, f"{_about(total.spent_usd)} so far{budget}", f"{usd(total.usd_per_hour)}/h now"]
+    at_end = f"{_about(inventory, total.at_deadline_usd)} when it ends"
+    parts = [inventory.name, f"{_about(inventory, total.spent_usd)} so far{budget}", f"{usd(total.usd_per_hour)}/h now"]
     parts += [] if inventory.run_nodes_down else [at_end, ends(inventory, now)]
     title = " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)
     header = ["what", "machine", "from", "until", "$/h", "so far", "at the end", "note"]
@@ -111,6 +112,7 @@ def remarks(seen: CostView) -> list[str]:
     money = "simulated money, at AWS's list prices" if inventory.rehearsal else "an estimate from AWS's list prices"
     dated = "" if inventory.prices_dated is None else f" of {inventory.prices_dated}"
     told = [f"{money}{dated}; not in it: {', '.join(NOT_COUNTED)}"]
+    told += [MAXIMUM] if inventory.capacity == "spot" else []
     told.append(_what_is_assumed(inventory))
     if inventory.prices_dated is None:
         older = "the last up was an older clusterctl's"
@@ -154,8 +156,8 @@ def _sum_cells(total: Sums) -> list[str]:
     return [usd(total.usd_per_hour), usd(total.spent_usd), usd(total.at_deadline_usd)]
 
 
-def _about(amount: float | None) -> str:
-    return "cost unknown" if amount is None else f"about {usd(amount)}"
+def _about(inventory: Inventory, amount: float | None) -> str:
+    return "cost unknown" if amount is None else f"{about(inventory)} {usd(amount)}"
 
 
 def _sums_json(total: Sums) -> dict[str, float | None]:

@@ -7,12 +7,18 @@ from clusterctl_infra.outputs import Inventory
 
 def hardware(inventory: Inventory) -> str:
     """`4 × p5.48xlarge · 32 × H100 80GB`; without GPUs only the machines."""
-    return machines_and_gpus(len(inventory.nodes), inventory.instance_type, inventory.gpus_per_node, inventory.gpu_name)
+    machines = machine_words(inventory.instance_type, inventory.capacity)
+    return machines_and_gpus(len(inventory.nodes), machines, inventory.gpus_per_node, inventory.gpu_name)
 
 
-def machines_and_gpus(nodes: int, instance_type: str, gpus_per_node: int, gpu_name: str | None) -> str:
+def machine_words(instance_type: str, capacity: str) -> str:
+    """`spot p5.48xlarge`, and the type alone on demand."""
+    return f"spot {instance_type}" if capacity == "spot" else instance_type
+
+
+def machines_and_gpus(nodes: int, machine: str, gpus_per_node: int, gpu_name: str | None) -> str:
     """The same from the numbers alone."""
-    machines = f"{nodes} × {instance_type}"
+    machines = f"{nodes} × {machine}"
     return f"{machines} · {nodes * gpus_per_node} × {gpu_name}" if gpus_per_node and gpu_name else machines
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_NAMES = {"access": "access.mode", "agent": "a newer agent", "root-disk": "root_disk"}
+from clusterctl_infra.replaceable import SPOT_FACT
+
+_NAMES = {
+    "access": "access.mode",
+    "agent": "a newer agent",
+    "root-disk": "root_disk",
+    SPOT_FACT: "the maximum price of spot machines",
+}
 
 
 def late_words(facts: Sequence[str]) -> str:

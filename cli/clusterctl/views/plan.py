@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
 from clusterctl_infra.plan.model import ClusterPlan, DeadlinePlan, PricePlan, Problem, SlotPlan
+from clusterctl_infra.plan.spot import SpotPrice
 from clusterctl_infra.plan.storage_model import (
     BucketPlan,
     DisksPlan,
@@ -17,7 +18,7 @@ from clusterctl_infra.plan.storage_model import (
 )
 
 from clusterctl.stack_plan import StackPlan
-from clusterctl.views.headline import machines_and_gpus, rehearsed
+from clusterctl.views.headline import machine_words, machines_and_gpus, rehearsed
 from clusterctl.views.quantities import clock, duration, thousands, usd
 from clusterctl.views.smaller import ends_line
 from clusterctl.views.table import render_table
@@ -42,9 +43,10 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
     columns = ("node", "private ip", "interfaces", *(("mounts",) if plan.storage else ()))
     facts = [
         ("per hour", price_line(plan)),
+        *(() if plan.price.spot is None else [("spot", spot_line(plan, plan.price.spot))]),
         ("deadline", deadline_line(stack_plan, now=now)),
         ("in all", total_line(stack_plan)),
-        ("at worst", tail_line(plan)),
+        *(() if plan.price.reservation_tail_usd == 0 else [("at worst", tail_line(plan))]),
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
     ]
     going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)
@@ -65,6 +67,7 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
         "region": plan.region,
         "zone": None if plan.zone.endswith("?") else plan.zone,
         "instance_type": plan.instance_type,
+        "capacity": plan.capacity,
         "gpus_per_node": plan.gpus_per_node,
         "gpu_name": plan.gpu_name,
         "nodes": [_node_json(slot) for slot in plan.slots],
@@ -109,14 +112,25 @@ def price_line(plan: ClusterPlan) -> str:
         parts.append(f"storage {usd(price.storage_usd_per_hour)}")
     caps = [] if price.cap_node_usd_per_hour is None else [f"{nodes} × {usd(price.cap_node_usd_per_hour)}"]
     caps += [] if price.cap_total_usd_per_hour is None else [f"{usd(price.cap_total_usd_per_hour)} in all"]
-    told = f"{' + '.join(parts)} = {usd(price.total_usd_per_hour)}"
+    most = "" if price.spot is None else "at most "
+    told = f"{most}{' + '.join(parts)} = {usd(price.total_usd_per_hour)}"
     return told + (f"   cap {', '.join(caps)}" if caps else "") + f"   (prices of {price.prices_dated})"
+
+
+def spot_line(plan: ClusterPlan, spot: SpotPrice) -> str:
+    """`at most $20.00 a node (caps.price_usd_per_hour); about $12.69 on 2026-01, in the cheapest zone; nothing …`."""
+    why = "caps.price_usd_per_hour" if spot.is_capped else "the price on demand; caps.price_usd_per_hour lowers it"
+    market = "the spot price is not known"
+    if spot.list_usd_per_hour is not None:
+        market = f"about {usd(spot.list_usd_per_hour)} on {plan.price.prices_dated}, in the cheapest zone"
+    return f"at most {usd(spot.max_usd_per_hour)} a node ({why}); {market}; nothing is reserved"
 
 
 def total_line(stack_plan: StackPlan) -> str:
     """`about $2642.16 when it ends, over all runs`."""
     over = ", over all runs" if stack_plan.plan.run > 1 else ""
-    return f"about {usd(stack_plan.at_deadline_usd)} when it ends{over}"
+    about = "about" if stack_plan.plan.price.spot is None else "at most about"
+    return f"{about} {usd(stack_plan.at_deadline_usd)} when it ends{over}"
 
 
 def tail_line(plan: ClusterPlan) -> str:
@@ -168,6 +182,7 @@ def _price_json(price: PricePlan) -> dict[str, object]:
         "cap_total_usd_per_hour": price.cap_total_usd_per_hour,
         "reservation_tail_usd": price.reservation_tail_usd,
         "prices_dated": price.prices_dated,
+        "spot": None if price.spot is None else dataclasses.asdict(price.spot),
     }
 
 
@@ -186,4 +201,5 @@ def _told(problem: Problem) -> str:
 
 
 def _hardware(plan: ClusterPlan) -> str:
-    return machines_and_gpus(len(plan.slots), plan.instance_type, plan.gpus_per_node, plan.gpu_name)
+    machine = machine_words(plan.instance_type, plan.capacity)
+    return machines_and_gpus(len(plan.slots), machine, plan.gpus_per_node, plan.gpu_name)

@@ -11,7 +11,7 @@ from clusterctl.views.table import render_table
 
 DAYS_PER_MONTH = 30
 RIGHT = {"gpus", "$/h", "$/gpu h", "spot $/h"}
-SPOT = "spot: the lowest of the region's zones on that day, to compare: clusters on spot machines are not built yet"
+SPOT = "spot: the lowest of the region's zones on that day, to compare: a cluster is counted at its maximum price"
 
 
 def prices_text(rows: Sequence[PriceRow], *, with_spot: bool) -> str:

@@ -74,8 +74,13 @@ def headline(seen: Overview) -> str:
 
 def money(inventory: Inventory, spent_usd: float | None) -> str:
     """`about $265.85 of $1000.00`; an unknown price is said to be unknown."""
-    told = "cost unknown" if spent_usd is None else f"about {usd(spent_usd)}"
+    told = "cost unknown" if spent_usd is None else f"{about(inventory)} {usd(spent_usd)}"
     return told if inventory.budget_usd is None else f"{told} of {usd(inventory.budget_usd)}"
+
+
+def about(inventory: Inventory) -> str:
+    """`about`; of spot machines the maximum price is counted: `at most`."""
+    return "at most" if inventory.capacity == "spot" else "about"
 
 
 def ends(inventory: Inventory, now: datetime) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.spending import spending
-from clusterctl.views.headline import machines_and_gpus, rehearsed
+from clusterctl.views.headline import machine_words, machines_and_gpus, rehearsed
 from clusterctl.views.quantities import clock, duration, usd
 
 
@@ -15,7 +15,7 @@ def headline(cluster_plan: ClusterPlan, *, is_rehearsal: bool) -> str:
     """`train · us-west-2b · 4 × p5.48xlarge · 32 × H100 80GB (rehearsed: …)`."""
     zone = cluster_plan.region if cluster_plan.zone.endswith("?") else cluster_plan.zone
     machines = machines_and_gpus(
-        len(cluster_plan.slots), cluster_plan.instance_type, cluster_plan.gpus_per_node, cluster_plan.gpu_name
+        len(cluster_plan.slots), _machine(cluster_plan), cluster_plan.gpus_per_node, cluster_plan.gpu_name
     )
     label = rehearsed(is_rehearsal, cluster_plan.gpus_per_node > 0)
     return f"{cluster_plan.name} · {zone} · {machines}{label}"
@@ -28,8 +28,14 @@ def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime, an
     budget = "" if deadline.budget_usd is None else f" of a budget of {usd(deadline.budget_usd)}"
     replaced = f", {anew} of them made anew" if anew else ""
     change = f"Change {running} → {wanted} nodes{replaced}?"
-    what = change if running else f"Create {wanted} × {cluster_plan.instance_type}?"
+    what = change if running else f"Create {wanted} × {_machine(cluster_plan)}?"
     until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}: {usd(total)} in all{budget})"
     tail = cluster_plan.price.reservation_tail_usd
-    after = "" if tail is None else f", at worst {usd(tail)} more for a reservation that AWS ends up to 1 h late"
-    return f"This will run at {usd(cluster_plan.price.total_usd_per_hour)}/h until {until}{after}. {what}"
+    after = "" if not tail else f", at worst {usd(tail)} more for a reservation that AWS ends up to 1 h late"
+    rate = f"{usd(cluster_plan.price.total_usd_per_hour)}/h"
+    most = f"{rate} at most" if cluster_plan.price.spot is not None else rate
+    return f"This will run at {most} until {until}{after}. {what}"
+
+
+def _machine(cluster_plan: ClusterPlan) -> str:
+    return machine_words(cluster_plan.instance_type, cluster_plan.capacity)

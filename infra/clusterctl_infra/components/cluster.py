@@ -233,8 +233,10 @@ class Cluster(pulumi.ComponentResource):
         )
 
     def _places(self) -> int:
+        """AWS reserves nothing for spot machines."""
         settings, nodes = self._birth.settings, len(self._draft.slots)
-        return 0 if nodes == 0 or settings.unreserved else max(nodes, settings.reserved)
+        is_none = nodes == 0 or settings.unreserved or self._draft.capacity == "spot"
+        return 0 if is_none else max(nodes, settings.reserved)
 
     def _nodes_args(
         self, network: Network, firewall: Firewall, access: Access, capacity: Capacity, mounts: Mounts
@@ -252,6 +254,7 @@ class Cluster(pulumi.ComponentResource):
             key_name=access.key_name,
             placement_group_name=capacity.placement_group_name,
             reservation_id=capacity.reservation_id,
+            spot=self._draft.price.spot,
             slots=tuple(self._slot_inputs(slot, mounts) for slot in self._draft.slots),
         )
 

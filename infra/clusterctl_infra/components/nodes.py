@@ -15,6 +15,7 @@ import pulumi_aws as aws
 
 from clusterctl_infra.names import BIRTH_TAG
 from clusterctl_infra.plan.model import PublicAddresses, SlotPlan
+from clusterctl_infra.plan.spot import SpotPrice
 
 BORN_WITH = ("launchTemplate.version", "userDataBase64", "rootBlockDevice.volumeSize", "rootBlockDevice.volumeType")
 """What an instance reads when it is born and never again: a larger disk would have no larger file system on it."""
@@ -49,6 +50,7 @@ class NodesArgs:
     key_name: pulumi.Input[str] | None
     placement_group_name: pulumi.Input[str] | None
     reservation_id: pulumi.Input[str] | None
+    spot: SpotPrice | None
     slots: tuple[SlotInputs, ...]
 
 
@@ -105,6 +107,7 @@ class Nodes(pulumi.ComponentResource):
             network_interfaces=self._interfaces(slot.plan),
             placement=None if args.placement_group_name is None else {"group_name": args.placement_group_name},
             capacity_reservation_specification=_reservation(args.reservation_id),
+            instance_market_options=_market(args.spot),
             tag_specifications=[{"resource_type": "network-interface", "tags": slot.tags}],
             tags=slot.tags,
             opts=pulumi.ResourceOptions(parent=self),
@@ -202,3 +205,20 @@ def _reservation(
 ) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgsDict | None:
     """A target alone: without one, EC2 falls back to unreserved machines in silence."""
     return None if id is None else {"capacity_reservation_target": {"capacity_reservation_id": id}}
+
+
+def _market(spot: SpotPrice | None) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgsDict | None:
+    """One request for one machine: nothing is left of it when the machine has gone.
+
+    In the template and not on the instance, where another maximum price would make the machine anew; what the provider
+    reads back there is computed (terraform-provider-aws 6, ec2_instance.go, `instance_market_options`; 2026-11-22).
+    """
+    if spot is None:
+        return None
+    options: aws.ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgsDict = {
+        "spot_instance_type": "one-time",
+        "instance_interruption_behavior": "terminate",
+    }
+    if spot.max_price is not None:
+        options["max_price"] = spot.max_price
+    return {"market_type": "spot", "spot_options": options}

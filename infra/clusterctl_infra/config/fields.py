@@ -22,7 +22,7 @@ NAME_LENGTH = 40
 """Leaves room in a 63-character host name and in IAM's 64 characters for what clusterctl appends."""
 NODES_LIMIT = 1000
 TAGS_LIMIT = 40
-NOT_BUILT_CAPACITY = ("spot", "capacity-block", "reservation")
+NOT_BUILT_CAPACITY = ("capacity-block", "reservation")
 """Known to the model, and never suggested: not_built.py refuses it."""
 LEAST_ROOT_DISK_GIB, LARGEST_DISK_GIB = 8, 16_384
 """Of the smallest usual image; of a gp3 volume (EBS User Guide, "General Purpose SSD volumes"; before 2026)."""

@@ -111,7 +111,10 @@ class CapsConfig(BaseModel):
     """Limits that end in a refusal before, or in a deadline."""
 
     model_config = STRICT
-    price_usd_per_hour: NodePrice | None = Field(default=None, description="Per node. A dearer node is refused.")
+    price_usd_per_hour: NodePrice | None = Field(
+        default=None,
+        description="Per node. A dearer node is refused; of spot machines it is the most that AWS may bill.",
+    )
     total_usd_per_hour: ClusterPrice | None = Field(
         default=None,
         description=(
@@ -186,7 +189,12 @@ class ClusterConfig(BaseModel):
         default="cluster", description="`cluster`: one rack neighbourhood, what EFA is fast in; `none` for test boxes."
     )
     capacity: Literal["on-demand", "spot", "capacity-block", "reservation"] = Field(
-        default="on-demand", description="Where the machines come from."
+        default="on-demand",
+        description=(
+            "Where the machines come from. `on-demand`: reserved for all nodes before the first is made. `spot`: what "
+            "AWS has to spare, cheaper; nothing is reserved, and AWS may take each machine back, two minutes after a "
+            "notice."
+        ),
     )
     fabric: Literal["auto", "required", "none"] = Field(
         default="auto",

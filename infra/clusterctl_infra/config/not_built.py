@@ -50,7 +50,7 @@ NOT_BUILT = (
     NotBuilt(
         path=("capacity",),
         asked=_is_one_of(*NOT_BUILT_CAPACITY),
-        sentence="any capacity but on-demand; leave capacity out",
+        sentence="any capacity but on-demand and spot; leave capacity out",
     ),
     NotBuilt(
         path=("network", "adopt"),

@@ -8,6 +8,7 @@ from datetime import datetime
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.plan.model import ClusterPlan, Problem
 
 
@@ -22,6 +23,8 @@ class Case:
     now: datetime
     asked_zone: str | None
     user_data_refusal: str | None
+    ledger: Ledger
+    """The account of what ran and runs."""
 
 
 def error(path: str, message: str) -> Problem:

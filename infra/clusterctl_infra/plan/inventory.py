@@ -26,6 +26,7 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
         owner=plan.owner,
         image_id=plan.image_id,
         instance_type=plan.instance_type,
+        capacity=plan.capacity,
         gpus_per_node=plan.gpus_per_node,
         gpu_name=plan.gpu_name,
         started_at=plan.started_at.isoformat(),

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from clusterctl_infra.plan.spot import SpotPrice
 from clusterctl_infra.plan.storage_model import StoragePlan
 
 InterfaceKind = Literal["interface", "efa", "efa-only"]
 DeadlineReason = Literal["runtime", "extend", "budget"]
 ProblemLevel = Literal["error", "warning"]
 PublicAddresses = Literal["automatic", "elastic", "none"]
+Capacity = Literal["on-demand", "spot"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,7 @@ class PricePlan:
     """US dollars per hour; None is unknown and never 0."""
 
     node_usd_per_hour: float | None
+    """Of a spot machine: at most."""
     nodes_usd_per_hour: float | None
     disks_usd_per_hour: float | None
     """The nodes' root disks."""
@@ -85,14 +88,17 @@ class PricePlan:
     cap_total_usd_per_hour: float | None
     prices_dated: str
     """ISO date of the price snapshot."""
+    spot: SpotPrice | None = None
+    """None: the machines are not on spot capacity."""
 
     @property
     def reservation_tail_usd(self) -> float | None:
         """What AWS may bill at worst after the deadline, for a reservation that is empty by then.
 
         It ends one within an hour after its end date (EC2 API, CreateCapacityReservation, EndDate; 2026-11-21).
+        For spot machines nothing is reserved.
         """
-        return self.nodes_usd_per_hour
+        return self.nodes_usd_per_hour if self.spot is None else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +132,7 @@ class ClusterPlan:
     """As people say it: `H100 80GB`; None without GPUs."""
     gpus_per_node: int
     placement: Literal["cluster", "none"]
-    capacity: Literal["on-demand"]
+    capacity: Capacity
     interface_layout: tuple[tuple[int, int, InterfaceKind], ...]
     """(network card, device, kind) of every node's interfaces, also when there are no slots."""
     slots: tuple[SlotPlan, ...]

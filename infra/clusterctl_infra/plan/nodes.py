@@ -12,10 +12,10 @@ from clusterctl_bootstrap.render import render_user_data
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.identity import Identity
 from clusterctl_infra.keys import barrier_secret, host_authority, host_certificate, host_key, login_key, node_key
-from clusterctl_infra.plan.model import ClusterPlan, NetworkPlan
+from clusterctl_infra.plan.model import ClusterPlan, NetworkPlan, PricePlan
 from clusterctl_infra.plan.network import slot_address
 from clusterctl_infra.plan.storage import stand_in_mounts
-from clusterctl_infra.replaceable import birth_text
+from clusterctl_infra.replaceable import SPOT_FACT, birth_text
 
 BIRTH_GENERATION = 0
 """Pushed memberships start at 1 and always win."""
@@ -103,7 +103,7 @@ def user_data(
     return render_user_data(node_plan(config, plan, slot, mounts=mounts), node_access(config, plan, identity, slot))
 
 
-def born_with(config: ClusterConfig, network: NetworkPlan) -> str:
+def born_with(config: ClusterConfig, network: NetworkPlan, price: PricePlan) -> str:
     """What every node takes on at birth alone: neither delivered to one that runs, nor a reason to make it anew."""
     return birth_text(
         {
@@ -113,5 +113,7 @@ def born_with(config: ClusterConfig, network: NetworkPlan) -> str:
             "imds": config.imds,
             "packages": list(config.packages),
             "root-disk": f"{config.root_disk}GiB",
+            # A spot request keeps the maximum that it was made with.
+            **({} if price.spot is None else {SPOT_FACT: price.spot.max_price or "unknown"}),
         }
     )

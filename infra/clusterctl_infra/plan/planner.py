@@ -72,7 +72,7 @@ def plan(
         ranks=_ranks(config, slot_ranks, 0 if down else config.nodes),
         until=until,
     )
-    return _judged(config, draft, identity, catalog, instance_type, now)
+    return _judged(config, draft, identity, catalog, instance_type, now, ledger)
 
 
 def cluster_tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime | None) -> dict[str, str]:
@@ -137,12 +137,12 @@ def _draft(
         gpu_name=instance_type.gpu_name,
         gpus_per_node=instance_type.gpu_count,
         placement=config.placement,
-        capacity="on-demand",
+        capacity="spot" if config.capacity == "spot" else "on-demand",
         interface_layout=layout,
         slots=slot_plans(config, instance_type, network, identity, tags, ranks=ranks),
         network=network,
         storage=storage,
-        birth=born_with(config, network),
+        birth=born_with(config, network, price),
         tags=tags,
         price=price,
         deadline=deadline,
@@ -158,6 +158,7 @@ def _judged(
     catalog: Catalog,
     instance_type: InstanceType,
     now: datetime,
+    ledger: Ledger,
 ) -> ClusterPlan:
     """The plan with the size of its largest user-data and its problems."""
     refusal = None
@@ -174,6 +175,7 @@ def _judged(
         now=now,
         asked_zone=config.zone,
         user_data_refusal=refusal,
+        ledger=ledger,
     )
     return dataclasses.replace(sized, problems=plan_problems(case))
 

@@ -8,6 +8,7 @@ from clusterctl_infra.catalog.charges import RegionCharges
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.plan.model import NetworkPlan, PricePlan
+from clusterctl_infra.plan.spot import SpotPrice, spot_price
 from clusterctl_infra.plan.storage import storage_usd_per_hour
 from clusterctl_infra.plan.storage_model import StoragePlan
 
@@ -21,8 +22,12 @@ def price_plan(
     instance_type: str,
     nodes: int,
 ) -> PricePlan:
-    """Prices for `nodes` machines; an unknown one makes every sum that holds it unknown."""
-    node = catalog.price_usd_per_hour(instance_type, config.region)
+    """Prices for `nodes` machines; an unknown one makes every sum that holds it unknown.
+
+    Spot machines are counted at the most that they can cost: every sum and every deadline errs early.
+    """
+    spot = _spot(config, catalog, instance_type)
+    node = catalog.price_usd_per_hour(instance_type, config.region) if spot is None else spot.max_usd_per_hour
     nodes_usd_per_hour = _times(node, nodes)
     charges = catalog.charges.get(config.region)
     disk = None if charges is None else charges.disk_usd_per_gib_hour * config.root_disk
@@ -41,6 +46,18 @@ def price_plan(
         cap_node_usd_per_hour=config.caps.price_usd_per_hour,
         cap_total_usd_per_hour=config.caps.total_usd_per_hour,
         prices_dated=catalog.price_dated(instance_type, config.region),
+        spot=spot,
+    )
+
+
+def _spot(config: ClusterConfig, catalog: Catalog, instance_type: str) -> SpotPrice | None:
+    """None: the machines are not on spot capacity."""
+    if config.capacity != "spot":
+        return None
+    return spot_price(
+        cap_usd_per_hour=config.caps.price_usd_per_hour,
+        on_demand_usd_per_hour=catalog.price_usd_per_hour(instance_type, config.region),
+        list_usd_per_hour=catalog.spot_price_usd_per_hour(instance_type, config.region),
     )
 
 

@@ -13,6 +13,7 @@ from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.env_advice import copied_variables
 from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.network import ELASTIC_IP_QUOTA, SUBNET_PREFIXES, prefix_for, slot_capacity
+from clusterctl_infra.plan.spot_problems import SPOT_RULES
 from clusterctl_infra.plan.storage_problems import STORAGE_RULES, unknown_price
 
 SHORT_BUDGET = timedelta(hours=1)
@@ -98,10 +99,11 @@ def placement_is_possible(case: Case) -> Iterator[Problem]:
         yield error("placement", f"cluster: AWS takes no {name} into a cluster placement group: write placement: none")
 
 
-def capacity_is_on_demand(case: Case) -> Iterator[Problem]:
-    if "on-demand" not in case.instance_type.usage_classes:
+def capacity_is_sold(case: Case) -> Iterator[Problem]:
+    capacity = case.plan.capacity
+    if capacity not in case.instance_type.usage_classes:
         name = case.instance_type.name
-        yield error("capacity", f"on-demand: AWS sells {name} only as {', '.join(case.instance_type.usage_classes)}")
+        yield error("capacity", f"{capacity}: AWS sells {name} only as {', '.join(case.instance_type.usage_classes)}")
 
 
 def zone_stays(case: Case) -> Iterator[Problem]:
@@ -260,7 +262,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     elastic_addresses_suffice,
     fabric_is_there,
     placement_is_possible,
-    capacity_is_on_demand,
+    capacity_is_sold,
     zone_stays,
     region_stays,
     price_is_within_cap,
@@ -275,6 +277,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     idle_is_patient,
     user_data_fits,
     copied_variables,
+    *SPOT_RULES,
     *STORAGE_RULES,
 )
 

@@ -32,9 +32,9 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "fabric": MACHINE,
     "placement": ("placement", *MACHINE),
     "capacity": ("capacity", *MACHINE),
-    "caps.price_usd_per_hour": ("caps.price_usd_per_hour", *MACHINE),
-    "caps.total_usd_per_hour": ("caps.total_usd_per_hour", "nodes", "access.mode", "storage", *MACHINE),
-    "caps.budget_usd": ("caps.budget_usd", "caps.runtime", "nodes", "access.mode", "storage", *MACHINE),
+    "caps.price_usd_per_hour": ("caps.price_usd_per_hour", "capacity", *MACHINE),
+    "caps.total_usd_per_hour": ("caps.total_usd_per_hour", "capacity", "nodes", "access.mode", "storage", *MACHINE),
+    "caps.budget_usd": ("caps.budget_usd", "caps.runtime", "capacity", "nodes", "access.mode", "storage", *MACHINE),
     "": ("name", "nodes", "network", "access", "env", "packages", "scripts", "storage", "imds", *MACHINE),
 }
 """Path of an error → the parts that have to be sound for it to be true. What is not here is about a living cluster."""

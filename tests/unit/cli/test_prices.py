@@ -94,7 +94,7 @@ def test_the_table_says_how_old_its_oldest_price_is() -> None:
     assert prices_text(rows, with_spot=False).endswith("on demand; the oldest are of 2026-01, 10 months old")
     shown = prices_text(rows, with_spot=True).splitlines()
     assert "spot $/h" in shown[0]
-    assert "clusters on spot machines are not built yet" in shown[-1]
+    assert "a cluster is counted at its maximum price" in shown[-1]
 
 
 def test_what_aws_named_no_price_for_is_said() -> None:

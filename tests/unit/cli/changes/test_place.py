@@ -9,13 +9,15 @@ from typing import Any  # a state as JSON has it
 import pytest
 from clusterctl.changes.place import (
     refuse_other_home,
+    refuse_other_launch,
     refuse_other_network,
-    refuse_other_placement,
     refuse_other_region,
 )
 from clusterctl.engine.state import StackState, parse_state
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError, UsageError
+
+from tests.unit.infra.plan.plan_cases import a_plan
 
 IDENTITY = "clusterctl:index:Identity"
 OURS = "urn:pulumi:dev::p::clusterctl:infra:Cluster$clusterctl:infra:Network$"
@@ -80,13 +82,13 @@ GROUP = "urn:pulumi:dev::p::clusterctl:infra:Cluster$clusterctl:infra:Capacity$a
 OTHERS_GROUP = "urn:pulumi:dev::p::aws:ec2/placementGroup:PlacementGroup::mine"
 
 
-def placed(*, group: str | None, nodes: int) -> StackState:
+def placed(*, group: str | None, nodes: int, birth: str = "agent=1") -> StackState:
     rows: list[dict[str, Any]] = [
         {
             "urn": f"urn:{slot}",
             "type": "aws:ec2/instance:Instance",
             "id": f"i-{slot}",
-            "inputs": {"tags": {"clusterctl:slot": str(slot)}},
+            "inputs": {"tags": {"clusterctl:slot": str(slot), "clusterctl:birth": birth}},
         }
         for slot in range(nodes)
     ]
@@ -103,15 +105,47 @@ def placed(*, group: str | None, nodes: int) -> StackState:
 def test_a_placement_that_no_running_node_would_have_to_leave_is_let_through(
     group: str | None, nodes: int, placement: str
 ) -> None:
-    refuse_other_placement(placed(group=group, nodes=nodes), placement, source="cluster.yaml", shown="stacks/train")
+    wanted = a_plan(placement=placement)
+    refuse_other_launch(placed(group=group, nodes=nodes), wanted, source="cluster.yaml", shown="stacks/train")
 
 
 @pytest.mark.parametrize(("group", "placement"), [(GROUP, "none"), (None, "cluster")])
 def test_running_nodes_neither_enter_nor_leave_a_placement_group(group: str | None, placement: str) -> None:
+    wanted = a_plan(placement=placement)
     with pytest.raises(ConfigError) as caught:
-        refuse_other_placement(placed(group=group, nodes=2), placement, source="cluster.yaml", shown="stacks/train")
+        refuse_other_launch(placed(group=group, nodes=2), wanted, source="cluster.yaml", shown="stacks/train")
     assert caught.value.hint == "clusterctl down stacks/train"
     assert f"→ {placement}" in caught.value.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("birth", "capacity", "change"),
+    [("agent=1 spot-max=20", "on-demand", "spot → on-demand"), ("agent=1", "spot", "on-demand → spot")],
+)
+def test_running_nodes_do_not_become_spot_machines_nor_the_reverse(birth: str, capacity: str, change: str) -> None:
+    state = placed(group=GROUP, nodes=2, birth=birth)
+    with pytest.raises(ConfigError, match="1 change is not made on running nodes") as caught:
+        refuse_other_launch(state, a_plan(capacity=capacity), source="cluster.yaml", shown="stacks/train")
+    assert f"capacity: {change}: decided when the nodes are made" in caught.value.problems[0]
+    assert caught.value.hint == "clusterctl down stacks/train"
+
+
+@pytest.mark.parametrize(
+    ("birth", "nodes", "capacity"),
+    [("agent=1 spot-max=20", 2, "spot"), ("agent=1 spot-max=20", 0, "on-demand"), ("agent=1", 2, "on-demand")],
+)
+def test_a_capacity_that_no_running_node_would_have_to_change_is_let_through(
+    birth: str, nodes: int, capacity: str
+) -> None:
+    state = placed(group=GROUP, nodes=nodes, birth=birth)
+    refuse_other_launch(state, a_plan(capacity=capacity), source="cluster.yaml", shown="stacks/train")
+
+
+def test_both_changes_are_told_at_once() -> None:
+    wanted = a_plan(capacity="spot", placement="none")
+    with pytest.raises(ConfigError, match="2 changes are not made") as caught:
+        refuse_other_launch(placed(group=GROUP, nodes=2), wanted, source="cluster.yaml", shown="stacks/train")
+    assert len(caught.value.problems) == 2
 
 
 def rehearsed_in(home: Path) -> StackState:

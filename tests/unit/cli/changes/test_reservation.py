@@ -48,6 +48,13 @@ def test_beside_machines_that_lost_their_reservation_none_is_made(
     assert told.changes == {"unreserved": "true" if is_without else None}
 
 
+def test_spot_machines_have_no_reservation_to_lose() -> None:
+    config = a_config(capacity="spot")
+    intent = Intent(config=config, settings=stack_settings({}), changes={}, config_text="", catalog=load_catalog())
+    told = reserved_or_not(intent, StackState(resources=machines((0, 1))), stays=(0, 1))
+    assert told.changes == {"unreserved": None}
+
+
 def test_a_reservation_that_the_engine_still_finds_is_not_given_up() -> None:
     gone = "urn:other"
     assert left_the_state(StackState(resources=(HELD,)), (HELD.urn, gone)) == (gone,)

@@ -67,6 +67,9 @@ def test_what_runs_on_is_said_with_what_is_missing_and_what_it_costs() -> None:
         "clusterctl down stacks/train ends them."
     )
     assert what_runs_on(state((), 1), nodes=1, shown="s") == (
+        "slot 0 missing; no node runs; what is left of it bills: clusterctl down s ends it."
+    )
+    assert what_runs_on(reserved(state((), 1), places=1), nodes=1, shown="s") == (
         "slot 0 missing; no node runs; what AWS still reserves for them bills: clusterctl down s ends it."
     )
     assert what_runs_on(state((0,), 1), nodes=1, shown="s") == "1 node runs on and bills: clusterctl down s ends them."

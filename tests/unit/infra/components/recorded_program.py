@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any  # resource properties
 
 import pulumi
+from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.components.cluster import Cluster, ClusterArgs
 from clusterctl_infra.config.stack import StackSettings
 from clusterctl_infra.ledger import Ledger
@@ -141,7 +142,13 @@ def event_loop() -> asyncio.AbstractEventLoop:
 
 
 def cluster_program(
-    *, down: bool = False, run: int = 1, ledger: Ledger | None = None, unreserved: bool = False, **changes: Any
+    *,
+    down: bool = False,
+    run: int = 1,
+    ledger: Ledger | None = None,
+    unreserved: bool = False,
+    catalog: Catalog | None = None,
+    **changes: Any,
 ) -> Callable[[], Any]:
     """A stack with one cluster, which exports its inventory."""
     account = Ledger() if ledger is None else ledger
@@ -149,7 +156,9 @@ def cluster_program(
     config = a_config(**changes)
 
     def program() -> Any:
-        cluster = Cluster(config.name, ClusterArgs(config=config, settings=settings, clock=lambda: NOW))
+        cluster = Cluster(
+            config.name, ClusterArgs(config=config, settings=settings, catalog=catalog, clock=lambda: NOW)
+        )
         return cluster.inventory
 
     return program

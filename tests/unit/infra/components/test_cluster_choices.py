@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any  # configurations as YAML gives them
 
 import pulumi
 import pytest
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.ledger import Ledger, Span
 from clusterctl_infra.plan.live_facts import live_facts_hash
@@ -16,6 +18,7 @@ from tests.unit.infra.components.recorded_program import (
     NOW,
     Recording,
     cluster_program,
+    graph,
     record,
 )
 from tests.unit.infra.plan.plan_cases import a_config
@@ -106,3 +109,36 @@ def test_the_account_of_earlier_machines_moves_the_deadline() -> None:
 def test_what_running_nodes_are_told_makes_a_new_generation(changes: dict[str, Any]) -> None:
     assert live_facts_hash(a_config()) == live_facts_hash(a_config(caps={"runtime": "3h"}))
     assert live_facts_hash(a_config(**changes)) != live_facts_hash(a_config())
+
+
+def test_spot_machines_are_asked_for_once_at_their_maximum_price_and_nothing_is_reserved(four_nodes: Recording) -> None:
+    recording = record(cluster_program(capacity="spot", caps={"price_usd_per_hour": 20}))
+    for template in recording.of_type(LAUNCH_TEMPLATE):
+        assert template.inputs["instanceMarketOptions"] == {
+            "marketType": "spot",
+            "spotOptions": {
+                "maxPrice": "20",
+                "spotInstanceType": "one-time",
+                "instanceInterruptionBehavior": "terminate",
+            },
+        }
+        assert "capacityReservationSpecification" not in template.inputs
+        assert template.inputs["placement"] == {"groupName": "clusterctl-0123456789ab"}
+    assert recording.one("clusterctl:index:Membership").inputs["node_price_usd_per_hour"] == 20
+    assert recording.exported["capacity"] == "spot"
+    assert all("instanceMarketOptions" not in row.inputs for row in four_nodes.of_type(LAUNCH_TEMPLATE))
+
+
+def test_but_for_the_reservation_a_spot_cluster_is_made_of_the_same_resources(four_nodes: Recording) -> None:
+    reservation = "CapacityReservation train-reservation"
+    usual = [row for row in graph(four_nodes) if not row["urn"].endswith("::train-reservation")]
+    for row in usual:
+        row["dependencies"] = [name for name in row["dependencies"] if name != reservation]
+    assert graph(record(cluster_program(capacity="spot"))) == usual
+
+
+def test_a_maximum_that_nobody_knows_is_left_to_aws() -> None:
+    no_prices = replace(load_catalog(), prices={})
+    recording = record(cluster_program(capacity="spot", catalog=no_prices))
+    options = recording.one(LAUNCH_TEMPLATE, "train-0").inputs["instanceMarketOptions"]
+    assert options["spotOptions"] == {"spotInstanceType": "one-time", "instanceInterruptionBehavior": "terminate"}

@@ -184,6 +184,7 @@ def test_what_a_type_cannot_do_is_an_error_however_the_type_was_chosen(changes: 
         now=BORN,
         asked_zone=None,
         user_data_refusal=None,
+        ledger=Ledger(),
     )
     assert path in {problem.path for problem in plan_problems(case) if problem.level == "error"}
 

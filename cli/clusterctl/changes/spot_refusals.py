@@ -1,0 +1,72 @@
+"""Why AWS makes no spot machine, and what helps: a sentence for each of its codes. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from clusterctl.changes.intent import Intent
+from clusterctl.engine.run import RunResult
+from clusterctl.views.again import edit
+
+ROLE = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
+_QUOTAS = "--query \"Quotas[?contains(QuotaName, 'Spot')].[Value, QuotaName]\" --output text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpotHelp:
+    """What AWS's own sentence leaves open."""
+
+    sentence: str
+    hint: str | None
+    """None: the same again may be granted."""
+
+
+def spot_help(result: RunResult, intent: Intent, *, source: str) -> SpotHelp | None:
+    """None where the machines are not on spot capacity, and for all that has nothing to do with that.
+
+    The codes: EC2 API, "Error codes for the Amazon EC2 API" (2026-11-22).
+    """
+    config = intent.config
+    code = next((refusal.code for refusal in result.refusals if refusal.code is not None), None)
+    if config.capacity != "spot" or code is None:
+        return None
+    machine = config.instance_type_name(intent.catalog)
+    if code == "InsufficientInstanceCapacity":
+        return SpotHelp(
+            sentence=f"AWS has not as many {machine} to spare there now, which may change by the hour: try again, or "
+            "write another zone, another type, or capacity: on-demand.",
+            hint=None,
+        )
+    if code == "SpotMaxPriceTooLow":
+        return _too_low(intent, machine, source=source)
+    if code == "MaxSpotInstanceCountExceeded":
+        return SpotHelp(
+            sentence="Spot machines have quotas of their own, in vCPUs for each family of types; AWS raises them on "
+            "request.",
+            hint=f"aws service-quotas list-service-quotas --service-code ec2 --region {config.region} {_QUOTAS}",
+        )
+    if code == "AuthFailure.ServiceLinkedRoleCreationNotPermitted":
+        return SpotHelp(
+            sentence="The first spot machine of an account needs a role of AWS's own, and you may not create it: "
+            "whoever may, does it once.",
+            hint=ROLE,
+        )
+    return None
+
+
+def _too_low(intent: Intent, machine: str, *, source: str) -> SpotHelp:
+    """The maximum is the person's, or a price on demand that is older than AWS's."""
+    config = intent.config
+    cap = config.caps.price_usd_per_hour
+    on_demand = intent.catalog.price_usd_per_hour(machine, config.region)
+    if cap is not None and (on_demand is None or cap <= on_demand):
+        return SpotHelp(
+            sentence=f"The maximum is caps.price_usd_per_hour in {source}: raise it, or wait until spot is cheaper.",
+            hint=edit(source),
+        )
+    dated = intent.catalog.price_dated(machine, config.region)
+    return SpotHelp(
+        sentence=f"The maximum is the price on demand of {dated}, which AWS may have raised.",
+        hint=shlex.join(["clusterctl", "prices", "refresh", "--region", config.region, machine]),
+    )

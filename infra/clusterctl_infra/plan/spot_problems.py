@@ -1,0 +1,53 @@
+"""What is wrong with the maximum price of spot machines, or will soon be refused by AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterctl_infra.plan.case import Case, error, warning
+from clusterctl_infra.plan.model import Problem
+from clusterctl_infra.plan.spot import TOO_LOW_USD_PER_HOUR
+
+_PATH = "caps.price_usd_per_hour"
+
+
+def maximum_is_a_price(case: Case) -> Iterator[Problem]:
+    spot = case.plan.price.spot
+    if spot is None or spot.max_usd_per_hour is None or spot.max_usd_per_hour > TOO_LOW_USD_PER_HOUR:
+        return
+    yield error(
+        _PATH, f"${case.config.caps.price_usd_per_hour:g}: AWS takes a maximum price above ${TOO_LOW_USD_PER_HOUR} only"
+    )
+
+
+def maximum_reaches_the_spot_price(case: Case) -> Iterator[Problem]:
+    """No error: the price is of another day, and of the cheapest zone. `up` asks AWS for the one of the moment."""
+    spot = case.plan.price.spot
+    if spot is None or spot.max_usd_per_hour is None or spot.list_usd_per_hour is None:
+        return
+    if spot.max_usd_per_hour < spot.list_usd_per_hour:
+        name, region = case.plan.instance_type, case.plan.region
+        yield warning(
+            _PATH,
+            f"${spot.max_usd_per_hour:.2f} is less than a spot {name} in {region} cost, "
+            f"${spot.list_usd_per_hour:.2f} ({case.plan.price.prices_dated}): while it costs that, AWS makes none "
+            f"(clusterctl prices refresh --region {region} {name} asks for today's price)",
+        )
+
+
+def maximum_holds_for_all(case: Case) -> Iterator[Problem]:
+    """A spot request keeps the maximum that it was made with; the deadline counts each machine at its own."""
+    spot = case.plan.price.spot
+    if spot is None or spot.max_usd_per_hour is None:
+        return
+    living = [span.price_usd_per_hour for span in case.ledger.spans if span.ended_at is None]
+    highest = max((price for price in living if price is not None), default=0.0)
+    if highest > spot.max_usd_per_hour:
+        yield warning(
+            _PATH,
+            f"${spot.max_usd_per_hour:.2f} holds for machines made from now on: those that run keep the maximum that "
+            f"they were made with, up to ${highest:.2f}",
+        )
+
+
+SPOT_RULES = (maximum_is_a_price, maximum_reaches_the_spot_price, maximum_holds_for_all)

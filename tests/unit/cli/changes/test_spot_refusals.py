@@ -1,0 +1,67 @@
+"""What is said when AWS makes no spot machine, beside AWS's own sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any  # configurations as YAML gives them
+
+import pytest
+from clusterctl.changes.intent import Intent
+from clusterctl.changes.spot_refusals import ROLE, spot_help
+from clusterctl.engine.events import Refusal
+from clusterctl.engine.run import RunResult
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.config.stack import stack_settings
+
+from tests.unit.infra.plan.plan_cases import a_config
+
+CATALOG = load_catalog()
+
+
+def refused(code: str | None) -> RunResult:
+    said = (Refusal(code=code, text="No.", urn="u"),)
+    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=said, log=Path("/x.log"), said="")
+
+
+def an_intent(**changes: Any) -> Intent:
+    settings = stack_settings({})
+    config = a_config(**{"capacity": "spot", **changes})
+    return Intent(config=config, settings=settings, changes={}, config_text="", catalog=CATALOG)
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "hint"),
+    [
+        ("InsufficientInstanceCapacity", "not as many p5.48xlarge to spare there now", None),
+        ("MaxSpotInstanceCountExceeded", "quotas of their own", "aws service-quotas list-service-quotas"),
+        ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "whoever may, does it once", ROLE),
+        ("SpotMaxPriceTooLow", "the price on demand of 2026-01", "clusterctl prices refresh --region us-west-2 p5.48x"),
+    ],
+)
+def test_each_of_aws_s_codes_has_a_sentence_and_what_helps(code: str, words: str, hint: str | None) -> None:
+    told = spot_help(refused(code), an_intent(), source="cluster.yaml")
+    assert told is not None
+    assert words in told.sentence
+    assert (told.hint is None) == (hint is None)
+    assert (told.hint or "").startswith(hint or "")
+
+
+def test_a_maximum_of_one_s_own_that_is_too_low_is_to_be_changed_where_it_stands() -> None:
+    low, high = an_intent(caps={"price_usd_per_hour": 10}), an_intent(caps={"price_usd_per_hour": 900})
+    told = spot_help(refused("SpotMaxPriceTooLow"), low, source="s/cluster.yaml")
+    assert told is not None
+    assert told.sentence.startswith("The maximum is caps.price_usd_per_hour in s/cluster.yaml")
+    assert told.hint == "${EDITOR:-nano} s/cluster.yaml"
+    above = spot_help(refused("SpotMaxPriceTooLow"), high, source="s/cluster.yaml")
+    assert above is not None
+    assert above.sentence.startswith("The maximum is the price on demand")
+    nothing_known = dataclasses.replace(high, catalog=dataclasses.replace(CATALOG, prices={}))
+    assert spot_help(refused("SpotMaxPriceTooLow"), nothing_known, source="s/cluster.yaml") != above
+
+
+@pytest.mark.parametrize("code", ["UnauthorizedOperation", None])
+def test_what_is_not_about_spot_is_left_as_aws_says_it(code: str | None) -> None:
+    assert spot_help(refused(code), an_intent(), source="cluster.yaml") is None
+    on_demand = an_intent(capacity="on-demand")
+    assert spot_help(refused("InsufficientInstanceCapacity"), on_demand, source="cluster.yaml") is None
