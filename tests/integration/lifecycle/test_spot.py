@@ -1,0 +1,120 @@
+"""Clusters on spot machines: whole or not at all, without a reservation; whole again after AWS took one back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+import pytest
+from clusterctl.cloud.clients import Clients
+from clusterctl_rehearsal.home import rehearsal_home
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
+from clusterctl_rehearsal.region.client import ensure_region
+from clusterctl_rehearsal.region.store import Store
+
+from tests.integration.rehearsed import Rehearsed, wait_until
+
+CAP_USD_PER_HOUR = 20
+"""Between the catalog's spot price of a p5.48xlarge in us-west-2, $12.69, and its price on demand, $55.04."""
+CAPS = {"runtime": "1h", "price_usd_per_hour": CAP_USD_PER_HOUR}
+
+
+@pytest.fixture
+def spot(recorded: Rehearsed) -> Rehearsed:
+    """Two nodes on spot machines that are only written down, not yet up."""
+    recorded.write(machines="none", capacity="spot", caps=CAPS)
+    return recorded
+
+
+def machines(cluster: Rehearsed) -> list[dict[str, Any]]:
+    """The instances of the region that live, as DescribeInstances shows them."""
+    endpoint = ensure_region(rehearsal_home(cluster.env))["endpoint"]
+    ec2 = Clients(region="us-west-2", endpoint_url=endpoint).ec2
+    alive = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+    answer = ec2.describe_instances(Filters=alive)  # type: ignore[arg-type]  # a list of filters
+    return [dict(row) for held in answer["Reservations"] for row in held["Instances"]]
+
+
+def things(cluster: Rehearsed) -> list[dict[str, Any]]:
+    """All that carries the tag of any cluster."""
+    found = json.loads(cluster.ok("reap", "--rehearse", "--region", "us-west-2", "--json"))
+    return [thing for row in found["clusters"] for thing in row["things"]]
+
+
+def taken_back(cluster: Rehearsed, node: str) -> None:
+    """AWS has taken the node's machine: its notice has run out."""
+    cluster.fault("interrupt", node, "1")
+    wait_until(lambda: cluster.nodes()[node]["state"] == "terminated", what=f"{node} is gone", timeout_s=30)
+
+
+def test_a_slot_that_aws_took_back_is_named_and_comes_back_alone(spot: Rehearsed) -> None:
+    up = spot.run("up", str(spot.folder))
+    assert up.exit_code == 0, up.text
+    assert "a spot p5.48xlarge costs $12.69 in us-west-2b now; counted at $20.00" in up.text
+    assert {row["InstanceLifecycle"] for row in machines(spot)} == {"spot"}
+    assert list(Store(rehearsal_home(spot.env).store).live(CAPACITY_RESERVATION)) == []
+    again = spot.pulumi("preview", "--expect-no-changes")
+    assert again.exit_code == 0, again.text
+    before, (first, second) = spot.instance_ids(), spot.instance_ids()
+
+    taken_back(spot, second)
+    note = spot.nodes()[second]["note"]
+    assert note == "AWS took this spot machine back (Server.SpotInstanceTermination)"
+    seen = spot.run("cost", "--json")
+    rows = [row for row in json.loads(seen.stdout)["rows"] if row["kind"] in ("node", "empty")]
+    assert [(row["slot"], row["ended_at"] is None) for row in rows] == [(0, True), (1, False)]
+    assert {row["usd_per_hour"] for row in rows} == {CAP_USD_PER_HOUR, 0.0}
+
+    remade = spot.run("up", str(spot.folder))
+    assert remade.exit_code == 0, remade.text
+    assert f"slot 1: {before[second]} is gone (terminated: AWS took this spot machine back" in remade.text
+    after = spot.instance_ids()
+    assert (after[first] == before[first], after[second] == before[second]) == (True, False)
+
+    assert "at most about" in spot.run("down", str(spot.folder)).text
+    assert (machines(spot), things(spot)) == ([], [])
+
+
+def test_running_nodes_take_another_maximum_when_they_are_made_and_do_not_leave_spot(spot: Rehearsed) -> None:
+    spot.up()
+    ids = spot.instance_ids()
+    spot.write(machines="none", caps={**CAPS, "price_usd_per_hour": 30})
+    raised = spot.run("up", str(spot.folder))
+    assert raised.exit_code == 0, raised.text
+    assert "the maximum price of spot machines: takes effect when a node is replaced" in raised.text
+    assert spot.instance_ids() == ids
+
+    spot.write(machines="none", capacity="on-demand", caps={"runtime": "1h"})
+    refused = spot.run("up", str(spot.folder))
+    assert refused.exit_code == 2
+    assert "capacity: spot → on-demand: decided when the nodes are made" in refused.text
+
+    name = f"{spot.name}-1"
+    spot.write(machines="none", capacity="spot", caps={**CAPS, "price_usd_per_hour": 10})
+    taken_back(spot, name)
+    too_low = spot.run("up", str(spot.folder))
+    assert too_low.exit_code == 1
+    assert "SpotMaxPriceTooLow: Your Spot request price of 10 is lower than" in too_low.text
+    assert "The maximum is caps.price_usd_per_hour in" in too_low.text
+    assert "slot 1 missing; 1 node runs on" in too_low.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "caps", "told"),
+    [
+        ({"capacity": {"p5.48xlarge": 1}}, CAPS, "InsufficientInstanceCapacity: There is no Spot capacity available"),
+        ({"quotas": {"spot_vcpus": 192}}, CAPS, "MaxSpotInstanceCountExceeded: Max spot instance count exceeded"),
+        ({}, {**CAPS, "price_usd_per_hour": 10}, "costs $12.69 in us-west-2b now, and the maximum is $10.00"),
+    ],
+    ids=["capacity for one of two", "a quota for one of two", "a maximum below the spot price"],
+)
+def test_without_a_place_for_all_at_that_price_nothing_is_left(
+    spot: Rehearsed, settings: dict[str, Any], caps: dict[str, Any], told: str
+) -> None:
+    spot.write(machines="none", settings=settings, caps=caps)
+    refused = spot.run("up", str(spot.folder))
+    assert refused.exit_code == 1
+    assert refused.text.count(told) == 1, refused.text
+    assert (machines(spot), things(spot)) == ([], [])
+    assert not (Path(spot.home) / "inventory" / f"{spot.name}@rehearsal.json").exists()
