@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
+from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import read_inventory
 
 from clusterctl.changes.account import account_of, refuse_other_account
 from clusterctl.changes.display import Display
+from clusterctl.changes.failure import failure
 from clusterctl.changes.place import refuse_other_home, refuse_other_region
 from clusterctl.changes.reservation_step import note_step
 from clusterctl.cloud.clients import Clients
@@ -26,11 +27,10 @@ from clusterctl.cost.sighting_file import note_cancelled
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
-from clusterctl.engine.lock import locks_named
-from clusterctl.engine.region import NEXT, region_endpoint
+from clusterctl.engine.region import region_endpoint
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
-from clusterctl.engine.run_file import RunRecord, new_record, only_run, read_record, write_record
+from clusterctl.engine.run_file import RunRecord, new_record, note_engine, only_run, read_record, write_record
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import refuse_read_only
 from clusterctl.engine.state import StackState
@@ -172,6 +172,10 @@ class Change:
         display.end()
         return result
 
+    def failure(self, result: RunResult, *, doing: str, more: str = "", hint: str | None = None) -> ClusterctlError:
+        """The error that a failed run of this stack means."""
+        return failure(result, doing=doing, cancel=self.engine.cancel_by_hand, more=more, hint=hint)
+
     def _endpoint_url(self) -> str | None:
         return region_endpoint(self.home, self.environ) if self.is_rehearsal else None
 
@@ -227,9 +231,11 @@ class Change:
         self._record((*before, self.engine.environment.run_token))
 
     def _record(self, tokens: tuple[str, ...]) -> None:
+        file = self.home.run_file(self.cluster)
+        before = read_record(file)
+        engines = () if before is None else before.engines
         write_record(
-            self.home.run_file(self.cluster),
-            new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory)),
+            file, new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory), engines=engines)
         )
 
 
@@ -254,7 +260,12 @@ def open_change(
         refuse_read_only(environment.config_file)
         change = Change(
             verb=verb,
-            engine=Engine(stack=stack, environment=environment),
+            engine=Engine(
+                stack=stack,
+                environment=environment,
+                starts=() if previous is None else previous.engines,
+                begun=partial(note_engine, home.run_file(cluster)),
+            ),
             home=home,
             output=output,
             cluster=cluster,
@@ -271,30 +282,3 @@ def open_change(
         finally:
             change.note_what_became()
             (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)
-
-
-def failure(result: RunResult, *, doing: str, more: str = "", hint: str | None = None) -> ClusterctlError:
-    """The error that a failed run means: AWS's code once, else what the engine said."""
-    from_aws = next((refusal for refusal in result.refusals if refusal.code is not None), None)
-    tail = f". {more}" if more else ""
-    if from_aws is not None and from_aws.code is not None:
-        return CloudError(f"{from_aws.code}: {_before(tail, from_aws.text)}{tail}", code=from_aws.code, hint=hint)
-    locks = locks_named(result.said)
-    if locks:
-        return EngineError(f"{doing}: {locks[0].told}{tail}", hint=locks[0].end_it)
-    said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
-    # What the stand-in refuses comes with the command that helps; the same again would be refused again.
-    text, _, helps = (said[0] or _without_a_word(result)).partition(NEXT)
-    told = f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}"
-    return EngineError(told, hint=helps.rstrip() or hint)
-
-
-def _without_a_word(result: RunResult) -> str:
-    if result.killed_by is None:
-        return "the engine ended without a reason"
-    return f"the engine was killed ({signal.Signals(result.killed_by).name}), as by a computer that runs out of memory"
-
-
-def _before(tail: str, text: str) -> str:
-    """The engine's words without the full stop that the tail brings."""
-    return text.rstrip().removesuffix(".") if tail else text

@@ -23,7 +23,7 @@ def foretell_unknown(change: Change, state: StackState) -> None:
     if not unknown_machines(lambda: change.clients, state):
         return
     for line in unknown_lines(
-        unknown_machines(lambda: change.clients, state_at_rest(change.engine)), now=datetime.now(UTC)
+        unknown_machines(lambda: change.clients, state_at_rest(change.engine, change.tell)), now=datetime.now(UTC)
     ):
         change.output.note(f"  ends     {line}")
 

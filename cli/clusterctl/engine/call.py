@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from clusterctl_infra.errors import EngineError
 
+from clusterctl.engine.engine_start import EngineStart
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.install_hint import engine_hint
-from clusterctl.engine.lock import locks_named
+from clusterctl.engine.lock import Lock, locks_named
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, parse_state
 
@@ -20,12 +21,20 @@ REFRESH_S = 600.0
 _NO_STACK = "no stack named"
 
 
+def noted_nowhere(pid: int) -> None:
+    """For an engine that takes no lock."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Engine:
     """The engine on one stack, for calls that change nothing in the cloud."""
 
     stack: Stack
     environment: EngineEnvironment
+    starts: tuple[EngineStart, ...] = ()
+    """Of runs before this one that did not come to a good end: locks may be theirs."""
+    begun: Callable[[int], None] = noted_nowhere
+    """Told the pid of each engine that may take the lock, when it has started."""
 
     def at(self, endpoint_url: str | None) -> Engine:
         """The same engine, told where the rehearsed region listens."""
@@ -50,11 +59,11 @@ class Engine:
     def create_stack(self) -> None:
         """Makes the stack in the backend. Raises EngineError."""
         words = ["stack", "init", self.stack.name, "--no-select"]
-        self._check(self._call(words, timeout_s=SHORT_S, has_stack=False))
+        self._check(self._call(words, timeout_s=SHORT_S, has_stack=False, locks=True))
 
     def unprotect(self, urns: Sequence[str]) -> None:
         """Lets a coming run delete these resources. Raises EngineError."""
-        self._check(self._call(["state", "unprotect", *urns, "--yes"], timeout_s=SHORT_S))
+        self._check(self._call(["state", "unprotect", *urns, "--yes"], timeout_s=SHORT_S, locks=True))
 
     def cancel(self) -> None:
         """Removes the stack's locks. Raises EngineError."""
@@ -77,37 +86,56 @@ class Engine:
         argv = ["refresh", "--yes", "--skip-preview", "--suppress-outputs"]
         argv += ["--clear-pending-creates"] if clears_pending else []
         argv += [word for urn in urns for word in ("--target", urn)]
-        self._check(self._call(argv, timeout_s=REFRESH_S))
+        self._check(self._call(argv, timeout_s=REFRESH_S, locks=True))
 
-    def refuse_held(self) -> None:
-        """Raises EngineError when somebody is changing the stack: takes its lock for a second, and changes nothing."""
+    def held_by(self) -> tuple[Lock, ...]:
+        """The locks that keep others from the stack: takes its lock for a second, and changes nothing.
+
+        Raises EngineError.
+        """
         argv = ["refresh", "--yes", "--skip-preview", "--suppress-outputs", "--skip-pending-creates"]
-        done = self._call([*argv, "--target", self.stack.urn], timeout_s=SHORT_S)
-        if locks := locks_named(done.stderr):
-            raise EngineError(locks[0].named, hint=self._by_hand(["cancel"]))
-        self._check(done)
+        done = self._call([*argv, "--target", self.stack.urn], timeout_s=SHORT_S, locks=True)
+        locks = locks_named(done.stderr)
+        if not locks and _NO_STACK not in done.stderr:
+            self._check(done)
+        return locks
+
+    @property
+    def cancel_by_hand(self) -> str:
+        """What a person types to remove a lock of whom they know to be gone."""
+        return self._by_hand(["cancel"])
 
     def _call(
-        self, words: Sequence[str], *, timeout_s: float, has_stack: bool = True
+        self, words: Sequence[str], *, timeout_s: float, has_stack: bool = True, locks: bool = False
     ) -> subprocess.CompletedProcess[str]:
         argv = [self.environment.executable, *words, "--non-interactive", "--color", "never"]
         argv += ["--stack", self.stack.name] if has_stack else []
         try:
-            return subprocess.run(
+            child = subprocess.Popen(
                 argv,
                 cwd=self.environment.config_file.parent,
                 env=dict(self.environment.env),
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 text=True,
-                timeout=timeout_s,
                 start_new_session=True,
             )
-        except subprocess.TimeoutExpired as e:
-            told = f"pulumi {' '.join(words[:2])} did not end in {timeout_s:.0f} s: does the backend answer?"
-            raise EngineError(told, hint="pulumi whoami --verbose") from e
         except OSError as e:
             raise EngineError(f"pulumi does not start: {e}", hint=engine_hint()) from e
+        with child:
+            try:
+                if locks:
+                    self.begun(child.pid)
+                stdout, stderr = child.communicate(timeout=timeout_s)
+            except subprocess.TimeoutExpired as e:
+                child.kill()
+                told = f"pulumi {' '.join(words[:2])} did not end in {timeout_s:.0f} s: does the backend answer?"
+                raise EngineError(told, hint="pulumi whoami --verbose") from e
+            except BaseException:
+                child.kill()
+                raise
+        return subprocess.CompletedProcess(argv, child.returncode, stdout, stderr)
 
     def _check(self, done: subprocess.CompletedProcess[str]) -> None:
         if done.returncode != 0:
@@ -119,4 +147,7 @@ class Engine:
     def _by_hand(self, words: Sequence[str]) -> str:
         """The command that shows a person what the engine says to us."""
         folder = self.environment.config_file.parent
-        return f"cd {shlex.quote(str(folder))} && pulumi {shlex.join(words)} --stack {self.stack.name}"
+        is_lent = self.environment.rehearsal and not self.stack.is_rehearsal_project
+        backend = self.environment.env.get("PULUMI_BACKEND_URL", "") if is_lent else ""
+        lent = f"PULUMI_BACKEND_URL={shlex.quote(backend)} " if backend else ""  # plain pulumi there has a person's own
+        return f"cd {shlex.quote(str(folder))} && {lent}pulumi {shlex.join(words)} --stack {self.stack.name}"

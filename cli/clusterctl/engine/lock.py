@@ -1,22 +1,30 @@
-"""Locks of a stack kept in files: who holds it, and whether that process still lives (diy backend, engine 3.250)."""
+"""Locks of a stack: who holds it, and whether that process is surely gone (diy backends, engine 3.250).
+
+A lock names a user, a host name, a pid and a time, and a host name is no proof of a computer: two laptops, or a head
+node's spare, may be called the same, with one home on NFS or one bucket. Who takes a living run's lock for a dead one
+ends that run's machines. So a lock is dead where this computer itself wrote down that it started that very process
+(engine_start.py), whatever the backend; or where the lock is a file on a disk of this computer, which nobody else
+writes to: that also ends what a plain `pulumi up` left. Of any other, a person decides, by `pulumi cancel`.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from clusterctl.engine.processes import command_line, find_process, started_at
+from clusterctl.engine.engine_start import CLOCK_SLACK, EngineStart
+from clusterctl.engine.own_disk import is_on_own_disk
+from clusterctl.engine.processes import boot_id, command_line, find_process, started_at
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.strays import is_engine
 
 _LOCKED = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
-CLOCK_SLACK = timedelta(seconds=5)
-"""A lock is written after its process started; the kernel counts that start in ticks from a rounded boot time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +35,21 @@ class Lock:
     host: str
     pid: int
     since: str
+    is_of_own_disk: bool = False
+    """It is a file that only this computer can have written."""
+
+    def is_dead(self, starts: Sequence[EngineStart]) -> bool:
+        """Its process surely ran on this computer, and is gone; `starts`: of the engine, noted here."""
+        since = _instant(self.since)
+        for start in starts:
+            if since is not None and start.took(host=self.host, pid=self.pid, since=since):
+                return start.is_gone
+        return self.is_of_own_disk and self._is_gone_from_here
 
     @property
-    def is_dead(self) -> bool:
-        """Its process ran on this computer and is gone, or its number is another process's by now."""
-        if self.host != socket.gethostname():
+    def _is_gone_from_here(self) -> bool:
+        """No process of this computer holds it, by its number: that may be another process's by now."""
+        if self.host != socket.gethostname() or not boot_id():  # no /proc, and so no process is seen
             return False
         process = find_process(self.pid)
         return process is None or self._is_older_than(started_at(process))
@@ -49,14 +67,20 @@ class Lock:
         return f"pulumi is changing this stack: started by {self.user} on {self.host} (pid {self.pid}) at {self.since}"
 
     @property
-    def told(self) -> str:
-        """The same, with what a person may do about it."""
-        return f"{self.named}; wait for it, or end it"
+    def is_seen(self) -> bool:
+        """A process of its number lives here, on a computer of its name."""
+        return self.host == socket.gethostname() and find_process(self.pid) is not None
 
     @property
-    def end_it(self) -> str:
-        """The command for that."""
-        return f"kill -INT {self.pid}"
+    def told(self) -> str:
+        """The same, with what a person may do about it."""
+        if self.is_seen:
+            return f"{self.named}; wait for it, or end it"
+        return f"{self.named}; wait for it, or remove its lock if it is gone for certain, which is not seen from here"
+
+    def end_it(self, *, cancel: str) -> str:
+        """The command for that; `cancel`: the one that removes the stack's lock, whoever holds it."""
+        return f"kill -INT {self.pid}" if self.is_seen else cancel
 
 
 def shows_locks(backend_url: str) -> bool:
@@ -69,7 +93,9 @@ def locks_in(backend_url: str, stack: Stack) -> tuple[Lock, ...]:
     if not shows_locks(backend_url):
         return ()
     folder = Path(urlsplit(backend_url).path) / ".pulumi" / "locks" / "organization" / stack.project / stack.name
-    found = (_read(path) for path in sorted(folder.glob("*.json")))
+    files = sorted(folder.glob("*.json"))
+    is_own = bool(files) and is_on_own_disk(folder)
+    found = (_read(path, is_of_own_disk=is_own) for path in files)
     return tuple(lock for lock in found if lock is not None)
 
 
@@ -83,11 +109,15 @@ def locks_named(text: str) -> tuple[Lock, ...]:
     )
 
 
-def _read(path: Path) -> Lock | None:
+def _read(path: Path, *, is_of_own_disk: bool) -> Lock | None:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         return Lock(
-            user=str(data["username"]), host=str(data["hostname"]), pid=int(data["pid"]), since=str(data["timestamp"])
+            user=str(data["username"]),
+            host=str(data["hostname"]),
+            pid=int(data["pid"]),
+            since=str(data["timestamp"]),
+            is_of_own_disk=is_of_own_disk,
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

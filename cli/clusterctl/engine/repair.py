@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from clusterctl_infra.errors import EngineError
@@ -45,14 +46,14 @@ def mend(
     if was_cut_off or state.pending or unknown_machines(clients, state):
         # What looks cut off may be a colleague's run in the middle of making machines: on another computer, or begun
         # since the locks were looked at, while a person was asked.
-        state = state_at_rest(engine)
+        state = state_at_rest(engine, tell)
     is_to_sweep = was_cut_off or bool(state.pending) or bool(unknown_machines(clients, state))
     if is_to_sweep and state.cluster_id is not None:
         newest = state
 
         def known_now() -> Known:
             nonlocal newest
-            newest = state_at_rest(engine)
+            newest = state_at_rest(engine, tell)
             return newest.physical_ids
 
         swept = end_orphans(
@@ -72,20 +73,20 @@ def mend(
 def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
     """Ends processes and locks of killed runs; True when there were any. Raises EngineError naming a living one."""
     ended = 0
-    if record is not None and record.is_of_this_boot:
-        ended = sum(end_run(token) for token in record.tokens)
+    if record is not None:
+        engine = replace(engine, starts=record.engines)
+        ended = sum(end_run(token) for token in record.tokens) if record.is_of_this_boot else 0
     backend_url = engine.backend_url()
-    locks = locks_in(backend_url, engine.stack)
-    _refuse_living(locks)
+    # Where locks cannot be seen, they are looked for where a run of this computer may have left one.
+    may_hold = shows_locks(backend_url) or bool(engine.starts)
+    locks = _dead_locks(engine, backend_url) if may_hold else ()
     ended += end_orphans_of_folder(engine.stack.directory)
     if ended:
         tell(f"ended {ended} {'process' if ended == 1 else 'processes'} of a run that was killed")
     torn = remove_torn_files(backend_url, engine.stack)
     if torn:
         tell(f"removed {count(len(torn), 'half-written file')} beside the state")
-    if locks:
-        tell(f"removed the lock of pid {locks[0].pid}, which is gone")
-        engine.cancel()
+    _unlock(engine, locks, tell)
     return bool(ended or locks or torn or record is not None)
 
 
@@ -118,9 +119,12 @@ def end_orphans(
     )
 
 
-def state_at_rest(engine: Engine) -> StackState:
+def state_at_rest(engine: Engine, tell: Tell) -> StackState:
     """The state now. Raises EngineError while somebody is changing it."""
-    _refuse_under_way(engine)
+    backend_url = engine.backend_url()
+    locks = _dead_locks(engine, backend_url)
+    if not shows_locks(backend_url):
+        _unlock(engine, locks, tell)
     return engine.export() or StackState()
 
 
@@ -137,19 +141,19 @@ def unknown_machines(clients: Callable[[], Clients], state: StackState) -> tuple
     return tuple(one for one in seen if one.is_alive and one.instance_id not in known)
 
 
-def _refuse_under_way(engine: Engine) -> None:
-    """Raises EngineError when somebody is changing the stack now."""
-    backend_url = engine.backend_url()
-    if shows_locks(backend_url):
-        _refuse_living(locks_in(backend_url, engine.stack))
-    else:
-        engine.refuse_held()
-
-
-def _refuse_living(locks: Iterable[Lock]) -> None:
+def _dead_locks(engine: Engine, backend_url: str) -> tuple[Lock, ...]:
+    """The locks that a killed run left on the stack. Raises EngineError when somebody is changing it now."""
+    locks = locks_in(backend_url, engine.stack) if shows_locks(backend_url) else engine.held_by()
     for lock in locks:
-        if not lock.is_dead:
-            raise EngineError(lock.told, hint=lock.end_it)
+        if not lock.is_dead(engine.starts):
+            raise EngineError(lock.told, hint=lock.end_it(cancel=engine.cancel_by_hand))
+    return locks
+
+
+def _unlock(engine: Engine, locks: Sequence[Lock], tell: Tell) -> None:
+    if locks:
+        tell(f"removed the lock of pid {locks[0].pid}, which is gone")
+        engine.cancel()
 
 
 def _pending(state: StackState) -> str:

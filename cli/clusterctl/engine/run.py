@@ -86,6 +86,7 @@ def run_engine(
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _private(log) as stdout, _private(_error_log(log)) as stderr, log.open("rb") as reader:
         child = _start([*_ends_with_parent(), *argv], engine, stdout=stdout, stderr=stderr)
+        engine.begun(child.pid)  # setpriv and the wrapper become the engine: the pid is the one in its lock
         kept: list[Message] = []
         changes: Counter[str] = Counter()
         with _Interrupts(child, token=environment.run_token, tell=on_interrupt) as interrupts:

@@ -12,13 +12,14 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
 from clusterctl_infra.errors import EngineError
 
+from clusterctl.engine.engine_start import EngineStart, engine_start
 from clusterctl.engine.processes import boot_id, find_process, is_alive
 from clusterctl.home import Home
 
@@ -40,6 +41,8 @@ class RunRecord:
     """In the environment of every process that this run starts, and of those it found unfinished."""
     stack: str = ""
     """As it is typed behind `up` from anywhere; empty in the file of an older clusterctl."""
+    engines: tuple[EngineStart, ...] = ()
+    """Those that may have taken the stack's lock, of the unfinished runs before it, too."""
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -47,7 +50,7 @@ class RunRecord:
         return self.host == socket.gethostname() and self.boot == boot_id()
 
 
-def new_record(verb: str, *, tokens: tuple[str, ...], stack: str) -> RunRecord:
+def new_record(verb: str, *, tokens: tuple[str, ...], stack: str, engines: tuple[EngineStart, ...] = ()) -> RunRecord:
     """The record of this very process."""
     own = find_process(os.getpid())
     return RunRecord(
@@ -60,6 +63,7 @@ def new_record(verb: str, *, tokens: tuple[str, ...], stack: str) -> RunRecord:
         cli_ticks=0 if own is None else own.start_ticks,
         tokens=tokens,
         stack=stack,
+        engines=engines,
     )
 
 
@@ -69,7 +73,8 @@ def read_record(path: Path) -> RunRecord | None:
         data = json.loads(path.read_text(encoding="utf-8"))
         known = {field.name for field in fields(RunRecord)}
         row = {key: value for key, value in data.items() if key in known}
-        return RunRecord(**{**row, "tokens": tuple(row["tokens"])})
+        engines = tuple(EngineStart(**one) for one in row.get("engines", ()))
+        return RunRecord(**{**row, "tokens": tuple(row["tokens"]), "engines": engines})
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -80,6 +85,14 @@ def write_record(path: Path, record: RunRecord) -> None:
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.write_text(json.dumps({"version": VERSION, **asdict(record)}), encoding="utf-8")
     os.replace(fresh, path)
+
+
+def note_engine(path: Path, pid: int) -> None:
+    """Adds an engine that was just started to the record in the file, if there is one: no run fails because of that."""
+    record = read_record(path)
+    if record is not None:
+        with contextlib.suppress(OSError):
+            write_record(path, replace(record, engines=(*record.engines, engine_start(pid))))
 
 
 @contextlib.contextmanager

@@ -17,7 +17,6 @@ from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYP
 from clusterctl_infra.outputs import Inventory, read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.changes.change import failure
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent
@@ -195,7 +194,7 @@ class _Extension:
             self._output.note(f"stopped. {left}\n  next: {self._again(meant.move)}")
             raise KeyboardInterrupt
         if not result.succeeded:
-            raise failure(result, doing="moving the deadline", more=left, hint=self._again(meant.move))
+            raise self._change.failure(result, doing="moving the deadline", more=left, hint=self._again(meant.move))
 
     def _deliver(self, meant: _Meaning, gone: Mapping[int, str]) -> Mapping[int, str]:
         change, config = self._change, meant.intent.config

@@ -8,7 +8,7 @@ from typing import NoReturn
 from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
 
 from clusterctl.cannot_write import cannot_write
-from clusterctl.changes.change import Change, failure
+from clusterctl.changes.change import Change
 from clusterctl.changes.intent import Intent
 from clusterctl.changes.spot_refusals import spot_help
 from clusterctl.changes.stopped import told_stopped, what_is_there
@@ -33,7 +33,7 @@ def raise_failed(
         change.output.note(told_stopped(change, result, shown=shown))
         raise KeyboardInterrupt
     if locks_named(result.said):
-        raise failure(result, doing="pulumi up", more=_beside_another(change, ran, before_text, shown=shown))
+        raise change.failure(result, doing="pulumi up", more=_beside_another(change, ran, before_text, shown=shown))
     if result.killed_by is not None:
         change.clear_up()
     try:
@@ -42,11 +42,13 @@ def raise_failed(
         refused = e if isinstance(e, ClusterctlError) else cannot_write(e, environ=change.environ)
         if refused is None:
             raise
-        raise failure(result, doing="pulumi up", more=_not_undone(refused, shown=shown), hint=refused.hint) from e
+        raise change.failure(
+            result, doing="pulumi up", more=_not_undone(refused, shown=shown), hint=refused.hint
+        ) from e
     hint = _plugins_by_hand(change.stack, result) or f"clusterctl up {shown}"
     if (helps := spot_help(result, intent, source=change.stack.source)) is not None:
         undone, hint = f"{helps.sentence} {undone}", helps.hint or hint
-    raise failure(result, doing="pulumi up", more=undone, hint=hint)
+    raise change.failure(result, doing="pulumi up", more=undone, hint=hint)
 
 
 def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -> str:

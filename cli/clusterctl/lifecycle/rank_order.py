@@ -11,7 +11,7 @@ from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYP
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.ranks import topology_ranks
 
-from clusterctl.changes.change import Change, failure
+from clusterctl.changes.change import Change
 from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent
 from clusterctl.cloud.topology import network_paths
@@ -98,4 +98,4 @@ def _store(change: Change, state: StackState, *, shown: str) -> None:
     if result.interrupted:
         raise KeyboardInterrupt
     if not result.succeeded:
-        raise failure(result, doing="storing the order of ranks", hint=f"clusterctl up {shown}")
+        raise change.failure(result, doing="storing the order of ranks", hint=f"clusterctl up {shown}")

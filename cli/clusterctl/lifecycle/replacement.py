@@ -11,7 +11,6 @@ from clusterctl_infra.errors import EngineError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.changes.change import failure
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
 from clusterctl.changes.ending_stage import wait_for_ending
@@ -130,7 +129,7 @@ class _Replacement:
         more, hint = f"Slot {slot}: {left}; the others run on.", f"clusterctl up {shown}"
         if (helps := spot_help(result, intent, source=change.stack.source)) is not None:
             more, hint = f"{helps.sentence} {more}", helps.hint or hint
-        raise failure(result, doing=f"replacing slot {slot}", more=more, hint=hint)
+        raise change.failure(result, doing=f"replacing slot {slot}", more=more, hint=hint)
 
     def _ask(self, *, is_spot: bool) -> None:
         if self._change.is_rehearsal or self._request.is_agreed:

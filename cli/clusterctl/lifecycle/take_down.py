@@ -11,7 +11,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.changes.change import Change, failure
+from clusterctl.changes.change import Change
 from clusterctl.changes.data import StoredData, bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_zero_nodes, read_intent, without_own_values
@@ -19,7 +19,7 @@ from clusterctl.changes.opening import open_change_at
 from clusterctl.changes.place import refuse_other_network, refuse_other_region
 from clusterctl.changes.truth import gone_reservations, lost_parts
 from clusterctl.changes.unknown import foretell_unknown
-from clusterctl.cloud.found import Found
+from clusterctl.cloud.found import Found, Known
 from clusterctl.cloud.sweep import KnownNow
 from clusterctl.engine.progress import summary
 from clusterctl.engine.repair import state_at_rest
@@ -199,16 +199,18 @@ class _Down:
         for line in self._staying(after, kept, region=region):
             self._output.note(f"  {line}")
         if after.cluster_id is not None:
-            engine = self._change.engine
-            self._look(after.cluster_id, after, data_since=None, known_now=lambda: state_at_rest(engine).physical_ids)
+            self._look(after.cluster_id, after, data_since=None, known_now=self._known_now)
             self._output.note("  AWS was asked again: nothing else bills")
+
+    def _known_now(self) -> Known:
+        return state_at_rest(self._change.engine, self._change.tell).physical_ids
 
     def _failed(self, result: RunResult) -> None:
         shown = self._request.where.shown
         if result.interrupted:
             self._output.note(f"stopped before everything was gone: what is left may bill.\n  next: {self._again()}")
             raise KeyboardInterrupt
-        raise failure(result, doing=f"ending {shown}", more="What is left may bill.", hint=self._again())
+        raise self._change.failure(result, doing=f"ending {shown}", more="What is left may bill.", hint=self._again())
 
     def _last_look(self, state: StackState) -> None:
         """Nothing that bills may carry the id any more. Raises StillBills, CloudError."""

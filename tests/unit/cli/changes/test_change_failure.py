@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from clusterctl.changes.change import failure
+from clusterctl.changes.failure import failure
 from clusterctl.engine.events import Refusal
 from clusterctl.engine.run import RunResult
 
+CANCEL = "cd /stacks/train && pulumi cancel --stack dev"
 KEPT = "Nothing was kept: no node runs, nothing bills."
 
 
@@ -20,20 +21,20 @@ def failed(*refusals: Refusal, said: str = "") -> RunResult:
 @pytest.mark.parametrize("text", ["no capacity for 4 × p5.48xlarge", "no capacity for 4 × p5.48xlarge."])
 def test_what_was_kept_is_a_sentence_of_its_own(text: str) -> None:
     refusal = Refusal(code="InsufficientInstanceCapacity", text=text, urn="u")
-    told = failure(failed(refusal), doing="pulumi up", more=KEPT).message
+    told = failure(failed(refusal), doing="pulumi up", cancel=CANCEL, more=KEPT).message
     assert told == f"InsufficientInstanceCapacity: no capacity for 4 × p5.48xlarge. {KEPT}"
-    assert failure(failed(refusal), doing="pulumi up").message.endswith(text)
-    engine = failure(failed(said="error: the program ended"), doing="pulumi up", more=KEPT).message
+    assert failure(failed(refusal), doing="pulumi up", cancel=CANCEL).message.endswith(text)
+    engine = failure(failed(said="error: the program ended"), doing="pulumi up", cancel=CANCEL, more=KEPT).message
     assert engine == f"pulumi up failed: the program ended. {KEPT}\n  log      /x.log"
 
 
 def test_an_engine_that_was_killed_says_nothing_so_the_signal_is_told() -> None:
-    told = failure(replace(failed(), killed_by=9), doing="pulumi up").message
+    told = failure(replace(failed(), killed_by=9), doing="pulumi up", cancel=CANCEL).message
     assert "the engine was killed (SIGKILL), as by a computer that runs out of memory" in told
 
 
 def test_the_stand_in_s_own_way_out_is_the_hint_and_not_the_same_again() -> None:
     refusal = Refusal(code=None, text="another train lives here; next: clusterctl rehearse clean train", urn="u")
-    error = failure(failed(refusal), doing="pulumi up", more=KEPT, hint="clusterctl up stacks/train")
+    error = failure(failed(refusal), doing="pulumi up", cancel=CANCEL, more=KEPT, hint="clusterctl up stacks/train")
     assert error.message.startswith(f"pulumi up failed: another train lives here. {KEPT}")
     assert error.hint == "clusterctl rehearse clean train"

@@ -1,24 +1,18 @@
-"""Who is who in /proc, and which locks are dead."""
+"""Who is who in /proc, and what the file of a run tells."""
 
 from __future__ import annotations
 
-import json
 import os
-import socket
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from clusterctl.engine.lock import Lock, locks_in, locks_named
 from clusterctl.engine.processes import Process, boot_id, find_process, is_alive, parse_stat
-from clusterctl.engine.run_file import RunRecord, new_record, only_run, read_record, write_record
-from clusterctl.engine.stack import Stack
+from clusterctl.engine.run_file import RunRecord, new_record, note_engine, only_run, read_record, write_record
 from clusterctl.engine.strays import is_engine, is_part, orphaned_parts
 from clusterctl.home import Home
 from clusterctl_infra.errors import EngineError
 
 STAT = "4242 (a (b) c) S 17 4242 4240 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 10 18446744073709551615"
-STACK = Stack(directory=Path("/x"), project="train", name="dev", is_rehearsal_project=True)
 
 
 def test_a_name_with_brackets_and_blanks_does_not_confuse() -> None:
@@ -73,60 +67,6 @@ def test_only_parts_without_a_living_engine_are_orphans() -> None:
     assert [one.pid for one in orphaned_parts(words)] == [20, 21]
 
 
-def lock_file(folder: Path, **changes: object) -> Path:
-    path = folder / ".pulumi" / "locks" / "organization" / "train" / "dev" / "a.json"
-    path.parent.mkdir(parents=True)
-    now = datetime.now(UTC).isoformat()
-    row = {"pid": os.getpid(), "username": "ada", "hostname": socket.gethostname(), "timestamp": now}
-    path.write_text(json.dumps({**row, **changes}))
-    return path
-
-
-def test_a_lock_of_a_living_process_is_alive(tmp_path: Path) -> None:
-    lock_file(tmp_path)
-    (lock,) = locks_in(f"file://{tmp_path}", STACK)
-    assert not lock.is_dead
-
-
-def test_a_lock_of_another_computer_is_never_called_dead(tmp_path: Path) -> None:
-    lock_file(tmp_path, pid=2**22 + 1, hostname="elsewhere")
-    (lock,) = locks_in(f"file://{tmp_path}", STACK)
-    assert not lock.is_dead
-
-
-def test_a_lock_of_a_gone_process_of_this_computer_is_dead(tmp_path: Path) -> None:
-    lock_file(tmp_path, pid=2**22 + 1)
-    (lock,) = locks_in(f"file://{tmp_path}", STACK)
-    assert lock.is_dead
-
-
-def test_a_lock_older_than_the_process_that_has_its_number_is_dead(tmp_path: Path) -> None:
-    lock_file(tmp_path, timestamp="2020-11-21T10:15:13.123456789Z")
-    (lock,) = locks_in(f"file://{tmp_path}", STACK)
-    assert lock.is_dead
-
-
-@pytest.mark.parametrize("timestamp", ["yesterday", ""])
-def test_a_lock_without_a_readable_time_is_as_alive_as_its_process(tmp_path: Path, timestamp: str) -> None:
-    lock_file(tmp_path, timestamp=timestamp)
-    (lock,) = locks_in(f"file://{tmp_path}", STACK)
-    assert not lock.is_dead
-
-
-@pytest.mark.parametrize("url", ["s3://bucket/path", "https://api.pulumi.com", "file:///not/there"])
-def test_other_backends_have_no_lock_files(url: str) -> None:
-    assert locks_in(url, STACK) == ()
-
-
-def test_the_engines_own_refusal_names_the_holder() -> None:
-    text = (
-        "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the "
-        "lock file with `pulumi cancel`.\n  file:///x/a.json: created by ada@box (pid 77) at 2026-11-21T10:15:13Z"
-    )
-    assert locks_named(text) == (Lock(user="ada", host="box", pid=77, since="2026-11-21T10:15:13Z"),)
-    assert locks_named("another error") == ()
-
-
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     record = new_record("up", tokens=("a", "b"), stack="/stacks/train")
     write_record(tmp_path / "train.json", record)
@@ -158,3 +98,16 @@ def test_a_record_of_another_boot_has_no_processes() -> None:
     record = new_record("up", tokens=("a",), stack="/stacks/train")
     other = RunRecord(**{**record.__dict__, "boot": "another"})
     assert not other.is_of_this_boot
+
+
+def test_engines_that_were_started_are_read_back_too(tmp_path: Path) -> None:
+    file = tmp_path / "train.json"
+    note_engine(file, os.getpid())
+    assert not file.exists(), "nothing was under way"
+    write_record(file, new_record("up", tokens=("a",), stack="/stacks/train"))
+    note_engine(file, os.getpid())
+    note_engine(file, 7)
+    record = read_record(file)
+    assert record is not None
+    assert [one.pid for one in record.engines] == [os.getpid(), 7]
+    assert record.tokens == ("a",)

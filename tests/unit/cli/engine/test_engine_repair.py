@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any  # boto3 clients and what they answer
@@ -13,8 +13,11 @@ from typing import Any  # boto3 clients and what they answer
 import pytest
 from clusterctl.cloud.clients import Clients
 from clusterctl.engine.call import Engine
+from clusterctl.engine.engine_start import engine_start
 from clusterctl.engine.environment import EngineEnvironment
-from clusterctl.engine.repair import mend, unknown_machines
+from clusterctl.engine.lock import Lock
+from clusterctl.engine.repair import end_what_runs, mend, unknown_machines
+from clusterctl.engine.run_file import RunRecord, new_record
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import PendingOperation, StackState, StateResource
 from clusterctl_infra.errors import EngineError
@@ -26,6 +29,7 @@ from tests.unit.cli.engine.state_rows import machines
 STACK = Stack(directory=Path("/stacks/train"), project="train", name="dev", is_rehearsal_project=False)
 PENDING = StackState(pending=(PendingOperation(kind="creating", urn="urn::train-0", type="aws:ec2/instance:Instance"),))
 IDENTITY = StateResource(urn="urn:id", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": "abc123abc123"})
+BOBS = Lock(user="bob", host="tower", pid=7, since="2026-11-21T10:15:13Z")
 CLUSTER = StackState(resources=(IDENTITY,))
 
 
@@ -38,11 +42,17 @@ class Backend(Engine):
     asked: list[str] = field(default_factory=list)
     bobs: list[StackState | None] = field(default_factory=list)
     """His run that began since, if one did: None while it is under way, else the state that it left."""
+    left: list[Lock] = field(default_factory=list)
+    """The lock of a run that was killed."""
 
-    def refuse_held(self) -> None:
+    def held_by(self) -> tuple[Lock, ...]:
         self.asked.append("lock")
-        if self.is_held or None in self.bobs:
-            raise EngineError("pulumi is changing this stack: started by bob on tower (pid 7)")
+        is_bobs = self.is_held or None in self.bobs
+        return (BOBS,) if is_bobs else tuple(self.left)
+
+    def cancel(self) -> None:
+        self.asked.append("cancel")
+        self.left.clear()
 
     def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
         self.asked.extend(["refresh", *(urn for urn in urns if urn != STACK.urn)])
@@ -117,6 +127,40 @@ def test_a_run_that_nobody_holds_any_more_is_repaired() -> None:
     engine = backend("s3://states")
     mended(engine)
     assert engine.asked == ["lock", "refresh"]
+
+
+def killed_here() -> tuple[RunRecord, Lock]:
+    """A run of this computer that was killed, and the lock that its engine left."""
+    start = replace(engine_start(2**22 + 1), ticks=1)
+    record = new_record("up", tokens=(), stack="/stacks/train", engines=(start,))
+    return record, Lock(user="ada", host=start.host, pid=start.pid, since=start.at)
+
+
+@pytest.mark.parametrize("url", ["s3://states", "gs://states"])
+def test_the_lock_of_a_run_that_was_killed_here_is_removed_where_locks_are_no_files(url: str) -> None:
+    record, lock = killed_here()
+    engine, told = backend(url), list[str]()
+    engine.left.append(lock)
+    assert end_what_runs(engine, record, told.append)
+    assert engine.asked == ["lock", "cancel"]
+    assert told == [f"removed the lock of pid {lock.pid}, which is gone"]
+
+
+def test_without_a_run_that_was_cut_off_here_no_lock_is_taken_to_look_for_one() -> None:
+    engine = backend("s3://states", is_held=True)
+    assert not end_what_runs(engine, None, untold)
+    assert engine.asked == []
+
+
+def test_a_colleagues_lock_is_left_although_a_run_was_killed_here() -> None:
+    """On a computer of the same name, with the same number, at another time."""
+    record, lock = killed_here()
+    engine = backend("s3://states")
+    engine.left.append(replace(lock, since="2026-01-01T00:00:00Z"))
+    with pytest.raises(EngineError, match="remove its lock if it is gone for certain") as refused:
+        end_what_runs(engine, record, untold)
+    assert engine.asked == ["lock"]
+    assert refused.value.hint == "cd /stacks/train && pulumi cancel --stack dev"
 
 
 def test_locks_that_are_files_are_read_and_not_taken() -> None:

@@ -1,0 +1,41 @@
+"""What a run of the engine that failed means to a person."""
+
+from __future__ import annotations
+
+import signal
+
+from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
+
+from clusterctl.engine.lock import locks_named
+from clusterctl.engine.region import NEXT
+from clusterctl.engine.run import RunResult
+
+
+def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint: str | None = None) -> ClusterctlError:
+    """The error that a failed run means: AWS's code once, else what the engine said.
+
+    `cancel`: what removes the stack's lock.
+    """
+    from_aws = next((refusal for refusal in result.refusals if refusal.code is not None), None)
+    tail = f". {more}" if more else ""
+    if from_aws is not None and from_aws.code is not None:
+        return CloudError(f"{from_aws.code}: {_before(tail, from_aws.text)}{tail}", code=from_aws.code, hint=hint)
+    locks = locks_named(result.said)
+    if locks:
+        return EngineError(f"{doing}: {locks[0].told}{tail}", hint=locks[0].end_it(cancel=cancel))
+    said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
+    # What the stand-in refuses comes with the command that helps; the same again would be refused again.
+    text, _, helps = (said[0] or _without_a_word(result)).partition(NEXT)
+    told = f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}"
+    return EngineError(told, hint=helps.rstrip() or hint)
+
+
+def _without_a_word(result: RunResult) -> str:
+    if result.killed_by is None:
+        return "the engine ended without a reason"
+    return f"the engine was killed ({signal.Signals(result.killed_by).name}), as by a computer that runs out of memory"
+
+
+def _before(tail: str, text: str) -> str:
+    """The engine's words without the full stop that the tail brings."""
+    return text.rstrip().removesuffix(".") if tail else text

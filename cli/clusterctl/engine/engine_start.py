@@ -1,0 +1,61 @@
+"""A start of the engine, as the file of a run keeps it: proof that a lock's process is one of this computer."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from clusterctl.engine.processes import boot_id, find_process, is_alive
+
+MACHINE_ID = Path("/etc/machine-id")
+CLOCK_SLACK = timedelta(seconds=5)
+TAKES_ITS_LOCK = timedelta(minutes=10)
+"""From its start on; a backend far away answers late."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineStart:
+    """One start of the engine."""
+
+    pid: int
+    ticks: int
+    """When it started, in clock ticks after boot; 0 where /proc does not tell."""
+    at: str
+    host: str
+    boot: str
+    machine: str
+
+    @property
+    def is_gone(self) -> bool:
+        """It surely ran on this computer, and does so no more: no process outlives a boot."""
+        if self.boot and self.boot == boot_id():
+            return not is_alive(self.pid, self.ticks)
+        return bool(self.machine) and self.machine == machine_id()
+
+    def took(self, *, host: str, pid: int, since: datetime) -> bool:
+        """Whether a lock that names this process and this moment is its lock."""
+        at = datetime.fromisoformat(self.at)
+        return (host, pid) == (self.host, self.pid) and at - CLOCK_SLACK <= since <= at + TAKES_ITS_LOCK
+
+
+def engine_start(pid: int) -> EngineStart:
+    """The start of the process `pid`, which is a moment ago."""
+    process = find_process(pid)
+    return EngineStart(
+        pid=pid,
+        ticks=0 if process is None else process.start_ticks,
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        host=socket.gethostname(),
+        boot=boot_id(),
+        machine=machine_id(),
+    )
+
+
+def machine_id() -> str:
+    """What tells this computer from all others, machine-id(5); empty where it has none."""
+    try:
+        return MACHINE_ID.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

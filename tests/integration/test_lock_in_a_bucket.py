@@ -1,0 +1,51 @@
+"""State in a bucket: its locks are seen only by trying, and one of a run that was killed here is removed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from tests.integration.kill_campaign import Kill, kill_during
+from tests.integration.rehearsed import Rehearsed, rehearsed
+
+KILL = Kill(part="both", after_events=40, jitter_s=0.0, then="up", wait_s=0.0)
+"""The command line and its engine at once, as by a power cut: neither gives the lock back."""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Rehearsed]:
+    """A cluster without machines whose state is in a bucket."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        _, port = server.get_host_and_port()
+        session = boto3.Session(aws_access_key_id="a", aws_secret_access_key="test", region_name="us-east-1")
+        session.client("s3", endpoint_url=f"http://127.0.0.1:{port}").create_bucket(Bucket="states")
+        options = f"endpoint=http://127.0.0.1:{port}&disable_https=true&use_path_style=true&region=us-east-1"
+        with rehearsed(tmp_path, machines="none", nodes=2) as made:
+            made.env["PULUMI_BACKEND_URL"] = f"s3://states?{options}"
+            yield made
+    finally:
+        server.stop()
+
+
+def test_the_lock_of_a_run_that_was_killed_here_keeps_nobody_from_going_on(cluster: Rehearsed, tmp_path: Path) -> None:
+    kill_during(cluster, KILL)
+    record = cluster.home / "runs" / f"{cluster.name}@rehearsal.json"
+    kept = shutil.move(record, tmp_path / "record.json")
+
+    refused = cluster.run("up", str(cluster.folder))
+    assert refused.exit_code == 1, refused.text
+    assert "is changing this stack: started by" in refused.stderr
+    assert f"cd {cluster.folder} && pulumi cancel --stack dev" in refused.stderr
+
+    shutil.move(kept, record)
+    done = cluster.run("up", str(cluster.folder))
+    assert done.exit_code == 0, done.text
+    assert "removed the lock of pid" in done.stderr
+    cluster.down()
