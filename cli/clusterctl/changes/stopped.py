@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from clusterctl_infra.errors import CloudError
 
 from clusterctl.changes.change import Change
@@ -22,6 +25,16 @@ def told_stopped(change: Change, result: RunResult, *, shown: str) -> str:
     except CloudError:
         return what_exists(state, shown=shown, unknown=None)
     return what_exists(state, shown=shown, unknown=unknown)
+
+
+@contextlib.contextmanager
+def telling_if_stopped(change: Change, *, shown: str) -> Iterator[None]:
+    """Who stops what is in here is told what exists: no engine runs that would take the Ctrl-C."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        change.output.note(what_exists(change.engine.export() or StackState(), shown=shown))
+        raise
 
 
 def what_exists(state: StackState, *, shown: str, unknown: int | None = 0) -> str:

@@ -22,6 +22,7 @@ from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.place import refuse_other_launch, refuse_other_network
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree
+from clusterctl.changes.stopped import telling_if_stopped
 from clusterctl.changes.truth import lost_beside, missing_instances
 from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.cloud.clock import refuse_wrong_clock
@@ -158,10 +159,11 @@ class _Up:
                 stage.stop()
                 raise_failed(change, ran, before_text=before, before_state=state, intent=intent, shown=self._shown)
             self._output.note(f" {summary(ran.result.changes)}")
-            if is_wanted(intent, is_asked=self._request.reorders_ranks):
-                order_ranks(change, cluster_plan, shown=self._shown)
-            change.finish()
-            unproven = try_deadline(change)
+            with telling_if_stopped(change, shown=self._shown):
+                if is_wanted(intent, is_asked=self._request.reorders_ranks):
+                    order_ranks(change, cluster_plan, shown=self._shown)
+                change.finish()
+                unproven = try_deadline(change)
             try:
                 stage.finish(timeout_s=self._request.ready_timeout_s)
             finally:

@@ -114,7 +114,11 @@ class _Extension:
         meant = replace(meant, intent=reserved_or_not(meant.intent, reserved, stays=stays))
         self._refuse_times_again(meant)
         self._write(meant.intent.changes)
-        untaken = self._move(meant, state, gone)
+        try:
+            untaken = self._move(meant, state, gone)
+        except KeyboardInterrupt:
+            self._output.note(f"stopped. {self._unmoved(meant.move)}\n  next: {self._again(meant.move)}")
+            raise
         self._write({"extended-from": None})
         change.finish()
         unproven = try_deadline(change, slots={one.slot for one in state.instances} - gone.keys())
@@ -189,11 +193,10 @@ class _Extension:
             result = self._change.run(
                 "up", nodes=nodes, display=Display(self._output), options=options, config_file=temporary
             )
-        left = f"What was not moved ends the cluster at {clock(min(meant.move.before, meant.move.after), self._now)}."
         if result.interrupted:
-            self._output.note(f"stopped. {left}\n  next: {self._again(meant.move)}")
             raise KeyboardInterrupt
         if not result.succeeded:
+            left = self._unmoved(meant.move)
             raise self._change.failure(result, doing="moving the deadline", more=left, hint=self._again(meant.move))
 
     def _deliver(self, meant: _Meaning, gone: Mapping[int, str]) -> Mapping[int, str]:
@@ -228,6 +231,9 @@ class _Extension:
                 f"{count(len(slots), 'node')} of {len(names)} did not take the new deadline: {named}",
                 hint=self._again(move) if untaken else f"clusterctl up {self._shown}",
             )
+
+    def _unmoved(self, move: Move) -> str:
+        return f"What was not moved ends the cluster at {clock(min(move.before, move.after), self._now)}."
 
     def _again(self, move: Move) -> str:
         return self._request.wish.again(self._change.cluster, move.after)

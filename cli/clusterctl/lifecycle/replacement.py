@@ -20,7 +20,7 @@ from clusterctl.changes.opening import Held, open_change_of
 from clusterctl.changes.place import refuse_other_launch, refuse_other_region
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spot_refusals import spot_help
-from clusterctl.changes.stopped import told_stopped
+from clusterctl.changes.stopped import telling_if_stopped, told_stopped
 from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
@@ -87,7 +87,8 @@ class _Replacement:
         )
         with stage.watching():
             self._run(intent, targets, display, stage, state)
-            unproven = try_deadline(change, slots={request.slot})
+            with telling_if_stopped(change, shown=shown):
+                unproven = try_deadline(change, slots={request.slot})
             stage.finish(timeout_s=request.ready_timeout_s)
         if unproven is not None:
             raise unproven

@@ -87,14 +87,20 @@ def run_up(
         raise
     if not first.succeeded:
         return Ran(result=first)
-    change.output.note(f" {summary(first.changes)}; now {then}")
-    return Ran(result=_started(last, environ=change.environ, log=first.log), has_made=True)
+
+    def second() -> RunResult:
+        change.output.note(f" {summary(first.changes)}; now {then}")
+        return last()
+
+    return Ran(result=_started(second, environ=change.environ, log=first.log), has_made=True)
 
 
 def _started(run: Callable[[], RunResult], *, environ: Mapping[str, str], log: Path) -> RunResult:
     """How the run ended; one that did not start has failed, for the reason that kept it from that."""
     try:
         return run()
+    except KeyboardInterrupt:  # between the two runs there is no engine to take it
+        return RunResult(succeeded=False, interrupted=True, changes={}, refusals=(), log=log, said="")
     except ClusterctlError as e:
         refused = e
     except OSError as e:

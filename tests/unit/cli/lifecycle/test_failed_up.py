@@ -12,7 +12,8 @@ from typing import Any, NoReturn  # options of a run
 import pytest
 from clusterctl.changes.change import Change
 from clusterctl.changes.display import Display
-from clusterctl.changes.intent import read_intent
+from clusterctl.changes.intent import Intent, read_intent
+from clusterctl.changes.stopped import telling_if_stopped
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.run import RunResult
@@ -57,6 +58,7 @@ class Runner(Change):
     """A change whose runs of the engine end one after the other in these ways."""
 
     ends: list[Callable[[], RunResult]]
+    stderr: io.BytesIO
     options: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self, verb: object, **options: Any) -> RunResult:  # all that a run is told
@@ -75,11 +77,13 @@ def runner(tmp_path: Path) -> Callable[..., Runner]:
         environment = EngineEnvironment(
             env={}, rehearsal=False, executable="pulumi", config_file=stack.config_file, run_token="1"
         )
+        stderr = io.BytesIO()
         return Runner(
+            stderr=stderr,
             verb="up",
             engine=OneState(stack=stack, environment=environment, state=state),
             home=Home(path=tmp_path / "home"),
-            output=Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stdin=io.StringIO()),
+            output=Output(stdout=io.BytesIO(), stderr=stderr, stdin=io.StringIO()),
             cluster="train",
             region="us-west-2",
             environ={"CLUSTERCTL_HOME": str(tmp_path / "home")},
@@ -96,13 +100,20 @@ def up(change: Runner) -> Ran:
 
 
 def failure_of(change: Runner, ran: Ran) -> ClusterctlError:
-    intent = read_intent(change.stack, MEANT, nodes=None)
     with pytest.raises(ClusterctlError) as raised:
-        raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent, shown="s")
+        raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
     return raised.value
 
 
-def refused(error: Exception) -> Callable[[], RunResult]:
+def intent_of(change: Runner) -> Intent:
+    return read_intent(change.stack, MEANT, nodes=None)
+
+
+def told(change: Runner) -> str:
+    return change.stderr.getvalue().decode()
+
+
+def refused(error: BaseException) -> Callable[[], RunResult]:
     def end() -> RunResult:
         raise error
 
@@ -160,6 +171,24 @@ def test_who_finds_the_stack_held_after_the_first_run_undoes_nothing_and_names_w
     assert "clusterctl down s ends it" in error.message
     assert change.home.run_file("train").exists(), "the next change has to repair"
     assert change.stack.config_file.read_text() == MEANT, "what was made is of this config"
+
+
+def test_ctrl_c_between_the_two_runs_names_what_the_first_one_made(runner: Callable[..., Runner]) -> None:
+    change = runner(lambda: ended(is_well=True), refused(KeyboardInterrupt()))
+    ran = up(change)
+    with pytest.raises(KeyboardInterrupt):
+        raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
+    said = told(change)
+    assert "1 resource is there, no node runs, 33 reserved places are empty and bill" in said
+    assert "next: clusterctl up s    goes on\n        clusterctl down s  ends it" in said
+    assert change.stack.config_file.read_text() == MEANT, "what was made is of this config"
+
+
+def test_ctrl_c_after_the_last_run_names_what_exists(runner: Callable[..., Runner]) -> None:
+    change = runner()
+    with pytest.raises(KeyboardInterrupt), telling_if_stopped(change, shown="s"):
+        raise KeyboardInterrupt
+    assert "33 reserved places are empty and bill" in told(change)
 
 
 def test_who_finds_the_stack_held_at_once_has_begun_nothing(runner: Callable[..., Runner]) -> None:
