@@ -42,6 +42,11 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
                 f"{half_made}: clusterctl {run['verb']} is changing it now (pid {run['cli_pid']}), and nothing is "
                 "known of its nodes here yet: ask again in some seconds"
             )
+        if run.get("verb") == "down":
+            raise NothingMatched(
+                f"{half_made}: a `down` began and has not come to its end; what is left of it may bill",
+                hint=f"clusterctl down {stack}",
+            )
         raise NothingMatched(
             f"{half_made}: an `up` began and has not come to its end, so nothing is known of it here; what it made, "
             f"if anything, bills. The same up goes on with it, and `clusterctl down {stack}` ends it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -11,7 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clusterctl_infra.errors import EngineError, NothingMatched
-from clusterctl_infra.outputs import Inventory, inventory_from_json, inventory_to_json
+from clusterctl_infra.outputs import (
+    Inventory,
+    InventoryUnreadable,
+    inventory_from_json,
+    inventory_to_json,
+    read_inventory,
+)
 
 from clusterctl.engine.environment import EngineEnvironment, engine_environment
 from clusterctl.engine.install_hint import engine_hint
@@ -75,10 +82,13 @@ def _stack_output(stack: Stack, environment: EngineEnvironment, words: str) -> s
 
 
 def _keep(inventory: Inventory, home: Home) -> None:
-    """Writes the file unless there is one: what the last run on this computer wrote knows more."""
+    """Writes the file; what the last run on this computer wrote knows more, and learns where the stack is now."""
     path = home.inventory_file(inventory.cluster)
-    if path.exists():
-        return
+    with contextlib.suppress(FileNotFoundError, InventoryUnreadable):
+        known = read_inventory(path)
+        if known.cluster_id != inventory.cluster_id or known.stack_dir == inventory.stack_dir:
+            return
+        inventory = dataclasses.replace(known, stack_dir=inventory.stack_dir, stack_name=inventory.stack_name)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.write_text(json.dumps(inventory_to_json(inventory), indent=1), encoding="utf-8")

@@ -12,6 +12,7 @@ from clusterctl_infra.errors import NothingMatched
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.changes.change import Change, open_change
+from clusterctl.engine.stack import refuse_without_program
 from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts, whereabouts_of_cluster
 from clusterctl.home import Home
@@ -53,6 +54,7 @@ def open_change_of(
     As this computer knows it, it was made: its state is most likely in another backend.
     """
     where = whereabouts_of_cluster(inventory)
+    refuse_without_program(where.stack)
     with open_change_at(verb, where, home=home, environ=environ, output=output) as change:
         found, was_cut_off = change.inspect()
         if found is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import click
 from clusterctl_infra.names import USUAL_STACK_NAME
 
+from clusterctl.engine.names_in_state import names_in_state
 from clusterctl.engine.whereabouts import find_whereabouts
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.take_down import DownRequest, take_down
@@ -46,6 +48,12 @@ def command(
     """
     home = home_directory(os.environ)
     where = find_whereabouts(
-        stack_dir, cluster, stack_name=stack_name, rehearse=rehearse, home=home, environ=os.environ
+        stack_dir,
+        cluster,
+        stack_name=stack_name,
+        rehearse=rehearse,
+        home=home,
+        environ=os.environ,
+        in_state=partial(names_in_state, home=home, environ=os.environ),
     )
     take_down(DownRequest(where=where, is_all=is_all, is_agreed=yes), output, home, os.environ)

@@ -67,10 +67,12 @@ class Stack:
         return f"urn:pulumi:{self.name}::{self.project}::pulumi:pulumi:Stack::{self.project}-{self.name}"
 
 
-def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up") -> Stack:
+def read_stack(
+    directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up", files: Sequence[str] = STACK_FILES
+) -> Stack:
     """The stack in a folder with Pulumi.yaml and cluster.yaml. Raises UsageError naming what is missing.
 
-    `verb`: what was typed before the folder, for the command that helps.
+    `verb`: what was typed before the folder, for the command that helps; `files`: without which it is no stack.
     """
     if not STACK_NAME.fullmatch(name):
         told = f"--stack-name {name!r}: letters, digits, hyphens, underscores and periods only"
@@ -82,7 +84,7 @@ def read_stack(directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up
         )
         others = _others(directory)
         raise UsageError(what + _named(others), hint=_with(others, verb) or f"ls {shlex.quote(str(directory.parent))}")
-    missing = next((one for one in STACK_FILES if not (folder / one).is_file()), None)
+    missing = next((one for one in files if not (folder / one).is_file()), None)
     if missing is not None:
         shown = f"this folder ({folder})" if directory == Path() else str(directory)
         others = _others(directory)

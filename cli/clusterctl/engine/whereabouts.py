@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -10,21 +12,33 @@ from typing import Protocol
 from clusterctl_infra.config.load import load_cluster, load_whereabouts
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import stack_settings
-from clusterctl_infra.errors import ConfigError, UsageError
-from clusterctl_infra.outputs import Inventory
+from clusterctl_infra.errors import ConfigError, NothingMatched, UsageError
+from clusterctl_infra.names import REHEARSAL_SUFFIX, USUAL_STACK_NAME
+from clusterctl_infra.outputs import Inventory, InventoryUnreadable
 
 from clusterctl.clusters import cluster_names, find_cluster
-from clusterctl.engine.stack import Stack, read_stack
+from clusterctl.engine.known_folder import stack_of_cluster
+from clusterctl.engine.run_file import read_record
+from clusterctl.engine.stack import STACK_FILES, Stack, read_stack
 from clusterctl.engine.stack_config import config_values, own_config
 from clusterctl.home import Home
 from clusterctl.stack_plan import config_folder
 from clusterctl.views.again import stack_words
+
+PROJECT_FILES = ("Pulumi.yaml",)
+"""What the engine ends a stack by; cluster.yaml says what is to be, and is not asked."""
 
 
 class Load(Protocol):
     """Reads a cluster.yaml. Raises ConfigError."""
 
     def __call__(self, path: Path, *, overrides: Mapping[str, str], source: str) -> ClusterConfig: ...
+
+
+class NamesInState(Protocol):
+    """The name and the region that a stack's state has for its cluster; None for none. Raises EngineError."""
+
+    def __call__(self, stack: Stack, *, rehearse: bool) -> tuple[str, str] | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +66,9 @@ def whereabouts_of_folder(
     return Whereabouts(stack=stack, rehearse=rehearse, name=config.name, region=config.region, shown=shown)
 
 
-def whereabouts_of_cluster(inventory: Inventory) -> Whereabouts:
-    """The stack that an inventory came from. Raises UsageError when this computer never ran it."""
-    if inventory.stack_dir is None:
-        raise UsageError(
-            f"the folder of {inventory.cluster}'s stack is not known on this computer", hint="clusterctl down STACK"
-        )
-    stack = read_stack(Path(inventory.stack_dir), name=inventory.stack_name)
+def whereabouts_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES) -> Whereabouts:
+    """The stack that an inventory came from. Raises UsageError where it is not there any more."""
+    stack = stack_of_cluster(inventory, files=files)
     return Whereabouts(
         stack=stack,
         rehearse=inventory.rehearsal and not stack.is_rehearsal_project,
@@ -66,13 +76,6 @@ def whereabouts_of_cluster(inventory: Inventory) -> Whereabouts:
         region=inventory.region,
         shown=f"--cluster {inventory.cluster}",
     )
-
-
-def known_in_folder(folder: Path, *, home: Home) -> Inventory | None:
-    """The only cluster that was last run from a folder: it can be ended although its file is broken now."""
-    found = [find_cluster(home, name=name, environ={}) for name in cluster_names(home)]
-    here = [inventory for inventory in found if inventory.stack_dir == str(folder)]
-    return here[0] if len(here) == 1 else None
 
 
 def find_whereabouts(
@@ -83,19 +86,68 @@ def find_whereabouts(
     rehearse: bool,
     home: Home,
     environ: Mapping[str, str],
+    in_state: NamesInState,
 ) -> Whereabouts:
-    """The stack that the arguments mean. Raises UsageError when both a folder and a cluster are given."""
+    """The stack that is to be ended, whatever its cluster.yaml is like now.
+
+    Raises UsageError when both a folder and a cluster are given, and ConfigError, NothingMatched, EngineError.
+    """
     if directory is not None and cluster is not None:
         raise UsageError(f"both the folder {directory} and --cluster {cluster}: say one")
     if directory is not None:
-        try:
-            return whereabouts_of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home)
-        except ConfigError:
-            known = known_in_folder(directory.expanduser().absolute(), home=home)
-            if known is not None:
-                return whereabouts_of_cluster(known)
+        return _of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home, in_state=in_state)
+    try:
+        inventory = find_cluster(home, name=cluster, environ=environ)
+    except NothingMatched:
+        begun = None if cluster is None else _of_run(cluster, home=home, in_state=in_state)
+        if begun is None:
+            raise
+        return begun
+    return whereabouts_of_cluster(inventory, files=PROJECT_FILES)
+
+
+def known_in_folder(folder: Path, *, home: Home) -> Inventory | None:
+    """The only cluster that was last run from a folder: it can be ended although its file is broken now."""
+    found = []
+    for name in cluster_names(home):
+        with contextlib.suppress(InventoryUnreadable, NothingMatched):  # another cluster's is no obstacle
+            found.append(find_cluster(home, name=name, environ={}))
+    here = [inventory for inventory in found if inventory.stack_dir == str(folder)]
+    return here[0] if len(here) == 1 else None
+
+
+def _of_folder(directory: Path, *, stack_name: str, rehearse: bool, home: Home, in_state: NamesInState) -> Whereabouts:
+    try:
+        return whereabouts_of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home)
+    except ConfigError:
+        known = known_in_folder(directory.expanduser().absolute(), home=home)
+        if known is not None:
+            return whereabouts_of_cluster(known, files=PROJECT_FILES)
+    try:
         # A file that is broken now may still say which cluster it was: `down` needs no more of it.
         return whereabouts_of_folder(
             directory, stack_name=stack_name, rehearse=rehearse, home=home, load=load_whereabouts
         )
-    return whereabouts_of_cluster(find_cluster(home, name=cluster, environ=environ))
+    except ConfigError:
+        stack = read_stack(directory, name=stack_name, verb="down")
+        names = in_state(stack, rehearse=rehearse)
+        if names is None:
+            raise
+    shown = stack_words(directory, stack_name=stack_name, rehearse=rehearse)
+    return Whereabouts(stack=stack, rehearse=rehearse, name=names[0], region=names[1], shown=shown)
+
+
+def _of_run(cluster: str, *, home: Home, in_state: NamesInState) -> Whereabouts | None:
+    """The stack of a run that was cut off, by its file, when that is all that is left of it here."""
+    for candidate in (cluster, cluster + REHEARSAL_SUFFIX):
+        record = read_record(home.run_file(candidate))
+        if record is None or not record.stack:
+            continue
+        folder, *flags = shlex.split(record.stack)
+        name = flags[flags.index("--stack-name") + 1] if "--stack-name" in flags else USUAL_STACK_NAME
+        rehearse = "--rehearse" in flags
+        found = _of_folder(Path(folder), stack_name=name, rehearse=rehearse, home=home, in_state=in_state)
+        is_rehearsal = found.rehearse or found.stack.is_rehearsal_project
+        if candidate == found.name + (REHEARSAL_SUFFIX if is_rehearsal else ""):
+            return found
+    return None

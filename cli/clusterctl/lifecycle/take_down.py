@@ -24,6 +24,7 @@ from clusterctl.cloud.sweep import KnownNow
 from clusterctl.engine.progress import summary
 from clusterctl.engine.repair import state_at_rest
 from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack import refuse_without_program
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import RESERVATION_TYPE, StackState
 from clusterctl.engine.whereabouts import Whereabouts
@@ -108,6 +109,7 @@ class _Down:
 
     def _refuse_harm(self, state: StackState) -> None:
         """The program is run as it is written now. Raises ConfigError, UsageError."""
+        refuse_without_program(self._change.stack)
         source, config = self._change.stack.source, self._written().config
         refuse_other_region(state, config.region, source=source)
         refuse_harm(state, config, load_catalog(), source=source)

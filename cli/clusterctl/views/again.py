@@ -38,6 +38,13 @@ def down_again(inventory: Inventory) -> str:
     return shlex.join(["clusterctl", "down", "--cluster", inventory.cluster])
 
 
+def reap_cluster(inventory: Inventory) -> str:
+    """`clusterctl reap --cluster 0123456789ab --region us-west-2`: ends it without its stack, all but data."""
+    rehearse = ["--rehearse"] if inventory.rehearsal else []
+    words = ["clusterctl", "reap", "--cluster", inventory.cluster_id, "--region", inventory.region, *rehearse]
+    return shlex.join(words)
+
+
 def go_on_with(verb: str, inventory: Inventory) -> str:
     """`the last down has not come to its end; next: clusterctl down --cluster train`."""
     again = down_again(inventory) if verb == "down" else up_again(inventory)

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from clusterctl.engine.whereabouts import Whereabouts, find_whereabouts
+from clusterctl.engine.run_file import new_record, write_record
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.whereabouts import NamesInState, Whereabouts, find_whereabouts
 from clusterctl.home import Home
-from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.errors import ConfigError, NothingMatched
 
 BROKEN = "nodes: 0\nplacemnt: cluster\n"
 
 
-def found(folder: Path, cluster_file: str) -> Whereabouts:
+def nothing(stack: Stack, *, rehearse: bool) -> tuple[str, str] | None:
+    """A state that holds no cluster."""
+    return None
+
+
+def train_in_iowa(stack: Stack, *, rehearse: bool) -> tuple[str, str] | None:
+    """One that holds `train`."""
+    return "train", "us-east-2"
+
+
+def found(
+    folder: Path, cluster_file: str, *, cluster: str | None = None, in_state: NamesInState = nothing
+) -> Whereabouts:
+    """What `down FOLDER` or `down --cluster NAME` means."""
     (folder / "Pulumi.yaml").write_text("name: train\nruntime: python\n")
     (folder / "cluster.yaml").write_text(cluster_file)
-    return find_whereabouts(folder, None, stack_name="dev", rehearse=False, home=Home(path=folder / "home"), environ={})
+    return find_whereabouts(
+        None if cluster else folder,
+        cluster,
+        stack_name="dev",
+        rehearse=False,
+        home=Home(path=folder / "home"),
+        environ={},
+        in_state=in_state,
+    )
 
 
 def test_a_cluster_that_nobody_knows_here_is_named_by_its_broken_file(tmp_path: Path) -> None:
@@ -29,3 +53,25 @@ def test_a_cluster_that_nobody_knows_here_is_named_by_its_broken_file(tmp_path: 
 def test_without_a_name_or_a_region_its_problems_are_told(tmp_path: Path, names: str) -> None:
     with pytest.raises(ConfigError, match="nothing was changed"):
         found(tmp_path, names + BROKEN)
+
+
+@pytest.mark.parametrize("file", ["", "name: [\n", "name: train\n", "name: Train\nregion: eu-west-1\n"])
+def test_what_a_broken_file_does_not_say_the_state_says(tmp_path: Path, file: str) -> None:
+    where = found(tmp_path, file, in_state=train_in_iowa)
+    assert (where.name, where.region, where.shown) == ("train", "us-east-2", str(tmp_path))
+
+
+def test_a_cluster_of_which_only_a_cut_off_run_tells_is_ended_by_its_name(tmp_path: Path) -> None:
+    run_file = Home(path=tmp_path / "home").run_file("train")
+    write_record(run_file, new_record("down", tokens=(), stack=str(tmp_path)))
+    where = found(tmp_path, "name: [\n", cluster="train", in_state=train_in_iowa)
+    assert (where.name, where.stack.directory) == ("train", tmp_path)
+    with pytest.raises(NothingMatched, match="no cluster is known"):
+        found(tmp_path, "name: [\n", cluster="other", in_state=train_in_iowa)
+
+
+def test_a_run_whose_stack_holds_another_cluster_by_now_is_not_taken_for_it(tmp_path: Path) -> None:
+    run_file = Home(path=tmp_path / "home").run_file("old")
+    write_record(run_file, replace(new_record("down", tokens=(), stack=str(tmp_path)), cli_ticks=0))
+    with pytest.raises(NothingMatched, match="old: a `down` began"):
+        found(tmp_path, "name: [\n", cluster="old", in_state=train_in_iowa)

@@ -1,0 +1,50 @@
+"""The stack in the folder from which a known cluster was last run, and what is said where it is not as it was."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.engine.stack import CLUSTER_FILE, STACK_FILES, Stack, read_stack, stacks_near
+from clusterctl.views.again import edit, reap_cluster
+
+
+def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES) -> Stack:
+    """The stack that an inventory came from; `files`: what it needs. Raises UsageError saying what is gone."""
+    if inventory.stack_dir is None:
+        raise UsageError(
+            f"the folder of {inventory.cluster}'s stack is not known on this computer: say where it is, once",
+            hint="clusterctl nodes --stack STACK  (STACK: the folder)",
+        )
+    folder = Path(inventory.stack_dir)
+    if not folder.is_dir():
+        raise _gone(inventory, folder)
+    missing = next((one for one in files if not (folder / one).is_file()), None)
+    if missing is not None:
+        file = folder / missing
+        told = f"{folder}, the folder of {inventory.cluster}'s stack, has no {missing}: put it back"
+        raise UsageError(told, hint=edit(file) if missing == CLUSTER_FILE else f"ls -A {shlex.quote(str(folder))}")
+    return read_stack(folder, name=inventory.stack_name, files=files)
+
+
+def _gone(inventory: Inventory, folder: Path) -> UsageError:
+    told = f"the folder of {inventory.cluster}'s stack, {folder}, is not there any more; nothing was changed"
+    moved = next((one for one in stacks_near(folder) if _name_in(one / CLUSTER_FILE) == inventory.name), None)
+    if moved is not None:
+        hint = f"clusterctl nodes --stack {shlex.quote(str(moved))}"
+        return UsageError(f"{told}. {moved} says the same name: if it is that one, tell this computer", hint=hint)
+    ways = "put it back; or tell where it is, by clusterctl nodes --stack; or, if it is lost, end the cluster by its id"
+    return UsageError(f"{told}; {ways}", hint=reap_cluster(inventory))
+
+
+def _name_in(file: Path) -> object:
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return None
+    return data.get("name") if isinstance(data, dict) else None
