@@ -43,7 +43,7 @@ def command(
     connect_timeout: float,
     as_json: bool,
 ) -> int:
-    """Every node's health in one table: GPUs, links, fabric, kernel log, disks, clock, versions.
+    """Every node's health in one table: GPUs, links, fabric, kernel log, disks, clock, versions, AWS's notices.
 
     GPUs are judged by absolute limits and by the cluster's own median; versions that differ between nodes
     are called out. util and power are the node's mean, mem, temp and clocks its most loaded, hottest and

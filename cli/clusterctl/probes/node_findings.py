@@ -1,4 +1,4 @@
-"""What is wrong with a node beside its GPUs' own numbers: kernel, fabric, disk, load. Pure."""
+"""What is wrong with a node beside its GPUs' own numbers: AWS, kernel, fabric, disk, load. Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,22 @@ LITTLE_MEMORY_SHARE = 0.05
 def node_findings(readings: Readings, *, cluster: str, slot: int, efa_devices: int) -> list[Finding]:
     """All of a node's; `efa_devices` is how many the cluster's nodes have."""
     return [
+        *_spot(readings),
         *_from_kernel(readings, cluster, slot),
         *_fabric(readings.efa, efa_devices),
         *_disk(readings),
         *_load(readings),
         *_unread(readings),
     ]
+
+
+def _spot(readings: Readings) -> Iterator[Finding]:
+    told = readings.spot
+    if told is not None and told.notice is not None:
+        is_taken = told.notice == "interruption"
+        kind = "AWS takes it back" if is_taken else "AWS may take it back soon"
+        detail = f"spot; at {told.time}" if is_taken else f"spot; its word of {told.time}"
+        yield Finding(level="remark", kind=kind, detail=detail)
 
 
 def _from_kernel(readings: Readings, cluster: str, slot: int) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from clusterctl.probes.kernel_log import KernelReading
 from clusterctl.probes.load import LoadReading
 from clusterctl.probes.nvlink import Links
 from clusterctl.probes.probe import ProbeTrouble
+from clusterctl.probes.spot import SpotReading
 from clusterctl.probes.versions import VersionsReading
 from clusterctl.ssh.failures import NodeFailure
 
@@ -30,6 +31,7 @@ class Readings:
     kernel: KernelReading | None = None
     disk: tuple[FileSystem, ...] | None = None
     load: LoadReading | None = None
+    spot: SpotReading | None = None
     clock: ClockReading | None = None
     versions: VersionsReading | None = None
     troubles: Mapping[str, str] = field(default_factory=dict)

@@ -16,9 +16,12 @@ from clusterctl.probes.kernel_log import KERNEL
 from clusterctl.probes.load import LOAD
 from clusterctl.probes.nvlink import NVLINK
 from clusterctl.probes.probe import Probe
+from clusterctl.probes.spot import SPOT
 from clusterctl.probes.versions import VERSIONS
 
-PROBES: dict[str, Probe[Any]] = {probe.name: probe for probe in (CLOCK, LOAD, VERSIONS, EFA, KERNEL, DISK, GPU, NVLINK)}
+PROBES: dict[str, Probe[Any]] = {
+    probe.name: probe for probe in (CLOCK, LOAD, SPOT, VERSIONS, EFA, KERNEL, DISK, GPU, NVLINK)
+}
 
 
 def chosen_probes(names: Sequence[str]) -> tuple[Probe[Any], ...]:

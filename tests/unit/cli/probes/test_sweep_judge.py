@@ -16,6 +16,7 @@ from clusterctl.probes.kernel_log import KernelReading, XidEvent
 from clusterctl.probes.nvlink import Links
 from clusterctl.probes.readings import NodeAnswer, Readings
 from clusterctl.probes.report import SweepReport, judged
+from clusterctl.probes.spot import SpotReading
 from clusterctl.probes.table import PROBES
 from clusterctl.probes.versions import VersionsReading
 from clusterctl.ssh.failures import NodeFailure
@@ -135,6 +136,17 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         ),
         (replace(WELL, kernel=KernelReading(xids=(XID_31,))), "gpu 2: Xid 31 (GPU memory page fault)", False),
         (replace(WELL, kernel=KernelReading(killed=("python3",))), "killed for lack of memory (python3)", False),
+        (replace(WELL, spot=SpotReading(notice=None, time=None)), "ok", False),
+        (
+            replace(WELL, spot=SpotReading(notice="interruption", time="2026-11-21T12:02:00Z")),
+            "AWS takes it back (spot; at 2026-11-21T12:02:00Z)",
+            False,
+        ),
+        (
+            replace(WELL, spot=SpotReading(notice="rebalance", time="2026-11-21T12:00:00Z")),
+            "AWS may take it back soon (spot; its word of 2026-11-21T12:00:00Z)",
+            False,
+        ),
         (replace(WELL, gpu=OTHER_DRIVER), "another driver (535.1; most nodes have 550.127)", True),
         (replace(WELL, versions=NEWER_MODULE), "the driver was upgraded but not loaded (loaded 570.1", True),
         (replace(WELL, disk=(DISK,)), "/shared is full (98 %, 2 GiB left)", True),

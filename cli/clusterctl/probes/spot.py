@@ -1,0 +1,38 @@
+"""Whether AWS wants a spot machine back, as the node has marked itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpotReading:
+    """None for both where AWS told the node nothing, as it does a machine that is not spot."""
+
+    notice: str | None
+    """`interruption`, or `rebalance` where AWS only recommends to leave the machine."""
+    time: str | None
+    """When AWS takes it back, or since when it recommends to leave it; ISO, in UTC."""
+
+
+def parse_spot(text: str) -> SpotReading:
+    """The notice in the node's status. Raises ProbeUnreadable."""
+    if not text.strip():  # a node that has not booted yet
+        return SpotReading(notice=None, time=None)
+    try:
+        row = json.loads(text).get("notice") or {}
+        return SpotReading(notice=row.get("kind"), time=row.get("time"))
+    except (ValueError, AttributeError) as e:
+        raise ProbeUnreadable(f"status.json: {first_words(text)}") from e
+
+
+SPOT = Probe(
+    name="spot",
+    meaning="whether AWS wants a spot machine back",
+    command="cat /etc/clusterctl/status.json 2>/dev/null; true",
+    limit_s=5,
+    parse=parse_spot,
+)
