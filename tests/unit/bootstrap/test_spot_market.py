@@ -66,12 +66,14 @@ def test_the_time_that_is_left_is_counted_by_awss_clock_and_not_counted_anew() -
     action = page('{"action": "terminate", "time": "2027-01-15T08:02:00Z"}')
     first = heard(Heard(), action, NONE, UPTIME_S)
     assert first.ends_s == UPTIME_S + 120
+    assert heard(Heard(), action._replace(at_s=AT_S + 30), NONE, UPTIME_S).ends_s == UPTIME_S + 90
     assert heard(first, action._replace(at_s=AT_S + 5.4), NONE, UPTIME_S + 5) == first
 
 
 def test_a_notice_that_cannot_be_read_any_more_still_holds_and_one_that_is_gone_does_not() -> None:
     assert heard(INTERRUPTED, page("busy"), NONE, UPTIME_S + 5) == INTERRUPTED
-    assert heard(INTERRUPTED, page('{"action": "terminate"}'), NONE, UPTIME_S + 5) == INTERRUPTED
+    without_time = Page('{"action": "terminate"}', AT_S + 5)
+    assert heard(INTERRUPTED, without_time, NONE, UPTIME_S + 5) == INTERRUPTED
     assert heard(INTERRUPTED, NONE, NONE, UPTIME_S + 5) == Heard()
 
 

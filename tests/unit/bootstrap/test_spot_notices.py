@@ -135,6 +135,17 @@ def test_a_recommendation_runs_its_hook_marks_the_node_and_ends_nothing(ending: 
     assert not ending.has_ended
 
 
+def test_a_recommendation_is_told_once_whatever_comes_after_it(ending: Ending) -> None:
+    ending.heard = Heard(rebalance="2027-01-15T07:59:58Z", at=AT)
+    ending.look(0)
+    ending.started_anew()
+    own = ending.watch.notices.hook = Hook(ending.root, "rebalance")
+    assert ending.look(1) == ""
+    ending.heard = interrupted(120)._replace(rebalance=ending.heard.rebalance)
+    assert ending.look(2) == f"train-2 ends in 118 seconds ({WHY}): save what is to be kept"
+    assert own.started == []
+
+
 def test_an_interruption_stands_before_a_recommendation_and_gives_way_to_it(ending: Ending) -> None:
     recommended = Heard(rebalance="2027-01-15T07:59:58Z", at=AT)
     ending.heard = interrupted(120)._replace(rebalance=recommended.rebalance)
