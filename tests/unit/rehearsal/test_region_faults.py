@@ -26,6 +26,7 @@ def faults(world: SmallRegion) -> Faults:
 
 def test_every_verb_that_is_promised_is_there() -> None:
     promised = "kill freeze thaw unplug plug partition reboot fail-bootstrap slow capacity quota latency stop-region"
+    promised += " interrupt rebalance"
     assert set(promised.split()) <= set(FAULTS)
 
 
