@@ -5,7 +5,8 @@ the answer holds the beat's own random number, and a beat counts if it holds the
 seen by what was said before.
 
 A node without slot 0 asks the others, in the same way, whether they are without it, too. Where half of all are, the
-cluster is over: slot 0 could not have a majority, if it lived. The lowest of them has AWS end what is left.
+cluster is over: slot 0 could not have a majority, if it lived. The lowest of them has AWS end what is left. Fewer
+cannot know that, and AWS can: the lowest of them has it end what is left if slot 0's machine is gone.
 """
 
 import contextlib
@@ -26,8 +27,8 @@ from clusterctl_bootstrap.node.warning import in_words, tell
 PORT = 329
 """Of each node, for datagrams. Below 1024, so that no user of slot 0 can sit there first and have all others end; below
 those from which Linux mounts NFS (665 and up), and of no service in IANA's list (as Debian 12 has it; 2026-11-22)."""
-WHY, WHY_LOST = "alone", "lost"
-"""Begins the name of the execution that ends the rest: of slot 0, and of a half without it."""
+WHY, WHY_LOST, WHY_UNSURE = "alone", "lost", "unsure"
+"""Begins the name of the execution that ends the rest: of slot 0, of a half without it, and of fewer."""
 BEATS = 6
 """At least so many in the time that is allowed."""
 LONGEST_BEAT_S = 10.0
@@ -42,9 +43,10 @@ KEPT = 4
 class DeadMan:
     """One node's view of the others; `clock` in seconds, of any beginning."""
 
-    def __init__(self, root: Path, clock: Callable[[], float]) -> None:
+    def __init__(self, root: Path, clock: Callable[[], float], start: Callable[..., str] = start_ending) -> None:
         self.root = root
         self.clock = clock
+        self.start = start
         self.looked_s = clock()
         self.awake_s = 0.0
         self.seen_s = 0.0
@@ -58,6 +60,8 @@ class DeadMan:
         self.lost_s: Dict[int, float] = {}
         """Slot → when it last said that it is without slot 0, too."""
         self.ends_all = False
+        self.is_lowest = False
+        """Of those without slot 0."""
         self.is_told = False
 
     def look(self) -> str:
@@ -83,22 +87,24 @@ class DeadMan:
         if not self.is_alone:
             self.ends_all = False
             return ""
-        self.ends_all = self.ends_all or self._speaks_for_all(known, SEEN_BEATS * pause_s)
+        self.ends_all = self._speaks_for_all(known, SEEN_BEATS * pause_s) or self.ends_all
         what = "%d of %d nodes" % (there, known["nodes"]) if known["slot"] == 0 else "no slot 0"
         return "dead man: %s seen for %s" % (what, in_words(unseen_s))
 
     def last_words(self, wait_s: int) -> None:
         """Called before this node ends: if the cluster is over, and this node speaks for it, AWS ends what is left.
 
-        A node that is without slot 0 and without the others cannot know that they are dead, and says nothing. `wait_s`
-        is left to those who still save.
+        Nodes that are without slot 0 and fewer than half cannot know that the rest is dead: AWS looks whether slot 0
+        has a machine. `wait_s` is left to those who still save.
         """
         known = facts_file.present(self.root)
-        if not self.is_alone or not self.ends_all or self.is_told:
+        if not self.is_alone or not (self.ends_all or self.is_lowest) or self.is_told:
             return
         self.is_told = True
         since = datetime.now(timezone.utc) - timedelta(seconds=self.awake_s - self.seen_s)
-        tell(self.root, start_ending(self.root, known, WHY_LOST if known["slot"] else WHY, since, wait_s, time.sleep))
+        sure = WHY_LOST if known["slot"] else WHY
+        why = sure if self.ends_all else WHY_UNSURE
+        tell(self.root, self.start(self.root, known, why, since, wait_s, time.sleep, not self.ends_all))
 
     def _speaks_for_all(self, known: Dict[str, Any], within_s: float) -> bool:
         """Whether the cluster is over, and this node is to say so: it stays so when the others are gone.
@@ -108,8 +114,8 @@ class DeadMan:
         if known["slot"] == 0:
             return True
         lost = [slot for slot, at in self.lost_s.items() if slot < known["nodes"] and self.awake_s - at < within_s]
-        is_lowest: bool = known["slot"] < min(lost, default=known["nodes"])
-        return is_lowest and 2 * (1 + len(lost)) >= known["nodes"]
+        self.is_lowest = known["slot"] < min(lost, default=known["nodes"])
+        return self.is_lowest and 2 * (1 + len(lost)) >= known["nodes"]
 
     def _there(self, nodes: int, within_s: float) -> int:
         """How many of the slots there are were heard by slot 0, with itself."""

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Tuple
 
 METADATA = "http://169.254.169.254/latest/"
 TIMEOUT_S = 10
-MACHINE, WAIT_KEY = "clusterctl-%s-deadline", "WaitSeconds"
+MACHINE, WAIT_KEY, IF_GONE_KEY = "clusterctl-%s-deadline", "WaitSeconds", "IfSlot0IsGone"
 """As the plan calls them, which no node can import; a test holds both together."""
 STAMP = "-%Y-%m-%dT%H-%M-%SZ"
 ATTEMPTS = 3
@@ -25,26 +25,33 @@ SIMULATED = "etc/clusterctl-rehearsal/aws-endpoint"
 
 
 def start_ending(
-    root: Path, known: Dict[str, Any], why: str, since: datetime, wait_s: int, sleep: Callable[[float], None]
+    root: Path,
+    known: Dict[str, Any],
+    why: str,
+    since: datetime,
+    wait_s: int,
+    sleep: Callable[[float], None],
+    if_slot_0_is_gone: bool = False,
 ) -> str:
     """What came of it, for the log; never raises.
 
     `why` (one word) and `since` name the execution, by which others know why it began, and which makes a second try
-    harmless; it ends nothing for `wait_s`.
+    harmless; it ends nothing for `wait_s`, and then, where it is asked to, nothing while slot 0 has a machine.
     """
-    told = ""
+    told, only = "", " if slot 0's machine is gone by then" if if_slot_0_is_gone else ""
+    given = dict({WAIT_KEY: wait_s}, **({IF_GONE_KEY: True} if if_slot_0_is_gone else {}))
     for attempt in range(ATTEMPTS):
         if attempt:
             sleep(PAUSE_S)
         try:
             name = since.strftime(why + STAMP)
-            return "AWS ends what is left in %d s: %s" % (wait_s, _start(root, known, name, wait_s))
+            return "AWS ends what is left in %d s%s: %s" % (wait_s, only, _start(root, known, name, given))
         except Exception as e:  # noqa: BLE001  # whatever it was, this node ends
             told = "AWS was not told, so a reservation bills until the deadline: %s: %s" % (type(e).__name__, e)
     return told
 
 
-def _start(root: Path, known: Dict[str, Any], name: str, wait_s: int) -> str:
+def _start(root: Path, known: Dict[str, Any], name: str, given: Dict[str, Any]) -> str:
     place = json.loads(metadata("dynamic/instance-identity/document"))
     role = metadata("meta-data/iam/security-credentials/").split()[0]
     credentials = json.loads(metadata("meta-data/iam/security-credentials/" + role))
@@ -55,7 +62,7 @@ def _start(root: Path, known: Dict[str, Any], name: str, wait_s: int) -> str:
         {
             "stateMachineArn": machine % (partition, place["region"], place["accountId"], known["cluster_id"]),
             "name": name,
-            "input": json.dumps({WAIT_KEY: wait_s}),
+            "input": json.dumps(given),
         }
     ).encode()
     headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AWSStepFunctions.StartExecution"}

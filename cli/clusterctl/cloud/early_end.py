@@ -7,10 +7,13 @@ all that a cluster has.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any  # rows of ListExecutions
+
+from clusterctl_infra.plan.ending_machine import SPARED
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.deadline_kinds import state_machines
@@ -18,7 +21,10 @@ from clusterctl.cloud.look import look_at_each
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.storage_kinds import DATA_KINDS
 
-REASONS = {"idle": "idle", "alone": "without a majority of its nodes", "lost": "without slot 0"}
+UNSURE = "unsure"
+"""Of nodes that could not know whether slot 0 died: AWS looks for its machine, and may end nothing."""
+LOST = "without slot 0"
+REASONS = {"idle": "idle", "alone": "without a majority of its nodes", "lost": LOST, UNSURE: LOST}
 """The first word in the name of an execution that nodes start, and what it means."""
 SINCE = "-%Y-%m-%dT%H-%M-%SZ"
 """The rest of the name: since when it is so."""
@@ -60,7 +66,8 @@ def early_end(
             data = look_at_each(clients, cluster_id, DATA_KINDS)
             # What AWS does not tell of counts as there: a sum that is too high is asked about.
             return EarlyEnd(reason=REAPED, since=None, at=gone_at, keeps_data=bool(data.things or data.not_asked))
-        rows = clients.sfn.list_executions(stateMachineArn=machine.id, maxResults=LOOKED_AT)["executions"]
+        listed = clients.sfn.list_executions(stateMachineArn=machine.id, maxResults=LOOKED_AT)["executions"]
+        rows = [row for row in listed if not _has_spared(clients, row)]
     return newest_early_end(rows, after=after, now=now)
 
 
@@ -85,7 +92,20 @@ def running_ends(clients: Clients, cluster_id: str) -> tuple[RunningEnd, ...]:
 
 def _running(row: Mapping[str, Any], *, now: datetime) -> RunningEnd:
     told = _told(str(row["name"]))
-    return RunningEnd(reason=None if told is None else told[0], age=max(timedelta(0), now - row["startDate"]))
+    reason = None if told is None else "if slot 0 has no machine" if _is_unsure(row) else told[0]
+    return RunningEnd(reason=reason, age=max(timedelta(0), now - row["startDate"]))
+
+
+def _has_spared(clients: Clients, row: Mapping[str, Any]) -> bool:
+    """Whether an execution ended nothing, as slot 0 had a machine."""
+    if not _is_unsure(row) or row["status"] != "SUCCEEDED":
+        return False
+    answer = clients.sfn.describe_execution(executionArn=row["executionArn"])
+    return bool(json.loads(answer.get("output") or "null") == SPARED)
+
+
+def _is_unsure(row: Mapping[str, Any]) -> bool:
+    return str(row["name"]).partition("-")[0] == UNSURE
 
 
 def newest_early_end(rows: Iterable[Mapping[str, Any]], *, after: datetime, now: datetime) -> EarlyEnd | None:

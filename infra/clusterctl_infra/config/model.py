@@ -135,7 +135,8 @@ class CapsConfig(BaseModel):
         description=(
             "A node that slot 0 has not answered for so long ends, and so does slot 0 without a majority; slot 0 then "
             "has AWS end the rest, and so does the lowest of those that lost slot 0, if they are half of the nodes or "
-            "more. Left out: none does, because a network that fails for a while would end trainings that may go on."
+            "more; fewer have it do so if slot 0 has no machine any more. Left out: none does, because a network that "
+            "fails for a while would end trainings that may go on."
         ),
         examples=["30m"],
     )

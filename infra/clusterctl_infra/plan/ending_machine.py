@@ -10,13 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any  # a definition is JSON-like
 
-from clusterctl_infra.names import ID_TAG
+from clusterctl_infra.names import ID_TAG, SLOT_TAG
 
 DRY_RUN_INPUT = '{"DryRun": true}'
 """Started with this, it asks for the end of every machine without ending any, and answers with what AWS said."""
 SCHEDULE_INPUT = "{}"
 WAIT_KEY = "WaitSeconds"
 """Nodes that end early start it with such a number: it lets them save what is to be kept before it ends the rest."""
+IF_GONE_KEY = "IfSlot0IsGone"
+"""Nodes that have lost slot 0 and cannot know whether it died start it with this, true: AWS knows."""
+DOUBT_S = 60
+"""Between two looks for slot 0's machine."""
 INSTANCES_PER_PAGE = 5
 """EC2's smallest page: 33 interfaces make some 40 KB of JSON of one p5 node."""
 TAGS_PER_PAGE = 1000
@@ -27,6 +31,8 @@ PASS_PAUSE_S = 30
 TIMEOUT_S = 3600
 """A machine that does not end, such as one protected from termination, fails the execution instead of hiding in it."""
 UNASKED = "the machines were ended; EC2 did not say which reservations there are: one bills empty until its end date"
+SPARED = {"Ended": False}
+"""What such an execution answers where slot 0 lives, and nothing was ended."""
 _LIVING = ["pending", "running", "stopping", "stopped"]
 _HELD = ["active", "pending", "scheduled", "assessing"]
 _RETRY = [
@@ -45,8 +51,9 @@ def ending_definition(cluster_id: str, *, partition: str = "aws") -> State:
         "TimeoutSeconds": TIMEOUT_S,
         "States": {
             "IsDryRun": _if("$.DryRun", {"BooleanEquals": True}, then="TryIds", otherwise="IsEarly"),
-            "IsEarly": _if(f"$.{WAIT_KEY}", {"NumericGreaterThan": 0}, then="LetSave", otherwise="Ids"),
-            "LetSave": {"Type": "Wait", "SecondsPath": f"$.{WAIT_KEY}", "Next": "Ids"},
+            "IsEarly": _if(f"$.{WAIT_KEY}", {"NumericGreaterThan": 0}, then="LetSave", otherwise="IsUnsure"),
+            "LetSave": {"Type": "Wait", "SecondsPath": f"$.{WAIT_KEY}", "Next": "IsUnsure"},
+            **_unless_slot_0_lives(ec2, tagged),
             **_dry_run(ec2, cluster_id),
             **_first_wave(ec2, cluster_id),
             **_reservations(ec2, tagged),
@@ -87,6 +94,26 @@ class _Ec2:
         """Of one machine alone: one id that is gone, and a call for several ends none (EC2, TerminateInstances)."""
         parameters: State = {"InstanceIds.$": f"States.Array({id_path})"}
         return self.task("terminateInstances", {**parameters, "DryRun": True} if dry_run else parameters, retries=False)
+
+
+def _unless_slot_0_lives(ec2: _Ec2, tagged: State) -> dict[str, State]:
+    """Where it was asked for: nothing is ended while slot 0 has a machine. Two looks have to find none.
+
+    A machine that is being replaced is on its way out for minutes, and its successor is there seconds after that: such
+    a slot 0 lives. One that was stopped may be started again. Asked without a page's size, EC2 gives all at once.
+    """
+    there = {"Name": "instance-state-name", "Values": [*_LIVING, "shutting-down"]}
+    asked = {"Filters": [tagged, {"Name": f"tag:{SLOT_TAG}", "Values": ["0"]}, there]}
+    look: State = {**ec2.task("describeInstances", asked), "ResultPath": "$.Slot0"}
+    return {
+        "IsUnsure": _if(f"$.{IF_GONE_KEY}", {"BooleanEquals": True}, then="Slot0", otherwise="Ids"),
+        "Slot0": {**look, "Next": "AnySlot0"},
+        "AnySlot0": _if_any("$.Slot0.Reservations[0]", then="Spared", otherwise="Doubt"),
+        "Doubt": {"Type": "Wait", "Seconds": DOUBT_S, "Next": "Slot0Again"},
+        "Slot0Again": {**look, "Next": "AnySlot0Again"},
+        "AnySlot0Again": _if_any("$.Slot0.Reservations[0]", then="Spared", otherwise="Ids"),
+        "Spared": {"Type": "Pass", "Result": SPARED, "End": True},
+    }
 
 
 def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:

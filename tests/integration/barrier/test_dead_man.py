@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl_bootstrap.node.beats import opened, sealed
-from clusterctl_bootstrap.node.dead_man import PORT, DeadMan
+from clusterctl_bootstrap.node.dead_man import PORT, WHY, WHY_LOST, WHY_UNSURE, DeadMan
 
 from tests.unit.bootstrap.node_examples import born, pushed
 
@@ -27,7 +27,8 @@ class Cluster:
     def __init__(self, folder: Path, nodes: int, *, allowed_s: int = ALLOWED_S) -> None:
         self.now_s = 0.0
         self.silent: set[int] = set()
-        cidr = f"127.{1 + os.getpid() // 250 % 250}.{os.getpid() % 250}.{8 * next(_NUMBERS)}/29"
+        more, place = divmod(next(_NUMBERS), 32)
+        cidr = f"127.{1 + 120 * more + os.getpid() // 250 % 120}.{os.getpid() % 250}.{8 * place}/29"
         self.place = (cidr.partition("/")[0], PORT)
         self.roots = [folder / str(slot) for slot in range(nodes)]
         for slot, root in enumerate(self.roots):
@@ -37,7 +38,9 @@ class Cluster:
             (root / "etc/clusterctl/barrier").write_bytes(SECRET)
             told = pushed(nodes=nodes, slot_cidr=cidr, dead_man_s=allowed_s)
             (root / "var/lib/clusterctl/cluster.json").write_text(told)
-        self.nodes = [DeadMan(root, lambda: self.now_s) for root in self.roots]
+        self.asked: list[tuple[int, str, bool]] = []
+        """Slot, why, and whether only if slot 0 is gone: what AWS was asked to end."""
+        self.nodes = [DeadMan(root, lambda: self.now_s, self.start) for root in self.roots]
 
     def run(self, seconds: int) -> dict[int, str]:
         """Slot → why it has to end, after so many seconds in which each looked once a second."""
@@ -46,6 +49,13 @@ class Cluster:
             self.now_s += 1
             verdicts = {slot: node.look() for slot, node in enumerate(self.nodes) if slot not in self.silent}
         return {slot: why for slot, why in verdicts.items() if why}
+
+    def start(
+        self, root: Path, known: dict[str, int], why: str, since: object, wait_s: int, sleep: object, only: bool
+    ) -> str:
+        """In the place of AWS."""
+        self.asked.append((known["slot"], why, only))
+        return "asked"
 
     def end(self) -> None:
         for node in self.nodes:
@@ -122,13 +132,41 @@ def test_where_half_or_more_are_without_slot_0_the_lowest_has_aws_end_the_rest(
     assert speakers(cluster) == speaker
     for slot in set(range(4)) - {*speaker, *silent}:
         cluster.nodes[slot].last_words(1)
-        assert not cluster.nodes[slot].is_told
+    assert all(only for _, _, only in cluster.asked)
 
 
-def test_who_is_cut_off_alone_speaks_for_nobody(cluster: Cluster) -> None:
+def test_who_is_cut_off_alone_speaks_for_nobody_and_has_aws_look_for_slot_0(cluster: Cluster) -> None:
     cluster.nodes[1].door = deaf(cluster.nodes[1].door)
     assert sorted(cluster.run(2 * ALLOWED_S)) == [1]
     assert speakers(cluster) == []
+    for node in cluster.nodes:
+        node.last_words(1)
+        node.last_words(1)
+    assert cluster.asked == [(1, WHY_UNSURE, True)]
+
+
+def test_of_fewer_than_half_the_lowest_has_aws_look_for_slot_0(tmp_path: Path) -> None:
+    """Slots 0, 1, 2 and 4 are gone: slots 3 and 5 cannot tell that from a cut."""
+    six = Cluster(tmp_path, 6)
+    six.run(10)
+    six.silent = {0, 1, 2, 4}
+    assert sorted(six.run(2 * ALLOWED_S)) == [3, 5]
+    assert speakers(six) == []
+    for slot in (5, 3):
+        six.nodes[slot].last_words(1)
+    assert six.asked == [(3, WHY_UNSURE, True)]
+    six.end()
+
+
+@pytest.mark.parametrize(("silent", "asked"), [({0}, (1, WHY_LOST, False)), ({1, 2, 3}, (0, WHY, False))])
+def test_who_knows_that_the_cluster_is_over_has_aws_end_it_without_a_look(
+    cluster: Cluster, silent: set[int], asked: tuple[int, str, bool]
+) -> None:
+    cluster.silent = silent
+    cluster.run(2 * ALLOWED_S)
+    for slot in set(range(4)) - silent:
+        cluster.nodes[slot].last_words(1)
+    assert cluster.asked == [asked]
 
 
 def test_who_is_to_speak_stays_so_when_the_others_have_ended_before(cluster: Cluster) -> None:

@@ -69,6 +69,13 @@ def test_a_majority_that_lost_slot_0_has_aws_end_the_cluster(trio: Rehearsed) ->
     wait_until(is_told_why(trio, "without slot 0 since"), what="status says why", timeout_s=IN_TIME_S)
 
 
+def test_one_that_is_left_of_three_has_aws_look_for_slot_0_and_end_the_cluster(trio: Rehearsed) -> None:
+    for slot in (0, 1):
+        trio.fault("kill", f"{trio.name}-{slot}")
+    wait_until(is_gone(trio, 2), what="slot 2 has ended", timeout_s=IN_TIME_S)
+    wait_until(is_told_why(trio, "without slot 0 since"), what="status says why", timeout_s=IN_TIME_S)
+
+
 def is_told_why(cluster: Rehearsed, reason: str) -> Callable[[], bool]:
     """Whether `status` names this end."""
     return lambda: str(cluster.status()["deadline_reason"]).startswith(reason)

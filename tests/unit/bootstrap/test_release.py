@@ -39,7 +39,7 @@ def test_a_request_is_signed_as_botocore_signs_it(region: str) -> None:
 
 def test_a_node_calls_the_state_machine_and_its_wait_as_the_plan_does() -> None:
     assert guard_name("0123456789ab") == release.MACHINE % "0123456789ab"
-    assert release.WAIT_KEY == ending_machine.WAIT_KEY
+    assert (release.WAIT_KEY, release.IF_GONE_KEY) == (ending_machine.WAIT_KEY, ending_machine.IF_GONE_KEY)
 
 
 def test_where_aws_is_not_reached_it_is_tried_again_and_then_said(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any  # parameters and answers
 
 import pytest
-from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT, SCHEDULE_INPUT, ending_definition
+from clusterctl_infra.plan.ending_machine import DOUBT_S, DRY_RUN_INPUT, SCHEDULE_INPUT, SPARED, ending_definition
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.schedules import Schedules
@@ -119,6 +119,46 @@ def test_a_dry_run_says_of_every_machine_that_it_would_end_and_ends_none(world: 
     assert len(list(world.store.live(CAPACITY_RESERVATION))) == 1
 
 
+UNSURE_INPUT = '{"WaitSeconds": 300, "IfSlot0IsGone": true}'
+
+
+@pytest.mark.parametrize("state", ["pending", "running", "stopped", "shutting-down"])
+def test_who_is_not_sure_that_slot_0_died_ends_nothing_while_it_has_a_machine(world: SmallRegion, state: str) -> None:
+    machine = guarded(world)
+    zero, one = world.node(0), world.node(1)
+    world.store.put(zero.changed(state=state))
+    world.make(CAPACITY_RESERVATION, **EVERYTHING[CAPACITY_RESERVATION], tags=TAGS)
+    row = world.executions.start(machine, UNSURE_INPUT)
+    assert (row.status, json.loads(row.output or "")) == ("SUCCEEDED", SPARED)
+    assert one.id in living(world)
+    assert len(list(world.store.live(CAPACITY_RESERVATION))) == 1
+
+
+def test_who_is_not_sure_that_slot_0_died_has_all_ended_when_it_has_none(world: SmallRegion) -> None:
+    machine = guarded(world)
+    zero, _ = world.node(0), world.node(1)
+    world.store.put(zero.changed(state="terminated"))
+    began = world.now
+    world.make(CAPACITY_RESERVATION, **EVERYTHING[CAPACITY_RESERVATION], tags=TAGS)
+    row = world.executions.start(machine, UNSURE_INPUT)
+    assert (row.status, living(world), list(world.store.live(CAPACITY_RESERVATION))) == ("SUCCEEDED", [], [])
+    assert json.loads(row.output or "") != SPARED
+    assert world.now - began >= 300 + DOUBT_S
+
+
+def test_a_slot_0_that_is_made_anew_between_two_looks_spares_the_cluster() -> None:
+    """`replace --node 0`: the old machine is gone, and the new one there some seconds later."""
+    fleet = Fleet(3, 1)
+    clock = Clock()
+    fleet.slot_0 = lambda: clock.now > 300
+    execution = Execution(
+        definition=ending_definition(CLUSTER_ID), call=fleet.call, pause=clock.pause, clock=lambda: clock.now
+    )
+    assert execution.run(json.loads(UNSURE_INPUT)) == SPARED
+    assert all(fleet.living.values())
+    assert fleet.asked == ["describeInstances", "describeInstances"]
+
+
 class Fleet:
     """An EC2 with many machines whose answers are as large as AWS's; some machines end late or by no call at all."""
 
@@ -133,6 +173,8 @@ class Fleet:
         self.empty_pages = 0
         self.cancelled = 0
         self.tells_reservations = True
+        self.slot_0: Callable[[], bool] = lambda: False
+        """Whether it has a machine, for who asks about that alone."""
 
     def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
         self.asked.append(action)
@@ -145,6 +187,8 @@ class Fleet:
         return {"Tags": [{**tag, "ResourceId": id} for id in self.living if id not in self.untagged]}
 
     def describeInstances(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        if any(row["Name"] == "tag:clusterctl:slot" for row in parameters["Filters"]):
+            return {"Reservations": [{"Instances": [{"InstanceId": "i-0"}]}] if self.slot_0() else []}
         ids = [id for id, lives in self.living.items() if lives]
         start = int(parameters.get("NextToken", 0))
         if start == 0 and self.empty_pages:  # AWS may answer an empty page with a token

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any  # rows of ListExecutions
 
 import pytest
-from clusterctl.cloud.early_end import REAPED, EarlyEnd, early_end, newest_early_end
+from clusterctl.cloud.early_end import REAPED, EarlyEnd, early_end, newest_early_end, running_ends
 from clusterctl_bootstrap.node import dead_man, idle_cluster
 from clusterctl_bootstrap.node.release import STAMP
+from clusterctl_infra.names import guard_name
 
 from tests.unit.cli.cloud.fake_session import clients_of
 
@@ -17,6 +18,8 @@ STARTED = BEGAN + timedelta(hours=2)
 NOW = BEGAN + timedelta(hours=3)
 SINCE = datetime(2026, 11, 21, 11, 15, 7, tzinfo=UTC)
 NAME = "idle-2026-11-21T11-15-07Z"
+ID = "0123456789ab"
+MACHINE = {"stateMachineArn": "arn:m", "name": guard_name(ID)}
 
 
 def row(name: str = NAME, **changes: Any) -> dict[str, Any]:
@@ -40,12 +43,36 @@ def test_an_end_that_is_under_way_bills_until_now() -> None:
         (idle_cluster.WHY, "idle"),
         (dead_man.WHY, "without a majority of its nodes"),
         (dead_man.WHY_LOST, "without slot 0"),
+        (dead_man.WHY_UNSURE, "without slot 0"),
     ],
 )
 def test_the_name_that_nodes_give_is_read_as_they_mean_it(word: str, reason: str) -> None:
     found = newest_early_end([row(SINCE.strftime(word + STAMP))], after=BEGAN, now=NOW)
     assert found is not None
     assert (found.reason, found.since) == (reason, SINCE)
+
+
+@pytest.mark.parametrize(("output", "is_end"), [('{"Ended": false}', False), ("{}", True)])
+def test_an_execution_that_found_slot_0_alive_is_no_end(output: str, is_end: bool) -> None:
+    name = SINCE.strftime(dead_man.WHY_UNSURE + STAMP)
+    answers: dict[tuple[str, str, str], Any] = {
+        ("us-west-2", "list_state_machines", "stateMachines"): [MACHINE],
+        ("us-west-2", "list_executions", "executions"): [row(name, executionArn="arn:x")],
+        ("us-west-2", "describe_execution", "output"): output,
+    }
+    found = early_end(clients_of(answers), ID, after=BEGAN, gone_at=None, now=NOW)
+    assert (found is not None) is is_end
+
+
+def test_an_end_under_way_that_may_come_to_nothing_is_said_to_be_one() -> None:
+    """`up` and `extend` name it to who waits."""
+    rows = [row(SINCE.strftime(why + STAMP), status="RUNNING") for why in (dead_man.WHY_UNSURE, dead_man.WHY_LOST)]
+    answers = {
+        ("us-west-2", "list_state_machines", "stateMachines"): [MACHINE],
+        ("us-west-2", "list_executions", "executions"): rows,
+    }
+    ends = running_ends(clients_of(answers), ID)
+    assert [one.reason for one in ends] == ["without slot 0", "if slot 0 has no machine"]
 
 
 @pytest.mark.parametrize("refused", [{}, {("fsx", "describe_file_systems"): "AccessDeniedException"}])
