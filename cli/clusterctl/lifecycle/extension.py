@@ -8,7 +8,7 @@ earlier of both times. See docs/adr/0016-extend-moves-what-ends-first-last.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -56,10 +56,20 @@ class ExtendRequest:
     as_json: bool
 
 
+def utc_now() -> datetime:
+    """This computer's time, in whole seconds."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
 def extend(request: ExtendRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Moves the deadline. Raises the error that a person should see when it is not moved everywhere."""
     with open_change_of("extend", request.inventory, home=home, environ=environ, output=output) as held:
-        _Extension(request, held).run(held.state)
+        move_deadline(request, held)
+
+
+def move_deadline(request: ExtendRequest, held: Held, *, now: Callable[[], datetime] = utc_now) -> None:
+    """The same for a cluster that is held."""
+    _Extension(request, held, now).run(held.state)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +84,14 @@ class _Meaning:
 class _Extension:
     """One `extend` on a held stack."""
 
-    def __init__(self, request: ExtendRequest, held: Held) -> None:
+    def __init__(self, request: ExtendRequest, held: Held, now: Callable[[], datetime]) -> None:
         change = held.change
         self._request = request
         self._change = change
         self._output = change.output
         self._was_cut_off = held.was_cut_off
-        self._now = datetime.now(UTC).replace(microsecond=0)
+        self._time = now
+        self._now = now()
         self._shown = change.typed(change.stack.directory)
         self._config_file = change.engine.environment.config_file
 
@@ -103,7 +114,8 @@ class _Extension:
         half_done = half_done_before(change.previous, self._request.inventory)
         if half_done is not None:
             self._output.note(f"  {half_done}")
-        self._ask(meant)
+        if self._ask(meant):
+            self._refuse_times_again(meant)
         state = change.mend(found, was_cut_off=self._was_cut_off)
         missing = missing_instances(change.clients, state, tell=change.tell)
         if missing or self._was_cut_off:
@@ -149,12 +161,13 @@ class _Extension:
             move=Move(before=base, after=cluster_plan.deadline.at),
         )
 
-    def _ask(self, meant: _Meaning) -> None:
+    def _ask(self, meant: _Meaning) -> bool:
+        """On AWS somebody agrees to what it adds, and True says so; a rehearsal costs nothing."""
         told = move_told(meant.plan, meant.move, now=self._now)
         if self._change.is_rehearsal or self._request.is_agreed:
             label = rehearsed(self._change.is_rehearsal, meant.plan.gpus_per_node > 0)
             self._output.note(f"{self._change.cluster}: {told}{label}")
-            return
+            return False
         agree_to(
             self._output,
             meant.move.added(meant.plan),
@@ -164,13 +177,12 @@ class _Extension:
             hint=f"{self._again(meant.move)} --yes",
             asks=not self._request.as_json,
         )
-        self._refuse_times_again(meant)
+        return True
 
     def _refuse_times_again(self, meant: _Meaning) -> None:
         """Whoever was asked may have thought about it for longer than there was time, and a repair takes minutes."""
-        now = datetime.now(UTC).replace(microsecond=0)
         wish, before = self._request.wish, meant.move.before
-        refuse_times(self._change, wish, meant.intent, meant.plan, before=before, shown=self._shown, now=now)
+        refuse_times(self._change, wish, meant.intent, meant.plan, before=before, shown=self._shown, now=self._time())
 
     def _move(self, meant: _Meaning, state: StackState, gone: Mapping[int, str]) -> Mapping[int, str]:
         """Slot → why the node, which runs, has not got the new deadline."""

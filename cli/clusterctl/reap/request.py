@@ -44,7 +44,11 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
     """Shows what is there, and ends what may be ended when told to. Raises ClusterctlError, StillBills."""
     if request.rehearse:  # AWS has no address for a region that there is not; the rehearsed one answers to any name
         check_region(load_catalog(home.prices_file), request.region)
-    clients_of = region_clients(region_endpoint(home, environ) if request.rehearse else None)
+    look_and_end(request, region_clients(region_endpoint(home, environ) if request.rehearse else None), output, home)
+
+
+def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, home: Home) -> None:
+    """The same with the clients of each region."""
     view = _seen(request, home, clients_of, output.live)
     refuse_unknown(view)
     if not request.as_json:

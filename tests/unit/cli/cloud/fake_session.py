@@ -24,9 +24,14 @@ class FakeService:
     rows: dict[tuple[str, str], list[dict[str, Any]]]
     refused: dict[str, str]
     """AWS's code by call."""
+    sent_at: str | None = None
+    """AWS's time, as the header `Date` has it."""
+    asked: list[str] = field(default_factory=list)
+    """Each call, by its name."""
 
-    def get_caller_identity(self) -> dict[str, str]:
-        return {"Account": ACCOUNT}
+    def get_caller_identity(self) -> dict[str, Any]:
+        headers = {} if self.sent_at is None else {"date": self.sent_at}
+        return {"Account": ACCOUNT, "ResponseMetadata": {"HTTPHeaders": headers}}
 
     def get_paginator(self, call: str) -> FakePages:
         return FakePages(getattr(self, call))
@@ -35,6 +40,7 @@ class FakeService:
         rows = {name: found for (own, name), found in self.rows.items() if own == call}
 
         def answer(**asked: object) -> FakeAnswer:
+            self.asked.append(call)
             if call in self.refused:
                 raise ClientError({"Error": {"Code": self.refused[call], "Message": "not authorized"}}, call)
             return FakeAnswer(rows)
@@ -65,16 +71,23 @@ class FakeSession:
 
     answers: Answers = field(default_factory=dict)
     refused: Refused = field(default_factory=dict)
+    sent_at: str | None = None
+    asked: list[str] = field(default_factory=list)
+    """What all its services were asked for."""
 
     def client(self, service: str, *, region_name: str, **settings: object) -> FakeService:
         return FakeService(
             {(call, name): rows for (region, call, name), rows in self.answers.items() if region == region_name},
             {call: code for (own, call), code in self.refused.items() if own == service},
+            self.sent_at,
+            self.asked,
         )
 
 
-def clients_of(answers: Answers, *, region: str = "us-west-2", refused: Refused | None = None) -> Clients:
+def clients_of(
+    answers: Answers, *, region: str = "us-west-2", refused: Refused | None = None, sent_at: str | None = None
+) -> Clients:
     """Clients of this region, and of those made beside them, that hear these answers and refusals."""
     clients = Clients(region=region, endpoint_url="http://127.0.0.1:1")
-    vars(clients)["session"] = FakeSession(answers, refused or {})
+    vars(clients)["session"] = FakeSession(answers, refused or {}, sent_at)
     return clients

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,13 +15,13 @@ from clusterctl.cloud.found import Kind
 from clusterctl.cloud.look import Look
 from clusterctl.home import Home
 from clusterctl.output import Output
-from clusterctl.reap.request import ReapRequest, reap, refuse_unseen, region_clients
+from clusterctl.reap.request import ReapRequest, look_and_end, reap, refuse_unseen, region_clients
 from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, anything, made_in_time, search
 from clusterctl.reap.verdict import Asked
 from clusterctl_infra.errors import CloudError, UsageError
 
 from tests.unit.cli.cloud.fake_ec2 import NoClients
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_session import FakeSession, clients_of
 from tests.unit.cli.reap.test_reap_verdict import ID, thing
 
 REGIONS = ("ap-east-1", "us-west-2")
@@ -121,6 +122,24 @@ def test_a_mistyped_region_of_a_rehearsal_is_no_empty_one(tmp_path: Path) -> Non
     output = Output(stdout=io.BytesIO(), stderr=io.BytesIO())
     with pytest.raises(UsageError, match=r"--region us-wset-2: no AWS region \(did you mean us-west-2\?\)"):
         reap(request, output, Home(path=tmp_path), {})
+
+
+@pytest.mark.parametrize(("acts", "refused"), [(True, True), (False, False)])
+def test_with_a_clock_that_is_off_what_is_there_is_shown_and_nothing_ended(
+    tmp_path: Path, acts: bool, refused: bool
+) -> None:
+    rows = {("us-west-2", "describe_instances", "Reservations"): [{"Instances": [INSTANCE]}]}
+    clients = clients_of(rows, sent_at="Sat, 21 Nov 2020 20:00:00 GMT")
+    wish = Asked(grace=timedelta(minutes=10), clusters=frozenset({ID}))
+    request = ReapRequest(asked=wish, region="us-west-2", all_regions=False, rehearse=False, acts=acts, as_json=False)
+    shown = io.BytesIO()
+    output = Output(stdout=shown, stderr=io.BytesIO())
+    with pytest.raises(CloudError, match="so nothing was ended; set the clock") if refused else nullcontext():
+        look_and_end(request, lambda region: clients, output, Home(path=tmp_path))
+    assert "instance i-1" in shown.getvalue().decode()
+    session = clients.session
+    assert isinstance(session, FakeSession)
+    assert "terminate_instances" not in session.asked
 
 
 def test_the_clients_of_all_regions_share_one_person_s_credentials() -> None:

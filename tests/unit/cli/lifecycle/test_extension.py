@@ -1,0 +1,164 @@
+"""An `extend` counts the time that its own steps take: what was right when it was typed may be too late by then."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NoReturn  # options of a run
+
+import pytest
+from clusterctl.changes.change import Change
+from clusterctl.changes.intent import plan_of, read_intent
+from clusterctl.changes.opening import Held
+from clusterctl.cloud.clients import Clients
+from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import StackState
+from clusterctl.home import Home
+from clusterctl.lifecycle.extension import ExtendRequest, move_deadline
+from clusterctl.lifecycle.new_deadline import AWS_LEFT, Wish
+from clusterctl.output import Output
+from clusterctl_infra.errors import CapExceeded, CloudError
+from clusterctl_infra.names import ID_TAG, MEMBERSHIP_TYPE, SLOT_TAG
+
+from tests.unit.cli.changes.test_intent import BORN, CLUSTER, resource, state_of
+from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.engine.state_rows import machines
+from tests.unit.cli.test_cost import an_inventory
+
+DEADLINE = BORN + timedelta(hours=2)
+SLOTS = range(4)
+
+
+@dataclass
+class Clock:
+    """Moved by hand."""
+
+    at: datetime
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowRepair(Change):
+    """A change whose repair takes its time, and whose engine nobody may run."""
+
+    clock: Clock
+    repair_s: float
+    aws: Clients
+    repaired: list[StackState] = field(default_factory=list)
+
+    @property
+    def clients(self) -> Clients:
+        return self.aws
+
+    def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
+        self.repaired.append(state)
+        self.clock.at += timedelta(seconds=self.repair_s)
+        return state
+
+    def run(self, verb: object, **options: Any) -> NoReturn:
+        raise AssertionError(f"the engine was run: {verb}")
+
+
+def alive() -> dict[tuple[str, str, str], list[dict[str, Any]]]:
+    """What AWS says of four machines that run."""
+    rows = [
+        {
+            "InstanceId": f"i-{slot}",
+            "State": {"Name": "running"},
+            "Tags": [{"Key": ID_TAG, "Value": "0123456789ab"}, {"Key": SLOT_TAG, "Value": str(slot)}],
+        }
+        for slot in SLOTS
+    ]
+    return {("us-west-2", "describe_instances", "Reservations"): [{"Instances": rows}]}
+
+
+def held(folder: Path, clock: Clock, *, repair_s: float, aws: Clients | None = None) -> Held:
+    stack = Stack(directory=folder, project="train", name="dev", is_rehearsal_project=False)
+    stack.cluster_file.write_text(CLUSTER + "placement: none\n")
+    stack.config_file.write_text("config: {}\n")
+    environment = EngineEnvironment(
+        env={}, rehearsal=False, executable="pulumi", config_file=stack.config_file, run_token="1"
+    )
+    change = SlowRepair(
+        verb="extend",
+        engine=Engine(stack=stack, environment=environment),
+        home=Home(path=folder / "home"),
+        output=Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stdin=io.StringIO()),
+        cluster="train",
+        region="us-west-2",
+        environ={},
+        previous=None,
+        clock=clock,
+        repair_s=repair_s,
+        aws=aws or clients_of(alive()),
+    )
+    return Held(change=change, state=made_by_up(stack), was_cut_off=False)
+
+
+def made_by_up(stack: Stack) -> StackState:
+    """The state of a cluster whose machines are as the stack's file says."""
+    membership = resource(MEMBERSHIP_TYPE, deadline=DEADLINE.isoformat(), members=[{} for _ in SLOTS])
+    planned = plan_of(read_intent(stack, "", nodes=None), state_of(), now=BORN)
+    rows = zip(machines(SLOTS), planned.slots, strict=True)
+    return state_of(membership, *(replace(row, trigger=slot.replacement_trigger) for row, slot in rows))
+
+
+REQUEST = ExtendRequest(inventory=an_inventory(), wish=Wish(by=timedelta(hours=1)), is_agreed=True, as_json=False)
+
+
+def test_a_repair_that_takes_until_the_schedule_may_fire_moves_no_deadline(tmp_path: Path) -> None:
+    clock = Clock(DEADLINE - AWS_LEFT - timedelta(seconds=60))
+    there = held(tmp_path, clock, repair_s=90)
+    with pytest.raises(CapExceeded, match=r"train ends at .*, in 2 m 30 s: with less than 3 m left"):
+        move_deadline(REQUEST, there, now=clock)
+    assert there.change.stack.config_file.read_text() == "config: {}\n"
+
+
+def test_a_repair_that_ends_in_time_is_followed_by_the_engine(tmp_path: Path) -> None:
+    clock = Clock(DEADLINE - AWS_LEFT - timedelta(seconds=60))
+    there = held(tmp_path, clock, repair_s=30)
+    with pytest.raises(AssertionError, match="the engine was run: up"):
+        move_deadline(REQUEST, there, now=clock)
+
+
+def test_with_a_clock_that_is_off_nothing_is_repaired_and_nothing_moved(tmp_path: Path) -> None:
+    clock = Clock(DEADLINE - timedelta(hours=1))
+    slow = clients_of(alive(), sent_at="Sat, 21 Nov 2020 20:00:00 GMT")
+    there = held(tmp_path, clock, repair_s=0, aws=slow)
+    with pytest.raises(CloudError, match=r"ahead of AWS's .* so the deadline was not moved; set the clock"):
+        move_deadline(REQUEST, there, now=clock)
+    assert isinstance(there.change, SlowRepair)
+    assert there.change.repaired == []
+
+
+def test_who_agreed_too_late_has_nothing_repaired(tmp_path: Path) -> None:
+    """The person looks at the price for two minutes, and types the cluster's name then."""
+    clock = Clock(DEADLINE - AWS_LEFT - timedelta(seconds=60))
+    there = held(tmp_path, clock, repair_s=0)
+    assert isinstance(there.change, SlowRepair)
+    slow = replace(there.change, output=Thoughtful(clock))
+    with pytest.raises(CapExceeded, match="with less than 3 m left"):
+        move_deadline(replace(REQUEST, is_agreed=False), replace(there, change=slow), now=clock)
+    assert slow.repaired == []
+
+
+class Thoughtful(Output):
+    """A terminal whose person answers after two minutes."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(stdout=io.BytesIO(), stderr=io.BytesIO(), stdin=io.StringIO())
+        self.clock = clock
+
+    @property
+    def can_ask(self) -> bool:
+        return True
+
+    def confirm_word(self, question: str, word: str) -> bool:
+        self.clock.at += timedelta(minutes=2)
+        return True
