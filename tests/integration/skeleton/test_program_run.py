@@ -1,0 +1,56 @@
+"""A stack's program runs as Python runs a script, but its modules are not taken apart at its end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from clusterctl.engine.environment import PYTHON
+
+RUNNER = "pulumi-language-python-exec"
+
+
+def run(folder: Path, text: str, *arguments: str, python: str | Path = PYTHON) -> subprocess.CompletedProcess[str]:
+    """The end of `text` as the script that the language host starts."""
+    script = folder / RUNNER
+    script.write_text(text)
+    env = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    argv = [str(python), str(script), "--monitor", *arguments]
+    return subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "stderr"),
+    [
+        ("sys.exit(0)", 0, ""),
+        ("sys.exit(32)", 32, ""),
+        ("sys.exit()", 0, ""),
+        ("sys.exit('no such region')", 1, "no such region\n"),
+        ("pass", 0, ""),
+    ],
+)
+def test_a_program_ends_with_its_own_code_and_words(tmp_path: Path, ends: str, code: int, stderr: str) -> None:
+    done = run(tmp_path, f"import atexit, sys\natexit.register(print, 'tidied')\nprint('made')\n{ends}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "made\ntidied\n", stderr)
+
+
+def test_an_error_of_a_program_is_shown_with_its_traceback(tmp_path: Path) -> None:
+    done = run(tmp_path, "raise RuntimeError('broken')\n")
+    assert done.returncode == 1
+    assert done.stderr.endswith("RuntimeError: broken\n")
+
+
+def test_a_program_sees_what_it_would_see_without_us(tmp_path: Path) -> None:
+    text = "import json, sys\nprint(json.dumps([__name__, __file__, sys.argv, sys.path]))\n"
+    ours, plain = (run(tmp_path, text, "127.0.0.1:1", "a b", python=python) for python in (PYTHON, sys.executable))
+    assert json.loads(ours.stdout) == json.loads(plain.stdout)
+
+
+def test_modules_are_not_taken_apart_at_the_end(tmp_path: Path) -> None:
+    kept = "class Kept:\n    def __del__(self, say=print):\n        say('taken apart')\njson.kept = Kept()\n"
+    text = f"import json, sys\n{kept}sys.exit(0)\n"
+    assert run(tmp_path, text, python=sys.executable).stdout == "taken apart\n"
+    assert run(tmp_path, text).stdout == ""
