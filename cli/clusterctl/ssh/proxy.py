@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Sequence
 
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.target import Target
 from clusterctl.ssh.way_in import missing_programs
 
 END_S = 1.0
@@ -66,15 +65,3 @@ class Proxy:
                 self._process.kill()
                 self._process.wait(timeout=END_S)
         self._complaints.close()
-
-
-def no_way(target: Target, complaint: str) -> NodeFailure:
-    """The failure of a connection whose proxy has ended; the proxy may name the place, too."""
-    return NodeFailure("proxy", f"no way to {target.place}: {complaint.removeprefix(f'{target.place}: ')}")
-
-
-def no_word(target: Target, waited: str) -> NodeFailure:
-    """The failure of a connection on which nothing comes; through a proxy, nobody knows whether there is one."""
-    is_direct = target.proxy_argv is None
-    way = "takes connections but says nothing" if is_direct else "says nothing through the proxy command"
-    return NodeFailure("timeout", f"{target.place} {way} (waited {waited})", phase="greeting")

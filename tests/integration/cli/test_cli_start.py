@@ -48,6 +48,17 @@ def test_what_starts_with_every_up_and_down_loads_nothing_that_it_does_not_use(m
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+def test_a_command_on_nodes_that_are_near_loads_nothing_of_proxies_and_of_kept_connections(
+    loopback_cluster: LoopbackCluster,
+) -> None:
+    argv = [sys.executable, "-X", "importtime", "-m", "clusterctl", "ssh", "--cold", "--node", "0", "true"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "clusterctl.ssh.many.libssh2" in loaded
+    assert not loaded & {"tempfile", "shutil", "subprocess", "clusterctl.ssh.proxy", "clusterctl.ssh.warm.process"}
+
+
 def test_a_program_that_loads_the_sdk_after_our_providers_gets_all_of_it() -> None:
     code = (
         "import clusterctl_infra.provider.messages as own, pulumi; from pulumi.runtime.proto import provider_pb2;"

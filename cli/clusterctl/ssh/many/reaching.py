@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import socket
 import time
 from collections.abc import Generator
+from typing import TYPE_CHECKING
 
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import NodeFailure
@@ -17,8 +19,11 @@ from clusterctl.ssh.many.event_loop import Waiting
 from clusterctl.ssh.many.libssh2 import Libssh2Error
 from clusterctl.ssh.many.link import Late, Link
 from clusterctl.ssh.many.resolving import addresses
-from clusterctl.ssh.proxy import Proxy, no_way, no_word
+from clusterctl.ssh.no_way import no_way, no_word
 from clusterctl.ssh.target import Target
+
+if TYPE_CHECKING:
+    from clusterctl.ssh.proxy import Proxy
 
 # What libssh2 calls the kinds of keys that are declared by another name.
 RSA_SIGNATURES = "rsa-sha2-512,rsa-sha2-256"
@@ -43,7 +48,7 @@ def reach_host(
     target: Target, deadlines: Deadlines, clock: Clock, dialled: Dialled | None = None
 ) -> Generator[Waiting, bool, Link]:
     """A link to the target, the host's key checked, nobody logged in. Raises NodeFailure."""
-    proxy = None if target.proxy_argv is None else Proxy(target.proxy_argv)
+    proxy = None if target.proxy_argv is None else _started(target.proxy_argv)
     try:
         connection = proxy.socket if proxy is not None else (yield from _connected(target, deadlines, clock, dialled))
         link = Link(target, connection, proxy, silence_s=deadlines.silence_s)
@@ -53,6 +58,12 @@ def reach_host(
         raise
     yield from _or_let_go(link, _known(link, deadlines, clock))
     return link
+
+
+def _started(proxy_argv: tuple[str, ...]) -> Proxy:
+    """The running proxy command. Raises NodeFailure when there is no such program."""
+    proxy: Proxy = importlib.import_module("clusterctl.ssh.proxy").Proxy(proxy_argv)  # loaded on use: 5 ms of a start
+    return proxy
 
 
 def _or_let_go(link: Link, steps: Generator[Waiting, bool, None]) -> Generator[Waiting, bool, None]:

@@ -13,8 +13,9 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.host_key import refuse_other_host_key
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.keys.paramiko_keys import paramiko_keys
+from clusterctl.ssh.no_way import no_word
 from clusterctl.ssh.one.watchful_transport import WatchfulTransport
-from clusterctl.ssh.proxy import Proxy, no_word
+from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target
 
 # paramiko's thread logs what it raises as well; without a handler that ends up on the person's stderr.

@@ -19,11 +19,12 @@ from clusterctl.home import home_directory
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import FailureKind, NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
+from clusterctl.ssh.no_way import no_way
 from clusterctl.ssh.one.channel import Sink, chunks, drained, ended, feed
 from clusterctl.ssh.one.ending import end_commands
 from clusterctl.ssh.one.handshake import handshake, open_socket
 from clusterctl.ssh.one.watchful_transport import WatchfulTransport
-from clusterctl.ssh.proxy import Proxy, no_way
+from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target, target_of
 
 SESSION_S = 10.0

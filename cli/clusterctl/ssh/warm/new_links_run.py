@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.remote_run import run_remote
 from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.warm.process import keep_warm
 
 
 def run_on_new_links(
@@ -25,5 +25,6 @@ def run_on_new_links(
     pool = None if kept_in is None else LinkPool()
     results = run_remote(remote, sinks, on_result, pool=pool, dialled=dialled)
     if pool is not None and kept_in is not None:
-        keep_warm(pool, kept_in)
+        # Loaded on use: by now the person has read what the nodes said.
+        importlib.import_module("clusterctl.ssh.warm.process").keep_warm(pool, kept_in)
     return results

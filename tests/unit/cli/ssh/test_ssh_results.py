@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.proxy import no_way, no_word
+from clusterctl.ssh.no_way import no_way, no_word
 from clusterctl.ssh.reached import look_at, not_reached, told_in_a_row
 from clusterctl.ssh.results import NodeResult, failure_summary, signal_exit_code
 from clusterctl.ssh.target import Target
