@@ -66,13 +66,8 @@ def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool, sile
 
 def watcher(told: Told, *, is_sudo: bool, silence_s: float) -> bytes:
     """The text for the channel beside a command with input."""
-    text = f"clusterctl_group={told.group}; {relief(told)}; {_watcher(silence_s)} >/dev/null"
+    text = f"clusterctl_group={told.group}; kill -s KILL {told.holder} 2>/dev/null; {_watcher(silence_s)} >/dev/null"
     return os.fsencode(_SUDO + shlex.quote(text) if is_sudo else text)
-
-
-def relief(told: Told) -> str:
-    """The line that ends the one who holds the watcher's place."""
-    return f"kill -s KILL {told.holder} 2>/dev/null"
 
 
 def group_in(said: bytes) -> tuple[Told, bytes] | None:

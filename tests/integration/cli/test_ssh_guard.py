@@ -234,15 +234,28 @@ def test_a_network_that_is_cut_before_the_watcher_is_there_ends_the_command_too(
             close_input(client)
 
 
-def test_a_command_with_input_runs_on_where_no_session_is_left_for_its_watcher(
+@pytest.mark.parametrize("line", ["cat; sleep 8; echo it ran on", "cat; echo it ran on"])
+def test_a_command_with_input_runs_where_no_session_is_left_for_its_watcher(
+    cable: tuple[str, str], tmp_path: Path, line: str
+) -> None:
+    here, there = cable
+    with sshd_in(there, tmp_path, "MaxSessions 1\n") as inventory:
+        argv = running(line, inventory, stdin="pipe", silence_s=6, namespace=here)
+        done = subprocess.run(argv, input=b"read\n", stdout=subprocess.PIPE, timeout=30)
+    assert done.stdout == b"read\nit ran on\nended 0\n"
+
+
+def test_where_no_session_is_left_for_the_watcher_it_comes_by_another_connection(
     cable: tuple[str, str], tmp_path: Path
 ) -> None:
     here, there = cable
     with sshd_in(there, tmp_path, "MaxSessions 1\n") as inventory:
-        line = "cat; sleep 8; echo it ran on"
-        argv = running(line, inventory, stdin="pipe", silence_s=6, namespace=here)
-        done = subprocess.run(argv, input=b"read\n", stdout=subprocess.PIPE, timeout=30)
-    assert done.stdout == b"read\nit ran on\nended 0\n"
+        argv = running(SLEEPER, inventory, stdin="pipe", silence_s=60, namespace=here)
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
+            pid = first_number(client)
+            assert comes_true(lambda: watchers_of(pid) > 0)
+            client.kill()
+            assert comes_true(lambda: not is_alive(pid))
 
 
 @pytest.mark.parametrize(

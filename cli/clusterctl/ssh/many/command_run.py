@@ -9,12 +9,13 @@ from typing import Protocol
 
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.guard import BEAT, BEATS, MOST_S, guarded, relief, watcher, with_input
+from clusterctl.ssh.guard import MOST_S, guarded, watcher, with_input
 from clusterctl.ssh.many.command_input import CommandInput
 from clusterctl.ssh.many.event_loop import NEVER, Stopped, Waiting
 from clusterctl.ssh.many.group_mark import GroupMark
-from clusterctl.ssh.many.libssh2 import AGAIN, BLOCKED_WRITING, BROKEN, STDERR, STDOUT, Channel, Libssh2Error
+from clusterctl.ssh.many.libssh2 import BROKEN, STDERR, STDOUT, Channel, Libssh2Error
 from clusterctl.ssh.many.link import Late, Link, Silent, lost
+from clusterctl.ssh.many.watch import Watch, written
 from clusterctl.ssh.results import signal_exit_code
 
 CHUNKS_A_TURN = 16
@@ -25,8 +26,8 @@ WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
 
 ExitCode = tuple[int, str | None]
 """The exit code, 128 + the signal's number when a signal ended it; and the signal's name."""
-Aside = Callable[[Command], Generator[Waiting, bool, None]]
-"""Runs a command on the same node, on a connection of its own. Raises NodeFailure."""
+Another = Callable[[], Generator[Waiting, bool, Link]]
+"""Another connection to the same node. Raises NodeFailure."""
 
 
 class Outlet(Protocol):
@@ -58,7 +59,7 @@ class CommandRun:
         outlet: Outlet,
         stdin: CommandInput | None,
         *,
-        aside: Aside,
+        another: Another,
         silence_s: float,
         window: int,
     ) -> None:
@@ -66,15 +67,14 @@ class CommandRun:
         self._command = command
         self._outlet = outlet
         self._stdin = stdin
-        self._aside = aside
+        self._another = another
         self._silence_s = silence_s
         self._window = window
         self._offset = 0
         self._is_stdin_open = stdin is not None
         self._mark = GroupMark(is_awaited=stdin is not None)
-        self._is_alone = False
-        self._beats_to: Channel | None = None
-        self._beat_at = NEVER
+        self._watch: Watch | None = None
+        self._link_beside: Link | None = None
         self._channel: Channel
 
     def start(self, ends_at: float) -> Generator[Waiting, bool, None]:
@@ -112,7 +112,7 @@ class CommandRun:
         except Libssh2Error as e:
             raise self._refusal(e) from e
         if self._stdin is None:
-            self._guarded_by(self._channel)
+            self._watch = Watch(link, self._channel, silence_s=self._silence_s)
 
     def _text(self) -> bytes:
         command = self._command
@@ -146,8 +146,8 @@ class CommandRun:
         """True when the link is as new, for another command."""
         ends_at = time.monotonic() + LAST_WORDS_S
         try:
-            if self._beats_to is not None and self._beats_to is not self._channel:
-                yield from self._end_watcher(self._beats_to, ends_at)
+            if self._watch is not None and self._watch.channel is not self._channel:
+                yield from self._watch.end(ends_at)
             yield from self._link.until_done(self._channel.close, ends_at)
             self._channel.free()
             self._link.open_ahead(self._window)
@@ -155,24 +155,18 @@ class CommandRun:
             return False
         return True
 
-    def _end_watcher(self, channel: Channel, ends_at: float) -> Generator[Waiting, bool, None]:
-        """Lets the watcher beside see that the command has ended, and waits for its own end."""
-        yield from self._link.until_done(channel.send_eof, ends_at)
-        while not channel.is_at_end():
-            for stream in (STDOUT, STDERR):
-                channel.read(stream, self._link.buffer)
-            if not channel.is_at_end():
-                yield from self._link.until_ready(ends_at)
-        yield from self._link.until_done(channel.wait_closed, ends_at)
-        yield from self._link.until_done(channel.close, ends_at)
-        channel.free()
+    def let_go(self) -> None:
+        """Ends the connection that was made for the watcher, if one was; never raises."""
+        if self._link_beside is not None:
+            self._link_beside.close()
 
     def _until_closed(self, ends_at: float) -> Generator[Waiting, bool, ExitCode]:
         link, channel = self._link, self._channel
         while True:
             yield from self._guard_beside(ends_at)
             is_hungry = yield from self._feed(ends_at)
-            yield from self._beat(ends_at)
+            if self._watch is not None:
+                yield from self._watch.beat(ends_at)
             # Last before the wait: all of the above take from the socket what comes for this channel, too, and the
             # socket does not tell of it again.
             is_more = self._drain()
@@ -188,7 +182,8 @@ class CommandRun:
         has_room = self._outlet.has_room()
         if not has_room:
             self._link.heard_at = time.monotonic()  # it is we who do not listen
-        until = 0.0 if is_more and has_room else min(ends_at, self._link.asks_at, self._beat_at)
+        beat_at = NEVER if self._watch is None else self._watch.beat_at
+        until = 0.0 if is_more and has_room else min(ends_at, self._link.asks_at, beat_at)
         has_come = yield self._waiting(has_room, until)
         if self._link.note(has_come, ends_at, is_watched=True):
             # A node near by answers at once: what is drained before anybody has waited for it was never heard.
@@ -227,7 +222,7 @@ class CommandRun:
     @property
     def _is_guard_due(self) -> bool:
         """The command has told its group, and nothing watches it yet."""
-        return self._mark.told is not None and self._beats_to is None and not self._is_alone
+        return self._mark.told is not None and self._watch is None
 
     def _guard_beside(self, ends_at: float) -> Generator[Waiting, bool, None]:
         """Opens the watcher's own channel once the command has told its group."""
@@ -235,28 +230,17 @@ class CommandRun:
         if told is None or not self._is_guard_due:
             return
         text = watcher(told, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
+        link = self._link
         try:
-            channel = yield from self._link.opened(self._window, ends_at)
-            yield from self._link.until_done(lambda: channel.execute(text), ends_at)
+            channel = yield from _started(link, text, self._window, ends_at)
         except Libssh2Error as e:
             if e.code in BROKEN:
                 raise
-            # A server that allows one session at a time: the command runs on, but unguarded.
-            self._is_alone = True
-            yield from self._aside(Command(line=relief(told), is_sudo=self._command.is_sudo))
+            # A server that allows one session for a connection.
+            link = self._link_beside = yield from self._another()
+            channel = yield from _started(link, text, self._window, ends_at)
             self._link.heard_at = time.monotonic()  # it is we who have not listened
-            return
-        self._guarded_by(channel)
-
-    def _guarded_by(self, channel: Channel) -> None:
-        self._beats_to = channel
-        self._beat_at = time.monotonic() + self._silence_s / BEATS
-
-    def _beat(self, ends_at: float) -> Generator[Waiting, bool, None]:
-        if time.monotonic() < self._beat_at or self._beats_to is None:
-            return
-        self._beat_at = time.monotonic() + self._silence_s / BEATS
-        yield from self._written(self._beats_to, BEAT, ends_at)
+        self._watch = Watch(link, channel, silence_s=self._silence_s)
 
     def _feed(self, ends_at: float) -> Generator[Waiting, bool, bool]:
         """Gives the command its input; True when it would take more at once."""
@@ -271,7 +255,7 @@ class CommandRun:
                     self._is_stdin_open = False
                     yield from self._link.until_done(self._channel.send_eof, ends_at, is_watched=True)
                     return False
-                taken = yield from self._written(self._channel, chunk, ends_at)
+                taken = yield from written(self._link, self._channel, chunk, ends_at)
                 if taken == 0:
                     return False
                 self._offset += taken
@@ -283,26 +267,24 @@ class CommandRun:
             return False
         return True
 
-    def _written(self, channel: Channel, chunk: bytes, ends_at: float) -> Generator[Waiting, bool, int]:
-        """How much was taken; 0 when the node takes no more now. What is half sent is finished before all else."""
-        while (taken := channel.write(chunk)) == AGAIN:
-            if not self._link.session.blocked_directions() & BLOCKED_WRITING:
-                return 0
-            yield from self._link.until_ready(ends_at, is_watched=True)
-        return taken
-
     def _end(self, wait_s: float) -> Generator[Waiting, bool, None]:
         """Has the watcher end the command, and waits a little for what it still says."""
         ends_at = time.monotonic() + wait_s
         self._is_stdin_open = False
-        self._beat_at = NEVER
         with contextlib.suppress(Late, Silent, Libssh2Error, Stopped):
-            while self._beats_to is None and self._mark.is_awaited and not self._channel.is_at_end():
+            while self._watch is None and self._mark.is_awaited and not self._channel.is_at_end():
                 self._drain()
                 yield from self._guard_beside(ends_at)
-                if self._beats_to is None:
+                if self._watch is None:
                     yield from self._wait(False, ends_at)
             yield from self._guard_beside(ends_at)
-            if self._beats_to is not None:
-                yield from self._link.until_done(self._beats_to.send_eof, ends_at)
+            if self._watch is not None:
+                yield from self._watch.end_command(ends_at)
                 yield from self._until_closed(ends_at)
+
+
+def _started(link: Link, text: bytes, window_bytes: int, ends_at: float) -> Generator[Waiting, bool, Channel]:
+    """The channel of a command of ours. Raises Late, Libssh2Error."""
+    channel = yield from link.opened(window_bytes, ends_at)
+    yield from link.until_done(lambda: channel.execute(text), ends_at)
+    return channel

@@ -71,16 +71,6 @@ class _NodeOutlet:
         kept += chunk[:room]
 
 
-class _Nowhere:
-    """Takes output that nobody wants."""
-
-    def has_room(self) -> bool:
-        return True
-
-    def put(self, stream: int, chunk: bytes) -> None:
-        pass
-
-
 def node_task(job: Job, node: InventoryNode) -> Task:
     """Steps until the node's result is in the outbox; what nobody expected goes there as it is."""
     began_at = time.monotonic()
@@ -117,6 +107,7 @@ def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waitin
     target = target_of(job.inventory, node)
     key = link_key(job.inventory, node, target)
     link: Link | None = None
+    run: CommandRun | None = None
     try:
         link, run = yield from _started_warm(job, key, outlet)
         if link is None or run is None:
@@ -130,6 +121,8 @@ def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waitin
             link = None
         return ended
     finally:
+        if run is not None:
+            run.let_go()
         if link is not None:
             link.close()
 
@@ -168,23 +161,16 @@ def _command_run(job: Job, link: Link, command: Command, outlet: Outlet, stdin: 
         command,
         outlet,
         stdin,
-        aside=lambda another: _run_aside(job, link.target, another),
+        another=lambda: _another(job, link.target),
         silence_s=job.deadlines.silence_s,
         window=window_bytes(job.nodes),
     )
 
 
-def _run_aside(job: Job, target: Target, command: Command) -> Generator[Waiting, bool, None]:
-    """Runs a command of ours on another connection, whatever it says."""
+def _another(job: Job, target: Target) -> Generator[Waiting, bool, Link]:
+    """A second connection, for the watcher of a command whose server allows one session for each."""
     try:
-        link = yield from reach(target, job.keys, job.deadlines, None)
-        try:
-            run = _command_run(job, link, command, _Nowhere(), None)
-            yield from run.start(time.monotonic() + job.deadlines.session_s)
-            yield from run.to_its_end()
-            yield Waiting(until=0.0)  # the loop forgets the descriptor before its number comes again
-        finally:
-            link.close()
+        return (yield from reach(target, job.keys, job.deadlines, None))
     except NodeFailure as e:
         told = f"{target.name} allows one session at a time, and no second connection ({e.message})"
         raise NodeFailure(e.kind, told, phase="command") from e
