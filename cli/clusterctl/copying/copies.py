@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed
+from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed, UsageError
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.copying.between_nodes import Givers
@@ -52,7 +52,7 @@ class Copying:
 def copy_all(
     todo: Sequence[Transfer], inventory: Inventory, *, keys: LoginKeys, deadlines: Deadlines, output: Output
 ) -> int:
-    """0, or 4 when some of several failed. Raises the failure of a single one; ClusterctlError for a file not here."""
+    """0, or 4 when some of several failed. Raises the failure of a single one, UsageError for a file not here."""
     progress = Progress(len(todo))
     copying = Copying(
         inventory=inventory,
@@ -130,14 +130,17 @@ def _contents(todo: Iterable[Transfer]) -> Mapping[Path, Content]:
             continue
         if path.is_dir():
             hint = f"clusterctl sync {shlex.quote(str(path))} TARGET  (TARGET: as for cp)"
-            raise ClusterctlError(f"{path} is a folder; cp copies files", hint=hint)
+            raise UsageError(f"{path} is a folder; cp copies files", hint=hint)
         if path.exists() and not path.is_file():  # a pipe gives what it has once, and it is read twice
-            raise ClusterctlError(f"{path} is no file; cp copies files")
+            raise UsageError(f"{path} is no file; cp copies files")
+        look = f"ls -l {shlex.quote(str(path.parent))}"
         try:
             contents[path] = content_of(path)
+        except FileNotFoundError as e:
+            raise UsageError(f"{path}: there is no such file here", hint=look) from e
         except OSError as e:
             told = f"{path} cannot be read here: {str(e.strerror).lower()}"
-            raise ClusterctlError(told, hint=f"ls -l {shlex.quote(str(path.parent))}") from e
+            raise ClusterctlError(told, hint=look) from e
     return contents
 
 

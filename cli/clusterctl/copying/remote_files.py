@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -109,7 +110,7 @@ class RemoteFiles(Files):
     def write_on(self, path: str, offset: int, moved: Callable[[int], None], *, source: Path, size_bytes: int) -> None:
         """Writes the first `size_bytes` of `source` here from `offset` on into the file there, from there on."""
         wanted_bytes = offset
-        with source.open("rb") as here, self._to_write_on(path) as file:
+        with source.open("rb") as here, self._to_write_on(path, is_new=offset == 0) as file:
             here.seek(offset)
             file.set_pipelined(True)
             file.seek(offset)
@@ -126,14 +127,20 @@ class RemoteFiles(Files):
         if came_bytes is not None and came_bytes < wanted_bytes:
             raise OSError(errno.ENOSPC, f"only {came_bytes} bytes of it could be written there: is the disk full?")
 
-    def _to_write_on(self, path: str) -> paramiko.SFTPFile:
+    def _to_write_on(self, path: str, *, is_new: bool) -> paramiko.SFTPFile:
         """The file as it is, not cut off; a new one is for nobody else to read yet."""
+        if is_new:  # as it seems: what is likely is tried first, each try is a round trip
+            with contextlib.suppress(OSError):
+                return self._created(path)
         try:
             return self._sftp.open(path, "r+b")
         except FileNotFoundError:
-            file = self._sftp.open(path, "x+b")
-            file.chmod(PARTIAL_MODE)
-            return file
+            return self._created(path)
+
+    def _created(self, path: str) -> paramiko.SFTPFile:
+        file = self._sftp.open(path, "x+b")
+        file.chmod(PARTIAL_MODE)
+        return file
 
     def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
         """Reads the file's first `size_bytes` from `offset` on into the file `sink` here, from there on."""

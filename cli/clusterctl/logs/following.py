@@ -42,7 +42,7 @@ Item = LogLine | Notice | End
 
 def followed(request: LogRequest) -> Iterator[LogLine | Notice]:
     """Lines and notices, until no node can ever send a line; the threads behind it end with the process."""
-    following = _Following(request)
+    following = Following(request)
     kept = KeptCommand(
         command=following.command, on_begin=following.begin, on_output=following.hear, on_lost=following.lost
     )
@@ -50,11 +50,12 @@ def followed(request: LogRequest) -> Iterator[LogLine | Notice]:
     return merged(following.next, since_s=request.since_s)
 
 
-class _Following:
+class Following:
     """What the nodes' threads tell, for the one that shows it."""
 
-    def __init__(self, request: LogRequest) -> None:
+    def __init__(self, request: LogRequest, *, now: Callable[[], float] = time.monotonic) -> None:
         self._request = request
+        self._now = now
         self._arrived: queue.Queue[Item] = queue.Queue(MOST_ITEMS)
         self._streams = {
             node.slot: NodeStream(node, on_line=self._put, on_trouble=partial(self._tell, node))
@@ -62,6 +63,8 @@ class _Following:
         }
         self._heard_at: dict[int, float] = {}
         """Of the nodes where a reader is, or begins."""
+        self._listened_at = 0.0
+        """When we last went on after not listening to any of them."""
         self._over: set[int] = set()
 
     def command(self, node: InventoryNode) -> str:
@@ -70,13 +73,13 @@ class _Following:
 
     def begin(self, node: InventoryNode) -> None:
         """A reader is started there."""
-        self._heard_at[node.slot] = time.monotonic()
+        self._heard_at[node.slot] = self._now()
         self._streams[node.slot].begin()
 
     def hear(self, node: InventoryNode, chunk: bytes) -> None:
         """The reader there says this; if nothing else, once a second that it is there."""
         if node.slot in self._heard_at:
-            self._heard_at[node.slot] = time.monotonic()
+            self._heard_at[node.slot] = self._now()
         self._streams[node.slot].feed(chunk)
 
     def lost(self, node: InventoryNode, why: NodeFailure, tries: int) -> bool:
@@ -102,7 +105,7 @@ class _Following:
         """One that has said nothing for too long, each once: a login may hang where a home does, and not say so."""
         for node in self._request.nodes:
             at = self._heard_at.get(node.slot)
-            if at is not None and time.monotonic() - at > self._request.timeout_s:
+            if at is not None and self._now() - max(at, self._listened_at) > self._request.timeout_s:
                 self._heard_at.pop(node.slot, None)
                 told = f"the log reader there has said nothing for {self._request.timeout_s:g} s; still waiting"
                 return Notice(name=node.name, text=told)
@@ -117,8 +120,7 @@ class _Following:
             self._arrived.put_nowait(item)
         except queue.Full:
             self._arrived.put(item)
-            for slot in list(self._heard_at):  # nobody has listened meanwhile
-                self._heard_at[slot] = time.monotonic()
+            self._listened_at = self._now()
 
 
 def merged(

@@ -36,6 +36,8 @@ _MARKED = rb"clusterctl-group (\d+) (\d+)\n"
 _NODE_VARIABLES = f"if [ -r {ENVIRONMENT_FILE} ]; then set -a; . {ENVIRONMENT_FILE}; set +a; fi; "
 # By `exec`: mksh keeps the old stdout open beside a redirection of { }, and the channel would never end.
 _SILENT = ">/dev/null 2>&1"
+# ksh93 makes a process for ( ) only where it must, as for a limit, and the watcher would be the command's own child.
+_IN_A_PROCESS = '[ -z "$KSH_VERSION" ] || ulimit -c 0; '
 _SUDO = 'exec sudo -n -- "${SHELL:-/bin/sh}" -c '
 
 
@@ -52,7 +54,7 @@ def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence
     """The text for a command without input: the channel's input is the watcher's."""
     # Started by a shell that ends at once: the watcher is then no child that a `wait` in the line would wait for.
     beside = f"( exec <&3 3<&- {_SILENT}; {_watcher(silence_s)} )"
-    start = f"exec 3<&0 </dev/null; ( {beside} & ); exec 3<&-; "
+    start = f"exec 3<&0 </dev/null; ( {_IN_A_PROCESS}{beside} & ); exec 3<&-; "
     return _text(start, line, environment, is_sudo=is_sudo)
 
 
@@ -60,7 +62,7 @@ def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool, sile
     """The text for a command that reads the channel's input; it says its group first, see `group_in`."""
     # Started as in `guarded`. Not within $(…): ksh and mksh would wait there until the holder has ended.
     holder = f"( exec </dev/null {_SILENT}; {_script('place_holder.sh', silence_s)} )"
-    start = f'( {holder} & echo "{_MARK} $clusterctl_group $!" >&2 ); '
+    start = f'( {_IN_A_PROCESS}{holder} & echo "{_MARK} $clusterctl_group $!" >&2 ); '
     return _text(start, line, environment, is_sudo=is_sudo)
 
 

@@ -125,6 +125,11 @@ def test_a_command_with_input_that_no_watcher_comes_to_is_ended_after_the_silenc
         assert process.wait(timeout=30) == -signal.SIGKILL
 
 
+def test_a_command_that_waits_for_all_its_children_does_not_wait_for_the_watcher(shell: str) -> None:
+    with as_sshd_would(shell, guarded_text("sleep 0.1 & wait; exit 7")) as process:
+        assert process.wait(timeout=10) == 7
+
+
 def test_who_holds_the_watchers_place_ends_with_the_command_and_is_no_child_of_it(shell: str) -> None:
     with as_sshd_would(shell, with_input("wait; exit 7", environment={}, is_sudo=False, silence_s=60)) as process:
         assert process.wait(timeout=30) == 7

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,8 @@ from tests.integration.cli.waiting import comes_true
 HERE = "127.0.18.1"
 COLD, WARM = 7, 1
 """Greeting, key exchange, service, key offered, key proved, channel, command; and the command alone."""
+COPY = 23
+"""Of a small new file to a node, login and checksum among them."""
 
 
 @pytest.fixture
@@ -53,3 +56,13 @@ def test_the_next_command_is_one(
         way.allow(WARM)
         assert said_by(loopback_cluster, f"echo {word.decode()}") == (0, word + b"\n")
     way.allow(COLD)
+
+
+def test_a_new_file_is_made_without_a_look_whether_it_is_there(
+    loopback_cluster: LoopbackCluster, way: CountedWay, tmp_path: Path
+) -> None:
+    source, target = tmp_path / "train.py", tmp_path / "there.py"
+    source.write_text("print('here')\n")
+    way.allow(COPY)
+    done = loopback_cluster.run("cp", str(source), f"0:{target}")
+    assert (done.returncode, target.read_text()) == (0, "print('here')\n"), done.stderr
