@@ -79,11 +79,14 @@ def _interfaces(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
     for page in pages:
         for row in page["NetworkInterfaces"]:
             attachment = row.get("Attachment") or {}
+            # Amazon's own is one that came with the machine; an elastic IP is the account's, and has a row of its own.
+            is_lent = (row.get("Association") or {}).get("IpOwnerId") == "amazon"
             yield Found(
                 kind="network interface",
                 id=row["NetworkInterfaceId"],
                 attached_to=attachment.get("InstanceId"),
                 tags=tags_of(row.get("TagSet")),
+                meter=Meter(unit="address") if is_lent else None,
             )
 
 

@@ -48,6 +48,10 @@ def _lustre(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
 
 
 def _delete_lustre(clients: Clients, found: Found) -> None:
+    """Without a last backup, which would bill on: of Lustre FSx makes none that nobody asks for, nor automatic ones.
+
+    FSx API, DeleteFileSystem and CreateFileSystem; 2026-11-22.
+    """
     clients.fsx.delete_file_system(FileSystemId=found.id)
 
 

@@ -27,6 +27,7 @@ from clusterctl.cost.standing_rows import assumed_rates, gone_with_machines, sta
 NOTHING_OVER: Mapping[StandingKind, datetime] = MappingProxyType({})
 NOT_COUNTED = (
     *("traffic", "what the NAT gateway carries", "what EFS and S3 bill by use"),
+    *("the deadline's alarms and state machine (cents)", "backups and logs of the account's own making"),
     *("prepaid capacity", "discounts", "tax"),
 )
 """What AWS bills besides, or differently; no list price by the hour tells it."""

@@ -18,6 +18,7 @@ from clusterctl_infra.plan.storage_model import (
 )
 
 from clusterctl.stack_plan import StackPlan
+from clusterctl.views.afterwards import bills_on_after
 from clusterctl.views.headline import machine_words, machines_and_gpus, rehearsed
 from clusterctl.views.quantities import clock, duration, thousands, usd
 from clusterctl.views.smaller import ends_line
@@ -41,12 +42,14 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
     mounts = (" ".join(row.mount for row in plan.storage),) if plan.storage else ()
     rows = [(slot.name, slot.private_ip, interfaces(stack_plan), *mounts) for slot in plan.slots]
     columns = ("node", "private ip", "interfaces", *(("mounts",) if plan.storage else ()))
+    on = bills_on_after(plan)
     facts = [
         ("per hour", price_line(plan)),
         *(() if plan.price.spot is None else [("spot", spot_line(plan, plan.price.spot))]),
         ("deadline", deadline_line(stack_plan, now=now)),
         ("in all", total_line(stack_plan)),
         *(() if plan.price.reservation_tail_usd == 0 else [("at worst", tail_line(plan))]),
+        *(() if on is None else [("afterwards", on)]),
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
     ]
     going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)

@@ -11,6 +11,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.readiness.node_report import SpotNotice
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.overview import Overview
+from clusterctl.views.afterwards import bills_on_now
 from clusterctl.views.again import down_again, extend_again, go_on_with, replace_again, up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.idle import idle_json, idle_line
@@ -157,7 +158,9 @@ def _what_is_gone(seen: Overview) -> list[str]:
         left = "AWS has no machine, no reservation and no network of it"
         return [f"reaped: {left}; what is known of it here goes with {down_again(inventory)}"]
     if is_over and seen.nodes and facts.instances is not None:
-        return [f"its time is over and no machine runs; next: {down_again(inventory)}"]
+        on = bills_on_now(inventory)
+        still = "" if on is None else f", but no deadline ends what bills on at {on}"
+        return [f"its time is over and no machine runs{still}; next: {down_again(inventory)}"]
     never = sum(not node.was_made for node in seen.nodes)
     gone = sum(node.state in GONE for node in seen.nodes) - never
     if not gone:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # an inventory's facts
 
 import pytest
 from clusterctl.cloud.alarms import Alarm
@@ -250,7 +250,27 @@ def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_in
     text = status_text(seen)
     assert "about $120.00 · ended 23:00 UTC" not in text
     assert "about $120.00 · ended 22:00 UTC (1 h ago: runtime)" in text
-    assert "its time is over and no machine runs" in text
+    assert "its time is over and no machine runs; next: clusterctl down" in text
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ({"gateway_usd_per_hour": 0.045, "addresses_usd_per_hour": 0.005}, "bills on at $0.05 an hour: addresses, ga"),
+        ({"storage_usd_per_hour": 1.38}, "bills on at $1.38 an hour: storage; next: clusterctl down"),
+        ({"storage_usd_per_hour": None}, "bills on at unknown an hour: storage"),
+        ({"storage_usd_per_hour": 1.38, "prices_dated": None}, "no machine runs; next:"),
+        ({"addresses_usd_per_hour": 0.01, "addresses_go_with_machines": True}, "no machine runs; next:"),
+        ({"disks_usd_per_hour": 0.02}, "no machine runs; next:"),
+    ],
+)
+def test_after_the_deadline_what_bills_on_is_named_with_its_price(
+    make_inventory: MakeInventory, rates: dict[str, Any], said: str
+) -> None:
+    facts = Facts(now=BEGAN + timedelta(hours=13), instances=(machine(0, "terminated"),))
+    nothing = dict.fromkeys(("disks", "addresses", "gateway", "storage"), 0.0)
+    told = {**{f"{kind}_usd_per_hour": rate for kind, rate in nothing.items()}, "prices_dated": "2026-11", **rates}
+    assert said in status_text(overview(make_inventory(size=1, **told), facts))
 
 
 def test_machines_that_are_gone_with_their_places_bill_nothing_and_both_ways_on_are_named(

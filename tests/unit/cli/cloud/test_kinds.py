@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any  # AWS's answers
 
 import pytest
+from clusterctl.cloud.found import Meter
 from clusterctl.cloud.kinds import KINDS
+from clusterctl_infra.names import ID_TAG
+
+from tests.unit.cli.cloud.fake_session import clients_of
 
 ROOT = Path(__file__).resolve().parents[4]
 COMPONENTS = ROOT / "infra" / "clusterctl_infra" / "components"
@@ -24,6 +29,22 @@ MADE = sorted(
 
 def test_the_components_were_read() -> None:
     assert {"Instance", "CapacityReservation", "Eip", "NatGateway", "Schedule"} <= set(MADE)
+
+
+def test_a_public_address_that_came_with_a_machine_bills_and_an_elastic_one_is_counted_once() -> None:
+    tags = [{"Key": ID_TAG, "Value": "0123456789ab"}]
+    interfaces: list[dict[str, Any]] = [
+        {
+            "NetworkInterfaceId": "eni-1",
+            "Association": {"IpOwnerId": "amazon", "PublicIp": "203.0.113.1"},
+            "TagSet": tags,
+        },
+        {"NetworkInterfaceId": "eni-2", "Association": {"IpOwnerId": "111122223333", "PublicIp": "203.0.113.2"}},
+        {"NetworkInterfaceId": "eni-3"},
+    ]
+    clients = clients_of({("us-west-2", "describe_network_interfaces", "NetworkInterfaces"): interfaces})
+    (row,) = [kind for kind in KINDS if kind.name == "network interface"]
+    assert [one.meter for one in row.find(clients, None)] == [Meter(unit="address"), None, None]
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -1,0 +1,31 @@
+"""What a plan says of the time after its deadline."""
+
+from __future__ import annotations
+
+from typing import Any  # a configuration as YAML gives it
+
+import pytest
+from clusterctl.views.afterwards import bills_on_after
+
+from tests.unit.infra.plan.plan_cases import a_plan
+
+EFS = {"mount": "/work", "efs": {}}
+SCRATCH = {"mount": "/scratch", "fsx-lustre": {"size": "1200GiB", "type": "scratch", "on_delete": "delete"}}
+DOWN, DOWN_ALL = "no deadline ends it, clusterctl down does", "no deadline ends it, clusterctl down --all does"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, f"$0.02 an hour: addresses; {DOWN}"),
+        ({"access": {"mode": "private"}}, f"$0.05 an hour: addresses, gateway; {DOWN}"),
+        ({"storage": [EFS]}, f"$0.02 an hour: addresses; {DOWN_ALL}"),
+        ({"storage": [SCRATCH]}, f"$0.25 an hour: addresses, storage; {DOWN}"),
+        ({"instance_type": "m5.large"}, None),
+    ],
+    ids=["elastic IPs", "gateway", "data that is kept", "data that is not", "addresses of the machines"],
+)
+def test_what_no_deadline_ends_is_named_with_its_price_and_what_ends_it(
+    changes: dict[str, Any], told: str | None
+) -> None:
+    assert bills_on_after(a_plan(**changes)) == told
