@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
@@ -45,6 +46,28 @@ def test_surplus_machines_keep_their_places_while_others_are_made(
     slots: Sequence[int], nodes: int, anew: Sequence[int], places: int | None
 ) -> None:
     assert places_meanwhile(living(slots), nodes=nodes, instance_type=TYPE, anew=anew) == places
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_reservation_that_is_being_replaced_is_none_that_machines_are_made_in(is_first: bool) -> None:
+    """An `up` with another type made the new one, and failed before the old one ended."""
+    present = living((0, 2, 3, 4, 5))
+    old = StateResource(
+        urn="urn:cr", type=RESERVATION_TYPE, id="cr-0", inputs={"instanceType": "p4d.24xlarge"}, is_replaced=True
+    )
+    rows = (old, *present.resources) if is_first else (*present.resources, old)
+    state = StackState(resources=rows)
+    assert places_meanwhile(state, nodes=4, instance_type=TYPE) == 6
+    assert places_meanwhile(state, nodes=4, instance_type="p4d.24xlarge") is None
+
+
+def test_surplus_machines_of_another_type_are_in_no_place_of_this_one() -> None:
+    present = living((0, 2, 3, 4, 5))
+    rows = [
+        replace(one, outputs={"instanceType": "p4d.24xlarge"}) if one.urn in ("urn:4", "urn:5") else one
+        for one in present.resources
+    ]
+    assert places_meanwhile(StackState(resources=tuple(rows)), nodes=4, instance_type=TYPE) is None
 
 
 def test_machines_of_another_type_are_in_no_place_of_the_new_reservation() -> None:
