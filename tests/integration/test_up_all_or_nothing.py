@@ -140,10 +140,10 @@ def test_fewer_nodes_while_one_that_stays_is_dead(recorded: Rehearsed) -> None:
     assert instances(recorded) == sorted(after.values())
     assert before[goes] not in instances(recorded)
     assert places(recorded) == 2, "no empty place is paid for"
-    with only_run(Home(path=recorded.home), f"{recorded.name}@rehearsal"):
+    with only_run(Home(path=recorded.home), f"{recorded.name}@rehearsal", verb="extend"):
         refused = recorded.run("rehearse", "clean", recorded.name)
     assert refused.exit_code == 1, refused.text
-    assert f"another clusterctl is changing {recorded.name}@rehearsal" in refused.stderr
+    assert f"clusterctl extend is changing {recorded.name}@rehearsal: started by" in refused.stderr
     assert instances(recorded) == sorted(after.values())
 
 

@@ -254,7 +254,7 @@ def open_change(
     """Holds the cluster called `name` for one change. Raises EngineError, RehearsalError."""
     rehearsal = rehearse or stack.is_rehearsal_project
     cluster = name + REHEARSAL_SUFFIX if rehearsal else name
-    with only_run(home, cluster):
+    with only_run(home, cluster, verb=verb):
         previous = read_record(home.run_file(cluster))
         environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
         refuse_read_only(environment.config_file)

@@ -83,7 +83,7 @@ def write_record(path: Path, record: RunRecord) -> None:
     """Puts the record in place, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(json.dumps({"version": VERSION, **asdict(record)}), encoding="utf-8")
+    fresh.write_text(_text(record), encoding="utf-8")
     os.replace(fresh, path)
 
 
@@ -96,21 +96,33 @@ def note_engine(path: Path, pid: int) -> None:
 
 
 @contextlib.contextmanager
-def only_run(home: Home, cluster: str) -> Iterator[IO[str]]:
-    """Holds the cluster for this process, by the file that it gives. Raises EngineError naming who holds it."""
+def only_run(home: Home, cluster: str, *, verb: str) -> Iterator[IO[str]]:
+    """Holds the cluster for this process, by the file that it gives. Raises EngineError naming who holds it.
+
+    The file says who: not every holder is a run of the engine, and one that is has not written its record at once.
+    """
     path = home.run_file(cluster)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with path.with_suffix(".lock").open("a") as lock:
         _hold(lock, path, cluster)
+        with contextlib.suppress(OSError):  # a full disk: the next one is told less
+            lock.truncate(0)
+            lock.write(_text(new_record(verb, tokens=(), stack="")))
+            lock.flush()
         yield lock
+
+
+def _text(record: RunRecord) -> str:
+    return json.dumps({"version": VERSION, **asdict(record)})
 
 
 def _hold(lock: IO[str], path: Path, cluster: str) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as e:
-        record = read_record(path)
-        if record is None or not is_alive(record.cli_pid, record.cli_ticks):
+        told = (read_record(path), read_record(path.with_suffix(".lock")))
+        record = next((one for one in told if one is not None and is_alive(one.cli_pid, one.cli_ticks)), None)
+        if record is None:
             raise EngineError(
                 f"another clusterctl is changing {cluster}", hint=f"clusterctl status --cluster {cluster}"
             ) from e

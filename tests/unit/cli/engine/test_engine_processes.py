@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,15 +84,25 @@ def test_a_broken_record_is_none(tmp_path: Path, text: str) -> None:
 
 def test_two_runs_of_one_cluster_never_meet(tmp_path: Path) -> None:
     home = Home(path=tmp_path)
-    with only_run(home, "train"):
+    with only_run(home, "train", verb="down"):
         write_record(home.run_file("train"), new_record("down", tokens=("a",), stack="/stacks/train"))
         told = rf"clusterctl down is changing train: started by .* \(pid {os.getpid()}\)"
-        with pytest.raises(EngineError, match=told), only_run(home, "train"):
+        with pytest.raises(EngineError, match=told), only_run(home, "train", verb="down"):
             pass
-        with only_run(home, "other"):
+        with only_run(home, "other", verb="down"):
             pass
-    with only_run(home, "train"):
+    with only_run(home, "train", verb="down"):
         pass
+
+
+def test_who_has_just_begun_is_named_beside_the_record_of_one_that_was_killed(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    killed = replace(new_record("up", tokens=("a",), stack="/stacks/train"), cli_ticks=0)
+    with only_run(home, "train", verb="down"):
+        write_record(home.run_file("train"), killed)
+        told = rf"^clusterctl down is changing train: started by .* \(pid {os.getpid()}\)"
+        with pytest.raises(EngineError, match=told), only_run(home, "train", verb="up"):
+            pass
 
 
 def test_a_record_of_another_boot_has_no_processes() -> None:

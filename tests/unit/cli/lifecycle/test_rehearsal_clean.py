@@ -35,7 +35,7 @@ def test_what_is_cleaned_is_what_the_words_name(words: list[str], clusters: tupl
 @pytest.mark.parametrize("word", ["train", "--all"])
 def test_a_cluster_that_a_command_changes_is_not_cleaned(tmp_path: Path, word: str) -> None:
     home = Home(path=tmp_path)
-    with only_run(home, "train@rehearsal"), ExitStack() as held:
+    with only_run(home, "train@rehearsal", verb="down"), ExitStack() as held:
         write_record(home.run_file("train@rehearsal"), new_record("up", tokens=(), stack="/s/train --rehearse"))
         told = rf"clusterctl up is changing train@rehearsal: started by .* \(pid {os.getpid()}\)"
         with pytest.raises(EngineError, match=told) as refused:
@@ -45,15 +45,16 @@ def test_a_cluster_that_a_command_changes_is_not_cleaned(tmp_path: Path, word: s
 
 def test_while_one_is_cleaned_no_other_command_begins_with_it(tmp_path: Path) -> None:
     home = Home(path=tmp_path)
-    with only_run(home, "train@rehearsal"):
+    with only_run(home, "train@rehearsal", verb="down"):
         pass
     with ExitStack() as held:
         hold_for_clean(["clean", "train"], home, held)
-        with pytest.raises(EngineError, match="another clusterctl is changing"), only_run(home, "train@rehearsal"):
+        told = rf"clusterctl rehearse clean is changing train@rehearsal: started by .* \(pid {os.getpid()}\)"
+        with pytest.raises(EngineError, match=told), only_run(home, "train@rehearsal", verb="down"):
             pass
         (lock,) = (int(fd) for fd in os.listdir("/proc/self/fd") if _is_lock(int(fd)))
         assert os.get_inheritable(lock), "the program that this process becomes has it, too"
-    with only_run(home, "train@rehearsal"):
+    with only_run(home, "train@rehearsal", verb="down"):
         pass
 
 
