@@ -29,6 +29,22 @@ def listed(rows: dict[str, Any]) -> str:
     return "\n".join(lines) if lines else "nothing exists in the rehearsed region"
 
 
+def bill_json(rows: Sequence[BillRow]) -> dict[str, object]:
+    """The same for a program; times in UTC, as `cost --json` has them."""
+    listed = [
+        {
+            "id": row.id,
+            "kind": row.kind,
+            "cluster_id": row.cluster_id,
+            "started_at": _instant(row.began_at),
+            "ended_at": None if row.ended_at is None else _instant(row.ended_at),
+            "usd": row.usd,
+        }
+        for row in rows
+    ]
+    return {"simulated": True, "rows": listed}
+
+
 def bill_text(rows: Sequence[BillRow]) -> str:
     """A line for each thing that ever billed, and the sum; all of it simulated money."""
     lines = [
@@ -38,6 +54,10 @@ def bill_text(rows: Sequence[BillRow]) -> str:
     known = [row.usd for row in rows if row.usd is not None]
     total = _usd(sum(known) if len(known) == len(rows) else None)
     return "\n".join([*lines, f"in all {total} (simulated; traffic and what is stored are not in it)"])
+
+
+def _instant(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
 def _clock(at: float | None) -> str:

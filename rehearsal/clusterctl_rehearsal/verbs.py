@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any, NoReturn  # JSON values
 
@@ -17,7 +16,7 @@ from clusterctl_infra.home_path import other_home
 
 from clusterctl_rehearsal.cleaning import clean, elsewhere
 from clusterctl_rehearsal.home import RehearsalHome, clean_command, current_home
-from clusterctl_rehearsal.listing import bill_text, listed
+from clusterctl_rehearsal.listing import bill_json, bill_text, listed
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.owners import root_elsewhere
@@ -113,7 +112,7 @@ def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
         {"cluster": cluster, "node": node, "clean": clean_command(cluster, folder)}
         for cluster, node, folder in elsewhere(home)
     ]
-    print(json.dumps(rows) if asked.json else listed(rows))
+    print(_json(rows) if asked.json else listed(rows))
     return 0
 
 
@@ -123,7 +122,7 @@ def _bill(asked: argparse.Namespace, home: RehearsalHome) -> int:
     things = () if store is None else billed_things(store.journal.rows(), store.live())
     until = time.time() if asked.until is None else asked.until.timestamp()
     rows = bill(things, load_catalog(), until=until)
-    print(json.dumps({"simulated": True, "rows": [asdict(row) for row in rows]}) if asked.json else bill_text(rows))
+    print(_json(bill_json(rows)) if asked.json else bill_text(rows))
     return 0
 
 
@@ -174,6 +173,11 @@ def _wait_until_gone(home: RehearsalHome) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def _json(value: object) -> str:
+    """As every `--json` of clusterctl is written."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _said(sentence: str) -> int:

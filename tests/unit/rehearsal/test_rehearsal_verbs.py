@@ -27,3 +27,11 @@ def test_a_reader_that_has_enough_is_no_failure(tmp_path: Path, monkeypatch: pyt
     with os.fdopen(writer, "w") as closed:
         monkeypatch.setattr(sys, "stdout", closed)
         assert main(["bill"]) == 0
+
+
+def test_json_is_indented_as_that_of_every_other_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path))
+    assert main(["bill", "--json"]) == 0
+    assert capsys.readouterr().out.startswith('{\n  "')

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_rehearsal.listing import bill_text
+from clusterctl_rehearsal.listing import bill_json, bill_text
 from clusterctl_rehearsal.region.bill import ROOT_DISK, Billed, bill, billed_things
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.instances import transition_reason
@@ -137,3 +137,15 @@ def test_a_region_killed_in_the_middle_of_an_end_bills_it_once(tmp_path: Path) -
     rows = bill(billed_things(Journal(tmp_path / "bill.jsonl").rows(), again.live()), CATALOG, until=world.now + 5)
     assert [row.ended_at for row in rows if row.id == node.id and row.kind == "Instance"] == [None]
     assert sum(row.usd or 0 for row in rows) == pytest.approx(15 * MACHINE_USD_PER_S)
+
+
+def test_a_program_reads_the_bill_s_times_as_those_of_all_other_json() -> None:
+    rows = bill([billed("i-1", 10, 60.7), billed("i-2", 20, None)], CATALOG, until=120)
+    told = bill_json(rows)
+    assert told["simulated"] is True
+    listed = told["rows"]
+    assert isinstance(listed, list)
+    assert [(row["started_at"], row["ended_at"]) for row in listed] == [
+        ("1970-01-01T00:00:10+00:00", "1970-01-01T00:01:00+00:00"),
+        ("1970-01-01T00:00:20+00:00", None),
+    ]
