@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from clusterctl_infra.errors import NothingMatched
@@ -13,10 +16,11 @@ from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
 
 from clusterctl.engine.processes import boot_id, is_alive
+from clusterctl.engine.stacks_near import stacks_near
 from clusterctl.home import Home
 
 VARIABLE = "CLUSTERCTL_CLUSTER"
-MAKE_ONE = "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"
+_STACK_DIR = re.compile(r'"stack_dir": *("(?:[^"\\]|\\.)*")')
 
 
 def cluster_names(home: Home) -> tuple[str, ...]:
@@ -58,7 +62,7 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
         return read_inventory(path)
     except InventoryUnreadable as e:
         # What the stack exports is kept again when there is no file.
-        hint = f"rm {shlex.quote(str(path))} && clusterctl nodes --stack STACK  (STACK: the folder)"
+        hint = f"rm {shlex.quote(str(path))} && {_read_again(cluster, path)}"
         raise InventoryUnreadable(e.message, hint=hint) from e
     except FileNotFoundError as e:
         raise NothingMatched(f"cluster {cluster} has just gone: {path} is not there any more") from e
@@ -72,12 +76,30 @@ def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
         if candidate in known:
             return candidate
     if not known:
-        raise NothingMatched(f"{source} {wanted}: no cluster is known on this computer", hint=MAKE_ONE)
+        raise NothingMatched(f"{source} {wanted}: no cluster is known on this computer", hint=make_one(Path()))
     names = [*known, *(name.removesuffix(REHEARSAL_SUFFIX) for name in known)]
     raise NothingMatched(
         f"{source} {wanted}: no such cluster{did_you_mean(wanted, names)}; known here: {', '.join(known)}",
         hint=f"export {VARIABLE}={known[0]}" if source.startswith("$") else f"clusterctl status --cluster {known[0]}",
     )
+
+
+def make_one(folder: Path) -> str:
+    """`clusterctl up stacks/train`: the first stack in or near a folder; where there is none, what one is."""
+    near = next(iter(stacks_near(folder)), None)
+    if near is None:
+        return "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"
+    return f"clusterctl up {shlex.quote(str(near))}"
+
+
+def _read_again(cluster: str, inventory_file: Path) -> str:
+    """`clusterctl nodes --stack stacks/train`: the folder as the broken file still has it, if it does."""
+    with contextlib.suppress(OSError, ValueError):
+        found = _STACK_DIR.search(inventory_file.read_text(encoding="utf-8"))
+        if found is not None:
+            rehearse = " --rehearse" if cluster.endswith(REHEARSAL_SUFFIX) else ""
+            return f"clusterctl nodes --stack {shlex.quote(json.loads(found[1]))}{rehearse}"
+    return "clusterctl nodes --stack STACK  (STACK: the folder)"
 
 
 def _half_made(home: Home, wanted: str | None, known: Sequence[str]) -> str | None:
@@ -103,7 +125,7 @@ def _run_of(home: Home, cluster: str) -> Mapping[str, Any]:
 
 def _only(known: Sequence[str], home: Home) -> str:
     if not known:
-        raise NothingMatched(f"no cluster on this computer ({home.inventory_dir} has none)", hint=MAKE_ONE)
+        raise NothingMatched(f"no cluster on this computer ({home.inventory_dir} has none)", hint=make_one(Path()))
     if len(known) > 1:
         raise NothingMatched(
             f"{len(known)} clusters here: {', '.join(known)}; say which one", hint=f"export {VARIABLE}={known[0]}"

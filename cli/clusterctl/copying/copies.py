@@ -22,6 +22,7 @@ from clusterctl.copying.one_copy import download, upload
 from clusterctl.copying.place import Download, NodeFile, Transfer, Upload, is_one_machine
 from clusterctl.copying.progress import Progress
 from clusterctl.copying.remote_files import RemoteFiles
+from clusterctl.node_set import fold_numbers
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
@@ -58,7 +59,7 @@ def copy_all(
         inventory=inventory,
         keys=keys,
         deadlines=deadlines,
-        contents=_contents(todo),
+        contents=_contents(todo, inventory),
         progress=progress,
         kept=KeptParts(),
     )
@@ -122,15 +123,15 @@ def _start(waiting: queue.SimpleQueue[Callable[[], None]], ended: Ended) -> None
     threading.Thread(target=work, daemon=True, name="copy").start()
 
 
-def _contents(todo: Iterable[Transfer]) -> Mapping[Path, Content]:
+def _contents(todo: Sequence[Transfer], inventory: Inventory) -> Mapping[Path, Content]:
     """Each local source once."""
     contents = {}
     for path in dict.fromkeys(each.source for each in todo if isinstance(each, Upload)):
         if not isinstance(path, Path):
             continue
         if path.is_dir():
-            hint = f"clusterctl sync {shlex.quote(str(path))} TARGET  (TARGET: as for cp)"
-            raise UsageError(f"{path} is a folder; cp copies files", hint=hint)
+            hint = _as_sync(path, todo, inventory)
+            raise UsageError(f"{path} is a folder; cp copies files, clusterctl sync folders", hint=hint)
         if path.exists() and not path.is_file():  # a pipe gives what it has once, and it is read twice
             raise UsageError(f"{path} is no file; cp copies files")
         look = f"ls -l {shlex.quote(str(path.parent))}"
@@ -142,6 +143,16 @@ def _contents(todo: Iterable[Transfer]) -> Mapping[Path, Content]:
             told = f"{path} cannot be read here: {str(e.strerror).lower()}"
             raise ClusterctlError(told, hint=look) from e
     return contents
+
+
+def _as_sync(path: Path, todo: Sequence[Transfer], inventory: Inventory) -> str:
+    """`clusterctl sync src 0-3:/scratch/ --cluster train`; sync does not know machines in a file."""
+    if not inventory.cluster_id:
+        return "clusterctl sync --help"
+    asked = [one for one in todo if isinstance(one, Upload) and one.source == path]
+    there = "" if asked[0].remote == "." else asked[0].remote
+    target = f"{fold_numbers(one.node.slot for one in asked)}:{there}"
+    return shlex.join(["clusterctl", "sync", str(path), target, "--cluster", inventory.cluster])
 
 
 def _copy_to_node(group: Sequence[Transfer], copying: Copying, on_end: Callable[[Copied], None]) -> None:

@@ -10,7 +10,8 @@ import yaml
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.engine.stack import CLUSTER_FILE, STACK_FILES, Stack, read_stack, stacks_near
+from clusterctl.engine.stack import Stack, read_stack
+from clusterctl.engine.stacks_near import CLUSTER_FILE, STACK_FILES, stacks_near
 from clusterctl.views.again import edit, reap_cluster
 
 

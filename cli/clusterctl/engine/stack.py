@@ -14,10 +14,9 @@ from clusterctl_infra.config.document import syntax_message
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import USUAL_STACK_NAME
 
+from clusterctl.engine.stacks_near import CLUSTER_FILE, STACK_FILES, stacks_near
 from clusterctl.views.again import edit
 
-CLUSTER_FILE = "cluster.yaml"
-STACK_FILES = ("Pulumi.yaml", CLUSTER_FILE)
 PROGRAM = "__main__.py"
 """What Pulumi runs of a Python project that names no `main`."""
 STACK_NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -119,13 +118,6 @@ def refuse_without_program(stack: Stack) -> None:
     found = next((file for file in near if file.is_file()), None)
     hint = f"ls {shlex.quote(str(typed))}" if found is None else shlex.join(["cp", str(found), f"{typed}/"])
     raise UsageError(f"{typed} has no {stack.program}, the program that Pulumi runs; nothing was changed", hint=hint)
-
-
-def stacks_near(directory: Path) -> tuple[Path, ...]:
-    """The stacks in a folder and beside it, and in `stacks` of either, as a person who typed it would type them."""
-    places = (directory, directory / "stacks", directory.parent, directory.parent / "stacks")
-    found = [child for place in places if place.is_dir() for child in sorted(place.iterdir())]
-    return tuple(dict.fromkeys(one for one in found if all((one / file).is_file() for file in STACK_FILES)))
 
 
 def _others(directory: Path) -> list[str]:

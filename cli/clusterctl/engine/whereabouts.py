@@ -19,8 +19,9 @@ from clusterctl_infra.outputs import Inventory, InventoryUnreadable
 from clusterctl.clusters import cluster_names, find_cluster
 from clusterctl.engine.known_folder import stack_of_cluster
 from clusterctl.engine.run_file import read_record
-from clusterctl.engine.stack import STACK_FILES, Stack, read_stack
+from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stack_config import config_values, own_config
+from clusterctl.engine.stacks_near import STACK_FILES
 from clusterctl.home import Home
 from clusterctl.stack_plan import config_folder
 from clusterctl.views.again import stack_words

@@ -29,7 +29,7 @@ def prices_json(rows: Sequence[PriceRow]) -> list[dict[str, object]]:
 def about(rows: Sequence[PriceRow], *, with_spot: bool) -> str:
     """What the prices are, and their age."""
     if not rows:
-        return "no price is known; next: clusterctl prices refresh --region REGION"
+        return "no price is known in any region; next: clusterctl prices refresh --region us-west-2  (or another one)"
     oldest = max(rows, key=lambda row: row.age_days)
     spot = f"; {SPOT}" if with_spot else ""
     return f"AWS list prices, Linux, on demand{spot}; the oldest are of {oldest.dated}, {age(oldest.age_days)} old"

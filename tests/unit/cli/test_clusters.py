@@ -45,11 +45,20 @@ def test_several_clusters_are_named_when_none_is_chosen(tmp_path: Path, make_inv
     assert caught.value.hint == "export CLUSTERCTL_CLUSTER=a"
 
 
-def test_no_cluster_says_how_to_make_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [None, "train"])
+def test_no_cluster_says_how_to_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str | None) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(NothingMatched) as caught:
-        find_cluster(Home(path=tmp_path), name=None, environ={})
+        find_cluster(Home(path=tmp_path), name=name, environ={})
     assert caught.value.hint == "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"
     assert caught.value.exit_code == 3
+    for stack in ("b c", "d"):
+        (tmp_path / "stacks" / stack).mkdir(parents=True)
+        for file in ("Pulumi.yaml", "cluster.yaml"):
+            (tmp_path / "stacks" / stack / file).touch()
+    with pytest.raises(NothingMatched) as caught:
+        find_cluster(Home(path=tmp_path), name=name, environ={})
+    assert caught.value.hint == "clusterctl up 'stacks/b c'"
 
 
 @pytest.mark.parametrize(
@@ -77,6 +86,27 @@ def test_a_broken_inventory_is_named_by_its_file(tmp_path: Path, content: bytes)
     home.inventory_file("train").write_bytes(content)
     with pytest.raises(InventoryUnreadable, match=r"train\.json"):
         find_cluster(home, name=None, environ={})
+
+
+@pytest.mark.parametrize(
+    ("cluster", "content", "again"),
+    [
+        ("train", '{"name": "train", "stack_dir": "/my stacks/tr\\u00e4in", "nod', "'/my stacks/träin'"),
+        ("train@rehearsal", '{"stack_dir":"/s/train"', "/s/train --rehearse"),
+        ("train", '{"stack_dir": null}', "STACK  (STACK: the folder)"),
+        ("train", "", "STACK  (STACK: the folder)"),
+    ],
+)
+def test_a_broken_inventory_is_read_again_from_the_folder_that_it_still_names(
+    tmp_path: Path, cluster: str, content: str, again: str
+) -> None:
+    home = Home(path=tmp_path)
+    home.inventory_dir.mkdir()
+    path = home.inventory_file(cluster)
+    path.write_text(content)
+    with pytest.raises(InventoryUnreadable) as refused:
+        find_cluster(home, name=None, environ={})
+    assert refused.value.hint == f"rm {path} && clusterctl nodes --stack {again}"
 
 
 def test_a_broken_inventory_of_another_cluster_is_no_obstacle(tmp_path: Path, make_inventory: MakeInventory) -> None:
