@@ -23,7 +23,8 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found
 from clusterctl.cloud.machine_kinds import RESERVATION
 from clusterctl.cost.look import note_look
-from clusterctl.cost.sighting_file import note_cancelled
+from clusterctl.cost.sighting import SeenMachine
+from clusterctl.cost.sighting_file import note_cancelled, read_seen
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
@@ -105,6 +106,7 @@ class Change:
             refuse_other_region(state, self.region, source=self.stack.source)
             if account_of(state) is not None:
                 refuse_other_account(state, self.clients.account())
+                self.note_machines()  # a run that was killed could not say what it left
         return state, was_cut_off
 
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
@@ -205,6 +207,10 @@ class Change:
         with contextlib.suppress(ClusterctlError):
             for cluster_id in sorted(self._ids):
                 note_look(self.clients, self.home.observed_file(cluster_id), cluster_id)
+
+    def seen(self, state: StackState) -> dict[str, SeenMachine]:
+        """Instance id → what AWS said so far of the machines that the state's cluster has or had."""
+        return {} if state.cluster_id is None else read_seen(self.home.observed_file(state.cluster_id))
 
     def note_agreed(self, one: Found) -> None:
         """Writes down when AWS said yes to the end of a reservation: it tells so of machines, and not of these."""

@@ -16,16 +16,22 @@ from clusterctl_infra.config.stack import OWN_KEYS, StackSettings, stack_setting
 from clusterctl_infra.errors import CapExceeded
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import ledger_to_json
+from clusterctl_infra.ledger_correction import LedgerCorrection, corrected, correction_to_json
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
 from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 
 from clusterctl.changes.data import kept_in
+from clusterctl.cost.correction import corrections
+from clusterctl.cost.sighting import SeenMachine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
-from clusterctl.engine.state import StackState, identity_in, ledger_in
+from clusterctl.engine.state import StackState, generation_in, identity_in, ledger_in
 from clusterctl.stack_plan import refuse_problems
 from clusterctl.views.quantities import clock, usd
+
+Seen = Mapping[str, SeenMachine]
+"""Instance id → what AWS said of it so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,7 @@ def read_intent(stack: Stack, config_text: str, *, nodes: int | None, fresh_pric
     return Intent(config=config, settings=settings, changes=changes, config_text=text, catalog=catalog)
 
 
-def for_up(intent: Intent, state: StackState) -> Intent:
+def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
     """The intent of an `up` on this state: the ledger copied from it, no longer down, a new run after a `down`."""
     identity = identity_in(state, region=intent.config.region)
     run = intent.settings.run
@@ -64,7 +70,7 @@ def for_up(intent: Intent, state: StackState) -> Intent:
     elif intent.settings.down:
         run = max(run, identity.run + 1)
     changes: dict[str, str | None] = {
-        "ledger": _ledger_copy(state),
+        **_account(state, seen),
         "down": None,
         "kept": None,
         "run": None if run == 1 else str(run),
@@ -87,11 +93,10 @@ def without_reservation(intent: Intent, *, is_so: bool) -> Intent:
     return _with(intent, {"unreserved": "true" if is_so else None})
 
 
-def for_zero_nodes(intent: Intent, state: StackState) -> Intent:
+def for_zero_nodes(intent: Intent, state: StackState, seen: Seen) -> Intent:
     """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
     mounts = [one.mount for one in kept_in(state, intent.config, load_catalog())]
-    told = {"ledger": _ledger_copy(state), "down": "true", "kept": json.dumps(mounts, separators=(",", ":"))}
-    return _with(intent, told)
+    return _with(intent, {**_account(state, seen), "down": "true", "kept": _text(mounts)})
 
 
 def without_own_values(config_text: str) -> str:
@@ -148,9 +153,21 @@ def refuse(intent: Intent, cluster_plan: ClusterPlan, *, stack: Stack, shown: st
     refuse_problems(cluster_plan, stack, overrides=intent.settings.overrides)
 
 
-def _ledger_copy(state: StackState) -> str | None:
+def _account(state: StackState, seen: Seen) -> dict[str, str | None]:
+    """The state's account put right by what AWS said, for the plan; and what was put right, for the state."""
     ledger = ledger_in(state)
-    return None if ledger is None else json.dumps(ledger_to_json(ledger), separators=(",", ":"))
+    if ledger is None:
+        return {"ledger": None, "corrected": None}
+    spans = corrections(ledger, seen)
+    correction = LedgerCorrection(generation=generation_in(state), spans=spans)
+    return {
+        "ledger": _text(ledger_to_json(corrected(ledger, spans))),
+        "corrected": _text(correction_to_json(correction)) if spans else None,
+    }
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _with(intent: Intent, changes: Mapping[str, str | None]) -> Intent:

@@ -190,6 +190,12 @@ def ledger_in(state: StackState) -> Ledger | None:
     return None if not isinstance(rows, list) else ledger_from_json(rows)
 
 
+def generation_in(state: StackState) -> int:
+    """The number of the membership; 0 before there is one."""
+    membership = state.find(MEMBERSHIP_TYPE)
+    return 0 if membership is None else int(membership.outputs.get("generation") or 0)
+
+
 def _resource(row: Mapping[str, Any]) -> StateResource:
     type = str(row.get("type", ""))
     return StateResource(

@@ -110,7 +110,7 @@ class _Up:
         refuse_other_network(state, config, source=source, shown=self._shown)
         if self._request.reorders_ranks:
             refuse_reorder(self._written, source=source)
-        intent = for_up(self._written, state)
+        intent = for_up(self._written, state, change.seen(state))
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse_other_launch(state, cluster_plan, source=source, shown=self._shown)
         refuse(intent, cluster_plan, stack=change.stack, shown=self._shown, now=self._now)

@@ -153,7 +153,7 @@ class _Extension:
             nodes=len(state.instances),
             fresh_prices=change.home.prices_file,
         )
-        intent = for_up(asked, state)
+        intent = for_up(asked, state, change.seen(state))
         cluster_plan = plan_of(intent, state, now=self._now)
         return _Meaning(
             intent=replace(intent, changes={**intent.changes, **wanted}),

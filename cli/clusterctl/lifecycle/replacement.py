@@ -64,7 +64,7 @@ class _Replacement:
         written = read_intent(
             change.stack, read_config(self._config_file), nodes=nodes or None, fresh_prices=change.home.prices_file
         )
-        intent = for_up(written, found)
+        intent = for_up(written, found, change.seen(found))
         refuse_other_region(found, intent.config.region, source=change.stack.source)
         cluster_plan = plan_of(intent, found, now=now)
         shown, source = change.typed(change.stack.directory), change.stack.source

@@ -134,7 +134,9 @@ def _look_last(change: Change, cluster_id: str, state: StackState) -> None:
 
 def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState, *, shown: str) -> str:
     """Zero nodes of the size that the cluster had before: `--nodes` of an `up` that failed is not kept."""
-    told = {key: value for key, value in for_zero_nodes(intent, state).changes.items() if key != "nodes"}
+    told = {
+        key: value for key, value in for_zero_nodes(intent, state, change.seen(state)).changes.items() if key != "nodes"
+    }
     write_config(change.engine.environment.config_file, with_values(before_text, told))
     display, once = Display(change.output, is_ending=True), go_at_once(state)
     result = change.run("up", nodes=len(state.instances), display=display, writes_state_once=once)

@@ -181,7 +181,7 @@ class _Down:
 
     def _to_zero(self, state: StackState) -> None:
         change, config_file = self._change, self._change.engine.environment.config_file
-        intent = for_zero_nodes(self._written(), state)
+        intent = for_zero_nodes(self._written(), state, change.seen(state))
         write_config(config_file, with_values(read_config(config_file), intent.changes))
         display = Display(self._output, is_ending=True)
         result = change.run("up", nodes=len(state.instances), display=display, writes_state_once=go_at_once(state))

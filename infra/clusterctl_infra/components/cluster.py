@@ -28,6 +28,7 @@ from clusterctl_infra.components.storage.storage import Mounts, Storage, Storage
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import StackSettings
 from clusterctl_infra.home_path import home_path
+from clusterctl_infra.ledger_correction import correction_to_json
 from clusterctl_infra.names import DEADLINE_TAG, PRICES_FILE
 from clusterctl_infra.plan.inventory import cluster_name
 from clusterctl_infra.plan.live_facts import live_facts_hash, ordered_ranks
@@ -184,6 +185,7 @@ class Cluster(pulumi.ComponentResource):
         )
 
     def _make_membership(self, nodes: Nodes, written: InventoryResource) -> MembershipResource:
+        correction = self._birth.settings.correction
         return MembershipResource(
             f"{self._prefix}-membership",
             cluster=self._account_id.apply(lambda id: cluster_name(self._draft.name, account_id=id)),
@@ -200,6 +202,7 @@ class Cluster(pulumi.ComponentResource):
             members=nodes.members,
             live=live_facts_hash(self._birth.config),
             ranks=ordered_ranks(self._draft),
+            correction=None if correction is None else correction_to_json(correction),
             opts=self._child(depends_on=[written, *nodes.resources]),
         )
 

@@ -92,6 +92,7 @@ class MembershipResource(pulumi.CustomResource):
         members: Sequence[Mapping[str, pulumi.Input[Any]]],
         live: str = "",
         ranks: pulumi.Input[Sequence[int]] = (),
+        correction: Mapping[str, object] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {
@@ -109,6 +110,7 @@ class MembershipResource(pulumi.CustomResource):
             "members": members,
             "live": live,
             "ranks": ranks,
+            "correction": correction,
         }
         outputs = dict.fromkeys(("generation", "ledger"))
         super().__init__(MEMBERSHIP_TYPE, resource_name, {**inputs, **outputs}, _own(opts))

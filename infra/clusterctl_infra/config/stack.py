@@ -12,10 +12,22 @@ from pathlib import Path
 from clusterctl_infra.config.document import read_document
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.ledger import Ledger, ledger_from_json
+from clusterctl_infra.ledger_correction import LedgerCorrection, correction_from_json
 from clusterctl_infra.ranks import is_rank_order
 
 NAMESPACE = "clusterctl:"
-OWN_KEYS = ("ledger", "down", "run", "kept", "slot-ranks", "reserved", "unreserved", "until", "extended-from")
+OWN_KEYS = (
+    "ledger",
+    "corrected",
+    "down",
+    "run",
+    "kept",
+    "slot-ranks",
+    "reserved",
+    "unreserved",
+    "until",
+    "extended-from",
+)
 """Written by clusterctl alone; a person's own settings are the others."""
 
 
@@ -29,6 +41,8 @@ class StackSettings:
     """Zero nodes on purpose."""
     run: int
     """1 at birth."""
+    correction: LedgerCorrection | None = None
+    """What of the account in the state was not as it is in `ledger`; None: nothing."""
     kept: frozenset[str] | None = None
     """Mounts whose storage was there when the nodes went; None: as many as the configuration has."""
     slot_ranks: tuple[int, ...] = ()
@@ -52,6 +66,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         ledger=_ledger(values.get("ledger")),
         down=_flag("down", values.get("down", "false")),
         run=_count("run", values.get("run", "1"), fewest=1),
+        correction=_correction(values.get("corrected")),
         kept=_kept(values.get("kept")),
         slot_ranks=_slot_ranks(values.get("slot-ranks", "[]")),
         reserved=_count("reserved", values.get("reserved", "0"), fewest=0),
@@ -104,6 +119,18 @@ def _ledger(text: str | None) -> Ledger:
         raise ConfigError(
             f"clusterctl:ledger is not a ledger ({e}); clusterctl writes it, no person does",
             hint="pulumi config rm clusterctl:ledger",
+        ) from e
+
+
+def _correction(text: str | None) -> LedgerCorrection | None:
+    if not text:
+        return None
+    try:
+        return correction_from_json(json.loads(text))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
+        raise ConfigError(
+            f"clusterctl:corrected is no part of a ledger ({e}); clusterctl writes it, no person does",
+            hint="pulumi config rm clusterctl:corrected",
         ) from e
 
 

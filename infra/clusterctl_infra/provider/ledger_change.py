@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from clusterctl_infra.ledger import STANDING_KINDS, Ledger, Span, Standing, StandingKind
+from clusterctl_infra.ledger_correction import corrected
 
 Rates = Mapping[StandingKind, float | None]
 """US dollars per hour of all addresses, and of all storage; None is unknown."""
@@ -36,14 +37,17 @@ def follow(
     run_started_at: datetime,
     ends_by: datetime | None,
     price_usd_per_hour: float | None,
+    truth: Sequence[Span] = (),
 ) -> LedgerChange:
     """The account when the instances of `members` (slot → id) are the ones that run, with `rates` beside them.
 
     The first members of a run count from its start, which is before they exist: it errs early; and so does what stands
     beside them in the first run. All else counts from `at`, the instant that the plan was made for, so the plan's
     deadline stays true afterwards. A machine that ran before ended at `at`, or at the deadline `ends_by` that it had,
-    whichever came first; what stands beside knows no deadline.
+    whichever came first; what stands beside knows no deadline. `truth`: spans to stand in the account before all that.
     """
+    news = tuple(span for span in truth if span not in ledger.spans)
+    ledger = corrected(ledger, news)
     running = {(span.slot, span.instance_id) for span in ledger.spans if span.ended_at is None}
     wanted = set(members.items())
     born_at = at if running else run_started_at
@@ -54,12 +58,13 @@ def follow(
     standing = _standing_anew(ledger, rates, at=run_started_at if ledger.is_empty else at)
     gone = (span for span in ledger.spans if span.ended_at is None and (span.slot, span.instance_id) not in wanted)
     over = (row for row in _open(ledger) if row.usd_per_hour != rates.get(row.kind, 0.0))
-    return _changed(
+    change = _changed(
         ledger,
         opened=Ledger(spans=spans, standing=standing),
         ended={span: _ended(span, at, ends_by) for span in gone},
         over={row: _over(row, at) for row in over},
     )
+    return dataclasses.replace(change, opened=Ledger(spans=(*news, *spans), standing=standing))
 
 
 def changed_rates(ledger: Ledger, rates: Rates) -> tuple[StandingKind, ...]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any  # property values
 
-from clusterctl_infra.ledger import STANDING_KINDS, Ledger, ledger_from_json, ledger_to_json
+from clusterctl_infra.ledger import STANDING_KINDS, Ledger, Span, ledger_from_json, ledger_to_json
+from clusterctl_infra.ledger_correction import corrected, correction_from_json
 from clusterctl_infra.provider.inventory_file import with_membership
 from clusterctl_infra.provider.ledger_change import LedgerChange, Rates, changed_rates, close_all, follow
 from clusterctl_infra.provider.local_home import LocalHome
@@ -45,6 +46,8 @@ class MembershipResource:
         replaced = tuple(key for key in ("cluster_id", "cluster") if inputs[key] != state[key])
         changed = [key for key in _COUNTED if _differs(key, state, inputs)]
         changed += [f"{kind}_usd_per_hour" for kind in changed_rates(_ledger(state), _rates(inputs))]
+        if corrected(_ledger(state), _truth(state, inputs)) != _ledger(state):
+            changed.append("correction")
         if not changed and not self._is_written(state):
             changed = ["members"]
         return Difference(changed=(*changed, *replaced), replaced=replaced)
@@ -125,7 +128,17 @@ def _change(state: Properties, inputs: Properties) -> LedgerChange:
         ends_by=_deadline(state),
         run_started_at=datetime.fromisoformat(str(inputs["started_at"])),
         price_usd_per_hour=None if price is None else float(price),
+        truth=_truth(state, inputs),
     )
+
+
+def _truth(state: Properties, inputs: Properties) -> tuple[Span, ...]:
+    """What of this account is to be put right: a correction of an older one was made already, or is out of date."""
+    row = inputs.get("correction")
+    if row is None:
+        return ()
+    correction = correction_from_json(row)
+    return correction.spans if correction.generation == int(state["generation"]) else ()
 
 
 def _rates(inputs: Properties) -> Rates:

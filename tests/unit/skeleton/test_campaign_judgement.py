@@ -24,8 +24,7 @@ ACCOUNT = Account(
     empty_usd=0.0,
     uncounted_usd=0.0,
     account_usd=1.0,
-    begun_late_s=-3.0,
-    ended_early_s=2.0,
+    uncounted_s=20.0,
     machines=2,
     seen_to_their_end=1,
     unreal=(),
@@ -106,12 +105,11 @@ def test_what_was_reserved_and_empty_is_in_the_last_word_and_counts_a_moment_lon
         ({}, False),
         ({"misbilled": ("i-1",)}, True),
         ({"unreal": ("i-1",)}, True),
-        ({"begun_late_s": 46.0}, True),
-        ({"ended_early_s": 46.0}, True),
+        ({"uncounted_s": 90.0}, True),
     ],
-    ids=["right", "not to the cent", "never was", "begun late", "ended early"],
+    ids=["right", "not to the cent", "never was", "not counted"],
 )
-def test_an_account_may_err_early_and_by_seconds_alone(changed: dict[str, Any], is_wrong: bool) -> None:
+def test_an_account_may_lack_a_minute_and_no_more(changed: dict[str, Any], is_wrong: bool) -> None:
     assert bool(replace(ACCOUNT, **changed).wrong) is is_wrong
 
 

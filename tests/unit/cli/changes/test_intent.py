@@ -17,6 +17,7 @@ from clusterctl.changes.intent import (
     without_own_values,
 )
 from clusterctl.changes.stopped import what_exists
+from clusterctl.cost.sighting import SeenMachine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
@@ -80,14 +81,38 @@ def test_another_size_is_kept_in_the_stacks_config(stack: Stack) -> None:
 
 def test_the_ledger_of_the_state_is_copied_for_the_plan(stack: Stack) -> None:
     membership = resource("clusterctl:index:Membership", ledger=[SPAN])
-    intent = for_up(intent_of(stack), state_of(membership))
+    intent = for_up(intent_of(stack), state_of(membership), {})
     assert json.loads(str(intent.changes["ledger"])) == [SPAN]
     assert [span.instance_id for span in intent.settings.ledger.spans] == ["i-0"]
 
 
+def test_what_a_run_that_was_killed_did_not_write_is_in_the_plan_and_told_to_the_state(stack: Stack) -> None:
+    membership = resource("clusterctl:index:Membership", ledger=[SPAN], generation=4)
+    launched = BORN + timedelta(minutes=10)
+    stray = SeenMachine(
+        instance_id="i-1",
+        slot=1,
+        instance_type="p5.48xlarge",
+        launched_at=launched,
+        ended_at=None,
+        alive_at=BORN + timedelta(hours=1),
+        gone_at=None,
+    )
+    intent = for_up(intent_of(stack), state_of(membership), {"i-1": stray})
+    assert [(span.instance_id, span.started_at) for span in intent.settings.ledger.spans] == [
+        ("i-0", BORN),
+        ("i-1", launched),
+    ]
+    correction = intent.settings.correction
+    assert correction is not None
+    assert (correction.generation, correction.spans) == (4, intent.settings.ledger.spans[1:])
+    again = for_up(intent, state_of(membership), {})
+    assert "corrected" not in config_values(again.config_text)
+
+
 def test_without_a_membership_an_old_copy_of_a_ledger_does_not_count(stack: Stack) -> None:
     old = with_values("", {"ledger": json.dumps([SPAN])})
-    assert for_up(intent_of(stack, old), StackState()).settings.ledger.spans == ()
+    assert for_up(intent_of(stack, old), StackState(), {}).settings.ledger.spans == ()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +127,7 @@ def test_without_a_membership_an_old_copy_of_a_ledger_does_not_count(stack: Stac
     ],
 )
 def test_each_up_after_a_down_is_a_new_run(stack: Stack, config: dict[str, str], state: StackState, run: int) -> None:
-    intent = for_up(intent_of(stack, with_values("", dict(config))), state)
+    intent = for_up(intent_of(stack, with_values("", dict(config))), state, {})
     assert intent.settings.run == run
     assert not intent.settings.down
 
@@ -121,7 +146,7 @@ def test_a_moved_end_holds_for_its_run_and_an_up_finishes_a_move_that_was_cut_of
 ) -> None:
     until = (BORN + timedelta(hours=7)).isoformat()
     text = with_values("", {**config, "until": until, "extended-from": BORN.isoformat()})
-    intent = for_up(intent_of(stack, text), state)
+    intent = for_up(intent_of(stack, text), state, {})
     assert plan_of(intent, state, now=BORN).deadline.at == BORN + timedelta(hours=hours)
     assert "extended-from" not in config_values(intent.config_text)
 
@@ -142,34 +167,34 @@ ORDERED = {"ranks": "topology", "slot-ranks": "[0,2,1,3]"}
 def test_an_order_of_ranks_is_kept_while_its_machines_are(
     stack: Stack, config: dict[str, str], state: StackState, ranks: tuple[int, ...]
 ) -> None:
-    intent = for_up(intent_of(stack, with_values("", dict(config))), state)
+    intent = for_up(intent_of(stack, with_values("", dict(config))), state, {})
     assert intent.settings.slot_ranks == ranks
     assert [slot.rank for slot in plan_of(intent, state, now=BORN).slots] == list(ranks or range(4))
 
 
 def test_a_resize_keeps_the_ranks_of_those_who_stay(stack: Stack) -> None:
     for nodes, ranks in ((6, [0, 2, 1, 3, 4, 5]), (3, [0, 2, 1])):
-        intent = for_up(intent_of(stack, with_values("", dict(ORDERED)), nodes=nodes), state_of())
+        intent = for_up(intent_of(stack, with_values("", dict(ORDERED)), nodes=nodes), state_of(), {})
         assert [slot.rank for slot in plan_of(intent, state_of(), now=BORN).slots] == ranks
 
 
 def test_ranks_change_nothing_that_a_machine_is_made_of(stack: Stack) -> None:
-    plain = plan_of(for_up(intent_of(stack), state_of()), state_of(), now=BORN)
-    ordered = plan_of(for_up(intent_of(stack, with_values("", dict(ORDERED))), state_of()), state_of(), now=BORN)
+    plain = plan_of(for_up(intent_of(stack), state_of(), {}), state_of(), now=BORN)
+    ordered = plan_of(for_up(intent_of(stack, with_values("", dict(ORDERED))), state_of(), {}), state_of(), now=BORN)
     assert [slot.replacement_trigger for slot in ordered.slots] == [slot.replacement_trigger for slot in plain.slots]
 
 
 def test_a_new_run_begins_now_and_the_same_run_began_at_birth(stack: Stack) -> None:
     now = BORN + timedelta(days=3)
-    again = for_up(intent_of(stack, with_values("", {"down": "true"})), state_of())
+    again = for_up(intent_of(stack, with_values("", {"down": "true"})), state_of(), {})
     assert plan_of(again, state_of(), now=now).deadline.at == now + timedelta(hours=2)
-    same = for_up(intent_of(stack), state_of())
+    same = for_up(intent_of(stack), state_of(), {})
     assert plan_of(same, state_of(), now=now).deadline.at == BORN + timedelta(hours=2)
 
 
 def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> None:
     now = BORN + timedelta(hours=3)
-    intent = for_up(intent_of(stack), state_of())
+    intent = for_up(intent_of(stack), state_of(), {})
     with pytest.raises(CapExceeded, match="train ended at 12:00 UTC: its run time was over") as refused:
         refuse(
             intent,
@@ -184,7 +209,7 @@ def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> Non
 def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused_again(stack: Stack) -> None:
     stack.cluster_file.write_text(CLUSTER.replace("{runtime: 2h}", "{budget_usd: 100}"))
     now = BORN + timedelta(hours=1)
-    intent = for_up(intent_of(stack), state_of())
+    intent = for_up(intent_of(stack), state_of(), {})
     with pytest.raises(CapExceeded, match=r"its budget of \$100\.00 is spent.*a higher caps\.budget_usd") as refused:
         refuse(
             intent,
@@ -199,7 +224,7 @@ def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused
 def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
     too_many = CLUSTER.replace("{mode: private}", "{mode: public}").replace("nodes: 4", "nodes: 900")
     stack.cluster_file.write_text(f"{too_many}network: {{node_subnet_cidr: 10.0.0.0/24}}\n")
-    intent = for_up(intent_of(stack), StackState())
+    intent = for_up(intent_of(stack), StackState(), {})
     with pytest.raises(ConfigError, match="2 problems, nothing was changed") as refused:
         refuse(
             intent,
@@ -215,7 +240,8 @@ def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
 def test_down_and_the_end_of_all_leave_only_what_a_person_wrote(stack: Stack) -> None:
     text = with_values("", {"nodes": "6", "ledger": "[]", "run": "2"})
     assert (
-        config_values(with_values(text, for_zero_nodes(intent_of(stack, text), StackState()).changes))["down"] == "true"
+        config_values(with_values(text, for_zero_nodes(intent_of(stack, text), StackState(), {}).changes))["down"]
+        == "true"
     )
     assert config_values(without_own_values(text)) == {"nodes": "6"}
 
@@ -235,15 +261,15 @@ def test_without_nodes_only_the_storage_that_is_there_to_be_kept_is_meant(stack:
         for mount, on_delete in (("/a", "retain"), ("/c", "delete"))
     ]
     state = state_of(*rows)
-    intent = for_zero_nodes(intent_of(stack), state)
+    intent = for_zero_nodes(intent_of(stack), state, {})
     assert [row.mount for row in plan_of(intent, state, now=BORN).storage] == ["/a"]
-    again = for_up(intent, state)
+    again = for_up(intent, state, {})
     assert [row.mount for row in plan_of(again, state, now=BORN).storage] == ["/a", "/b", "/c"]
     assert "kept" not in config_values(again.config_text)
 
 
 def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
-    cluster_plan = plan_of(for_up(intent_of(stack), StackState()), StackState(), now=BORN)
+    cluster_plan = plan_of(for_up(intent_of(stack), StackState(), {}), StackState(), now=BORN)
     asked = price_question(cluster_plan, running=0, now=BORN)
     assert asked.startswith("This will run at $")
     tail = "at worst $220.16 more for a reservation that AWS ends up to 1 h late"

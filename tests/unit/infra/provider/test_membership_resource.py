@@ -48,6 +48,12 @@ def inputs(*instance_ids: str | None, **changes: Any) -> dict[str, Any]:
     }
 
 
+def correction(*, generation: int = 1, started_at: str = BORN) -> dict[str, Any]:
+    """Slot 1's machine, as it ran."""
+    span = {"slot": 1, "instance_id": "i-1", "started_at": started_at, "ended_at": None, "price_usd_per_hour": 55.04}
+    return {"generation": generation, "spans": [span]}
+
+
 def write_inventory(home: Path) -> None:
     """The file as the Inventory resource leaves it."""
     nodes = [{"slot": slot, "instance_id": None, "public_ip": None} for slot in range(2)]
@@ -155,6 +161,39 @@ def test_what_ended_unseen_counts_to_its_deadline(own_home: Path) -> None:
     _, state = kind.create(inputs("i-0"), PLACE)
     down = kind.update(state, inputs(planned_at="2026-03-09T12:00:00+00:00"), PLACE)
     assert spans(down) == [("i-0", BORN, DEADLINE)]
+
+
+def test_what_a_command_that_was_cut_off_left_out_of_the_account_is_put_right(own_home: Path) -> None:
+    kind = memberships(own_home)
+    write_inventory(own_home)
+    _, state = kind.create(inputs("i-0"), PLACE)
+    wanted = inputs("i-0", "i-1", planned_at=LATER, correction=correction(started_at="2026-03-01T13:00:00+00:00"))
+    assert "correction" in kind.difference(state, inputs("i-0"), wanted).changed
+    right = kind.update(state, wanted, PLACE)
+    assert spans(right) == [("i-0", BORN, None), ("i-1", "2026-03-01T13:00:00+00:00", None)]
+    assert [row["instance_id"] for row in account(own_home)[-1]["opened"]] == ["i-1"]
+    assert kind.difference(right, wanted, wanted).changed == (), "it is of the generation before"
+
+
+def test_a_machine_that_was_written_off_and_runs_has_no_gap(own_home: Path) -> None:
+    kind = memberships(own_home)
+    _, state = kind.create(inputs("i-0", "i-1"), PLACE)
+    down = kind.update(state, inputs(planned_at="2026-03-01T13:00:00+00:00"), PLACE)
+    right = kind.update(
+        down,
+        inputs("i-0", "i-1", run=2, started_at=LATER, planned_at=LATER, correction=correction(generation=2)),
+        PLACE,
+    )
+    assert spans(right) == [("i-0", BORN, "2026-03-01T13:00:00+00:00"), ("i-1", BORN, None), ("i-0", LATER, None)]
+
+
+def test_a_correction_of_another_generation_is_none(own_home: Path) -> None:
+    kind = memberships(own_home)
+    write_inventory(own_home)
+    _, state = kind.create(inputs("i-0"), PLACE)
+    told = inputs("i-0", correction=correction(generation=7))
+    assert kind.difference(state, told, told).changed == ()
+    assert kind.update(state, told, PLACE)["ledger"] == state["ledger"]
 
 
 def test_in_a_preview_an_unknown_instance_leaves_the_generation_open(own_home: Path) -> None:

@@ -1,0 +1,84 @@
+"""What of an account AWS's word puts right, where a command that was cut off left it with too little. Pure.
+
+The account is written when machines are there or are to go, and the engine may be killed before the one, or after the
+other: then machines run that no span counts, until the next command, hours later perhaps. A budget would not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from clusterctl_infra.ledger import Ledger, Span
+from clusterctl_infra.ledger_correction import corrected
+
+from clusterctl.cost.sighting import SeenMachine
+
+SHORT_S = 60.0
+"""Between the instant that a change is planned for, which the account has, and what the change then does."""
+NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+def corrections(ledger: Ledger, machines: Mapping[str, SeenMachine]) -> tuple[Span, ...]:
+    """The spans that are to stand in the account instead, or besides.
+
+    A slot's time is paid once, whichever machine was in it: what a span of its slot counts is no machine's loss. An
+    account without spans counts from the start of its run, which is before all machines.
+    """
+    if not ledger.spans:
+        return ()
+    found: list[Span] = []
+    for one in sorted(machines.values(), key=lambda one: (one.launched_at, one.instance_id)):
+        if one.slot is not None and (span := _truth(one, one.slot, corrected(ledger, found))) is not None:
+            found.append(span)
+    return tuple(found)
+
+
+def _truth(one: SeenMachine, slot: int, ledger: Ledger) -> Span | None:
+    """The machine's last span as it was; None where the account has it, or counts all of its time."""
+    of_slot = [span for span in ledger.spans if span.slot == slot]
+    own = [span for span in of_slot if span.instance_id == one.instance_id]
+    others = [span for span in of_slot if span.instance_id != one.instance_id]
+    if not own:
+        stray = Span(
+            slot=slot,
+            instance_id=one.instance_id,
+            started_at=one.launched_at,
+            ended_at=one.ended_at or one.gone_at,
+            price_usd_per_hour=ledger.spans[-1].price_usd_per_hour,
+        )
+        return stray if _uncounted_s(stray.started_at, stray.ended_at, others) > SHORT_S else None
+    last = own[-1]
+    start = last.started_at
+    if len(own) == 1 and _uncounted_s(one.launched_at, start, others) > SHORT_S:
+        start = one.launched_at
+    end = last.ended_at
+    if end is not None and _ran_after(one, end):
+        true_end = one.ended_at or one.gone_at
+        end = true_end if _uncounted_s(end, true_end, others) > SHORT_S else end
+    if (start, end) == (last.started_at, last.ended_at):
+        return None
+    return Span(
+        slot=slot,
+        instance_id=one.instance_id,
+        started_at=start,
+        ended_at=end,
+        price_usd_per_hour=last.price_usd_per_hour,
+    )
+
+
+def _ran_after(one: SeenMachine, instant: datetime) -> bool:
+    """Whether AWS said so: one that nobody looked at since may be gone, and the account's end stands."""
+    known = one.ended_at or one.alive_at
+    return known is not None and known > instant
+
+
+def _uncounted_s(start: datetime, end: datetime | None, spans: Iterable[Span]) -> float:
+    """Seconds from `start` to `end` that none of `spans` counts; without an end, all time to come."""
+    last, at, total = end or NEVER, start, 0.0
+    for span in sorted(spans, key=lambda span: span.started_at):
+        if at >= last:
+            break
+        total += max(0.0, (min(span.started_at, last) - at).total_seconds())
+        at = max(at, span.ended_at or NEVER)
+    return total + max(0.0, (last - at).total_seconds())
