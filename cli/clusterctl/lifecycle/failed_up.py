@@ -20,6 +20,9 @@ from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.rollback import roll_back
 from clusterctl.lifecycle.up_runs import Ran
 
+NO_PLUGIN = ("no folder at path", "failed to load plugin")
+"""The engine's words where a folder has none (3.250, tried 2026-11-22); of one that died it says others."""
+
 
 def raise_failed(
     change: Change, ran: Ran, *, before_text: str, before_state: StackState, intent: Intent, shown: str
@@ -45,7 +48,7 @@ def raise_failed(
         raise change.failure(
             result, doing="pulumi up", more=_not_undone(refused, shown=shown), hint=refused.hint
         ) from e
-    hint = _plugins_by_hand(change.stack, result) or f"clusterctl up {shown}"
+    hint = plugin_hint(change.stack, result) or f"clusterctl up {shown}"
     if (helps := spot_help(result, intent, source=change.stack.source)) is not None:
         undone, hint = f"{helps.sentence} {undone}", helps.hint or hint
     raise change.failure(result, doing="pulumi up", more=undone, hint=hint)
@@ -67,10 +70,10 @@ def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -
     )
 
 
-def _plugins_by_hand(stack: Stack, result: RunResult) -> str | None:
+def plugin_hint(stack: Stack, result: RunResult) -> str | None:
     """The command for a plugin that is not where the stack's Pulumi.yaml says: the same `up` would fail again."""
     said = " ".join([result.said, *(refusal.text for refusal in result.refusals)])
-    if "plugin" in said and any(folder in said for folder in stack.plugin_folders):
+    if any(word in said for word in NO_PLUGIN) and any(folder in said for folder in stack.plugin_folders):
         return f"${{EDITOR:-nano}} {shlex.quote(str(stack.project_file))}"
     return None
 

@@ -1,0 +1,34 @@
+"""What helps after an `up` that failed at a plugin: the file that names it, where it is not there; else `up` again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack import Stack
+from clusterctl.lifecycle.failed_up import plugin_hint
+
+PLUGIN = "/srv/rehearsal/plugin"
+
+
+@pytest.mark.parametrize(
+    ("said", "helps"),
+    [
+        (f"error: parsing plugin options for 'aws': no folder at path '{PLUGIN}'", True),
+        (f"error: failed to load plugin {PLUGIN}/pulumi-resource-aws: loading PulumiPlugin.yaml: no such file", True),
+        (f"error: Detected that {PLUGIN}/pulumi-resource-aws exited prematurely.", False),
+        ("error: failed to load plugin /elsewhere/pulumi-resource-aws", False),
+    ],
+    ids=["no folder", "no program", "it was killed", "another folder"],
+)
+def test_only_a_plugin_that_is_not_there_is_a_matter_of_the_project_file(said: str, *, helps: bool) -> None:
+    stack = Stack(
+        directory=Path("stacks/x"),
+        project="x",
+        name="dev",
+        is_rehearsal_project=True,
+        plugin_folders=(PLUGIN,),
+    )
+    result = RunResult(succeeded=False, interrupted=False, changes={}, refusals=(), log=Path("/x.log"), said=said)
+    assert plugin_hint(stack, result) == ("${EDITOR:-nano} stacks/x/Pulumi.yaml" if helps else None)
