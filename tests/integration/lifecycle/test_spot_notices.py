@@ -1,0 +1,107 @@
+"""AWS wants spot machines back: what their nodes do of it, what `status` says, and how a machine ends."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+import pytest
+
+from tests.integration.rehearsed import Rehearsed, rehearsed, wait_until
+
+NOTICE_S = 60
+"""Less than AWS's two minutes, and time for all that is looked at on a computer that does other things, too."""
+HEARD_S = 40.0
+"""A node asks every five seconds."""
+LATE_S = 15.0
+HOOKS = """\
+mkdir -p /etc/clusterctl/hooks
+cat >/etc/clusterctl/hooks/pre-terminate <<'END'
+#!/bin/sh
+echo "$CLUSTERCTL_END_REASON, in $CLUSTERCTL_ENDS_IN_S"
+END
+cat >/etc/clusterctl/hooks/rebalance <<'END'
+#!/bin/sh
+echo "told $CLUSTERCTL_NOTICE_TIME"
+END
+chmod +x /etc/clusterctl/hooks/*"""
+ASKS = """\
+cat >/tmp/asks <<'END'
+trap 'echo signalled >>/tmp/signalled' USR1
+touch /run/clusterctl/warn/$$ /tmp/asked
+while :; do sleep 0.2; done
+END
+setsid sh /tmp/asks >/dev/null 2>&1 </dev/null &
+while [ ! -e /tmp/asked ]; do sleep 0.1; done"""
+"""A process that asks for the signal and writes down each one that comes."""
+
+
+@pytest.fixture(params=["nspawn", "process"])
+def spot(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rehearsed]:
+    """Two spot machines, up, of either kind."""
+    if request.param == "nspawn" and os.geteuid() != 0:
+        pytest.fail("these tests boot systemd-nspawn machines: run them as root")
+    with rehearsed(tmp_path, machines=request.param, nodes=2, capacity="spot") as cluster:
+        cluster.up()
+        yield cluster
+
+
+def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot: Rehearsed) -> None:
+    name = f"{spot.name}-1"
+    on_node(spot, "sudo", "sh", "-c", HOOKS)
+    on_node(spot, "sh", "-c", ASKS)
+
+    spot.fault("rebalance", name)
+    wait_until(is_marked(spot, "rebalance"), what=f"{name} is marked", timeout_s=HEARD_S)
+    assert log(spot, "rebalance").startswith("told 20")
+    assert "pre-terminate" not in on_node(spot, "ls", "/var/log/clusterctl")
+
+    spot.fault("interrupt", name, str(NOTICE_S))
+    wait_until(is_marked(spot, "interruption"), what=f"{name} is marked", timeout_s=HEARD_S)
+    spot.fault("stop-region")  # the next command starts it again
+    row = spot.nodes()[name]
+    assert (row["state"], row["note"].split(" at ")[0]) == ("ready", "AWS takes it back")
+    said = log(spot, "pre-terminate")
+    assert said.count("AWS takes this spot machine back at ") == 1, said
+    assert 0 < int(said.split()[-1]) <= NOTICE_S, "the time that was left"
+    assert on_node(spot, "cat", "/tmp/signalled") == "signalled\n"
+
+    wait_until(is_gone(spot), what=f"{name} is gone", timeout_s=NOTICE_S + LATE_S)
+    late_s = ended_at(spot) - datetime.fromisoformat(row["notice"]["time"]).timestamp()
+    assert 0 <= late_s < LATE_S, "AWS ended it, at its time"
+    assert "Server.SpotInstanceTermination" in spot.nodes()[name]["note"]
+    assert spot.nodes()[f"{spot.name}-0"]["state"] == "ready"
+
+    spot.up()
+    new = spot.nodes()[name]
+    assert (new["state"], new["notice"]) == ("ready", None)
+    assert (new["private_ip"], new["instance_id"] != row["instance_id"]) == (row["private_ip"], True)
+
+
+def on_node(cluster: Rehearsed, *argv: str) -> str:
+    """What a command on slot 1 printed."""
+    return cluster.ok("ssh", "--node", "1", "--", *argv)
+
+
+def log(cluster: Rehearsed, hook: str) -> str:
+    return on_node(cluster, "cat", f"/var/log/clusterctl/{hook}.log")
+
+
+def is_marked(cluster: Rehearsed, kind: str) -> Callable[[], bool]:
+    """Whether `status` has this notice of slot 1."""
+    return lambda: ((cluster.nodes()[f"{cluster.name}-1"]["notice"] or {}).get("kind")) == kind
+
+
+def is_gone(cluster: Rehearsed) -> Callable[[], bool]:
+    return lambda: cluster.nodes()[f"{cluster.name}-1"]["state"] == "terminated"
+
+
+def ended_at(cluster: Rehearsed) -> float:
+    """When slot 1's machine ended, in seconds since 1970, by the simulated bill."""
+    id = cluster.instance_ids()[f"{cluster.name}-1"]
+    rows: list[dict[str, Any]] = json.loads(cluster.ok("rehearse", "bill", "--json"))["rows"]
+    return float(next(row["ended_at"] for row in rows if row["id"] == id))
