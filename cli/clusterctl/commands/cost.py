@@ -14,7 +14,7 @@ from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 from clusterctl.status.account import read_account
-from clusterctl.status.gather import asked_early_end, asked_instances, asked_reserved
+from clusterctl.status.gather import asked_early_end, asked_instances, asked_reserved, asked_spot_prices
 from clusterctl.status.overview import ended_early, ended_kinds
 from clusterctl.views.cost import CostView, cost_json, cost_text
 
@@ -31,7 +31,8 @@ def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> 
 
     An estimate: times as AWS told them, else (~) from this computer's account of the cluster; list prices with their
     date. A slot that is reserved and empty bills like a full one, and is named. Spot machines are counted at their
-    maximum price: no sum is less than what AWS bills for them. In a rehearsal all money is simulated.
+    maximum price, the most that AWS bills; what they cost by the spot prices of their time, as AWS tells them, stands
+    below. In a rehearsal all money is simulated.
 
     \b
     Examples:
@@ -59,6 +60,10 @@ def _look(inventory: Inventory) -> CostView:
     end = asked_early_end(
         inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=os.environ, now=now
     )
+    is_spot = inventory.capacity == "spot"
+    spot_prices, spot_trouble = (
+        asked_spot_prices(inventory, home=home, environ=os.environ, now=now) if is_spot else (None, None)
+    )
     return CostView(
         inventory=ended_early(inventory, end, now=now),
         account=account,
@@ -69,4 +74,6 @@ def _look(inventory: Inventory) -> CostView:
         is_reserved=is_reserved,
         reserved_trouble=reserved_trouble,
         over=ended_kinds(end),
+        spot_prices=spot_prices,
+        spot_trouble=spot_trouble,
     )

@@ -23,6 +23,7 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.early_end import EarlyEnd, early_end
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.cloud.other_account import refuse_account
+from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
 from clusterctl.cost.look import look_at_instances, look_at_reservations
 from clusterctl.cost.reconcile import all_gone_at
 from clusterctl.cost.sighting import Observed
@@ -160,6 +161,18 @@ def asked_reserved(
 ) -> tuple[bool | None, str | None]:
     """Whether AWS holds places for the cluster's machines, or None and why."""
     return _Asked(lambda: ask_reserved(inventory, home, environ), timeout_s=timeout_s).answer()
+
+
+def asked_spot_prices(
+    inventory: Inventory, *, home: Home, environ: Mapping[str, str], now: datetime
+) -> tuple[tuple[SpotPriceChange, ...] | None, str | None]:
+    """What spot machines like the cluster's have cost in its zone since its run began, or None and why."""
+
+    def ask() -> tuple[SpotPriceChange, ...]:
+        clients, since = _clients(inventory, home, environ), datetime.fromisoformat(inventory.started_at)
+        return spot_history(clients, instance_type=inventory.instance_type, zone=inventory.zone, since=since, until=now)
+
+    return _Asked(ask).answer()
 
 
 def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:

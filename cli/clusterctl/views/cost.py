@@ -9,9 +9,11 @@ from datetime import datetime
 from clusterctl_infra.ledger import Ledger, StandingKind
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.cloud.spot_history import SpotPriceChange
 from clusterctl.cost.cost_row import CostRow, Sums, by_kind, sums
 from clusterctl.cost.estimate import NOT_COUNTED, cost_rows, uncounted
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
+from clusterctl.cost.spot_bill import machines_at_spot_usd
 from clusterctl.views.again import up_again
 from clusterctl.views.headline import rehearsed
 from clusterctl.views.quantities import clock, rounded, usd
@@ -40,6 +42,10 @@ class CostView:
     """Why not."""
     over: Mapping[StandingKind, datetime] = field(default_factory=dict)
     """Since when something beside machines is gone."""
+    spot_prices: tuple[SpotPriceChange, ...] | None = None
+    """Of machines like the cluster's in its zone, since its run began; None: not asked, or not known."""
+    spot_trouble: str | None = None
+    """Why they are not known."""
 
     @property
     def rows(self) -> tuple[CostRow, ...]:
@@ -52,6 +58,20 @@ class CostView:
             observed=self.observed,
             is_reserved=self.is_reserved,
             over=self.over,
+        )
+
+    @property
+    def machines_at_spot_usd(self) -> float | None:
+        """What the machines cost by those prices; None: not known."""
+        if self.spot_prices is None:
+            return None
+        return machines_at_spot_usd(
+            self.rows,
+            self.spot_prices,
+            types={id: one.instance_type for id, one in self.observed.machines.items()},
+            instance_type=self.inventory.instance_type,
+            since=datetime.fromisoformat(self.inventory.started_at),
+            now=self.now,
         )
 
 
@@ -93,6 +113,8 @@ def cost_json(seen: CostView) -> dict[str, object]:
             **_sums_json(sums(rows)),
             "prices_dated": inventory.prices_dated,
             "not_counted": list(NOT_COUNTED),
+            "is_maximum": inventory.capacity == "spot",
+            "machines_at_spot_usd": rounded(seen.machines_at_spot_usd),
         },
         "kinds": {kind: _sums_json(kind_sums) for kind, kind_sums in by_kind(rows).items()},
         "rows": [_row_json(row) for row in rows],
@@ -112,7 +134,7 @@ def remarks(seen: CostView) -> list[str]:
     money = "simulated money, at AWS's list prices" if inventory.rehearsal else "an estimate from AWS's list prices"
     dated = "" if inventory.prices_dated is None else f" of {inventory.prices_dated}"
     told = [f"{money}{dated}; not in it: {', '.join(NOT_COUNTED)}"]
-    told += [MAXIMUM] if inventory.capacity == "spot" else []
+    told += _what_spot_costs(seen) if inventory.capacity == "spot" else []
     told.append(_what_is_assumed(inventory))
     if inventory.prices_dated is None:
         older = "the last up was an older clusterctl's"
@@ -131,6 +153,14 @@ def remarks(seen: CostView) -> list[str]:
     if more := uncounted(seen.account, seen.alive):
         told.append(f"runs, and no deadline counts it: {', '.join(more)}; next: {up_again(inventory)}")
     return told
+
+
+def _what_spot_costs(seen: CostView) -> list[str]:
+    zone, found = seen.inventory.zone, seen.machines_at_spot_usd
+    if found is not None:
+        return [MAXIMUM, f"by the spot prices of {zone} machines have cost about {usd(found)} so far"]
+    why = "" if seen.spot_trouble is None else f" ({seen.spot_trouble})"
+    return [MAXIMUM, f"what they have cost by the spot prices of {zone} is not known{why}"]
 
 
 def _what_is_assumed(inventory: Inventory) -> str:

@@ -17,6 +17,7 @@ from tests.integration.rehearsed import Rehearsed, wait_until
 
 CAP_USD_PER_HOUR = 20
 """Between the catalog's spot price of a p5.48xlarge in us-west-2, $12.69, and its price on demand, $55.04."""
+CENT = 0.01
 CAPS = {"runtime": "1h", "price_usd_per_hour": CAP_USD_PER_HOUR}
 
 
@@ -42,6 +43,12 @@ def things(cluster: Rehearsed) -> list[dict[str, Any]]:
     return [thing for row in found["clusters"] for thing in row["things"]]
 
 
+def billed(cluster: Rehearsed) -> float:
+    """What the region has billed for machines up to now, in US dollars."""
+    rows = json.loads(cluster.ok("rehearse", "bill", "--json"))["rows"]
+    return sum(float(row["usd"]) for row in rows if row["kind"] == "Instance")
+
+
 def taken_back(cluster: Rehearsed, node: str) -> None:
     """AWS has taken the node's machine: its notice has run out."""
     cluster.fault("interrupt", node, "1")
@@ -61,10 +68,11 @@ def test_a_slot_that_aws_took_back_is_named_and_comes_back_alone(spot: Rehearsed
     taken_back(spot, second)
     note = spot.nodes()[second]["note"]
     assert note == "AWS took this spot machine back (Server.SpotInstanceTermination)"
-    seen = spot.run("cost", "--json")
-    rows = [row for row in json.loads(seen.stdout)["rows"] if row["kind"] in ("node", "empty")]
+    before_usd, seen, after_usd = billed(spot), json.loads(spot.ok("cost", "--json")), billed(spot)
+    rows = [row for row in seen["rows"] if row["kind"] in ("node", "empty")]
     assert [(row["slot"], row["ended_at"] is None) for row in rows] == [(0, True), (1, False)]
     assert {row["usd_per_hour"] for row in rows} == {CAP_USD_PER_HOUR, 0.0}
+    assert 0 < before_usd - CENT <= seen["estimated_cost"]["machines_at_spot_usd"] <= after_usd + CENT
 
     remade = spot.run("up", str(spot.folder))
     assert remade.exit_code == 0, remade.text

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 from clusterctl.cloud.instances import instance_state
-from clusterctl.cost.cost_row import by_kind
+from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
+from clusterctl.cost.cost_row import CostRow, by_kind, cost_row
 from clusterctl.cost.estimate import cost_rows
 from clusterctl.cost.sighting import Observed
-from clusterctl.views.cost import MAXIMUM, CostView, cost_text, remarks
+from clusterctl.cost.spot_bill import machines_at_spot_usd
+from clusterctl.views.cost import MAXIMUM, CostView, cost_json, cost_text, remarks
 from clusterctl.views.status import money
 from clusterctl_infra.ledger import Ledger
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.reconcile_cases import seen
 from tests.unit.cli.test_cost import BORN, DEADLINE, a_span, an_inventory, at
 
@@ -85,3 +90,102 @@ def test_a_machine_that_aws_took_back_says_so(code: str, words: str, told: str) 
     reason = {"Code": code, "Message": f"{code}: {words}"}
     row = {"InstanceId": "i-1", "State": {"Name": "terminated"}, "StateReason": reason, "LaunchTime": BORN}
     assert instance_state(row).told == told
+
+
+def test_by_the_prices_of_its_time_a_machine_costs_what_each_was_while_it_held() -> None:
+    history = (price(-5, 10), price(1, 12), price(3, 18))
+    rows = (a_row("i-a", 0), a_row("i-b", 0, 2))
+    assert at_spot(rows, history, now_h=4) == pytest.approx((10 + 2 * 12 + 18) + (10 + 12))
+
+
+def test_aws_bills_no_more_than_the_maximum() -> None:
+    assert at_spot((a_row("i-a", 0),), (price(-1, 30),), now_h=2) == pytest.approx(2 * 20)
+
+
+def test_machines_of_another_type_or_of_an_earlier_run_cost_what_is_counted_for_them() -> None:
+    history = (price(-1, 10),)
+    rows = (a_row("i-a", 0), a_row("i-old", 0, 1), a_row("i-other", 2, 3))
+    types = {"i-a": "p5.48xlarge", "i-old": "p5.48xlarge", "i-other": "p4d.24xlarge"}
+    found = machines_at_spot_usd(rows, history, types=types, instance_type="p5.48xlarge", since=at(0.5), now=at(4))
+    assert found == pytest.approx(4 * 20 + 20 + 20)
+
+
+@pytest.mark.parametrize("history", [(), (1,)])
+def test_where_a_price_is_missing_for_a_part_of_the_time_nothing_is_guessed(history: tuple[int, ...]) -> None:
+    known = tuple(price(hour, 10) for hour in history)
+    assert at_spot((a_row("i-a", 0),), known, now_h=4) is None
+    assert at_spot((), known, now_h=4) == 0
+
+
+@given(
+    changes=st.lists(st.tuples(st.floats(0, 10), st.floats(0.01, 100)), max_size=6),
+    began_h=st.floats(0, 5),
+    lived_h=st.floats(0, 5),
+)
+def test_no_price_history_makes_a_machine_dearer_than_its_maximum(
+    changes: list[tuple[float, float]], began_h: float, lived_h: float
+) -> None:
+    history = (price(-1, 5), *(price(hour, usd) for hour, usd in sorted(changes)))
+    row = a_row("i-a", began_h, began_h + lived_h)
+    found = at_spot((row,), history, now_h=20)
+    assert found is not None
+    assert 0 <= found <= 20 * lived_h + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("prices", "trouble", "line"),
+    [
+        ((10,), None, "by the spot prices of us-west-2b machines have cost about $20.00 so far"),
+        ((), None, "what they have cost by the spot prices of us-west-2b is not known"),
+        (None, "AccessDenied", "what they have cost by the spot prices of us-west-2b is not known (AccessDenied)"),
+    ],
+)
+def test_cost_says_what_machines_cost_by_the_prices_that_aws_told(
+    prices: tuple[int, ...] | None, trouble: str | None, line: str
+) -> None:
+    machines = {id: seen(id, slot, 0) for slot, id in enumerate(("i-a", "i-b"))}
+    view = CostView(
+        inventory=SPOT,
+        account=TWO,
+        alive=frozenset({"i-a", "i-b"}),
+        cloud_trouble=None,
+        now=at(1),
+        observed=Observed(machines=machines),
+        spot_prices=None if prices is None else tuple(price(-1, usd) for usd in prices),
+        spot_trouble=trouble,
+    )
+    assert line in remarks(view)
+    estimated = cost_json(view)["estimated_cost"]
+    assert isinstance(estimated, dict)
+    assert (estimated["is_maximum"], estimated["machines_at_spot_usd"]) == (True, 20.0 if prices else None)
+
+
+def test_the_history_is_told_oldest_first() -> None:
+    rows = [{"Timestamp": at(hour), "SpotPrice": f"{usd:.6f}"} for hour, usd in ((2, 12.5), (0, 10))]
+    clients = clients_of({("us-west-2", "describe_spot_price_history", "SpotPriceHistory"): rows})
+    found = spot_history(clients, instance_type="p5.48xlarge", zone="us-west-2b", since=at(0), until=at(3))
+    assert found == (price(0, 10), price(2, 12.5))
+
+
+def price(hour: float, usd: float) -> SpotPriceChange:
+    return SpotPriceChange(at=at(hour), usd_per_hour=usd)
+
+
+def a_row(id: str, start_h: float, end_h: float | None = None) -> CostRow:
+    """A machine with a maximum of $20.00."""
+    return cost_row(
+        kind="node",
+        name=id,
+        instance_id=id,
+        started_at=at(start_h),
+        ended_at=None if end_h is None else at(end_h),
+        usd_per_hour=20,
+        deadline=DEADLINE,
+        now=at(4),
+    )
+
+
+def at_spot(rows: tuple[CostRow, ...], history: tuple[SpotPriceChange, ...], *, now_h: float) -> float | None:
+    """All of them seen as p5.48xlarge, in the first run."""
+    types = {row.instance_id or "": "p5.48xlarge" for row in rows}
+    return machines_at_spot_usd(rows, history, types=types, instance_type="p5.48xlarge", since=BORN, now=at(now_h))

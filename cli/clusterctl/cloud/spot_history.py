@@ -1,0 +1,38 @@
+"""What spot machines of a type cost in a zone, from when on: as AWS tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.price_list import LINUX_SPOT
+from clusterctl.cloud.refusal import aws_errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpotPriceChange:
+    """The price of one machine since an instant."""
+
+    at: datetime
+    usd_per_hour: float
+
+
+def spot_history(
+    clients: Clients, *, instance_type: str, zone: str, since: datetime, until: datetime
+) -> tuple[SpotPriceChange, ...]:
+    """The changes between the two, oldest first, and the last one before: the price at `since`. Raises CloudError.
+
+    AWS keeps them for 90 days (EC2 API, DescribeSpotPriceHistory; 2026-11-22).
+    """
+    with aws_errors(f"asking for the spot prices of {instance_type} in {zone}"):
+        pages = clients.ec2.get_paginator("describe_spot_price_history").paginate(
+            InstanceTypes=[instance_type],  # type: ignore[list-item]  # the stubs know only the types of their day
+            ProductDescriptions=[LINUX_SPOT],
+            AvailabilityZone=zone,
+            StartTime=since,
+            EndTime=until,
+        )
+        rows = [row for page in pages for row in page["SpotPriceHistory"]]
+    found = (SpotPriceChange(at=row["Timestamp"], usd_per_hour=float(row["SpotPrice"])) for row in rows)
+    return tuple(sorted(found, key=lambda change: change.at))
