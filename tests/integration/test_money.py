@@ -50,7 +50,7 @@ def test_cost_is_what_the_account_and_the_prices_say_also_after_a_resize(recorde
     assert [node["slot"] for node in made["nodes"]] == [0, 1]
     first = json.loads(recorded.ok("cost", "--json"))
     assert first["simulated"] is True
-    assert first["cloud"] == {"answered": True, "trouble": None}
+    assert first["cloud"] == {"answered": True, "trouble": None, "reserved": True, "reserved_trouble": None}
     assert first["kinds"]["node"]["usd_per_hour"] == pytest.approx(2 * NODE_USD_PER_HOUR)
     assert_bill(first, nodes=2)
     recorded.up("--nodes", "3")
