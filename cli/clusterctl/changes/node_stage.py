@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
@@ -18,12 +19,16 @@ from clusterctl.changes.lost_machines import LostMachines
 from clusterctl.engine.events import Event
 from clusterctl.readiness.membership import membership_of
 from clusterctl.readiness.node_report import FAILED
+from clusterctl.readiness.patience import Patience
 from clusterctl.readiness.ready import NodeWatch, ReadyWatch, why_not_ready
 from clusterctl.views.again import replace_again, up_again
 from clusterctl.views.quantities import clock, count
 
 REHEARSAL_READY_S = 120.0
 AWS_READY_S = 600.0
+REHEARSAL_PHASE_S = 60.0
+AWS_PHASE_S = 120.0
+"""Beyond that time a node that entered its phase so long ago is waited for still."""
 
 
 def longest_way_s(config: ClusterConfig, *, is_rehearsal: bool) -> float:
@@ -86,7 +91,7 @@ class NodeStage:
         self._watch.stop()
 
     def finish(self, *, timeout_s: float | None) -> None:
-        """Returns when all nodes are ready; `timeout_s` None: as long as they usually take at most.
+        """Returns when all nodes are ready; `timeout_s` None: as long as they usually take at most, or get on.
 
         Raises SomeNodesFailed after saying what is wrong with each.
         """
@@ -95,16 +100,22 @@ class NodeStage:
             self._change.output.note(" no machines are booted (machines: none), so no node is waited for")
             self._end_line(inventory, len(inventory.nodes), "made")
             return
-        if timeout_s is None:
-            timeout_s = longest_way_s(self._config, is_rehearsal=self._change.is_rehearsal)
-        watches = self._waited(inventory, timeout_s)
+        began = time.monotonic()
+        watches = self._waited(inventory, self._patience(timeout_s))
         bad = [watch for watch in watches if not watch.is_ready]
         self._tell(bad)
         self._end_line(inventory, len(watches) - len(bad), "ready")
         if bad:
-            raise _error(bad, inventory, timeout_s=timeout_s)
+            raise _error(bad, inventory, waited_s=time.monotonic() - began)
 
-    def _waited(self, inventory: Inventory, timeout_s: float) -> Sequence[NodeWatch]:
+    def _patience(self, timeout_s: float | None) -> Patience:
+        if timeout_s is not None:
+            return Patience(usual_s=timeout_s)
+        phase_s = REHEARSAL_PHASE_S if self._change.is_rehearsal else AWS_PHASE_S
+        usual_s = longest_way_s(self._config, is_rehearsal=self._change.is_rehearsal)
+        return Patience(usual_s=usual_s, phase_s=phase_s)
+
+    def _waited(self, inventory: Inventory, patience: Patience) -> Sequence[NodeWatch]:
         """What was seen of each node once all are ready or failed, or the time is over; each gets the membership."""
         for node in inventory.nodes:
             self._watch.start(node.slot, node.name)
@@ -116,7 +127,7 @@ class NodeStage:
             lost.look()
 
         try:
-            return self._watch.wait(timeout_s=timeout_s, on_tick=on_tick)
+            return self._watch.wait(patience, on_tick=on_tick)
         except KeyboardInterrupt:
             self._change.output.note(
                 f"stopped waiting; the cluster exists, runs on and bills ({count(len(inventory.nodes), 'node')}).\n"
@@ -139,8 +150,8 @@ class NodeStage:
         )
 
 
-def _error(bad: Sequence[NodeWatch], inventory: Inventory, *, timeout_s: float) -> SomeNodesFailed:
+def _error(bad: Sequence[NodeWatch], inventory: Inventory, *, waited_s: float) -> SomeNodesFailed:
     nodes, named = f"{count(len(bad), 'node')} of {len(inventory.nodes)}", ", ".join(watch.name for watch in bad)
     is_late = any(not watch.is_final for watch in bad)
-    what = f"not ready after {timeout_s:.0f} s or failed" if is_late else "failed"
+    what = f"not ready after {waited_s:.0f} s or failed" if is_late else "failed"
     return SomeNodesFailed(f"{nodes} {what}: {named}", hint=what_helps(bad, inventory))

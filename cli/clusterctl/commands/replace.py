@@ -19,7 +19,9 @@ from clusterctl.views.again import replace_slot
 @click.option("--node", metavar="N", required=True, help="The node: 3 or train-3.")
 @click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")
 @time_option(
-    "--ready-timeout", default=None, help="How long the node may take: 10m (a rehearsal: 2m), and 30m for each hook."
+    "--ready-timeout",
+    default=None,
+    help="How long the node may take: 10m (a rehearsal: 2m), 30m for each hook, more while it gets on.",
 )
 @click.pass_obj
 def command(output: Output, cluster: str | None, node: str, yes: bool, ready_timeout: float | None) -> None:

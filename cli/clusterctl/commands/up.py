@@ -21,7 +21,9 @@ from clusterctl.output import Output
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
 @click.option("--reorder-ranks", is_flag=True, help="With ranks: topology: order the ranks anew.")
 @time_option(
-    "--ready-timeout", default=None, help="How long nodes may take: 10m (a rehearsal: 2m), and 30m for each hook."
+    "--ready-timeout",
+    default=None,
+    help="How long nodes may take: 10m (a rehearsal: 2m), 30m for each hook, more while they get on.",
 )
 @json_option
 @click.pass_obj

@@ -17,6 +17,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode, InventoryUnreadab
 
 from clusterctl.readiness.membership import apply_membership
 from clusterctl.readiness.node_report import FAILED, READY, NodeReport, parse_report
+from clusterctl.readiness.patience import Patience
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.one.transport import NodeConnection
@@ -66,6 +67,8 @@ class ReadyWatch:
         self._lock = threading.Lock()
         self._watches: dict[int, NodeWatch] = {}
         self._connections: dict[int, NodeConnection] = {}
+        self._changed_at: dict[int, float] = {}
+        """Slot → when its node was first seen in the phase it is in."""
         self._stopped = threading.Event()
         self._settled = threading.Event()
         self._membership: bytes | None = None
@@ -88,10 +91,13 @@ class ReadyWatch:
         with self._lock:
             return tuple(self._watches[slot] for slot in sorted(self._watches))
 
-    def wait(self, *, timeout_s: float, on_tick: Callable[[], None]) -> tuple[NodeWatch, ...]:
-        """The watches when all are final or the time is over."""
-        give_up = time.monotonic() + timeout_s
-        while time.monotonic() < give_up and not all(watch.is_final for watch in self.now()):
+    def wait(self, patience: Patience, *, on_tick: Callable[[], None]) -> tuple[NodeWatch, ...]:
+        """The watches when all are final or the patience is over."""
+        began = time.monotonic()
+        while waiting := [watch.slot for watch in self.now() if not watch.is_final]:
+            now = time.monotonic()
+            if patience.is_over(now - began, [now - self._changed_at.get(slot, began) for slot in waiting]):
+                break
             on_tick()
             time.sleep(0.05)
         return self.now()
@@ -169,6 +175,8 @@ class ReadyWatch:
             if before.gone is not None:  # said by AWS while the node's own thread still tried
                 return
             self._watches[after.slot] = after
+            if after.phase != before.phase:
+                self._changed_at[after.slot] = time.monotonic()
         if after.phase != before.phase or (after.is_final and not before.is_final):
             self._changed(after)
 

@@ -14,6 +14,7 @@ from clusterctl.changes.node_stage import AWS_READY_S, REHEARSAL_READY_S, longes
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.readiness.membership import membership_file, membership_of, refusal_in
 from clusterctl.readiness.node_report import NodeReport, SpotNotice, parse_report
+from clusterctl.readiness.patience import Patience
 from clusterctl.readiness.ready import NodeWatch, ReadyWatch, why_not_ready
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
@@ -93,7 +94,7 @@ def test_what_aws_said_is_not_unsaid_by_a_node_that_does_not_answer(tmp_path: Pa
     watch = ReadyWatch(tmp_path / "no inventory", changed=told.append)
     watch.start(0, "train-0")
     watch.lost(0, "terminated")
-    assert [one.gone for one in watch.wait(timeout_s=0.0, on_tick=lambda: None)] == ["terminated"]
+    assert [one.gone for one in watch.wait(Patience(usual_s=0.0), on_tick=lambda: None)] == ["terminated"]
     assert [one.is_final for one in told] == [True]
     watch.lost(0, "shutting-down")
     assert [one.gone for one in watch.now()] == ["terminated"]
