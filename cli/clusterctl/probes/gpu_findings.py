@@ -90,6 +90,10 @@ def _broken(gpu: Gpu, *, replace: str, reset: str) -> Iterator[Finding]:
     if gpu.is_remap_pending:
         kind = "a memory row waits to be remapped, which takes a reset"
         yield Finding(level="fault", kind=kind, gpu=gpu.index, next=reset)
+    if gpu.is_repair_pending:
+        yield Finding(level="fault", kind="a repair waits, which takes a reset", gpu=gpu.index, next=reset)
+    if gpu.is_unrepairable:
+        yield Finding(level="fault", kind="memory that cannot be repaired", gpu=gpu.index, next=replace)
     if gpu.ecc_uncorrected:
         detail = f"{gpu.ecc_uncorrected} since the driver was loaded"
         yield Finding(level="fault", kind="uncorrectable ECC errors", detail=detail, gpu=gpu.index)

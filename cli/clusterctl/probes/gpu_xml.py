@@ -22,7 +22,21 @@ SLOWDOWNS = {
     "hw_slowdown": "hardware slowdown",
 }
 _GPU = re.compile(r"<gpu id=.*?</gpu>", re.DOTALL)
-_UNKNOWN = ("", "N/A", "[N/A]", "Unknown Error", "GPU is lost", "ERR!")
+_UNKNOWN = frozenset(
+    {
+        "",
+        "N/A",
+        "[N/A]",
+        "Not Supported",
+        "[Not Supported]",
+        "Unknown Error",
+        "[Unknown Error]",
+        "GPU is lost",
+        "[GPU is lost]",
+        "ERR!",
+        "Requested functionality has been deprecated",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +64,10 @@ class Gpu:
     remapped_rows: int = 0
     is_remap_pending: bool = False
     is_remap_failed: bool = False
+    is_repair_pending: bool = False
+    """A memory channel or a processor cluster is repaired by the next reset (from r580)."""
+    is_unrepairable: bool = False
+    """Memory that cannot be repaired, or more errors in on-chip memory than NVIDIA lets a GPU have (from r550)."""
     recovery_action: str | None = None
     """What the driver itself asks for (from r570): `GPU Reset`, `Node Reboot` …"""
     fabric_state: str | None = None
@@ -100,6 +118,11 @@ def read_gpu(gpu: Element, index: int) -> Gpu:
         is_remap_pending="Yes"
         in (_text(gpu, "remapped_rows/remapped_row_pending"), _text(gpu, "retired_pages/pending_retirement")),
         is_remap_failed=_text(gpu, "remapped_rows/remapped_row_failure") == "Yes",
+        is_repair_pending=any(
+            _text(gpu, f"ecc_errors/{part}_repair_pending") not in (None, "No") for part in ("channel", "tpc")
+        ),
+        is_unrepairable="Yes"
+        in (_text(gpu, "ecc_errors/unrepairable_memory"), _text(gpu, "ecc_errors/aggregate/sram_threshold_exceeded")),
         recovery_action=_action(gpu),
         fabric_state=_text(gpu, "fabric/state"),
         mig_devices=len(gpu.findall("mig_devices/mig_device"))

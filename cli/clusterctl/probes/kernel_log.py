@@ -14,11 +14,16 @@ UNREADABLE = "@@unreadable"
 COMMAND = f"""
 root=; sudo -n true 2>/dev/null && root='sudo -n'
 {{ $root journalctl -k -b -q --no-pager -o short-unix || $root dmesg || echo {UNREADABLE}; }} 2>/dev/null |
-  grep -E '{UNREADABLE}|Xid|Out of memory: Killed' | tail -n 400
+  grep -E '{UNREADABLE}|Xid|NVIDIA GPU [0-9a-f]|fallen off the bus|Out of memory: Killed' | tail -n 400
 true
 """
 
 _XID = re.compile(r"\b(S?Xid) \((?:PCI:)?([^)]*)\): (\d+)(?:, (.*))?")
+# Where a GPU is gone before the driver has it there is no number, and the sentence may have three lines (nv.c of
+# NVIDIA's open kernel modules; r570 in NVIDIA/NVSentinel issue 155; checked 2026-11-22).
+_ADDRESSED = re.compile(r"NVRM: The NVIDIA GPU ([0-9a-fA-F:.]+)")
+_OFF_THE_BUS = "fallen off the bus and is not responding"
+_OFF_THE_BUS_XID = 79
 _KILLED = re.compile(r"Out of memory: Killed process (\d+) \(([^)]*)\)")
 
 
@@ -48,10 +53,16 @@ def parse_kernel_log(text: str) -> KernelReading:
     """The events in journal or dmesg lines."""
     events: dict[tuple[bool, int, str | None], list[str]] = {}
     killed: dict[str, str] = {}
+    addressed: str | None = None
     for line in text.splitlines():
+        if match := _ADDRESSED.search(line):
+            addressed = match[1]
         if match := _XID.search(line):
             key = (match[1] == "SXid", int(match[3]), bus_key(match[2]))
             events.setdefault(key, []).append(match[4] or "")
+        elif _OFF_THE_BUS in line:
+            key = (False, _OFF_THE_BUS_XID, bus_key(addressed or ""))
+            events.setdefault(key, []).append("GPU has fallen off the bus and is not responding to commands")
         elif match := _KILLED.search(line):
             killed[match[1]] = match[2]
     return KernelReading(

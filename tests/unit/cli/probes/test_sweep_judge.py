@@ -120,6 +120,16 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
             True,
         ),
         (
+            with_gpu(2, is_repair_pending=True),
+            "gpu 2: a repair waits, which takes a reset: clusterctl ssh --cluster train --node 3",
+            True,
+        ),
+        (
+            with_gpu(2, is_unrepairable=True),
+            "gpu 2: memory that cannot be repaired: clusterctl replace --node 3 --cluster train",
+            True,
+        ),
+        (
             with_gpu(2, ecc_uncorrected=4),
             "gpu 2: uncorrectable ECC errors (4 since the driver was loaded)",
             True,
