@@ -66,5 +66,5 @@ def command(
         return print_frame(inventory, board, account, output, within_s=within_s, as_json=as_json)
     # Loaded on use: textual takes a third of a second, which one frame for a file need not pay.
     screen = importlib.import_module("clusterctl.top.screen")
-    screen.TopScreen(inventory, board, account, interval_s=interval).run()
+    screen.TopScreen(inventory, board, account, interval_s=interval).show()
     return 0

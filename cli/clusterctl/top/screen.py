@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from asyncio import AbstractEventLoop
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -99,6 +100,21 @@ class TopScreen(App[None]):
         self._order = "n"
         self._cursor = 0
         self._opened: int | None = None
+        self._crash: Exception | None = None
+
+    def show(self, *, is_headless: bool = False, loop: AbstractEventLoop | None = None) -> None:
+        """Returns when the person ends it. Raises what nobody expected, the terminal as it was."""
+        self.run(headless=is_headless, loop=loop)
+        if self._crash is not None:
+            raise self._crash
+
+    def _handle_exception(self, error: Exception) -> None:
+        # Textual's own (8.2) would show it with the values of all variables, and end as if all had gone well.
+        self._crash = self._crash or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        self._close_messages_no_wait()
 
     def compose(self) -> ComposeResult:
         """Title, header, the map, the keys."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import io
 import json
 from collections.abc import Callable, Mapping
@@ -201,3 +202,13 @@ def test_keys_sort_open_and_close(make_inventory: MakeInventory) -> None:
     # Not asyncio.run: it leaves the thread without a loop, and Pulumi's mocks in later tests take the thread's.
     with contextlib.closing(asyncio.new_event_loop()) as loop:
         loop.run_until_complete(drive())
+
+
+def test_what_nobody_expected_leaves_the_screen_and_is_raised(
+    make_inventory: MakeInventory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inventory = dataclasses.replace(make_inventory(), started_at="no time at all")
+    app = TopScreen(inventory, Board(inventory.nodes), None, interval_s=3600)
+    with contextlib.closing(asyncio.new_event_loop()) as loop, pytest.raises(ValueError, match="no time at all"):
+        app.show(is_headless=True, loop=loop)
+    assert "no time at all" not in "".join(capsys.readouterr())
