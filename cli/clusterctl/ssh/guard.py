@@ -34,6 +34,12 @@ _MARKED = rb"clusterctl-group (\d+) (\d+)\n"
 # Sudo keeps the group; without a terminal it makes no new session (sudoers(5), use_pty, checked 2026-11-21).
 # It starts the command without the session's variables (sudoers(5), env_reset): root reads the node's own again.
 _NODE_VARIABLES = f"if [ -r {ENVIRONMENT_FILE} ]; then set -a; . {ENVIRONMENT_FILE}; set +a; fi; "
+# The person's variables, see `first_input`; without them nothing runs.
+_ASKED = "IFS= read -r clusterctl_exports || exit 255; "
+_TAKEN = (
+    'clusterctl_newline=$(printf "\\nx"); clusterctl_newline=${clusterctl_newline%x}; eval "$clusterctl_exports"; '
+    "unset clusterctl_newline clusterctl_exports; "
+)
 # By `exec`: mksh keeps the old stdout open beside a redirection of { }, and the channel would never end.
 _SILENT = ">/dev/null 2>&1"
 # ksh93 makes a process for ( ) only where it must, as for a limit, and the watcher would be the command's own child.
@@ -66,6 +72,18 @@ def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool, sile
     return _text(start, line, environment, is_sudo=is_sudo)
 
 
+def first_input(*, environment: Mapping[str, str], is_sudo: bool) -> bytes:
+    """What the text reads before all else; empty where it reads nothing.
+
+    Sudo writes its words and every variable that it is asked to keep into its log, so values come to root by a line
+    of the input. That costs a round trip.
+    """
+    if not (is_sudo and environment):
+        return b""
+    # One line: the first is all that is read, byte by byte, and what follows is the watcher's or the command's.
+    return os.fsencode(_exports(environment).replace("\n", "'\"$clusterctl_newline\"'") + "\n")
+
+
 def watcher(told: Told, *, is_sudo: bool, silence_s: float) -> bytes:
     """The text for the channel beside a command with input."""
     text = f"clusterctl_group={told.group}; kill -s KILL {told.holder} 2>/dev/null; {_watcher(silence_s)} >/dev/null"
@@ -85,13 +103,17 @@ def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: boo
 
     sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on.
     """
-    exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in environment.items())
-    command = f"{exports}eval {shlex.quote(line)}"
+    run = f"eval {shlex.quote(line)}"
     if is_sudo:
-        command = f"{_SUDO}{shlex.quote(f'clusterctl_group=$0; {start}{_NODE_VARIABLES}{command}')} $$"
+        asked, taken = (_ASKED, _TAKEN) if environment else ("", "")
+        command = f"{_SUDO}{shlex.quote(f'clusterctl_group=$0; {asked}{start}{_NODE_VARIABLES}{taken}{run}')} $$"
     else:
-        command = f"clusterctl_group=$$; {start}{command}"
+        command = f"clusterctl_group=$$; {start}{_exports(environment)}{run}"
     return os.fsencode(command)  # the bytes that were typed, be they text or not
+
+
+def _exports(environment: Mapping[str, str]) -> str:
+    return "".join(f"export {name}={shlex.quote(value)}; " for name, value in environment.items())
 
 
 def _watcher(silence_s: float) -> str:

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from clusterctl.ssh.guard import BEAT, Told, group_in, guarded, watcher, with_input
+from clusterctl.ssh.guard import BEAT, Told, first_input, group_in, guarded, watcher, with_input
 
 from tests.integration.cli.terminal import at_a_terminal
 from tests.integration.cli.waiting import comes_true, has_ended, is_alive, watchers_of
@@ -147,6 +147,22 @@ def test_under_sudo_the_group_is_the_login_shells(shell: str, tmp_path: Path) ->
         assert process.stdout.readline() == b"yes\n"
         close_input(process)
         assert process.wait(timeout=30) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("text_of", [guarded, with_input])
+def test_under_sudo_variables_come_by_the_input_and_the_commands_own_input_is_whole(
+    shell: str, tmp_path: Path, text_of: Callable[..., bytes]
+) -> None:
+    stand_in = tmp_path / "sudo"
+    stand_in.write_text('#!/bin/sh\n[ "$1 $2" = "-n --" ] && shift 2 && exec env -i PATH="$PATH" "$@"\n')
+    stand_in.chmod(0o755)
+    environment = {"TOKEN": 'it\'s \\n "$HOME" `id`\nline two\n', "EMPTY": ""}
+    text = text_of('printf "%s" "<$TOKEN$EMPTY>"; cat; exit 7', environment=environment, is_sudo=True, silence_s=60)
+    with as_sshd_would(shell, text, PATH=f"{tmp_path}:{os.environ['PATH']}") as process:
+        typed = first_input(environment=environment, is_sudo=True)
+        said, _ = process.communicate(typed + (b"typed" if text_of is with_input else BEAT), timeout=10)
+    assert process.returncode == 7
+    assert said == f"<{environment['TOKEN']}>".encode() + (b"typed" if text_of is with_input else b"")
 
 
 CUT = """

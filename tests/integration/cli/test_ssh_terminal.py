@@ -23,6 +23,21 @@ def rooted_cluster(loopback_cluster: LoopbackCluster) -> LoopbackCluster:
     return loopback_cluster
 
 
+@pytest.mark.parametrize("stdin", [b"", b"typed\n" * 100_000])
+def test_roots_command_has_its_variables_and_its_own_input(rooted_cluster: LoopbackCluster, stdin: bytes) -> None:
+    value = "it's long\n" * 5_000
+    done = rooted_cluster.run("ssh", *AS_ROOT, "--env", f"TOKEN={value}", 'printf "%s" "$TOKEN"; cat', stdin=stdin)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == value.encode() + stdin
+
+
+def test_where_sudo_refuses_its_own_words_and_exit_code_are_told(rooted_cluster: LoopbackCluster) -> None:
+    program = rooted_cluster.folder / "node-0" / "bin" / "sudo"
+    program.write_text("#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n")
+    done = rooted_cluster.run("ssh", *AS_ROOT, "--env", "TOKEN=1", "true")
+    assert (done.returncode, done.stderr) == (1, b"sudo: a password is required\n")
+
+
 @pytest.mark.parametrize(("flags", "exit_codes"), [(ALONE, {130}), (WITH_TERMINAL, {130, 255}), (AS_ROOT, {130})])
 def test_ctrl_c_at_a_terminal_ends_the_command_on_the_node(
     rooted_cluster: LoopbackCluster, flags: tuple[str, ...], exit_codes: set[int]

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.guard import MOST_S, guarded, watcher, with_input
+from clusterctl.ssh.guard import MOST_S, first_input, guarded, watcher, with_input
 from clusterctl.ssh.many.command_input import CommandInput
 from clusterctl.ssh.many.event_loop import NEVER, Stopped, Waiting
 from clusterctl.ssh.many.group_mark import GroupMark
@@ -106,6 +106,7 @@ class CommandRun:
                     link.take_back()
                     raise NodeFailure("timeout", f"{link.target.name} takes nothing", phase="session") from e
                 yield from link.until_done(lambda: self._channel.execute(text), ends_at)
+            yield from self._give_first(ends_at)
         except Late as e:
             told = f"{link.target.name} did not say in its time whether the command has started"
             raise NodeFailure("lost", told, phase="command") from e
@@ -113,6 +114,20 @@ class CommandRun:
             raise self._refusal(e) from e
         if self._stdin is None:
             self._watch = Watch(link, self._channel, silence_s=self._silence_s)
+
+    def _give_first(self, ends_at: float) -> Generator[Waiting, bool, None]:
+        """What the text reads before the watcher or the command does."""
+        left = first_input(environment=self._command.environment, is_sudo=self._command.is_sudo)
+        try:
+            while left:
+                taken = yield from written(self._link, self._channel, left, ends_at)
+                left = left[taken:]
+                if taken == 0:
+                    yield from self._link.until_ready(ends_at)
+        except Libssh2Error as e:
+            if e.code in BROKEN:
+                raise
+            # It has ended already, as sudo does where it may not: that is told by its exit code.
 
     def _text(self) -> bytes:
         command = self._command

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Callable
 
 import pytest
-from clusterctl.ssh.guard import Told, group_in, guarded, watcher, with_input
+from clusterctl.ssh.guard import Told, first_input, group_in, guarded, watcher, with_input
 
 MOST_BYTES = 1500
+TextOf = Callable[..., bytes]
 TOLD = Told(group=4711, holder=4712)
 
 
@@ -44,6 +46,15 @@ def test_under_sudo_the_watcher_is_roots_too_and_the_group_is_the_login_shells()
     assert shlex.split(watcher(TOLD, is_sudo=True, silence_s=45).decode())[-1].startswith(
         "clusterctl_group=4711; kill -s KILL 4712 2>/dev/null; "
     )
+
+
+@pytest.mark.parametrize("text_of", [guarded, with_input])
+def test_under_sudo_a_variables_value_is_no_word_of_any_command(text_of: TextOf) -> None:
+    environment = {"TOKEN": "it's secret\nline two"}
+    assert b"secret" not in text_of("id -u", environment=environment, is_sudo=True, silence_s=45)
+    sent = first_input(environment=environment, is_sudo=True)
+    assert (sent.count(b"\n"), b"secret" in sent) == (1, True)
+    assert first_input(environment=environment, is_sudo=False) == first_input(environment={}, is_sudo=True) == b""
 
 
 def test_the_group_is_found_among_what_a_login_shell_says() -> None:
