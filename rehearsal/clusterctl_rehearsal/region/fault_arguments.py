@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
+from typing import NoReturn
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.nearest import did_you_mean
@@ -93,7 +94,7 @@ def check_node_name(args: Sequence[str], _: Catalog) -> None:
         raise FaultError(f"{args[0]!r} is no node's name: a cluster's name and a slot, such as train-2")
 
 
-def no_such_node(name: str, running: Sequence[str]) -> NoSuchNode:
-    """The error for a node that is none of those that run."""
+def refuse_node(name: str, running: Sequence[str]) -> NoReturn:
+    """Raises NoSuchNode, naming those that run."""
     there = f"; there are {', '.join(running)}" if running else "; nothing runs"
-    return NoSuchNode(f"no node {name}{did_you_mean(name, running) or there}")
+    raise NoSuchNode(f"no node {name}{did_you_mean(name, running) or there}")

@@ -16,12 +16,12 @@ from clusterctl_rehearsal.region.fault_arguments import (
     check_capacity,
     check_node_name,
     check_quota,
-    no_such_node,
     parse_date,
     parse_milliseconds,
     parse_named_count,
     parse_notice,
     parse_rate,
+    refuse_node,
 )
 from clusterctl_rehearsal.region.instances import HOST_FAILED, Instances
 from clusterctl_rehearsal.region.record import Record
@@ -86,7 +86,7 @@ class Faults:
         rows = list(self.instances.store.live(INSTANCE))
         found = [row for row in rows if name in (row.facts["node"], row.id)]
         if not found:
-            raise no_such_node(name, self.nodes())
+            refuse_node(name, self.nodes())
         return found[0]
 
     def nodes(self) -> list[str]:

@@ -145,6 +145,8 @@ def test_the_language_host_hears_of_the_packages_that_pip_would_name() -> None:
 
 def test_setup_run_again_does_nothing_and_says_which_engine(tmp_path: Path) -> None:
     stamp = CHECKOUT / ".venv" / "made-from"
+    if not stamp.read_text(encoding="utf-8").startswith(f"{CHECKOUT}, "):
+        pytest.fail("this .venv was made in another folder, and setup would make it anew; next: scripts/setup")
     before = stamp.stat().st_mtime_ns
     done = subprocess.run([CHECKOUT / "scripts" / "setup"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

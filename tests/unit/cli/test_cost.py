@@ -1,10 +1,9 @@
-"""The estimated bill: its arithmetic against a bill counted second by second, and what it says."""
+"""The estimated bill: its arithmetic against a bill counted second by second."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 import pytest
@@ -12,71 +11,26 @@ from clusterctl.cloud.early_end import REAPED, EarlyEnd
 from clusterctl.cost.cost_row import by_kind, sums
 from clusterctl.cost.estimate import EMPTY, LATE, NO_ACCOUNT, TAIL, cost_rows, uncounted
 from clusterctl.status.overview import ended_early, ended_kinds
-from clusterctl.views.cost import CostView, cost_json, cost_text
-from clusterctl_infra.ledger import Ledger, Span, Standing
-from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+from clusterctl.views.cost import cost_text
+from clusterctl_infra.ledger import Ledger, Standing
 from clusterctl_infra.plan.deadline import expenses, spent_usd
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.unit.infra.plan.plan_cases import IDENTITY, a_plan
+from tests.unit.cli.paid_cluster import (
+    ALL,
+    BORN,
+    DEADLINE,
+    REPLACED,
+    SECONDS,
+    a_span,
+    a_view,
+    accounts,
+    an_inventory,
+    at,
+)
+from tests.unit.infra.plan.plan_cases import a_plan
 
-BORN = IDENTITY.started_at
-DEADLINE = BORN + timedelta(hours=12)
 CENT = 0.01
-
-
-def an_inventory(**changes: object) -> Inventory:
-    """Two p5 nodes with public addresses and a file system, ending after twelve hours."""
-    facts: dict[str, object] = {
-        "name": "train",
-        "cluster": "train",
-        "cluster_id": "0123456789ab",
-        "run": 1,
-        "rehearsal": False,
-        "region": "us-west-2",
-        "zone": "us-west-2b",
-        "owner": "ada",
-        "image_id": "ami-0",
-        "instance_type": "p5.48xlarge",
-        "gpus_per_node": 8,
-        "gpu_name": "H100 80GB",
-        "started_at": BORN.isoformat(),
-        "deadline": DEADLINE.isoformat(),
-        "deadline_reason": "runtime",
-        "usd_per_hour": 2 * 55.04 + 0.01 + 1.38,
-        "budget_usd": 1000.0,
-        "generation": 1,
-        "ssh": InventorySsh(user="ubuntu", key_file=None, proxy_command=None),
-        "nodes": tuple(
-            InventoryNode(slot=slot, rank=slot, name=f"train-{slot}", private_ip=f"10.0.8.{slot}", host_public_key="k")
-            for slot in range(2)
-        ),
-        "disks_usd_per_hour": 0.0,
-        "addresses_usd_per_hour": 0.01,
-        "gateway_usd_per_hour": 0.0,
-        "storage_usd_per_hour": 1.38,
-        "prices_dated": "2026-01",
-    }
-    return Inventory(**{**facts, **changes})  # type: ignore[arg-type]  # a table of facts
-
-
-def a_span(slot: int, id: str, start_h: float = 0, end_h: float | None = None, price: float | None = 55.04) -> Span:
-    return Span(
-        slot=slot,
-        instance_id=id,
-        started_at=BORN + timedelta(hours=start_h),
-        ended_at=None if end_h is None else BORN + timedelta(hours=end_h),
-        price_usd_per_hour=price,
-    )
-
-
-REPLACED = Ledger(spans=(a_span(0, "i-a"), a_span(1, "i-b", 0, 1), a_span(1, "i-c", 1)))
-ALL = frozenset({"i-a", "i-c"})
-
-
-def at(hours: float) -> datetime:
-    return BORN + timedelta(hours=hours)
 
 
 def spent(hours: float, *, account: Ledger | None = REPLACED, alive: frozenset[str] | None = ALL) -> float | None:
@@ -183,22 +137,6 @@ def test_what_goes_with_machines_is_gone_with_the_last_one_and_what_stands_alone
     }
 
 
-def test_where_aws_does_not_tell_of_reservations_the_sum_says_so() -> None:
-    seen = CostView(
-        inventory=an_inventory(),
-        account=REPLACED,
-        alive=ALL,
-        cloud_trouble=None,
-        now=at(3),
-        reserved_trouble="UnauthorizedOperation: no",
-    )
-    assert (
-        "  AWS did not say whether places are reserved (UnauthorizedOperation: no): what is known here is counted"
-    ) in cost_text(seen).splitlines()
-    cloud = json.loads(json.dumps(cost_json(seen)))["cloud"]
-    assert (cloud["reserved"], cloud["reserved_trouble"]) == (None, "UnauthorizedOperation: no")
-
-
 @pytest.mark.parametrize("keeps_data", [True, False])
 def test_after_reap_only_data_bills_on_if_there_is_any(keeps_data: bool) -> None:
     end = EarlyEnd(reason=REAPED, since=None, at=at(2), keeps_data=keeps_data)
@@ -227,33 +165,6 @@ def test_storage_counts_over_all_runs_and_between_them_at_the_rate_it_had() -> N
 def test_what_runs_without_being_in_the_account_is_named() -> None:
     assert uncounted(REPLACED, frozenset({"i-a", "i-z"})) == ("i-z",)
     assert uncounted(REPLACED, None) == uncounted(None, frozenset({"i-z"})) == ()
-
-
-PRICES = st.sampled_from([0.0116, 1.006, 21.957642, 55.04, 113.933])
-SECONDS = st.integers(min_value=0, max_value=12 * 3600)
-STARTS = st.integers(min_value=0, max_value=12 * 3600 - 60)
-"""No machine of the account ends after the deadline."""
-
-
-@st.composite
-def accounts(draw: st.DrawFn, *, all_run: bool = False) -> Ledger:
-    """Machines that follow each other in three slots; the last of each may still run, with `all_run` it does."""
-    spans = []
-    for slot in range(3):
-        marks = sorted(draw(st.lists(STARTS, min_size=1, max_size=5, unique=True)))
-        for number, begin in enumerate(marks):
-            last = number == len(marks) - 1
-            end = None if last and (all_run or draw(st.booleans())) else (marks[number + 1] if not last else begin + 60)
-            spans.append(
-                Span(
-                    slot=slot,
-                    instance_id=f"i-{slot}-{number}",
-                    started_at=BORN + timedelta(seconds=begin),
-                    ended_at=None if end is None else BORN + timedelta(seconds=end),
-                    price_usd_per_hour=draw(PRICES),
-                )
-            )
-    return Ledger(spans=tuple(spans))
 
 
 def bill(account: Ledger, until: datetime, *, beside: Fraction) -> Fraction:
@@ -299,55 +210,3 @@ def test_the_plan_s_budget_and_the_bill_count_the_same_money(account: Ledger, se
     assert flow is not None
     shown = sums(cost_rows(inventory, account, alive=None, now=now)).spent_usd
     assert shown == pytest.approx(spent_usd(flow, now), abs=CENT / 100)
-
-
-def a_view(**changes: object) -> CostView:
-    facts: dict[str, object] = {
-        "inventory": an_inventory(),
-        "account": REPLACED,
-        "alive": ALL,
-        "cloud_trouble": None,
-        "now": at(3),
-    }
-    return CostView(**{**facts, **changes})  # type: ignore[arg-type]  # a table of facts
-
-
-def test_the_screen_has_sums_rows_kinds_and_what_is_an_estimate() -> None:
-    told = cost_text(a_view())
-    first, *rest = told.splitlines()
-    assert first.startswith("train · about $334.41 so far of $1000.00 · $111.47/h now · about $1337.64 when it ends")
-    assert "2026-03-02 00:00 UTC" in first
-    assert sum("train-1" in line for line in rest) == 2
-    assert any("all nodes" in line and "$330.24" in line for line in rest)
-    assert "an estimate from AWS's list prices of 2026-01; not in it: traffic, what the NAT gateway carries" in rest[-2]
-    assert rest[-1] == "  ~ before a time: assumed from this computer's account; all others AWS told"
-
-
-def test_a_rehearsal_says_that_its_money_is_simulated() -> None:
-    told = cost_text(a_view(inventory=an_inventory(rehearsal=True, cluster="train@rehearsal")))
-    assert "simulated money)" in told.splitlines()[0]
-    assert "simulated money, at AWS's list prices" in told
-    assert cost_json(a_view(inventory=an_inventory(rehearsal=True)))["simulated"] is True
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"account": None}, "this computer has no account of the cluster"),
-        ({"alive": None, "cloud_trouble": "no answer in 8 s"}, "AWS did not answer (no answer in 8 s)"),
-        ({"alive": ALL | {"i-z"}}, "runs, and no deadline counts it: i-z; next: clusterctl up"),
-        ({"inventory": an_inventory(run=2)}, "this is run 2: disks, addresses and storage count from its start"),
-        ({"inventory": an_inventory(prices_dated=None)}, "disks, addresses and storage are not counted"),
-    ],
-)
-def test_whatever_makes_it_less_than_the_bill_is_said(changes: dict[str, object], words: str) -> None:
-    assert words in cost_text(a_view(**changes))
-
-
-def test_programs_read_the_same_sums() -> None:
-    read = json.loads(json.dumps(cost_json(a_view())))
-    assert read["estimated_cost"]["spent_usd"] == 334.41
-    assert read["estimated_cost"]["at_deadline_usd"] == 1337.64
-    assert read["kinds"]["node"]["usd_per_hour"] == 110.08
-    assert [row["name"] for row in read["rows"]] == ["train-0", "train-1", "train-1", "addresses", "storage"]
-    assert datetime.fromisoformat(read["at"]) == at(3).astimezone(UTC)

@@ -27,7 +27,7 @@ from clusterctl_infra.names import ID_TAG, MEMBERSHIP_TYPE, SLOT_TAG
 from tests.unit.cli.changes.test_intent import BORN, CLUSTER, resource, state_of
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.engine.state_rows import machines
-from tests.unit.cli.test_cost import an_inventory
+from tests.unit.cli.paid_cluster import an_inventory
 
 DEADLINE = BORN + timedelta(hours=2)
 SLOTS = range(4)

@@ -14,11 +14,9 @@ from clusterctl.reap.remains import Remains
 from clusterctl.reap.search import Search
 from clusterctl.reap.verdict import Verdict
 
-from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients
-from tests.unit.cli.reap.test_reap_search import Waiting
+from tests.unit.cli.cloud.fake_ec2 import PATIENCE_S, FakeRegion, NoClients, Waiting
 
 IDS = ("000000000000", "111111111111")
-PATIENCE_S = 20.0
 
 
 def verdicts(regions: dict[str, FakeRegion]) -> tuple[Verdict, ...]:

@@ -20,12 +20,11 @@ from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, anything, ma
 from clusterctl.reap.verdict import Asked
 from clusterctl_infra.errors import CloudError, UsageError
 
-from tests.unit.cli.cloud.fake_ec2 import NoClients
+from tests.unit.cli.cloud.fake_ec2 import NoClients, Waiting
 from tests.unit.cli.cloud.fake_session import FakeSession, clients_of
 from tests.unit.cli.reap.test_reap_verdict import ID, thing
 
 REGIONS = ("ap-east-1", "us-west-2")
-PATIENCE_S = 20.0
 
 
 def searched(*, refused: Sequence[str]) -> Search:
@@ -90,17 +89,6 @@ def test_a_service_that_refuses_hides_nothing_of_the_others_in_its_region() -> N
     ) as said:
         refuse_unseen(found)
     assert (said.value.exit_code, said.value.hint) == (1, "aws sts get-caller-identity")
-
-
-class Waiting(NoClients):
-    """Clients of a person whose credentials come from a program that says nothing."""
-
-    def __init__(self, region: str, over: threading.Event) -> None:
-        super().__init__(region)
-        self.over = over
-
-    def warm_up(self) -> None:
-        self.over.wait(PATIENCE_S)
 
 
 def test_credentials_that_do_not_come_are_not_waited_for() -> None:

@@ -19,8 +19,8 @@ from clusterctl.views.reap import ReapView, again, reap_json, reap_text
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched, StillBills, UsageError
 
+from tests.unit.cli.paid_cluster import an_inventory
 from tests.unit.cli.reap.test_reap_verdict import GRACE, ID, LATE, NOW, OTHER, mine, thing, written
-from tests.unit.cli.test_cost import an_inventory
 
 DATA = thing("EFS file system", "fs-1", meter=Meter(unit="EFS GiB", amount=100))
 FULL = Remains(

@@ -47,8 +47,12 @@ def test_names_parents_dependencies_and_options_are_those_of_the_golden_graph(fo
     assert as_text(graph(four_nodes)) == GOLDEN.read_text(encoding="utf-8"), message
 
 
+@pytest.mark.usefixtures("four_nodes")
 def test_the_sdk_has_a_registration_to_wait_for_when_the_program_ends() -> None:
-    """Else it waits for all outputs of all resources, again for each of them: minutes at 256 nodes."""
+    """Else it waits for all outputs of all resources, again for each of them: minutes at 256 nodes.
+
+    In a process's first program the SDK has questions of its own under way: one was run before.
+    """
     under_way: list[int] = []
 
     def program() -> Any:

@@ -1,0 +1,74 @@
+"""The screen of `cost`: sums, rows, and all that makes them an estimate."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from clusterctl.views.cost import CostView, cost_json, cost_text
+
+from tests.unit.cli.paid_cluster import (
+    ALL,
+    REPLACED,
+    a_view,
+    an_inventory,
+    at,
+)
+
+
+def test_where_aws_does_not_tell_of_reservations_the_sum_says_so() -> None:
+    seen = CostView(
+        inventory=an_inventory(),
+        account=REPLACED,
+        alive=ALL,
+        cloud_trouble=None,
+        now=at(3),
+        reserved_trouble="UnauthorizedOperation: no",
+    )
+    assert (
+        "  AWS did not say whether places are reserved (UnauthorizedOperation: no): what is known here is counted"
+    ) in cost_text(seen).splitlines()
+    cloud = json.loads(json.dumps(cost_json(seen)))["cloud"]
+    assert (cloud["reserved"], cloud["reserved_trouble"]) == (None, "UnauthorizedOperation: no")
+
+
+def test_the_screen_has_sums_rows_kinds_and_what_is_an_estimate() -> None:
+    told = cost_text(a_view())
+    first, *rest = told.splitlines()
+    assert first.startswith("train · about $334.41 so far of $1000.00 · $111.47/h now · about $1337.64 when it ends")
+    assert "2026-03-02 00:00 UTC" in first
+    assert sum("train-1" in line for line in rest) == 2
+    assert any("all nodes" in line and "$330.24" in line for line in rest)
+    assert "an estimate from AWS's list prices of 2026-01; not in it: traffic, what the NAT gateway carries" in rest[-2]
+    assert rest[-1] == "  ~ before a time: assumed from this computer's account; all others AWS told"
+
+
+def test_a_rehearsal_says_that_its_money_is_simulated() -> None:
+    told = cost_text(a_view(inventory=an_inventory(rehearsal=True, cluster="train@rehearsal")))
+    assert "simulated money)" in told.splitlines()[0]
+    assert "simulated money, at AWS's list prices" in told
+    assert cost_json(a_view(inventory=an_inventory(rehearsal=True)))["simulated"] is True
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"account": None}, "this computer has no account of the cluster"),
+        ({"alive": None, "cloud_trouble": "no answer in 8 s"}, "AWS did not answer (no answer in 8 s)"),
+        ({"alive": ALL | {"i-z"}}, "runs, and no deadline counts it: i-z; next: clusterctl up"),
+        ({"inventory": an_inventory(run=2)}, "this is run 2: disks, addresses and storage count from its start"),
+        ({"inventory": an_inventory(prices_dated=None)}, "disks, addresses and storage are not counted"),
+    ],
+)
+def test_whatever_makes_it_less_than_the_bill_is_said(changes: dict[str, object], words: str) -> None:
+    assert words in cost_text(a_view(**changes))
+
+
+def test_programs_read_the_same_sums() -> None:
+    read = json.loads(json.dumps(cost_json(a_view())))
+    assert read["estimated_cost"]["spent_usd"] == 334.41
+    assert read["estimated_cost"]["at_deadline_usd"] == 1337.64
+    assert read["kinds"]["node"]["usd_per_hour"] == 110.08
+    assert [row["name"] for row in read["rows"]] == ["train-0", "train-1", "train-1", "addresses", "storage"]
+    assert datetime.fromisoformat(read["at"]) == at(3).astimezone(UTC)
