@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING  # an inventory's facts
 
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.readiness.node_report import NodeReport
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl_infra.ledger import Span
-
-if TYPE_CHECKING:
-    pass
-
 
 BEGAN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 NOW = BEGAN + timedelta(hours=1, minutes=12)

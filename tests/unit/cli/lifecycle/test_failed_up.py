@@ -5,17 +5,19 @@ from __future__ import annotations
 import errno
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn  # options of a run
+from typing import Any  # options of a run
 
 import pytest
 from clusterctl.changes.change import Change
 from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, read_intent
 from clusterctl.changes.stopped import telling_if_stopped
+from clusterctl.cloud.clients import Clients
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.lock import Lock
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
@@ -23,8 +25,10 @@ from clusterctl.home import Home
 from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.up_runs import Ran, Runs, run_up
 from clusterctl.output import Output
-from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
-from clusterctl_infra.names import IDENTITY_TYPE
+from clusterctl_infra.errors import ClusterctlError, EngineError
+from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE
+
+from tests.unit.cli.cloud.fake_session import clients_of
 
 CLUSTER = "name: train\nregion: us-west-2\nnodes: 33\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
 RESERVED = StackState(
@@ -34,6 +38,7 @@ HELD = "error: the stack is currently locked by 1 lock(s).\n  created by bob@tow
 BEFORE = "config:\n  clusterctl:nodes: '2'\n"
 MEANT = "config:\n  clusterctl:nodes: '33'\n"
 LAST = Runs(makes_machines_last=True)
+ID = "0123456789ab"
 NO_ENGINE = EngineError("pulumi does not start: no such file", hint="scripts/engine")
 
 
@@ -46,6 +51,12 @@ class OneState(Engine):
     """An engine that exports this, or raises it."""
 
     state: StackState | ClusterctlError
+    when_asked_for_its_lock: BaseException | None
+
+    def held_by(self) -> tuple[Lock, ...]:
+        if self.when_asked_for_its_lock is not None:
+            raise self.when_asked_for_its_lock
+        return ()
 
     def export(self) -> StackState:
         if isinstance(self.state, ClusterctlError):
@@ -59,7 +70,12 @@ class Runner(Change):
 
     ends: list[Callable[[], RunResult]]
     stderr: io.BytesIO
+    aws: Clients
     options: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def clients(self) -> Clients:
+        return self.aws
 
     def run(self, verb: object, **options: Any) -> RunResult:  # all that a run is told
         self.options.append(options)
@@ -73,15 +89,28 @@ def runner(tmp_path: Path) -> Callable[..., Runner]:
     stack.cluster_file.write_text(CLUSTER)
     stack.config_file.write_text(MEANT)
 
-    def make(*ends: Callable[[], RunResult], state: StackState | ClusterctlError = RESERVED) -> Runner:
+    def make(
+        *ends: Callable[[], RunResult],
+        state: StackState | ClusterctlError = RESERVED,
+        when_asked_for_its_lock: BaseException | None = None,
+        aws: Clients | None = None,
+    ) -> Runner:
         environment = EngineEnvironment(
-            env={}, rehearsal=False, executable="pulumi", config_file=stack.config_file, run_token="1"
+            env={"PULUMI_BACKEND_URL": "s3://states"},
+            rehearsal=False,
+            executable="pulumi",
+            config_file=stack.config_file,
+            run_token="1",
+        )
+        engine = OneState(
+            stack=stack, environment=environment, state=state, when_asked_for_its_lock=when_asked_for_its_lock
         )
         stderr = io.BytesIO()
         return Runner(
             stderr=stderr,
             verb="up",
-            engine=OneState(stack=stack, environment=environment, state=state),
+            aws=aws or clients_of({}),
+            engine=engine,
             home=Home(path=tmp_path / "home"),
             output=Output(stdout=io.BytesIO(), stderr=stderr, stdin=io.StringIO()),
             cluster="train",
@@ -118,13 +147,6 @@ def refused(error: BaseException) -> Callable[[], RunResult]:
         raise error
 
     return end
-
-
-def refused_by(error: BaseException) -> Callable[..., StackState]:
-    def mend(*args: object, **options: object) -> StackState:
-        raise error
-
-    return mend
 
 
 @pytest.mark.parametrize(
@@ -211,39 +233,36 @@ def test_where_the_backend_is_silent_beside_another_what_bills_is_named_all_the_
     assert "clusterctl down s ends it" in error.message
 
 
-def test_who_stops_the_undoing_is_told_that_something_may_bill(
-    runner: Callable[..., Runner], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heard = io.BytesIO()
-    output = Output(stdout=io.BytesIO(), stderr=heard, stdin=io.StringIO())
-    change = replace(runner(lambda: ended(is_well=False, said="no room")), output=output)
-    monkeypatch.setattr("clusterctl.changes.change.mend", refused_by(KeyboardInterrupt()))
-    intent = read_intent(change.stack, MEANT, nodes=None)
+def test_who_stops_the_undoing_is_told_that_something_may_bill(runner: Callable[..., Runner]) -> None:
+    change = runner(lambda: ended(is_well=False, said="no room"), when_asked_for_its_lock=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
-        raise_failed(change, up(change), before_text=BEFORE, before_state=StackState(), intent=intent, shown="s")
-    told = heard.getvalue().decode()
-    assert "stopped in the middle of the repair" in told
-    assert "may bill" in told
-    assert "clusterctl down" in told
+        raise_failed(
+            change, up(change), before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s"
+        )
+    said = told(change)
+    assert "stopped in the middle of the repair" in said
+    assert "may bill" in said
+    assert "clusterctl down" in said
 
 
-def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(
-    runner: Callable[..., Runner], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    identity = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": "0123456789ab"})
+def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(runner: Callable[..., Runner]) -> None:
+    """An address that a killed engine had asked for is there after the destroy, and may not be released."""
+    identity = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID})
     made = StackState(resources=(identity, *RESERVED.resources))
-    change = runner(lambda: ended(is_well=False, said="no room"), lambda: ended(is_well=True), state=made)
-    asked: list[str] = []
+    addresses: list[dict[str, Any]] = []
 
-    def look(clients: object, cluster_id: str, state: StackState, **options: object) -> NoReturn:
-        assert state == StackState(resources=(identity,)), "what the destroy has not ended is in no state"
-        asked.append(cluster_id)
-        raise StillBills("not all is gone: 1 thing", problems=["  instance i-1: bills"], hint=str(options["again"]))
+    def destroyed() -> RunResult:
+        addresses.append({"AllocationId": "eipalloc-1", "Tags": [{"Key": ID_TAG, "Value": ID}]})
+        return ended(is_well=True)
 
-    monkeypatch.setattr("clusterctl.changes.change.mend", lambda engine, state, **options: state)
-    monkeypatch.setattr("clusterctl.lifecycle.rollback.last_look", look)
+    aws = clients_of(
+        {("us-west-2", "describe_addresses", "Addresses"): addresses},
+        refused={("ec2", "release_address"): "UnauthorizedOperation"},
+    )
+    change = runner(lambda: ended(is_well=False, said="no room"), destroyed, state=made, aws=aws)
     error = failure_of(change, up(change))
-    assert asked == ["0123456789ab"]
-    assert "not all is gone: 1 thing: instance i-1: bills" in error.message
+    assert "not all is gone: 1 thing that bills is left: elastic IP eipalloc-1: bills" in error.message
     assert "clusterctl down" not in error.message, "its state is empty: it would end nothing"
-    assert error.hint == "clusterctl reap --cluster 0123456789ab --region us-west-2"
+    assert error.hint == f"clusterctl reap --cluster {ID} --region us-west-2"
+    told_of = [line for line in told(change).splitlines() if "no state knows it" in line]
+    assert told_of == ["  repair   ending elastic IP eipalloc-1: no state knows it"]
