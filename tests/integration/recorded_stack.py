@@ -1,0 +1,36 @@
+"""A stack whose machines are only written down: what exists of it, by the region and by its state."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.integration.rehearsed import Rehearsed
+
+PRIVATE = {"access": {"mode": "private"}}
+INSTANCE = "aws:ec2/instance:Instance"
+INVENTORY = "clusterctl:index:Inventory"
+PUBLIC = {"mode": "public", "ssh_from": ["203.0.113.7/32"]}
+RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
+
+
+def instances(cluster: Rehearsed) -> list[str]:
+    listed = json.loads(cluster.ok("rehearse", "list", "--json"))["resources"]
+    return sorted(row["id"] for row in listed if row["type"] == INSTANCE and row["state"] != "terminated")
+
+
+def made(cluster: Rehearsed) -> list[str]:
+    """The instances that the state's file knows, while the engine may be writing it."""
+    state = Path(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
+    file = state / ".pulumi" / "stacks" / cluster.name / "dev.json"
+    try:
+        rows = json.loads(file.read_text())["checkpoint"]["latest"]["resources"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return sorted(row["id"] for row in rows if row["type"] == INSTANCE and row.get("id"))
+
+
+def places(cluster: Rehearsed) -> int:
+    rows = json.loads(cluster.pulumi("stack", "export").stdout)["deployment"]["resources"]
+    (reservation,) = (row for row in rows if row["type"] == RESERVATION)
+    return int(reservation["inputs"]["instanceCount"])

@@ -1,0 +1,77 @@
+"""`down` ends what there is, whatever became of the file, the state or the network."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tests.integration.kill_campaign import assert_gone
+from tests.integration.recorded_stack import INVENTORY
+from tests.integration.rehearsed import Rehearsed
+
+
+def test_a_second_down_says_that_there_is_nothing(recorded: Rehearsed) -> None:
+    recorded.up()
+    first = recorded.run("down", str(recorded.folder))
+    (foretold,), (deleted,) = (re.findall(rf"(\d+) {word}", first.stderr) for word in ("resources", "deleted"))
+    assert foretold == deleted
+    again = recorded.run("down", str(recorded.folder))
+    assert again.exit_code == 0
+    assert "there is nothing" in again.text
+    assert_gone(recorded)
+
+
+def test_a_down_without_the_clusters_state_does_not_say_that_there_is_nothing(
+    recorded: Rehearsed, tmp_path: Path
+) -> None:
+    recorded.up()
+    elsewhere = {**recorded.env, "PULUMI_BACKEND_URL": f"file://{tmp_path}"}
+    done = recorded.run("down", str(recorded.folder), env=elsewhere)
+    assert done.exit_code == 4
+    assert "this Pulumi backend has no state of it; has another one?" in done.stderr
+    assert "bills its hourly price" in done.stderr
+    assert "next: clusterctl reap --cluster " in done.stderr
+    extended = recorded.run("extend", "1h", env=elsewhere)
+    assert extended.exit_code == 3
+    assert f"the Pulumi backend file://{tmp_path} has no state of it; has another one?" in extended.stderr
+    file = recorded.home / "inventory" / f"{recorded.name}@rehearsal.json"
+    known = file.read_bytes()
+    recorded.down()
+    file.write_bytes(known)
+    done = recorded.run("down", str(recorded.folder), env=elsewhere)
+    assert done.exit_code == 0, done.text
+    assert "nor does anything of" in done.stderr
+    assert file.read_bytes() == known, "the credentials may be another account's: it is not forgotten"
+
+
+def test_a_cluster_is_ended_although_its_file_is_broken_now(recorded: Rehearsed) -> None:
+    recorded.up()
+    (recorded.folder / "cluster.yaml").write_text("nodes: [\n")
+    recorded.down()
+    assert_gone(recorded)
+
+
+def test_files_that_no_state_knows_go_with_the_cluster(recorded: Rehearsed) -> None:
+    """As an engine leaves them that is killed while it makes the inventory."""
+    recorded.up()
+    state = json.loads(recorded.pulumi("stack", "export").stdout)
+    resources = state["deployment"]["resources"]
+    (lost,) = [row["urn"] for row in resources if row["type"] == INVENTORY]
+    for row in resources:
+        row["dependencies"] = [urn for urn in row.get("dependencies", ()) if urn != lost]
+        row.pop("propertyDependencies", None)
+    state["deployment"]["resources"] = [row for row in resources if row["urn"] != lost]
+    edited = recorded.folder / "edited.json"
+    edited.write_text(json.dumps(state))
+    assert recorded.pulumi("stack", "import", "--file", str(edited)).exit_code == 0
+    recorded.down()
+    assert_gone(recorded)
+
+
+def test_a_network_removed_behind_our_back_does_not_keep_down_from_ending(recorded: Rehearsed) -> None:
+    recorded.up()
+    recorded.fault("stop-region")
+    recorded.fault("kill", f"{recorded.name}-0")
+    recorded.down()
+    assert_gone(recorded)
