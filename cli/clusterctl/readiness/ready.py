@@ -28,6 +28,8 @@ FIRST_RETRY_S = 0.2
 LONGEST_RETRY_S = 1.0
 RETRY_GROWTH = 1.3
 """Each try costs a process here and one there, while machines want the processor to boot."""
+REHEARSED_WAIT_S = 5.0
+"""So long the way to a rehearsed node waits for its sshd, in one process."""
 LONGEST_RETRY_BY_SESSION_MANAGER_S = 10.0
 """There each try starts two programs here and a session in the account, which AWS counts (StartSession quota)."""
 SILENT = "no answer"
@@ -130,7 +132,8 @@ class ReadyWatch:
 
     def _follow(self, inventory: Inventory, node: InventoryNode, began: float) -> None:
         try:
-            with NodeConnection.open(inventory, node, Deadlines()) as connection:
+            way_in, deadlines = way_that_waits(inventory)
+            with NodeConnection.open(way_in, node, deadlines) as connection:
                 with self._lock:
                     self._connections[node.slot] = connection
                 for line in connection.lines(FOLLOW):
@@ -179,6 +182,16 @@ class ReadyWatch:
                 self._changed_at[after.slot] = time.monotonic()
         if after.phase != before.phase or (after.is_final and not before.is_final):
             self._changed(after)
+
+
+def way_that_waits(inventory: Inventory) -> tuple[Inventory, Deadlines]:
+    """The same, whose way to rehearsed nodes waits where one boots (`connect.py`, its last argument), and how long."""
+    command, usual = inventory.ssh.proxy_command, Deadlines()
+    if not inventory.rehearsal or command is None:
+        return inventory, usual
+    ssh = replace(inventory.ssh, proxy_command=(*command, f"{REHEARSED_WAIT_S:g}"))
+    deadlines = replace(usual, total_s=usual.total_s + REHEARSED_WAIT_S, greeting_s=usual.greeting_s + REHEARSED_WAIT_S)
+    return replace(inventory, ssh=ssh), deadlines
 
 
 def longest_retry_s(inventory: Inventory) -> float:

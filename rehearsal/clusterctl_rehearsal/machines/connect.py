@@ -1,6 +1,8 @@
 """A connection to a node inside its cluster's network; as a script, ssh's ProxyCommand.
 
-    python -I -S connect.py ROOT CLUSTER HOST PORT
+    python -I -S connect.py ROOT CLUSTER HOST PORT [SECONDS]
+
+SECONDS is how long it tries again where nobody listens yet: a machine that boots is waited for by one process.
 
 Standard library only and of one piece, so that it starts in a few milliseconds. Machines
 booted by nspawn are reached through /run/netns/ccl-<cluster>; those of the process driver
@@ -14,8 +16,10 @@ import os
 import select
 import socket
 import sys
+import time
 
 CONNECT_TIMEOUT_S = 15.0
+_RETRY_S = 0.1
 NAMESPACE_FOLDER = "/run/netns"
 HOLDER_FILE = "holder"  # its process id in digits
 _CLONE_NEWUSER = 0x10000000
@@ -68,6 +72,19 @@ def connect(host: str, port: int, timeout_s: float) -> socket.socket:
         raise NotReached(f"{host}:{port}: {error.strerror or error}") from error
 
 
+def connect_once_there(host: str, port: int, waits_s: float, caller: int) -> socket.socket:
+    """The same, tried again for `waits_s` while nobody listens there and the other end of `caller` is open."""
+    hung_up = select.poll()
+    hung_up.register(caller, 0)  # poll(2): a hang-up is told whatever was asked for
+    give_up = time.monotonic() + waits_s
+    while True:
+        try:
+            return connect(host, port, CONNECT_TIMEOUT_S)
+        except NotReached:
+            if time.monotonic() >= give_up or hung_up.poll(_RETRY_S * 1000):
+                raise
+
+
 def relay(connection: socket.socket, source: int, target: int) -> None:
     """Copy both ways until the other side is done; the end of `source` closes our half only."""
     connection.setblocking(False)
@@ -95,13 +112,13 @@ def main(arguments: list[str]) -> int:
     """Exit code: 0 after a relayed connection, 1 with one sentence on standard error."""
     if arguments[:1] == ["--hand-over"]:
         return _hand_over(arguments[1:])
-    if len(arguments) != 4:
-        sys.stderr.write("usage: connect.py ROOT CLUSTER HOST PORT\n")
+    if len(arguments) not in (4, 5):
+        sys.stderr.write("usage: connect.py ROOT CLUSTER HOST PORT [SECONDS]\n")
         return 2
-    root, cluster, host, port = arguments
+    root, cluster, host, port, waits_s = (*arguments, "0")[:5]
     try:
         enter(root, cluster)
-        relay(connect(host, int(port), CONNECT_TIMEOUT_S), 0, 1)
+        relay(connect_once_there(host, int(port), float(waits_s), caller=0), 0, 1)
     except NotReached as error:
         sys.stderr.write(f"{error}\n")
         return 1

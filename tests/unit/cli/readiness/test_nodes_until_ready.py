@@ -15,7 +15,8 @@ from clusterctl.cloud.instances import InstanceState
 from clusterctl.readiness.membership import membership_file, membership_of, refusal_in
 from clusterctl.readiness.node_report import NodeReport, SpotNotice, parse_report
 from clusterctl.readiness.patience import Patience
-from clusterctl.readiness.ready import NodeWatch, ReadyWatch, why_not_ready
+from clusterctl.readiness.ready import REHEARSED_WAIT_S, NodeWatch, ReadyWatch, way_that_waits, why_not_ready
+from clusterctl.ssh.deadlines import Deadlines
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
 
@@ -217,3 +218,18 @@ def test_a_node_is_waited_for_as_long_as_its_hooks_may_take(changes: dict[str, A
     config = a_config(**changes)
     for is_rehearsal, boot_s in ((True, REHEARSAL_READY_S), (False, AWS_READY_S)):
         assert longest_way_s(config, is_rehearsal=is_rehearsal) == boot_s + hooks * TIMEOUT_S
+
+
+def test_one_process_waits_for_a_rehearsed_node_that_boots() -> None:
+    way = ("python", "connect.py", "machines", "train", "{host}", "{port}")
+    rehearsed = replace(inventory(), ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=way))
+    patient, deadlines = way_that_waits(rehearsed)
+    assert patient.ssh.proxy_command == (*way, "5")
+    assert deadlines.greeting_s == Deadlines().greeting_s + REHEARSED_WAIT_S
+    assert deadlines.total_s == Deadlines().total_s + REHEARSED_WAIT_S
+
+
+@pytest.mark.parametrize("way", [None, ("ssh", "-W", "{host}:{port}", "bastion")])
+def test_ways_to_other_nodes_are_as_they_were(way: tuple[str, ...] | None) -> None:
+    there = replace(inventory(), rehearsal=False, ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=way))
+    assert way_that_waits(there) == (there, Deadlines())
