@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from clusterctl.cost.sighting_file import note_cancelled, read_seen
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
-from clusterctl.engine.region import region_endpoint
+from clusterctl.engine.region import region_endpoint, start_beside
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
 from clusterctl.engine.run_file import RunRecord, new_record, note_engine, only_run, read_record, write_record
@@ -64,6 +65,8 @@ class Change:
     """What was done that may have changed something."""
     _ids: set[str] = field(default_factory=set)
     """Of clusters that the state was seen to hold."""
+    _region_starts: list[threading.Thread] = field(default_factory=list)
+    """While the engine reads the state."""
 
     @property
     def stack(self) -> Stack:
@@ -98,6 +101,8 @@ class Change:
         """The state, and whether a run was cut off; what still runs of it is ended. Raises ClusterctlError."""
         was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
         self._record((self.engine.environment.run_token,))
+        if self.is_rehearsal:
+            self._region_starts.append(start_beside(self.home, self.environ))
         state = self.engine.export()
         if state is not None:
             self._ids.update(filter(None, (state.cluster_id,)))
@@ -179,7 +184,11 @@ class Change:
         return failure(result, doing=doing, cancel=self.engine.cancel_by_hand, more=more, hint=hint)
 
     def _endpoint_url(self) -> str | None:
-        return region_endpoint(self.home, self.environ) if self.is_rehearsal else None
+        if not self.is_rehearsal:
+            return None
+        for thread in self._region_starts:
+            thread.join()
+        return region_endpoint(self.home, self.environ)
 
     def _clients(self, endpoint_url: str | None) -> Clients:
         if endpoint_url not in self._made:

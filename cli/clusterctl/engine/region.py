@@ -7,6 +7,7 @@ import http.client
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -49,6 +50,18 @@ def region_endpoint(home: Home, environ: Mapping[str, str]) -> str:
     if announced is not None and _answers(announced):
         return announced
     return ensure_region(home, environ)
+
+
+def start_beside(home: Home, environ: Mapping[str, str]) -> threading.Thread:
+    """Has the region there when the thread ends, and not the caller wait; why it is not is told to who asks for it."""
+
+    def start() -> None:
+        with contextlib.suppress(RehearsalError):
+            region_endpoint(home, environ)
+
+    thread = threading.Thread(target=start, name="region", daemon=True)
+    thread.start()
+    return thread
 
 
 def announced_endpoint(home: Home) -> str | None:
