@@ -148,8 +148,10 @@ def _finish(recipe: ImageRecipe, root: Path) -> None:
     for name, text in recipe.files:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode & 0o7777 if path.is_file() else 0o644
         path.unlink(missing_ok=True)
         path.write_text(text)
+        path.chmod(mode)
     masked = {"system": recipe.masked_units, "system-generators": recipe.masked_generators}
     for folder, names in masked.items():
         for name in names:

@@ -7,6 +7,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from clusterctl_rehearsal.machines import cloud_init_start
+
 PACKAGES = (
     "systemd",
     "systemd-sysv",
@@ -95,7 +97,9 @@ FILES = {
     "etc/machine-id": "",
     "etc/resolv.conf": "",  # an unreachable resolver costs ten seconds per look-up
     "etc/hostname": "",
+    cloud_init_start.PATH: cloud_init_start.TEXT,
 }
+"""What stands where a package put a file keeps that one's mode."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,3 +79,9 @@ def test_a_failed_build_is_told_in_one_sentence(log: str, reason: str) -> None:
 
 def test_the_source_that_was_not_reached_is_named() -> None:
     assert first_uri(SOURCES) == "http://deb.debian.org/debian"
+
+
+def test_cloud_init_is_begun_as_a_whole_program() -> None:
+    text = dict(RECIPE.files)["usr/bin/cloud-init"]
+    assert text.startswith("#!/usr/bin/python3\n")
+    compile(text, "cloud-init", "exec")
