@@ -147,9 +147,9 @@ def test_under_sudo_the_group_is_the_login_shells(shell: str, tmp_path: Path) ->
         assert process.wait(timeout=30) == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("text_of", [guarded, with_input])
+@pytest.mark.parametrize(("text_of", "own_input"), [(guarded, b""), (with_input, b"typed")])
 def test_under_sudo_variables_come_by_the_input_and_the_commands_own_input_is_whole(
-    shell: str, tmp_path: Path, text_of: Callable[..., bytes]
+    shell: str, tmp_path: Path, text_of: Callable[..., bytes], own_input: bytes
 ) -> None:
     stand_in = tmp_path / "sudo"
     stand_in.write_text('#!/bin/sh\n[ "$1 $2" = "-n --" ] && shift 2 && exec env -i PATH="$PATH" "$@"\n')
@@ -157,10 +157,15 @@ def test_under_sudo_variables_come_by_the_input_and_the_commands_own_input_is_wh
     environment = {"TOKEN": 'it\'s \\n "$HOME" `id`\nline two\n', "EMPTY": ""}
     text = text_of('printf "%s" "<$TOKEN$EMPTY>"; cat; exit 7', environment=environment, is_sudo=True, silence_s=60)
     with as_sshd_would(shell, text, PATH=f"{tmp_path}:{os.environ['PATH']}") as process:
-        typed = first_input(environment=environment, is_sudo=True)
-        said, _ = process.communicate(typed + (b"typed" if text_of is with_input else BEAT), timeout=10)
-    assert process.returncode == 7
-    assert said == f"<{environment['TOKEN']}>".encode() + (b"typed" if text_of is with_input else b"")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(first_input(environment=environment, is_sudo=True) + own_input)
+        process.stdin.flush()
+        if own_input:
+            close_input(process)
+        said = process.stdout.read()  # with the input still open: its end would end a command that has none of its own
+        assert process.wait(timeout=10) == 7
+    assert said == f"<{environment['TOKEN']}>".encode() + own_input
 
 
 def told_by(process: subprocess.Popen[bytes]) -> Told:
