@@ -7,7 +7,8 @@ pytest-xdist has `xdist_group` for this; 3.8 writes the group into an attribute 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -44,15 +45,59 @@ def recorded(tmp_path: Path) -> Iterator[Rehearsed]:
         yield cluster
 
 
+LONGEST = (
+    "test_campaign.py",
+    "lifecycle/test_kept_storage.py",
+    "lifecycle/test_lost_reservation.py",
+    "bootstrap/test_torchrun.py",
+    "lifecycle/test_deadline_from_outside.py",
+    "lifecycle/test_storage_and_scripts.py",
+    "lifecycle/test_ranks_by_topology.py",
+)
+"""Files with a test of more than 100 s, the longest first (`--durations`): begun last, such a one keeps all waiting."""
+
+
 class BySharing(LoadScopeScheduling):  # type: ignore[misc]
     """Gives a worker that is free the next test, or the next file whose tests stay together."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0].removeprefix("tests/integration/")
-        return nodeid if file.startswith(APART) and file not in TOGETHER else file
+        return shared_by(nodeid)
+
+
+def shared_by(nodeid: str) -> str:
+    """What a worker takes at once: the test alone, or its file."""
+    file = file_of(nodeid)
+    return nodeid if file.startswith(APART) and file not in TOGETHER else file
+
+
+def file_of(nodeid: str) -> str:
+    """Below `tests/integration`."""
+    return nodeid.partition("::")[0].removeprefix("tests/integration/")
+
+
+def longest_first(nodeids: Sequence[str]) -> list[int]:
+    """In which order they begin: known to be long, then files with many tests, then as they were found."""
+    tests = Counter(shared_by(nodeid) for nodeid in nodeids)
+    found: dict[str, int] = {}
+    for place, nodeid in enumerate(nodeids):
+        found.setdefault(shared_by(nodeid), place)
+
+    def rank(place: int) -> tuple[int, int, int, int]:
+        file, scope = file_of(nodeids[place]), shared_by(nodeids[place])
+        known = LONGEST.index(file) if file in LONGEST else len(LONGEST)
+        return known, -tests[scope], found[scope], place
+
+    return sorted(range(len(nodeids)), key=rank)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """After `-m` and `-k` have left out what is not meant; each worker comes to the same order."""
+    items[:] = [items[place] for place in longest_first([item.nodeid for item in items])]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BySharing:
-    """The scheduler of every run with workers."""
+    """The scheduler of every run with workers, which hands out work in the order of the tests."""
+    config.option.loadscopereorder = False
     return BySharing(config, log)
