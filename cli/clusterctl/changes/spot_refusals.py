@@ -62,7 +62,7 @@ def _too_low(intent: Intent, machine: str, *, source: str) -> SpotHelp:
     on_demand = intent.catalog.price_usd_per_hour(machine, config.region)
     if cap is not None and (on_demand is None or cap <= on_demand):
         return SpotHelp(
-            sentence=f"The maximum is caps.price_usd_per_hour in {source}: raise it, or wait until spot is cheaper.",
+            sentence=f"The maximum is caps.price_usd_per_hour in {source}: raise it, or wait until it costs less.",
             hint=edit(source),
         )
     dated = intent.catalog.price_dated(machine, config.region)

@@ -46,6 +46,7 @@ def status_json(seen: Overview) -> dict[str, object]:
         "spent_usd": None if seen.spent_usd is None else round(seen.spent_usd, 4),
         "budget_usd": inventory.budget_usd,
         "generation": inventory.generation,
+        "capacity": inventory.capacity,
         "cloud": {"answered": facts.instances is not None, "trouble": facts.cloud_trouble},
         "alarms": None if facts.alarms is None else [alarm.name for alarm in facts.alarms],
         "ssh_trouble": facts.ssh_trouble,

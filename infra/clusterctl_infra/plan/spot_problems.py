@@ -1,9 +1,10 @@
-"""What is wrong with the maximum price of spot machines, or will soon be refused by AWS."""
+"""What is wrong with the maximum price of spot machines, or follows from it that AWS may take them back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterctl_infra.config.quantities import format_duration
 from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.spot import TOO_LOW_USD_PER_HOUR
@@ -50,4 +51,19 @@ def maximum_holds_for_all(case: Case) -> Iterator[Problem]:
         )
 
 
-SPOT_RULES = (maximum_is_a_price, maximum_reaches_the_spot_price, maximum_holds_for_all)
+def dead_man_waits_for_up(case: Case) -> Iterator[Problem]:
+    allowed = case.config.caps.dead_man
+    if case.plan.price.spot is not None and allowed is not None and case.config.nodes > 1:
+        yield warning(
+            "caps.dead_man",
+            f"{format_duration(allowed)}: AWS may take slot 0 back, or most of the nodes at once; if no up brings them "
+            "back within that, all others end",
+        )
+
+
+SPOT_RULES = (
+    maximum_is_a_price,
+    maximum_reaches_the_spot_price,
+    maximum_holds_for_all,
+    dead_man_waits_for_up,
+)
