@@ -39,6 +39,8 @@ class InstanceState:
     instance_type: str | None = None
     birth: str | None = None
     """What it took on at birth alone: `replaceable.birth_facts` reads it."""
+    is_spot: bool = False
+    """No place was ever reserved for it."""
 
     @property
     def is_alive(self) -> bool:
@@ -101,6 +103,7 @@ def instance_state(row: Mapping[str, Any]) -> InstanceState:
         ended_at=None if state in ALIVE else transition_time(transition),
         instance_type=row.get("InstanceType"),
         birth=tags.get(BIRTH_TAG),
+        is_spot=row.get("InstanceLifecycle") == "spot",
     )
 
 

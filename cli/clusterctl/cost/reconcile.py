@@ -28,12 +28,11 @@ def reconcile(
     deadline: datetime,
     now: datetime,
     is_reserved: bool | None = None,
-    unreserved_since: datetime | None = None,
 ) -> tuple[Paid, ...]:
     """What was paid for, machines and empty places; without an observation a span stays what it is.
 
     `alive`: the instances that AWS says run; `is_reserved`: whether it says that places are held for them; None: it did
-    not answer. `unreserved_since`: since when none are, which is since the start of a run of spot machines.
+    not answer.
     """
     seen = observed.machines
     over_at = released_at(observed, is_reserved=is_reserved, deadline=deadline, now=now)
@@ -44,7 +43,8 @@ def reconcile(
     known = {span.instance_id for span in spans}
     strays = [_stray(one, observed, alive, deadline, now) for id, one in sorted(seen.items()) if id not in known]
     machines = [*(paid for _, paid in pairs), *strays]
-    held = [(span, paid) for span, paid in pairs if unreserved_since is None or span.started_at < unreserved_since]
+    spot = {id for id, one in seen.items() if one.is_spot}
+    held = [(span, paid) for span, paid in pairs if span.instance_id not in spot]
     assumed = [place for span, paid in held if (place := _empty_place(span, paid, held, deadline)) is not None]
     reserved = sorted(observed.reservations.values(), key=lambda one: one.created_at)
     until = reserved[0].created_at if reserved else over_at

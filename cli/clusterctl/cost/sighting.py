@@ -23,6 +23,7 @@ class Sighting:
     is_alive: bool
     ended_at: datetime | None
     """When its end began, where AWS says so; it bills no more from then on."""
+    is_spot: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,8 @@ class SeenMachine:
     """The last look that found it alive."""
     gone_at: datetime | None
     """The first look that found it gone."""
+    is_spot: bool = False
+    """No place was reserved for it: when it has gone nothing bills."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +77,7 @@ def news(known: Mapping[str, SeenMachine], instances: Iterable[InstanceState], *
             at=at,
             is_alive=one.is_alive,
             ended_at=one.ended_at,
+            is_spot=one.is_spot,
         )
         for one in instances
         if one.launched_at is not None and _is_new(known.get(one.instance_id), one, at)
@@ -90,6 +94,7 @@ def sighting_to_json(one: Sighting) -> dict[str, object]:
         "at": one.at.isoformat(),
         "alive": one.is_alive,
         "ended_at": None if one.ended_at is None else one.ended_at.isoformat(),
+        "spot": one.is_spot,
     }
 
 
@@ -104,6 +109,7 @@ def sighting_from_json(row: Mapping[str, object]) -> Sighting:
         at=datetime.fromisoformat(str(row["at"])),
         is_alive=row["alive"] is True,
         ended_at=None if ended is None else datetime.fromisoformat(str(ended)),
+        is_spot=row.get("spot") is True,
     )
 
 
@@ -118,6 +124,7 @@ def _together(looks: list[Sighting]) -> SeenMachine:
         ended_at=min((one.ended_at for one in looks if one.ended_at is not None), default=None),
         alive_at=max((one.at for one in looks if one.is_alive), default=None),
         gone_at=min((one.at for one in looks if not one.is_alive), default=None),
+        is_spot=any(one.is_spot for one in looks),
     )
 
 

@@ -25,6 +25,7 @@ def seen(
     *,
     alive_h: float | None = None,
     gone_h: float | None = None,
+    is_spot: bool = False,
 ) -> SeenMachine:
     """A machine that AWS showed; with an end it was found gone afterwards."""
     gone = end_h if gone_h is None else gone_h
@@ -36,6 +37,7 @@ def seen(
         ended_at=None if end_h is None else at(end_h),
         alive_at=None if alive_h is None else at(alive_h),
         gone_at=None if gone is None else at(gone),
+        is_spot=is_spot,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from clusterctl.cloud.instances import instance_state
 from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
 from clusterctl.cost.cost_row import CostRow, by_kind, cost_row
 from clusterctl.cost.estimate import cost_rows
-from clusterctl.cost.sighting import Observed
+from clusterctl.cost.sighting import Observed, news, seen_machines, sighting_from_json, sighting_to_json
 from clusterctl.cost.spot_bill import machines_at_spot_usd
 from clusterctl.views.cost import MAXIMUM, CostView, cost_json, cost_text, remarks
 from clusterctl.views.status import money
@@ -33,12 +35,12 @@ def node_hours(account: Ledger, observed: Observed, *, alive: frozenset[str] | N
 
 
 def test_a_machine_that_was_taken_back_bills_no_more_though_its_account_goes_on() -> None:
-    observed = Observed(machines={"i-b": seen("i-b", 1, 0, 2)})
+    observed = Observed(machines={"i-b": seen("i-b", 1, 0, 2, is_spot=True)})
     assert node_hours(TWO, observed, alive=frozenset({"i-a"}), now_h=5) == pytest.approx(5 + 2)
 
 
 def test_between_two_machines_of_a_slot_nothing_bills() -> None:
-    observed = Observed(machines={"i-b": seen("i-b", 1, 0, 2), "i-c": seen("i-c", 1, 4)})
+    observed = Observed(machines={"i-b": seen("i-b", 1, 0, 2, is_spot=True), "i-c": seen("i-c", 1, 4, is_spot=True)})
     assert node_hours(REMADE, observed, alive=frozenset({"i-a", "i-c"}), now_h=5) == pytest.approx(5 + 2 + 1)
 
 
@@ -53,6 +55,15 @@ def test_what_an_earlier_run_on_demand_had_reserved_is_counted_still() -> None:
     observed = Observed(machines={"i-a": seen("i-a", 0, 0, 1)})
     rows = cost_rows(inventory, account, alive=frozenset({"i-b"}), now=at(7), observed=observed)
     assert (by_kind(rows)["empty"].spent_usd or 0) == pytest.approx(3 * 55.04)
+
+
+def test_what_an_earlier_run_on_spot_machines_had_is_no_empty_place_either() -> None:
+    inventory = an_inventory(run=2, started_at=at(6).isoformat())
+    account = Ledger(spans=(a_span(0, "i-a", 0, 4, price=20), a_span(0, "i-b", 6)))
+    observed = Observed(machines={"i-a": seen("i-a", 0, 0, 1, is_spot=True)})
+    rows = cost_rows(inventory, account, alive=frozenset({"i-b"}), now=at(7), observed=observed, is_reserved=True)
+    assert "empty" not in by_kind(rows)
+    assert by_kind(rows)["node"].spent_usd == pytest.approx(20 + 55.04)
 
 
 def test_every_sum_is_said_to_be_the_most() -> None:
@@ -165,6 +176,14 @@ def test_the_history_is_told_oldest_first() -> None:
     clients = clients_of({("us-west-2", "describe_spot_price_history", "SpotPriceHistory"): rows})
     found = spot_history(clients, instance_type="p5.48xlarge", zone="us-west-2b", since=at(0), until=at(3))
     assert found == (price(0, 10), price(2, 12.5))
+
+
+@pytest.mark.parametrize(("lifecycle", "is_spot"), [({"InstanceLifecycle": "spot"}, True), ({}, False)])
+def test_a_look_keeps_which_machines_were_of_the_spot_market(lifecycle: dict[str, str], is_spot: bool) -> None:
+    row = {"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": BORN, **lifecycle}
+    (told,) = news({}, [instance_state(row)], at=at(1))
+    kept = sighting_from_json(json.loads(json.dumps(sighting_to_json(told))))
+    assert seen_machines([kept])["i-1"].is_spot is is_spot
 
 
 def price(hour: float, usd: float) -> SpotPriceChange:
