@@ -11,6 +11,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.changes.change import Change
 from clusterctl.cloud.instances import InstanceState, instances_of
+from clusterctl.readiness.node_report import FAILED
 from clusterctl.readiness.ready import NodeWatch, ReadyWatch
 
 AWS_EVERY_S = 15.0
@@ -30,8 +31,11 @@ class LostMachines:
 
     def look(self) -> None:
         """Asks, when it is time to, and tells the watch."""
-        if time.monotonic() < self._next_at:
-            return
+        if time.monotonic() >= self._next_at:
+            self.look_now()
+
+    def look_now(self) -> None:
+        """Asks, and tells the watch."""
         with contextlib.suppress(CloudError):
             seen = instances_of(self._change.clients, self._inventory.cluster_id)
             lost = lost_slots(self._watch.now(), self._inventory, seen)
@@ -43,10 +47,11 @@ class LostMachines:
 
 
 def lost_slots(watches: Iterable[NodeWatch], inventory: Inventory, seen: Iterable[InstanceState]) -> dict[int, str]:
-    """Slot → AWS's word for the end of its machine, of those still waited for. Pure.
+    """Slot → AWS's word for the end of its machine; what a node that failed says of itself is worth more. Pure.
 
-    A machine that AWS does not show may be too young for that (eventual consistency): it is waited for.
+    A machine that AWS does not show may be too young for that (eventual consistency): it is waited for. One that was
+    ready may have ended since: nothing tells a `reap --cluster` elsewhere of an `up` that is under way.
     """
     ended = {one.instance_id: one.told for one in seen if not one.is_alive}
     ids = {node.slot: node.instance_id or "" for node in inventory.nodes}
-    return {one.slot: ended[ids[one.slot]] for one in watches if not one.is_final and ids.get(one.slot) in ended}
+    return {one.slot: ended[ids[one.slot]] for one in watches if one.phase != FAILED and ids.get(one.slot) in ended}

@@ -127,7 +127,9 @@ class NodeStage:
             lost.look()
 
         try:
-            return self._watch.wait(patience, on_tick=on_tick)
+            self._watch.wait(patience, on_tick=on_tick)
+            lost.look_now()
+            return self._watch.now()
         except KeyboardInterrupt:
             self._change.output.note(
                 f"stopped waiting; the cluster exists, runs on and bills ({count(len(inventory.nodes), 'node')}).\n"

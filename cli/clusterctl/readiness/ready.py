@@ -57,7 +57,7 @@ class NodeWatch:
     @property
     def is_ready(self) -> bool:
         """It said so itself, and has the membership."""
-        return self.phase == READY and self.is_final and self.undelivered is None
+        return self.phase == READY and self.is_final and self.undelivered is None and self.gone is None
 
 
 class ReadyWatch:

@@ -13,7 +13,7 @@ from clusterctl.changes.lost_machines import lost_slots
 from clusterctl.changes.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s, what_helps
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.readiness.membership import membership_file, membership_of, refusal_in
-from clusterctl.readiness.node_report import NodeReport, SpotNotice, parse_report
+from clusterctl.readiness.node_report import FAILED, READY, NodeReport, SpotNotice, parse_report
 from clusterctl.readiness.patience import Patience
 from clusterctl.readiness.ready import REHEARSED_WAIT_S, NodeWatch, ReadyWatch, way_that_waits, why_not_ready
 from clusterctl.ssh.deadlines import Deadlines
@@ -75,7 +75,8 @@ def test_a_node_whose_boot_failed_is_helped_by_replacing_it() -> None:
 def test_a_node_whose_machine_died_is_not_waited_for() -> None:
     """Whatever AWS ended before, as in a slot that was replaced, and whatever it does not show yet."""
     nodes = [replace(inventory().nodes[0], slot=slot, instance_id=f"i-{slot}") for slot in range(4)]
-    watches = [NodeWatch(slot=slot, name=f"train-{slot}", is_final=slot == 2) for slot in range(4)]
+    watches = [NodeWatch(slot=slot, name=f"train-{slot}") for slot in range(4)]
+    watches[2] = replace(watches[2], phase=FAILED, is_final=True)  # what it says of itself is worth more
     seen = [instance("i-0", "running"), instance("i-1", "terminated"), instance("i-2", "terminated")]
     seen.append(instance("i-before", "terminated"))
     found = lost_slots(watches, replace(inventory(), nodes=tuple(nodes)), seen)
@@ -83,6 +84,17 @@ def test_a_node_whose_machine_died_is_not_waited_for() -> None:
     gone = replace(watches[1], gone=found[1], is_final=True)
     assert why_not_ready(gone, now=NOW) == ["train-1: its machine is gone (terminated: Server.InternalError)"]
     assert not gone.is_ready
+
+
+def test_a_node_that_was_ready_and_was_ended_meanwhile_is_not_called_ready() -> None:
+    """As by a `reap --cluster` on another computer, which no `up` is told of."""
+    nodes = tuple(replace(inventory().nodes[0], slot=slot, instance_id=f"i-{slot}") for slot in range(2))
+    ready = [NodeWatch(slot=slot, name=f"train-{slot}", phase=READY, is_final=True) for slot in range(2)]
+    seen = [instance("i-0", "running"), instance("i-1", "terminated")]
+    found = lost_slots(ready, replace(inventory(), nodes=nodes), seen)
+    assert found == {1: "terminated: Server.InternalError"}
+    assert [one.is_ready for one in ready] == [True, True]
+    assert not replace(ready[1], gone=found[1]).is_ready
 
 
 def instance(id: str, state: str) -> InstanceState:
