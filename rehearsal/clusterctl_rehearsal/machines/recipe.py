@@ -67,7 +67,7 @@ MASKED_GENERATORS = (
     "systemd-veritysetup-generator",
 )
 
-# Without `locale: false` cloud-init ends in "status: error": minbase has no locales.
+# Without `locale: "false"` cloud-init ends in "status: error": minbase has no locales.
 # There is no boot loader to tell about disks and no disk that grows (0.1 s of every boot), nobody reads keys off the
 # console (0.1 s), and package sources stay as they are (0.1 s: of Debian's modules of that stage, apt's and those of
 # other distributions are left out). The network is configured from outside; the seed folder is the one data source.
@@ -75,7 +75,7 @@ CLOUD_INIT_SETTINGS = """\
 datasource_list: [NoCloud]
 datasource: {NoCloud: {fs_label: null}}
 network: {config: disabled}
-locale: false
+locale: "false"
 growpart: {mode: "off"}
 ssh: {emit_keys_to_console: false}
 cloud_config_modules: [ssh-import-id, keyboard, locale, set-passwords, ntp, timezone, disable-ec2-metadata, runcmd]
