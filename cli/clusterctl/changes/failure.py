@@ -10,6 +10,14 @@ from clusterctl.engine.lock import locks_named
 from clusterctl.engine.region import NEXT
 from clusterctl.engine.run import RunResult
 
+WRONG_PASSPHRASE = "incorrect passphrase"
+"""The engine's words (3.250, tried 2026-11-22)."""
+OTHER_PASSPHRASE = (
+    "the stack's config was encrypted with another passphrase than this checkout's. Where the stack lives, set "
+    "PULUMI_CONFIG_PASSPHRASE_FILE to the .pulumi/passphrase of the checkout that made it; a new one of your own needs "
+    "no encryptionsalt in its Pulumi.<stack>.yaml: delete that line"
+)
+
 
 def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint: str | None = None) -> ClusterctlError:
     """The error that a failed run means: AWS's code once, else what the engine said.
@@ -26,6 +34,8 @@ def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint:
     said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
     # What the stand-in refuses comes with the command that helps; the same again would be refused again.
     text, _, helps = (said[0] or _without_a_word(result)).partition(NEXT)
+    if WRONG_PASSPHRASE in text:
+        return EngineError(f"{doing} failed: {OTHER_PASSPHRASE}{tail}")
     told = f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}"
     return EngineError(told, hint=helps.rstrip() or hint)
 

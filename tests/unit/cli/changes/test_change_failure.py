@@ -38,3 +38,11 @@ def test_the_stand_in_s_own_way_out_is_the_hint_and_not_the_same_again() -> None
     error = failure(failed(refusal), doing="pulumi up", cancel=CANCEL, more=KEPT, hint="clusterctl up stacks/train")
     assert error.message.startswith(f"pulumi up failed: another train lives here. {KEPT}")
     assert error.hint == "clusterctl rehearse clean train"
+
+
+def test_a_stack_of_another_checkout_is_told_by_its_passphrase_and_not_tried_again() -> None:
+    said = "error: getting stack configuration: get stack secrets manager: incorrect passphrase"
+    error = failure(failed(said=said), doing="pulumi up", cancel=CANCEL, more=KEPT, hint="clusterctl up stacks/train")
+    assert "another passphrase than this checkout's" in error.message
+    assert error.message.endswith(KEPT)
+    assert error.hint is None
