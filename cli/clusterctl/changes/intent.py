@@ -26,7 +26,7 @@ from clusterctl.cost.correction import corrections
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
-from clusterctl.engine.state import StackState, generation_in, identity_in, ledger_in
+from clusterctl.engine.state import StackState, deadline_in, generation_in, identity_in, ledger_in
 from clusterctl.stack_plan import refuse_problems
 from clusterctl.views.quantities import clock, usd
 
@@ -158,7 +158,7 @@ def _account(state: StackState, seen: Seen) -> dict[str, str | None]:
     ledger = ledger_in(state)
     if ledger is None:
         return {"ledger": None, "corrected": None}
-    spans = corrections(ledger, seen)
+    spans = corrections(ledger, seen, ends_by=deadline_in(state))
     correction = LedgerCorrection(generation=generation_in(state), spans=spans)
     return {
         "ledger": _text(ledger_to_json(corrected(ledger, spans))),

@@ -19,32 +19,38 @@ SHORT_S = 60.0
 NEVER = datetime.max.replace(tzinfo=UTC)
 
 
-def corrections(ledger: Ledger, machines: Mapping[str, SeenMachine]) -> tuple[Span, ...]:
+def corrections(
+    ledger: Ledger, machines: Mapping[str, SeenMachine], *, ends_by: datetime | None = None
+) -> tuple[Span, ...]:
     """The spans that are to stand in the account instead, or besides.
 
     A slot's time is paid once, whichever machine was in it: what a span of its slot counts is no machine's loss. An
-    account without spans counts from the start of its run, which is before all machines.
+    account without spans counts from the start of its run, which is before all machines. `ends_by`: the deadline that
+    the account's machines had.
     """
     if not ledger.spans:
         return ()
     found: list[Span] = []
     for one in sorted(machines.values(), key=lambda one: (one.launched_at, one.instance_id)):
-        if one.slot is not None and (span := _truth(one, one.slot, corrected(ledger, found))) is not None:
+        if one.slot is None:
+            continue
+        if (span := _truth(one, one.slot, corrected(ledger, found), ends_by=ends_by)) is not None:
             found.append(span)
     return tuple(found)
 
 
-def _truth(one: SeenMachine, slot: int, ledger: Ledger) -> Span | None:
+def _truth(one: SeenMachine, slot: int, ledger: Ledger, *, ends_by: datetime | None) -> Span | None:
     """The machine's last span as it was; None where the account has it, or counts all of its time."""
     of_slot = [span for span in ledger.spans if span.slot == slot]
     own = [span for span in of_slot if span.instance_id == one.instance_id]
     others = [span for span in of_slot if span.instance_id != one.instance_id]
+    true_end = _true_end(one, others, ends_by=ends_by)
     if not own:
         stray = Span(
             slot=slot,
             instance_id=one.instance_id,
             started_at=one.launched_at,
-            ended_at=one.ended_at or one.gone_at,
+            ended_at=true_end,
             price_usd_per_hour=ledger.spans[-1].price_usd_per_hour,
         )
         return stray if _uncounted_s(stray.started_at, stray.ended_at, others) > SHORT_S else None
@@ -54,7 +60,6 @@ def _truth(one: SeenMachine, slot: int, ledger: Ledger) -> Span | None:
         start = one.launched_at
     end = last.ended_at
     if end is not None and _ran_after(one, end):
-        true_end = one.ended_at or one.gone_at
         end = true_end if _uncounted_s(end, true_end, others) > SHORT_S else end
     if (start, end) == (last.started_at, last.ended_at):
         return None
@@ -65,6 +70,20 @@ def _truth(one: SeenMachine, slot: int, ledger: Ledger) -> Span | None:
         ended_at=end,
         price_usd_per_hour=last.price_usd_per_hour,
     )
+
+
+def _true_end(one: SeenMachine, others: Iterable[Span], *, ends_by: datetime | None) -> datetime | None:
+    """When it ended; None while it runs, as far as anybody knows.
+
+    Gone, and AWS named no instant: the first that it can have been, of its deadline and of the next machine in its
+    slot, which has its address; else when it was first missed.
+    """
+    if one.ended_at is not None or one.gone_at is None:
+        return one.ended_at
+    last = max(one.launched_at, one.alive_at or one.launched_at)
+    known = [max(last, span.started_at) for span in others if span.started_at > one.launched_at]
+    known += [ends_by] if ends_by is not None and ends_by >= last else []
+    return min([*known, max(last, one.gone_at)])
 
 
 def _ran_after(one: SeenMachine, instant: datetime) -> bool:

@@ -67,8 +67,13 @@ def seen_machines(sightings: Iterable[Sighting]) -> dict[str, SeenMachine]:
 
 
 def news(known: Mapping[str, SeenMachine], instances: Iterable[InstanceState], *, at: datetime) -> tuple[Sighting, ...]:
-    """What a look says that is not known yet; a machine without a launch time is none."""
-    return tuple(
+    """What a look says that is not known yet; a machine without a launch time is none.
+
+    `instances`: all that AWS shows, ended ones too, for about an hour. What it shows no more has ended before that; but
+    what was made a moment ago may be missing in a list.
+    """
+    listed = {one.instance_id: one for one in instances}
+    told = [
         Sighting(
             instance_id=one.instance_id,
             slot=one.slot,
@@ -79,9 +84,11 @@ def news(known: Mapping[str, SeenMachine], instances: Iterable[InstanceState], *
             ended_at=one.ended_at,
             is_spot=one.is_spot,
         )
-        for one in instances
+        for one in listed.values()
         if one.launched_at is not None and _is_new(known.get(one.instance_id), one, at)
-    )
+    ]
+    lost = (one for id, one in known.items() if id not in listed and _is_lost(one, at))
+    return (*told, *(_missed(one, at) for one in lost))
 
 
 def sighting_to_json(one: Sighting) -> dict[str, object]:
@@ -116,14 +123,16 @@ def sighting_from_json(row: Mapping[str, object]) -> Sighting:
 def _together(looks: list[Sighting]) -> SeenMachine:
     # A machine that is stopped and started has a new launch time; it was the cluster's since the first.
     first = min(looks, key=lambda one: (one.launched_at, one.at))
+    alive_at = max((one.at for one in looks if one.is_alive), default=None)
     return SeenMachine(
         instance_id=first.instance_id,
         slot=first.slot,
         instance_type=first.instance_type,
         launched_at=first.launched_at,
         ended_at=min((one.ended_at for one in looks if one.ended_at is not None), default=None),
-        alive_at=max((one.at for one in looks if one.is_alive), default=None),
-        gone_at=min((one.at for one in looks if not one.is_alive), default=None),
+        alive_at=alive_at,
+        # What was missing in a list and is there again was never gone.
+        gone_at=min((one.at for one in looks if not one.is_alive and (alive_at or one.at) <= one.at), default=None),
         is_spot=any(one.is_spot for one in looks),
     )
 
@@ -134,3 +143,21 @@ def _is_new(known: SeenMachine | None, one: InstanceState, at: datetime) -> bool
     if one.is_alive:
         return known.alive_at is None or at - known.alive_at >= AGAIN
     return known.gone_at is None or (known.ended_at is None and one.ended_at is not None)
+
+
+def _is_lost(known: SeenMachine, at: datetime) -> bool:
+    return known.gone_at is None and at - (known.alive_at or known.launched_at) >= AGAIN
+
+
+def _missed(known: SeenMachine, at: datetime) -> Sighting:
+    """A look that did not find it any more: nobody knows since when."""
+    return Sighting(
+        instance_id=known.instance_id,
+        slot=known.slot,
+        instance_type=known.instance_type,
+        launched_at=known.launched_at,
+        at=at,
+        is_alive=False,
+        ended_at=None,
+        is_spot=known.is_spot,
+    )

@@ -196,6 +196,13 @@ def generation_in(state: StackState) -> int:
     return 0 if membership is None else int(membership.outputs.get("generation") or 0)
 
 
+def deadline_in(state: StackState) -> datetime | None:
+    """Until when the membership's machines live at most; None before there is one."""
+    membership = state.find(MEMBERSHIP_TYPE)
+    text = "" if membership is None else str(membership.outputs.get("deadline") or "")
+    return datetime.fromisoformat(text) if text else None
+
+
 def _resource(row: Mapping[str, Any]) -> StateResource:
     type = str(row.get("type", ""))
     return StateResource(

@@ -46,7 +46,7 @@ class MembershipResource:
         replaced = tuple(key for key in ("cluster_id", "cluster") if inputs[key] != state[key])
         changed = [key for key in _COUNTED if _differs(key, state, inputs)]
         changed += [f"{kind}_usd_per_hour" for kind in changed_rates(_ledger(state), _rates(inputs))]
-        if corrected(_ledger(state), _truth(state, inputs)) != _ledger(state):
+        if _is_corrected(state, inputs):
             changed.append("correction")
         if not changed and not self._is_written(state):
             changed = ["members"]
@@ -58,11 +58,12 @@ class MembershipResource:
         return str(inputs["cluster_id"]), self.update(nothing, inputs, place)
 
     def update(self, state: Properties, inputs: Properties, place: Place) -> dict[str, Any]:
-        """The next generation when anything that counts changed, else the same one, written here again."""
+        """The next generation when what counts changed or is corrected, else the same one, written here again."""
         kept = {key: inputs.get(key) for key in ("cluster", "cluster_id", *_COUNTED)}
         if has_unknown([kept, inputs["started_at"]]):
             return {**kept, "generation": UNKNOWN, "ledger": UNKNOWN}
-        is_changed = any(_differs(key, state, inputs) for key in _COUNTED)
+        # A correction is for one generation: made twice, it would open again what this change closes.
+        is_changed = any(_differs(key, state, inputs) for key in _COUNTED) or _is_corrected(state, inputs)
         generation = int(state["generation"]) + (1 if is_changed else 0)
         change = _change(state, inputs)
         outputs = {**kept, "generation": generation, "ledger": ledger_to_json(change.ledger)}
@@ -130,6 +131,11 @@ def _change(state: Properties, inputs: Properties) -> LedgerChange:
         price_usd_per_hour=None if price is None else float(price),
         truth=_truth(state, inputs),
     )
+
+
+def _is_corrected(state: Properties, inputs: Properties) -> bool:
+    """Whether the account is put right by this change."""
+    return corrected(_ledger(state), _truth(state, inputs)) != _ledger(state)
 
 
 def _truth(state: Properties, inputs: Properties) -> tuple[Span, ...]:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 BORN = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PRICE = 55.04
+DEADLINE_MIN = 600.0
 
 
 def at(minutes: float) -> datetime:
@@ -98,11 +99,35 @@ def seen(
             id="it is in no account and is gone",
         ),
         pytest.param([], seen("i-0", 30, alive=90), [], id="an account that has not begun counts from its run"),
+        pytest.param(
+            [span("i-9", 0, 20)],
+            seen("i-0", 30, alive=90, gone=900),
+            [span("i-0", 30, DEADLINE_MIN)],
+            id="nobody saw it end: it did at its deadline",
+        ),
+        pytest.param(
+            [span("i-9", 0, 20)],
+            seen("i-0", 30, alive=610, gone=900),
+            [span("i-0", 30, 900)],
+            id="it outlived its deadline, and nobody saw it end",
+        ),
+        pytest.param(
+            [span("i-9", 0, 20), span("i-1", 120, None)],
+            seen("i-0", 30, alive=90, gone=900),
+            [span("i-0", 30, 120)],
+            id="nobody saw it end: the next machine got its address",
+        ),
+        pytest.param(
+            [span("i-0", 0, 20)],
+            seen("i-0", 0.5, alive=90, gone=900),
+            [span("i-0", 0, DEADLINE_MIN)],
+            id="its end was written down, it ran on, and nobody saw it end",
+        ),
     ],
 )
 def test_what_ran_and_was_not_counted_is(written: list[Span], machine: SeenMachine, right: list[Span]) -> None:
     ledger = Ledger(spans=tuple(written))
-    assert corrections(ledger, {machine.instance_id: machine}) == tuple(right)
+    assert corrections(ledger, {machine.instance_id: machine}, ends_by=at(DEADLINE_MIN)) == tuple(right)
 
 
 def test_a_machine_of_no_slot_is_nobodys_place() -> None:

@@ -50,6 +50,25 @@ def test_only_what_is_new_is_written_and_a_machine_that_runs_on_now_and_then(tmp
     assert seen.gone_at == LAUNCHED + timedelta(seconds=4000)
 
 
+def test_a_machine_that_aws_shows_no_more_is_gone_since_the_first_look_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    note_instances(path, [machine()], at=LAUNCHED)
+    note_instances(path, [], at=LAUNCHED + timedelta(seconds=5))
+    assert read_seen(path)["i-a"].gone_at is None, "a list may be short by what was just made"
+    for hours in (2, 3):
+        note_instances(path, [], at=LAUNCHED + timedelta(hours=hours))
+    assert lines(path) == 2
+    seen = read_seen(path)["i-a"]
+    assert (seen.gone_at, seen.ended_at, seen.slot) == (LAUNCHED + timedelta(hours=2), None, 3)
+
+
+def test_a_machine_that_was_missing_and_is_there_again_was_never_gone(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    for hours, there in ((0, [machine()]), (1, []), (2, [machine()])):
+        note_instances(path, there, at=LAUNCHED + timedelta(hours=hours))
+    assert read_seen(path)["i-a"].gone_at is None
+
+
 def test_a_torn_line_is_none_and_hides_no_other(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     note_instances(path, [machine()], at=LAUNCHED)

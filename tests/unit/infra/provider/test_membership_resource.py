@@ -187,6 +187,19 @@ def test_a_machine_that_was_written_off_and_runs_has_no_gap(own_home: Path) -> N
     assert spans(right) == [("i-0", BORN, "2026-03-01T13:00:00+00:00"), ("i-1", BORN, None), ("i-0", LATER, None)]
 
 
+def test_a_correction_alone_is_made_once(own_home: Path) -> None:
+    kind = memberships(own_home)
+    write_inventory(own_home)
+    _, state = kind.create(inputs("i-0", "i-1"), PLACE)
+    small = kind.update(state, inputs("i-0", planned_at="2026-03-01T13:00:00+00:00"), PLACE)
+    told = inputs("i-0", planned_at=LATER, correction=correction(generation=2))
+    right = kind.update(small, told, PLACE)
+    assert spans(right)[1] == ("i-1", BORN, LATER), "it ran on, and is ended now"
+    hour_later = {**told, "planned_at": "2026-03-01T16:00:00+00:00"}
+    assert kind.difference(right, told, hour_later).changed == (), "as plain pulumi up has it, an hour later"
+    assert kind.update(right, hour_later, PLACE)["ledger"] == right["ledger"]
+
+
 def test_a_correction_of_another_generation_is_none(own_home: Path) -> None:
     kind = memberships(own_home)
     write_inventory(own_home)
