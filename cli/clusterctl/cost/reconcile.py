@@ -91,7 +91,7 @@ def _machine(
     if one is not None:
         start = one.launched_at
         if one.ended_at is not None or one.gone_at is not None:
-            end = _end(one, planned=end or deadline)
+            end = _end(one, planned=(deadline,) if end is None else (end, deadline))
         elif end is not None:
             # The account closed it, and nobody saw it go: it ran at least as long as it was seen.
             runs = alive is not None and one.instance_id in alive
@@ -142,7 +142,7 @@ def _stray(
     """A machine of no account, such as of an `up` that was killed before it wrote it down."""
     end = None
     if one.ended_at is not None or one.gone_at is not None:
-        end = _end(one, planned=deadline)
+        end = _end(one, planned=(deadline,))
     elif alive is not None and one.instance_id not in alive:
         end = _latest(min(deadline, now), one.launched_at, one.alive_at)
     return Paid(
@@ -182,15 +182,16 @@ def _price(
     return observed.usd_per_hour.get(one.instance_type)
 
 
-def _end(one: SeenMachine, *, planned: datetime) -> datetime:
-    """When a machine that is gone ended: AWS's word; else the planned end, if it was there before and not after it.
+def _end(one: SeenMachine, *, planned: Iterable[datetime]) -> datetime:
+    """When a machine that is gone ended: AWS's word; else the first planned end that it was there before and not after.
 
     Else when it was first missed, which counts too much rather than too little.
     """
     if one.ended_at is not None:
         return max(one.ended_at, one.launched_at)
-    last, first = _latest(one.launched_at, one.alive_at), one.gone_at or planned
-    return planned if last <= planned <= first else max(first, last)
+    last = _latest(one.launched_at, one.alive_at)
+    missed = max(last, one.gone_at or last)
+    return min((at for at in planned if last <= at <= missed), default=missed)
 
 
 def _latest(*instants: datetime | None) -> datetime:

@@ -155,6 +155,14 @@ CASES = (
         shown=(("i-a", 0.1, 2.2, None),),
     ),
     Case(
+        name="the account closed it, it ran on, and was missed after its deadline: that was its end",
+        account=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
+        machines=(seen("i-a", 0, 0.1, alive_h=3, gone_h=20),),
+        alive=NOBODY,
+        now_h=21,
+        shown=(("i-a", 0.1, 12, None),),
+    ),
+    Case(
         name="the account closed it and it runs: it bills on",
         account=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
         machines=(seen("i-a", 0, 0.1, alive_h=3),),
