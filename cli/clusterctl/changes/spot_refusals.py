@@ -11,6 +11,7 @@ from clusterctl.views.again import edit
 
 ROLE = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 _QUOTAS = "--query \"Quotas[?contains(QuotaName, 'Spot')].[Value, QuotaName]\" --output text"
+_AFTER_A_DOWN = "; another zone, or capacity: on-demand, is for a cluster that was ended first"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +23,10 @@ class SpotHelp:
     """None: the same again may be granted."""
 
 
-def spot_help(result: RunResult, intent: Intent, *, source: str) -> SpotHelp | None:
+def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -> SpotHelp | None:
     """None where the machines are not on spot capacity, and for all that has nothing to do with that.
 
+    `is_new`: no node of it ran before; where some do, what else there is to choose is decided already.
     The codes: EC2 API, "Error codes for the Amazon EC2 API" (2026-11-22).
     """
     config = intent.config
@@ -33,9 +35,10 @@ def spot_help(result: RunResult, intent: Intent, *, source: str) -> SpotHelp | N
         return None
     machine = config.instance_type_name(intent.catalog)
     if code == "InsufficientInstanceCapacity":
+        otherwise = ", or write another zone, another type, or capacity: on-demand" if is_new else _AFTER_A_DOWN
         return SpotHelp(
-            sentence=f"AWS has not as many {machine} to spare there now, which may change by the hour: try again, or "
-            "write another zone, another type, or capacity: on-demand.",
+            sentence=f"AWS has not as many {machine} to spare there now, which may change by the hour: try again"
+            f"{otherwise}.",
             hint=None,
         )
     if code == "SpotMaxPriceTooLow":

@@ -49,7 +49,8 @@ def raise_failed(
             result, doing="pulumi up", more=_not_undone(refused, shown=shown), hint=refused.hint
         ) from e
     hint = plugin_hint(change.stack, result) or f"clusterctl up {shown}"
-    if (helps := spot_help(result, intent, source=change.stack.source)) is not None:
+    is_new = not before_state.instances
+    if (helps := spot_help(result, intent, source=change.stack.source, is_new=is_new)) is not None:
         undone, hint = f"{helps.sentence} {undone}", helps.hint or hint
     raise change.failure(result, doing="pulumi up", more=undone, hint=hint)
 

@@ -128,7 +128,7 @@ class _Replacement:
         has_machine = instance_in(after, slot) is not None
         left = "its machine runs on" if has_machine else "it has no machine now"
         more, hint = f"Slot {slot}: {left}; the others run on.", f"clusterctl up {shown}"
-        if (helps := spot_help(result, intent, source=change.stack.source)) is not None:
+        if (helps := spot_help(result, intent, source=change.stack.source, is_new=False)) is not None:
             more, hint = f"{helps.sentence} {more}", helps.hint or hint
         raise change.failure(result, doing=f"replacing slot {slot}", more=more, hint=hint)
 

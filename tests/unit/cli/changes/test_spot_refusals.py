@@ -40,28 +40,36 @@ def an_intent(**changes: Any) -> Intent:
     ],
 )
 def test_each_of_aws_s_codes_has_a_sentence_and_what_helps(code: str, words: str, hint: str | None) -> None:
-    told = spot_help(refused(code), an_intent(), source="cluster.yaml")
+    told = spot_help(refused(code), an_intent(), source="cluster.yaml", is_new=True)
     assert told is not None
     assert words in told.sentence
     assert (told.hint is None) == (hint is None)
     assert (told.hint or "").startswith(hint or "")
 
 
+def test_beside_nodes_that_run_nothing_is_advised_that_would_be_refused() -> None:
+    told = spot_help(refused("InsufficientInstanceCapacity"), an_intent(), source="cluster.yaml", is_new=False)
+    assert told is not None
+    assert told.sentence.endswith(
+        "try again; another zone, or capacity: on-demand, is for a cluster that was ended first."
+    )
+
+
 def test_a_maximum_of_one_s_own_that_is_too_low_is_to_be_changed_where_it_stands() -> None:
     low, high = an_intent(caps={"price_usd_per_hour": 10}), an_intent(caps={"price_usd_per_hour": 900})
-    told = spot_help(refused("SpotMaxPriceTooLow"), low, source="s/cluster.yaml")
+    told = spot_help(refused("SpotMaxPriceTooLow"), low, source="s/cluster.yaml", is_new=True)
     assert told is not None
     assert told.sentence.startswith("The maximum is caps.price_usd_per_hour in s/cluster.yaml")
     assert told.hint == "${EDITOR:-nano} s/cluster.yaml"
-    above = spot_help(refused("SpotMaxPriceTooLow"), high, source="s/cluster.yaml")
+    above = spot_help(refused("SpotMaxPriceTooLow"), high, source="s/cluster.yaml", is_new=True)
     assert above is not None
     assert above.sentence.startswith("The maximum is the price on demand")
     nothing_known = dataclasses.replace(high, catalog=dataclasses.replace(CATALOG, prices={}))
-    assert spot_help(refused("SpotMaxPriceTooLow"), nothing_known, source="s/cluster.yaml") != above
+    assert spot_help(refused("SpotMaxPriceTooLow"), nothing_known, source="s/cluster.yaml", is_new=True) != above
 
 
 @pytest.mark.parametrize("code", ["UnauthorizedOperation", None])
 def test_what_is_not_about_spot_is_left_as_aws_says_it(code: str | None) -> None:
-    assert spot_help(refused(code), an_intent(), source="cluster.yaml") is None
+    assert spot_help(refused(code), an_intent(), source="cluster.yaml", is_new=True) is None
     on_demand = an_intent(capacity="on-demand")
-    assert spot_help(refused("InsufficientInstanceCapacity"), on_demand, source="cluster.yaml") is None
+    assert spot_help(refused("InsufficientInstanceCapacity"), on_demand, source="cluster.yaml", is_new=True) is None
