@@ -42,6 +42,7 @@ from clusterctl.lifecycle.before_up import (
 from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
+from clusterctl.lifecycle.spot_rights import refuse_without_rights
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
@@ -123,6 +124,7 @@ class _Up:
         anew = made_anew(state, intent.config, cluster_plan)
         self._foretell(intent, cluster_plan, state, anew)
         if anew or len(cluster_plan.slots) > len(state.instances):
+            refuse_without_rights(change.clients, cluster_plan)
             source, tell = change.stack.source, self._output.note
             refuse_below_spot_price(change.clients, cluster_plan, now=self._now, source=source, tell=tell)
         refuse_without_addresses(change, cluster_plan, state)

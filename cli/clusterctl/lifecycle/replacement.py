@@ -30,6 +30,7 @@ from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateRe
 from clusterctl.home import Home
 from clusterctl.lifecycle.before_up import refuse_reaped
 from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
+from clusterctl.lifecycle.spot_rights import refuse_without_rights
 from clusterctl.output import Output
 from clusterctl.views.again import replace_slot
 
@@ -72,6 +73,7 @@ class _Replacement:
         refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
         refuse_reaped(change, found, shown=shown)
         foretell_unknown(change, found)
+        refuse_without_rights(change.clients, cluster_plan)
         refuse_below_spot_price(change.clients, cluster_plan, now=now, source=source, tell=change.output.note)
         self._ask(is_spot=cluster_plan.price.spot is not None)
         wait_for_ending(change, found, again=replace_slot(change.cluster, request.slot))

@@ -162,6 +162,11 @@ def test_the_price_history_has_the_price_of_today_in_each_zone(world: SmallRegio
     assert all(row["Timestamp"].year == 2026 for row in rows)
 
 
+@pytest.mark.parametrize("call", ["DescribeSpotInstanceRequests", "CancelSpotInstanceRequests"])
+def test_whether_one_may_read_and_cancel_requests_is_answered(client: Client, call: str) -> None:
+    assert client.ec2(call, DryRun=True, SpotInstanceRequestIds=["sir-00000000"]) == "DryRunOperation"
+
+
 @pytest.mark.parametrize(
     ("asked", "count"),
     [
