@@ -56,6 +56,20 @@ def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[st
         time.sleep(REHEARSAL_POLL_S if clients.is_rehearsal else POLL_S)
 
 
+def gone_spot_machines(clients: Clients, state: StackState) -> tuple[str, ...]:
+    """URNs of the state's spot machines that AWS has no more. Raises CloudError.
+
+    AWS deletes a spot request four hours after its machine has ended (EC2 API, DescribeSpotInstanceRequests), and the
+    provider cancels it before it ends the machine: it fails at a request that is not there, though it takes a machine
+    that is not there for ended (terraform-provider-aws, ec2_instance.go; both 2026-11-22).
+    """
+    known = [one for one in state.instances if one.is_spot]
+    if not known or state.cluster_id is None:
+        return ()
+    there = {one.instance_id for one in instances_of(clients, state.cluster_id) if one.is_alive or one.state == ENDING}
+    return tuple(one.urn for one in known if one.instance_id not in there)
+
+
 def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
     """URNs of the state's reservations that AWS holds no more: an early end cancels them. Raises CloudError."""
     known = state.of_type(RESERVATION_TYPE)

@@ -17,7 +17,7 @@ from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_zero_nodes, read_intent, without_own_values
 from clusterctl.changes.opening import open_change_at
 from clusterctl.changes.place import refuse_other_network, refuse_other_region
-from clusterctl.changes.truth import gone_reservations, lost_parts
+from clusterctl.changes.truth import gone_reservations, gone_spot_machines, lost_parts
 from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.cloud.found import Found, Known
 from clusterctl.cloud.sweep import KnownNow
@@ -118,13 +118,15 @@ class _Down:
     def _forget_expired(self, state: StackState) -> None:
         """A reservation past its end date, or of a cluster that ended early, is gone: it leaves the state.
 
-        AWS takes no cancelling of it.
+        AWS takes no cancelling of it, nor of the request of a spot machine that has ended long ago.
         """
         if lost_parts(self._change.clients, state):
             self._change.tell("what its state names is gone from AWS, as after reap: AWS is asked about all of it")
             self._change.engine.refresh(())
             return
-        gone = {*expired_reservations(state, now=datetime.now(UTC)), *gone_reservations(self._change.clients, state)}
+        clients = self._change.clients
+        gone = {*expired_reservations(state, now=datetime.now(UTC)), *gone_reservations(clients, state)}
+        gone |= {*gone_spot_machines(clients, state)}
         if gone:
             self._change.engine.refresh(sorted(gone))
 

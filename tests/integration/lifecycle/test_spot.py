@@ -84,6 +84,15 @@ def test_a_slot_that_aws_took_back_is_named_and_comes_back_alone(spot: Rehearsed
     assert (machines(spot), things(spot)) == ([], [])
 
 
+def test_a_down_cancels_no_request_of_a_machine_that_aws_took_long_ago(spot: Rehearsed) -> None:
+    spot.up()
+    taken_back(spot, f"{spot.name}-1")
+    down = spot.run("down", str(spot.folder))
+    assert down.exit_code == 0, down.text
+    assert "nodes       1/1" in down.text, "AWS deletes the request of the other after four hours"
+    assert (machines(spot), things(spot)) == ([], [])
+
+
 def test_running_nodes_take_another_maximum_when_they_are_made_and_do_not_leave_spot(spot: Rehearsed) -> None:
     spot.up()
     ids = spot.instance_ids()

@@ -1,0 +1,49 @@
+"""Spot machines that AWS has no more leave the state before a `down`: their requests cannot be cancelled any more."""
+
+from __future__ import annotations
+
+import json
+from typing import Any  # rows of a state
+
+import pytest
+from clusterctl.changes.truth import gone_spot_machines
+from clusterctl.engine.state import StackState, parse_state
+from clusterctl_infra.names import BIRTH_TAG, ID_TAG, IDENTITY_TYPE, SLOT_TAG
+
+from tests.unit.cli.cloud.fake_session import clients_of
+
+ID = "0123456789ab"
+
+
+def state_of(birth: str) -> StackState:
+    """A cluster of one machine, i-0."""
+    tags = {SLOT_TAG: "0", BIRTH_TAG: birth}
+    rows: list[dict[str, Any]] = [
+        {"urn": "urn:identity", "type": IDENTITY_TYPE, "id": ID, "outputs": {"cluster_id": ID}},
+        {
+            "urn": "urn:i-0",
+            "type": "aws:ec2/instance:Instance",
+            "id": "i-0",
+            "inputs": {"tags": tags},
+            "outputs": {"tags": tags},
+        },
+    ]
+    return parse_state(json.dumps({"deployment": {"resources": [{"custom": True, **row} for row in rows]}}))
+
+
+@pytest.mark.parametrize(
+    ("birth", "shown", "gone"),
+    [
+        ("agent=1 spot-max=20", "running", ()),
+        ("agent=1 spot-max=20", "shutting-down", ()),
+        ("agent=1 spot-max=20", "terminated", ("urn:i-0",)),
+        ("agent=1 spot-max=20", None, ("urn:i-0",)),
+        ("agent=1", None, ()),
+    ],
+    ids=["it runs", "it is ending", "it has ended", "AWS shows it no more", "it has no request"],
+)
+def test_what_is_gone_by_aws_s_word(birth: str, shown: str | None, gone: tuple[str, ...]) -> None:
+    tags = [{"Key": ID_TAG, "Value": ID}]
+    rows = [] if shown is None else [{"Instances": [{"InstanceId": "i-0", "State": {"Name": shown}, "Tags": tags}]}]
+    clients = clients_of({("us-west-2", "describe_instances", "Reservations"): rows})
+    assert gone_spot_machines(clients, state_of(birth)) == gone
