@@ -34,8 +34,8 @@ class LoopbackCluster:
     inventory: Inventory
     servers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def start(self, slot: int) -> None:
-        """An sshd for the slot, with the host key that lies in the slot's folder."""
+    def start(self, slot: int, *, more: str = "") -> None:
+        """An sshd for the slot, with the host key that lies in the slot's folder, and `more` in its settings."""
         node = self.folder / f"node-{slot}"
         config = node / "sshd.conf"
         # A home without the .bashrc of whoever runs the tests: bash reads it over SSH, and some take a second. Commands
@@ -46,7 +46,7 @@ class LoopbackCluster:
             f"AuthorizedKeysFile {self.folder / 'login.pub'}\nPidFile none\nStrictModes no\nUsePAM no\n"
             "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
             f"Subsystem sftp internal-sftp -d {node}\n"
-            f"MaxStartups 100\nAcceptEnv NOTHING\nSetEnv PATH={node / 'bin'}:/usr/bin:/bin HOME={node}\n"
+            f"MaxStartups 100\nAcceptEnv NOTHING\nSetEnv PATH={node / 'bin'}:/usr/bin:/bin HOME={node}\n{more}"
         )
         assert SSHD is not None
         log = (node / "sshd.log").open("ab")

@@ -26,8 +26,8 @@ WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
 
 ExitCode = tuple[int, str | None]
 """The exit code, 128 + the signal's number when a signal ended it; and the signal's name."""
-Another = Callable[[], Generator[Waiting, bool, Link]]
-"""Another connection to the same node. Raises NodeFailure."""
+Another = Callable[[float], Generator[Waiting, bool, Link]]
+"""Another connection to the same node, until then on the monotonic clock. Raises NodeFailure."""
 
 
 class Outlet(Protocol):
@@ -252,7 +252,7 @@ class CommandRun:
             if e.code in BROKEN:
                 raise
             # A server that allows one session for a connection.
-            link = self._link_beside = yield from self._another()
+            link = self._link_beside = self._link_beside or (yield from self._another(ends_at))
             channel = yield from _started(link, text, self._window, ends_at)
             self._link.heard_at = time.monotonic()  # it is we who have not listened
         self._watch = Watch(link, channel, silence_s=self._silence_s)
@@ -286,7 +286,7 @@ class CommandRun:
         """Has the watcher end the command, and waits a little for what it still says."""
         ends_at = time.monotonic() + wait_s
         self._is_stdin_open = False
-        with contextlib.suppress(Late, Silent, Libssh2Error, Stopped):
+        with contextlib.suppress(Late, Silent, Libssh2Error, NodeFailure, Stopped):
             while self._watch is None and self._mark.is_awaited and not self._channel.is_at_end():
                 self._drain()
                 yield from self._guard_beside(ends_at)

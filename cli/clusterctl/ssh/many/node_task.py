@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
@@ -161,16 +161,21 @@ def _command_run(job: Job, link: Link, command: Command, outlet: Outlet, stdin: 
         command,
         outlet,
         stdin,
-        another=lambda: _another(job, link.target),
+        another=lambda ends_at: _another(job, link.target, ends_at),
         silence_s=job.deadlines.silence_s,
         window=window_bytes(job.nodes),
     )
 
 
-def _another(job: Job, target: Target) -> Generator[Waiting, bool, Link]:
+def _another(job: Job, target: Target, ends_at: float) -> Generator[Waiting, bool, Link]:
     """A second connection, for the watcher of a command whose server allows one session for each."""
+    usual = job.deadlines
     try:
-        return (yield from reach(target, job.keys, job.deadlines, None))
+        left_s = min(usual.total_s, ends_at - time.monotonic())
+        return (yield from reach(target, job.keys, replace(usual, total_s=left_s), None))
     except NodeFailure as e:
-        told = f"{target.name} allows one session at a time, and no second connection ({e.message})"
+        told = (
+            f"{target.name} allows one session at a time, and no second connection ({e.message}): "
+            f"the command is ended there within {usual.silence_s:g} s"
+        )
         raise NodeFailure(e.kind, told, phase="command") from e

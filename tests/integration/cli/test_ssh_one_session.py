@@ -1,0 +1,32 @@
+"""A server that allows one session for a connection, and another connection that does not come."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from tests.integration.cli.conftest import LoopbackCluster
+
+FIRST_ALONE = "#!/bin/sh\nmkdir {folder}/first 2>/dev/null && exec nc $1 $2\nexec sleep 60\n"
+TIMEOUT_S = 2
+
+
+def test_a_commands_timeout_counts_while_its_watcher_is_waited_for(
+    loopback_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    loopback_cluster.stop(0)
+    loopback_cluster.start(0, more="MaxSessions 1\n")
+    way = tmp_path / "way"
+    way.write_text(FIRST_ALONE.format(folder=tmp_path))
+    way.chmod(0o755)
+    loopback_cluster.by_proxy(str(way), "{host}", "{port}")
+    reader, writer = os.pipe()
+    argv = loopback_cluster.command("ssh", "--node", "0", "--timeout", f"{TIMEOUT_S}s", "cat; sleep 300")
+    began_at = time.monotonic()
+    with os.fdopen(writer, "wb"), os.fdopen(reader, "rb") as stdin:
+        done = subprocess.run(argv, stdin=stdin, capture_output=True, timeout=30, env=loopback_cluster.environ)
+    assert b"train-0 allows one session at a time, and no second connection" in done.stderr
+    assert b"the command is ended there within 45 s" in done.stderr
+    assert time.monotonic() - began_at < TIMEOUT_S + 8
