@@ -35,7 +35,12 @@ _MARKED = rb"clusterctl-group (\d+) (\d+)\n"
 # It starts the command without the session's variables (sudoers(5), env_reset): root reads the node's own again.
 _NODE_VARIABLES = f"if [ -r {ENVIRONMENT_FILE} ]; then set -a; . {ENVIRONMENT_FILE}; set +a; fi; "
 # The person's variables, see `first_input`; without them nothing runs.
-_ASKED = "IFS= read -r clusterctl_exports || exit 255; "
+# A line of .bashrc that reads its input takes them: then a beat comes here, or what is not meant for a shell.
+_ASKED = (
+    "IFS= read -r clusterctl_exports || clusterctl_exports=; "
+    'case $clusterctl_exports in "export "*) ;; *) echo "clusterctl: the values of --env did not come: '
+    'does a startup file of the login shell read its input?" >&2; exit 255 ;; esac; '
+)
 _TAKEN = (
     'clusterctl_newline=$(printf "\\nx"); clusterctl_newline=${clusterctl_newline%x}; eval "$clusterctl_exports"; '
     "unset clusterctl_newline clusterctl_exports; "

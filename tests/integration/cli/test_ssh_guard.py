@@ -167,6 +167,18 @@ def test_under_sudo_variables_come_by_the_input_and_the_commands_own_input_is_wh
     assert said == f"<{environment['TOKEN']}>".encode() + own_input
 
 
+@pytest.mark.parametrize("came", [b"\n", b"echo this is data\n", b"export A='half of", b""])
+def test_under_sudo_nothing_runs_where_the_variables_have_not_come(shell: str, tmp_path: Path, came: bytes) -> None:
+    stand_in = tmp_path / "sudo"
+    stand_in.write_text('#!/bin/sh\nshift 2; exec "$@"\n')
+    stand_in.chmod(0o755)
+    text = with_input("echo ran", environment={"A": "1"}, is_sudo=True, silence_s=60)
+    with as_sshd_would(shell, text, PATH=f"{tmp_path}:{os.environ['PATH']}") as process:
+        said, complaint = process.communicate(came, timeout=10)
+        assert (process.returncode, said) == (255, b"")
+        assert b"clusterctl: the values of --env did not come: " in complaint
+
+
 def told_by(process: subprocess.Popen[bytes]) -> Told:
     assert process.stderr is not None
     found = group_in(process.stderr.readline())
