@@ -41,9 +41,9 @@ class Lock:
     def is_dead(self, starts: Sequence[EngineStart]) -> bool:
         """Its process surely ran on this computer, and is gone; `starts`: of the engine, noted here."""
         since = _instant(self.since)
-        for start in starts:
-            if since is not None and start.took(host=self.host, pid=self.pid, since=since):
-                return start.is_gone
+        noted = [start for start in starts if since and start.took(host=self.host, pid=self.pid, since=since)]
+        if noted:
+            return all(start.is_gone for start in noted)  # in a container two may have one number within minutes
         return self.is_of_own_disk and self._is_gone_from_here
 
     @property

@@ -121,6 +121,13 @@ def test_an_engine_that_was_started_here_and_lives_keeps_its_lock() -> None:
     assert not a_lock(is_of_own_disk=False, pid=start.pid).is_dead([start])
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_engines_of_one_number_within_minutes_the_living_one_keeps_its_lock(order: int) -> None:
+    living = engine_start(os.getpid())
+    noted = [replace(living, ticks=living.ticks - 1), living][::order]
+    assert not a_lock(is_of_own_disk=True, pid=living.pid).is_dead(noted)
+
+
 @pytest.mark.parametrize("url", ["s3://bucket/path", "https://api.pulumi.com", "file:///not/there"])
 def test_other_backends_have_no_lock_files(url: str) -> None:
     assert locks_in(url, STACK) == ()
