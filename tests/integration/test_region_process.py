@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,9 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
+from clusterctl.engine.region import region_endpoint, start_beside
+from clusterctl.home import Home
+from clusterctl_infra.errors import RehearsalError
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
 from clusterctl_rehearsal.region.process import IDLE_S
@@ -142,3 +146,13 @@ def test_settings_and_faults_outlive_it(home: RehearsalHome, client: RegionClien
     _wait_until_gone(home, 5)
     assert client.ask("list", {})["faults"] == {"quotas": {"vpcs": 1}}
     assert json.loads((home.root / "faults.json").read_text()) == {"quotas": {"vpcs": 1}}
+
+
+def test_where_no_process_can_be_made_who_asks_for_the_region_is_told_and_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
+    start_beside(Home(path=tmp_path), {}).join()
+    assert capfd.readouterr().err == ""
+    with pytest.raises(RehearsalError, match=r"the rehearsed region does not start: .*No such file"):
+        region_endpoint(Home(path=tmp_path), {})

@@ -134,6 +134,8 @@ def _said_by(module: str, home: Home, environ: Mapping[str, str], *, timeout_s: 
     except subprocess.TimeoutExpired as e:
         told = f"the rehearsed region did not start in {timeout_s:.0f} s"
         raise RehearsalError(told, hint=f"tail {home.rehearsal_dir / LOG_FILE}") from e
+    except OSError as e:
+        raise RehearsalError(f"the rehearsed region does not start: {e}", hint=LOOK) from e
     if done.returncode != 0:
         message, hint = sentence_and_hint(done.stderr or done.stdout)
         raise RehearsalError(message or f"{' '.join(argv[1:])} failed", hint=hint or LOOK)
