@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import getpass
 import json
 import os
 import socket
@@ -17,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from clusterctl_infra.config.load import login_name
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.engine.engine_start import EngineStart, engine_start
@@ -55,7 +55,7 @@ def new_record(verb: str, *, tokens: tuple[str, ...], stack: str, engines: tuple
     own = find_process(os.getpid())
     return RunRecord(
         verb=verb,
-        user=getpass.getuser(),
+        user=login_name(),
         host=socket.gethostname(),
         boot=boot_id(),
         began_at=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -76,6 +76,13 @@ def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert record.boot == boot_id()
 
 
+def test_a_user_without_a_name_as_in_some_containers_is_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
+    assert new_record("up", tokens=(), stack="/stacks/train").user == "unknown"
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"verb": "up"}', "not json"])
 def test_a_broken_record_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "train.json").write_text(text)
