@@ -30,12 +30,15 @@ class PersonHook:
             return
         if not os.access(str(hook), os.X_OK):
             return tell(self.root, "/%s does not run: chmod +x /%s" % ((FOLDER + self.name,) * 2))
-        self.process = subprocess.Popen(
-            ["sh", "-c", RUN, str(self.root / LOGS / (self.name + ".log")), str(limit_s), str(hook)],
-            env=dict(os.environ, **more),
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        try:
+            self.process = subprocess.Popen(
+                ["sh", "-c", RUN, str(self.root / LOGS / (self.name + ".log")), str(limit_s), str(hook)],
+                env=dict(os.environ, **more),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as e:  # no memory, too many processes: whoever warns goes on
+            return tell(self.root, "%s does not run: %s" % (self.name, e))
         tell(self.root, "%s runs, for %d seconds at most" % (self.name, limit_s))
 
     def is_running(self) -> bool:
