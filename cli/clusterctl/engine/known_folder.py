@@ -35,7 +35,7 @@ def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES
 
 def _gone(inventory: Inventory, folder: Path) -> UsageError:
     told = f"the folder of {inventory.cluster}'s stack, {folder}, is not there any more; nothing was changed"
-    moved = next((one for one in stacks_near(folder) if _name_in(one / CLUSTER_FILE) == inventory.name), None)
+    moved = next((one for one in stacks_near(folder) if cluster_name_in(one / CLUSTER_FILE) == inventory.name), None)
     if moved is not None:
         hint = f"clusterctl nodes --stack {shlex.quote(str(moved))}"
         return UsageError(f"{told}. {moved} says the same name: if it is that one, tell this computer", hint=hint)
@@ -43,7 +43,8 @@ def _gone(inventory: Inventory, folder: Path) -> UsageError:
     return UsageError(f"{told}; {ways}", hint=reap_cluster(inventory))
 
 
-def _name_in(file: Path) -> object:
+def cluster_name_in(file: Path) -> object:
+    """What stands behind `name:` in a cluster.yaml, sound or not; None where that cannot be read."""
     try:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):

@@ -20,6 +20,7 @@ from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.new_deadline import AWS_AHEAD, AWS_LEFT, REHEARSAL_AHEAD, REHEARSAL_LEFT, Wish, refuse_move
+from clusterctl.lifecycle.other_name import refuse_other_name
 from clusterctl.status.unfinished import unfinished_of
 from clusterctl.views.again import edit, go_on_with
 from clusterctl.views.quantities import clock, count, duration
@@ -76,6 +77,7 @@ def refuse_extension(
     """Raises the error that tells why the deadline cannot be moved there, or not now; `before`: the one that holds."""
     refuse_times(change, wish, intent, cluster_plan, before=before, shown=shown, now=now)
     source = change.stack.source
+    refuse_other_name(change, state, intent.config.name)
     refuse_other_region(state, intent.config.region, source=source)
     refuse_other_network(state, intent.config, source=source, shown=shown)
     refuse_other_launch(state, cluster_plan, source=source, shown=shown)

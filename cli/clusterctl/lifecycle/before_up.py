@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from clusterctl_infra.config.model import ClusterConfig
-from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
+from clusterctl_infra.errors import CloudError, ClusterctlError
 from clusterctl_infra.outputs import Inventory
 from clusterctl_infra.plan.inventory import proxy_command
 from clusterctl_infra.plan.model import ClusterPlan
@@ -21,16 +21,6 @@ from clusterctl.engine.region import tell_region
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.final_sum import inventory_here
 from clusterctl.ssh.way_in import missing_programs
-
-
-def refuse_other_name(state: StackState, name: str, *, shown: str) -> None:
-    """Raises UsageError when the stack holds a cluster that was born with another name."""
-    if state.cluster_name is not None and state.cluster_name != name:
-        raise UsageError(
-            f"{shown} holds the cluster {state.cluster_name}, and cluster.yaml says {name}: another name is another "
-            "cluster; write the old name back, or end it first",
-            hint=f"clusterctl down {shown}",
-        )
 
 
 def refuse_namesake(change: Change, state: StackState) -> None:

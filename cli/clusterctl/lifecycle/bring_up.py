@@ -34,12 +34,12 @@ from clusterctl.engine.state import StackState
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.before_up import (
     refuse_namesake,
-    refuse_other_name,
     refuse_reaped,
     refuse_unreachable,
     refuse_without_addresses,
 )
 from clusterctl.lifecycle.failed_up import raise_failed
+from clusterctl.lifecycle.other_name import refuse_other_name
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
 from clusterctl.lifecycle.spot_rights import refuse_without_rights
@@ -105,7 +105,7 @@ class _Up:
     def run(self, found: StackState | None) -> None:
         change, config = self._change, self._written.config
         state = found or StackState()
-        refuse_other_name(state, config.name, shown=self._shown)
+        refuse_other_name(change, state, config.name)
         source = change.stack.source
         refuse_harm(state, config, load_catalog(), source=source)
         refuse_other_network(state, config, source=source, shown=self._shown)

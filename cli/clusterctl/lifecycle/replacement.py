@@ -29,6 +29,7 @@ from clusterctl.engine.stack_config import config_of_one_run, read_config, with_
 from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
 from clusterctl.home import Home
 from clusterctl.lifecycle.before_up import refuse_reaped
+from clusterctl.lifecycle.other_name import refuse_other_name
 from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
 from clusterctl.lifecycle.spot_rights import refuse_without_rights
 from clusterctl.output import Output
@@ -48,7 +49,12 @@ class ReplaceRequest:
 def replace_node(request: ReplaceRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Replaces the machine. Raises the error that a person should see when the slot has no ready machine after it."""
     with open_change_of("replace", request.inventory, home=home, environ=environ, output=output) as held:
-        _Replacement(request, held).run(held.state)
+        replace_held(request, held)
+
+
+def replace_held(request: ReplaceRequest, held: Held) -> None:
+    """The same for a cluster that is held."""
+    _Replacement(request, held).run(held.state)
 
 
 class _Replacement:
@@ -66,6 +72,7 @@ class _Replacement:
             change.stack, read_config(self._config_file), nodes=nodes or None, fresh_prices=change.home.prices_file
         )
         intent = for_up(written, found, change.seen(found))
+        refuse_other_name(change, found, intent.config.name)
         refuse_other_region(found, intent.config.region, source=change.stack.source)
         cluster_plan = plan_of(intent, found, now=now)
         shown, source = change.typed(change.stack.directory), change.stack.source

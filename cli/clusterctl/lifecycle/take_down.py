@@ -41,6 +41,7 @@ from clusterctl.lifecycle.last_look import (
     refuse_leftovers,
 )
 from clusterctl.lifecycle.machines_last import go_at_once
+from clusterctl.lifecycle.other_name import refuse_other_name, refuse_shared_project
 from clusterctl.lifecycle.stray_data import stray_data
 from clusterctl.output import Output
 from clusterctl.views.quantities import count
@@ -61,7 +62,12 @@ def take_down(request: DownRequest, output: Output, home: Home, environ: Mapping
     """Takes the cluster down. Raises the error that a person should see when something is left that should not be."""
     with open_change_at("down", request.where, home=home, environ=environ, output=output) as change:
         state, was_cut_off = change.inspect()
-        _Down(request, change, was_cut_off=was_cut_off).run(state)
+        take_down_held(request, change, state, was_cut_off=was_cut_off)
+
+
+def take_down_held(request: DownRequest, change: Change, state: StackState | None, *, was_cut_off: bool) -> None:
+    """The same for a cluster that is held."""
+    _Down(request, change, was_cut_off=was_cut_off).run(state)
 
 
 class _Down:
@@ -78,6 +84,7 @@ class _Down:
         if found is None or (found.is_empty and not found.pending):
             self._nothing()
             return
+        refuse_shared_project(change, found, change.name)
         strays = () if self._request.is_all else stray_data(change.clients, found, tell=change.tell)
         for one in strays:
             self._change.tell(
@@ -111,6 +118,7 @@ class _Down:
         """The program is run as it is written now. Raises ConfigError, UsageError."""
         refuse_without_program(self._change.stack)
         source, config = self._change.stack.source, self._written().config
+        refuse_other_name(self._change, state, config.name)
         refuse_other_region(state, config.region, source=source)
         refuse_harm(state, config, load_catalog(), source=source)
         refuse_other_network(state, config, source=source, shown=self._request.where.shown)
@@ -266,13 +274,15 @@ class _Down:
         nodes = count(len(state.instances), "node")
         parts = len([one for one in state.resources if one.is_custom])
         label = " (rehearsed)" if self._change.is_rehearsal else ""
-        data = data_in(state)
+        data, name = data_in(state), self._change.cluster
+        if state.cluster_name not in (None, self._change.name):
+            name = f"{state.cluster_name} (cluster.yaml says {self._change.name})"
         if keeps_data:
             ended = "".join(f" and {one.named}" for one in data if one not in kept)
-            return f"{self._change.cluster}{label}: ends {nodes}{ended}; network and storage are kept"
+            return f"{name}{label}: ends {nodes}{ended}; network and storage are kept"
         holders = [*(one.named for one in data), *others_in(state)]
         lost = f", and what is in {', '.join(holders)}" if holders else ""
-        return f"{self._change.cluster}{label}: ends {nodes} and all else of it, {count(parts, 'resource')}{lost}"
+        return f"{name}{label}: ends {nodes} and all else of it, {count(parts, 'resource')}{lost}"
 
     def _written(self) -> Intent:
         """What is asked for now. Raises ConfigError."""

@@ -21,9 +21,8 @@ from clusterctl.cost.sighting import SeenMachine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
-from clusterctl.lifecycle.before_up import refuse_other_name
 from clusterctl.views.up import price_question
-from clusterctl_infra.errors import CapExceeded, ConfigError, UsageError
+from clusterctl_infra.errors import CapExceeded, ConfigError
 
 from tests.unit.cli.engine.state_rows import machines
 
@@ -277,13 +276,6 @@ def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
     assert price_question(cluster_plan, running=2, now=BORN).endswith("Change 2 → 4 nodes?")
     anew = price_question(cluster_plan, running=4, anew=2, now=BORN)
     assert anew.endswith("Change 4 → 4 nodes, 2 of them made anew?")
-
-
-def test_another_name_is_another_cluster() -> None:
-    refuse_other_name(StackState(), "train", shown="stacks/train")
-    refuse_other_name(state_of(), "train", shown="stacks/train")
-    with pytest.raises(UsageError, match=r"holds the cluster train, and cluster\.yaml says other"):
-        refuse_other_name(state_of(), "other", shown="stacks/train")
 
 
 def test_who_stops_is_told_what_exists_and_what_to_type() -> None:

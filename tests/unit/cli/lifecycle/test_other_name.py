@@ -1,0 +1,87 @@
+"""Another name in cluster.yaml is another cluster: no command makes it where one of the old name lives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from clusterctl.changes.opening import Held
+from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.whereabouts import Whereabouts
+from clusterctl.lifecycle.extension import ExtendRequest, move_deadline
+from clusterctl.lifecycle.new_deadline import Wish
+from clusterctl.lifecycle.other_name import refuse_other_name, refuse_shared_project
+from clusterctl.lifecycle.replacement import ReplaceRequest, replace_held
+from clusterctl.lifecycle.take_down import DownRequest, take_down_held
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import inventory_to_json
+
+from tests.unit.cli.changes.test_intent import BORN
+from tests.unit.cli.lifecycle.test_extension import DEADLINE, Clock, held
+from tests.unit.cli.paid_cluster import an_inventory
+
+
+@pytest.fixture
+def renamed(tmp_path: Path) -> Held:
+    """A cluster called train, whose file says mine by now; nobody may run its engine."""
+    there = held(tmp_path, Clock(BORN), repair_s=0)
+    file = there.change.stack.cluster_file
+    file.write_text(file.read_text().replace("name: train", "name: mine"))
+    return there
+
+
+def extend_to_earlier(there: Held) -> None:
+    wish = Wish(until=DEADLINE - timedelta(hours=1))
+    request = ExtendRequest(inventory=an_inventory(), wish=wish, is_agreed=True, as_json=False)
+    move_deadline(request, there, now=lambda: BORN)
+
+
+def replace_one(there: Held) -> None:
+    request = ReplaceRequest(inventory=an_inventory(), slot=1, is_agreed=True, ready_timeout_s=None)
+    replace_held(request, there)
+
+
+def down_to_its_data(there: Held) -> None:
+    data = StateResource(urn="u::t::users", type="aws:dynamodb/table:Table", id="users", is_protected=True)
+    where = Whereabouts(
+        stack=there.change.stack, rehearse=False, name="train", region="us-west-2", shown="--cluster train"
+    )
+    state = StackState(resources=(*there.state.resources, data))
+    request = DownRequest(where=where, is_all=False, is_agreed=True)
+    take_down_held(request, there.change, state, was_cut_off=False)
+
+
+@pytest.mark.parametrize("command", [extend_to_earlier, replace_one, down_to_its_data])
+def test_with_another_name_in_the_file_the_engine_is_not_run(renamed: Held, command: Callable[[Held], None]) -> None:
+    with pytest.raises(UsageError, match=r"holds the cluster train, and .* says mine: .*; nothing was changed") as said:
+        command(renamed)
+    assert said.value.hint == f"${{EDITOR:-nano}} {renamed.change.stack.source}"
+
+
+def test_the_name_that_it_was_born_with_and_a_stack_without_a_cluster_pass(tmp_path: Path) -> None:
+    there = held(tmp_path, Clock(BORN), repair_s=0)
+    refuse_other_name(there.change, there.state, "train")
+    refuse_other_name(there.change, StackState(), "mine")
+
+
+def test_a_copied_folder_does_not_end_the_cluster_of_the_folder_that_it_was_copied_from(tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "cluster.yaml").write_text("name: train\n")
+    there = held(tmp_path / "copy", Clock(BORN), repair_s=0)
+    change = replace(there.change, cluster="mine")
+    where = Whereabouts(stack=change.stack, rehearse=False, name="mine", region="us-west-2", shown="copy")
+    known = replace(an_inventory(), stack_dir=str(tmp_path / "train"))
+    file = change.home.inventory_file("train")
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(inventory_to_json(known)))
+    with pytest.raises(UsageError, match=r"name one project, train, so that to Pulumi both folders are one") as said:
+        take_down_held(DownRequest(where=where, is_all=True, is_agreed=True), change, there.state, was_cut_off=False)
+    assert said.value.hint == f"${{EDITOR:-nano}} {change.stack.project_file}"
+    refuse_shared_project(change, there.state, "train")
+    (tmp_path / "train" / "cluster.yaml").write_text("name: moved-away\n")
+    refuse_shared_project(change, there.state, "mine")
