@@ -20,6 +20,7 @@ from clusterctl_infra.ledger_correction import LedgerCorrection, corrected, corr
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
 from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
+from clusterctl_infra.plan.spot import spot_price
 
 from clusterctl.changes.data import kept_in
 from clusterctl.cost.correction import corrections
@@ -70,7 +71,7 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
     elif intent.settings.down:
         run = max(run, identity.run + 1)
     changes: dict[str, str | None] = {
-        **_account(state, seen),
+        **_account(intent, state, seen),
         "down": None,
         "kept": None,
         "run": None if run == 1 else str(run),
@@ -96,7 +97,7 @@ def without_reservation(intent: Intent, *, is_so: bool) -> Intent:
 def for_zero_nodes(intent: Intent, state: StackState, seen: Seen) -> Intent:
     """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
     mounts = [one.mount for one in kept_in(state, intent.config, load_catalog())]
-    return _with(intent, {**_account(state, seen), "down": "true", "kept": _text(mounts)})
+    return _with(intent, {**_account(intent, state, seen), "down": "true", "kept": _text(mounts)})
 
 
 def without_own_values(config_text: str) -> str:
@@ -153,17 +154,27 @@ def refuse(intent: Intent, cluster_plan: ClusterPlan, *, stack: Stack, shown: st
     refuse_problems(cluster_plan, stack, overrides=intent.settings.overrides)
 
 
-def _account(state: StackState, seen: Seen) -> dict[str, str | None]:
+def _account(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | None]:
     """The state's account put right by what AWS said, for the plan; and what was put right, for the state."""
     ledger = ledger_in(state)
     if ledger is None:
         return {"ledger": None, "corrected": None}
-    spans = corrections(ledger, seen, ends_by=deadline_in(state))
+    spans = corrections(ledger, seen, ends_by=deadline_in(state), price_of=partial(_price_of, intent))
     correction = LedgerCorrection(generation=generation_in(state), spans=spans)
     return {
         "ledger": _text(ledger_to_json(corrected(ledger, spans))),
         "corrected": _text(correction_to_json(correction)) if spans else None,
     }
+
+
+def _price_of(intent: Intent, one: SeenMachine) -> float | None:
+    """What AWS bills for it at most, as far as the price list knows."""
+    name, config = one.instance_type, intent.config
+    on_demand = None if name is None else intent.catalog.price_usd_per_hour(name, config.region)
+    if not one.is_spot:
+        return on_demand
+    cap = config.caps.price_usd_per_hour
+    return spot_price(cap_usd_per_hour=cap, on_demand_usd_per_hour=on_demand, list_usd_per_hour=None).max_usd_per_hour
 
 
 def _text(value: object) -> str:

@@ -6,7 +6,7 @@ other: then machines run that no span counts, until the next command, hours late
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 from clusterctl_infra.ledger import Ledger, Span
@@ -19,14 +19,26 @@ SHORT_S = 60.0
 NEVER = datetime.max.replace(tzinfo=UTC)
 
 
+PriceOf = Callable[[SeenMachine], float | None]
+"""US dollars per hour of a machine that no account has; None is unknown."""
+
+
+def as_the_last(one: SeenMachine) -> None:
+    """For who knows no prices: a machine costs what the last one in the account did."""
+
+
 def corrections(
-    ledger: Ledger, machines: Mapping[str, SeenMachine], *, ends_by: datetime | None = None
+    ledger: Ledger,
+    machines: Mapping[str, SeenMachine],
+    *,
+    ends_by: datetime | None = None,
+    price_of: PriceOf = as_the_last,
 ) -> tuple[Span, ...]:
     """The spans that are to stand in the account instead, or besides.
 
     A slot's time is paid once, whichever machine was in it: what a span of its slot counts is no machine's loss. An
     account without spans counts from the start of its run, which is before all machines. `ends_by`: the deadline that
-    the account's machines had.
+    the account's machines had. `price_of`: they may have been of another type, or on demand where these are spot.
     """
     if not ledger.spans:
         return ()
@@ -34,24 +46,26 @@ def corrections(
     for one in sorted(machines.values(), key=lambda one: (one.launched_at, one.instance_id)):
         if one.slot is None:
             continue
-        if (span := _truth(one, one.slot, corrected(ledger, found), ends_by=ends_by)) is not None:
+        so_far = corrected(ledger, found)
+        if (span := _truth(one, one.slot, so_far, ends_by=ends_by, price_of=price_of)) is not None:
             found.append(span)
     return tuple(found)
 
 
-def _truth(one: SeenMachine, slot: int, ledger: Ledger, *, ends_by: datetime | None) -> Span | None:
+def _truth(one: SeenMachine, slot: int, ledger: Ledger, *, ends_by: datetime | None, price_of: PriceOf) -> Span | None:
     """The machine's last span as it was; None where the account has it, or counts all of its time."""
     of_slot = [span for span in ledger.spans if span.slot == slot]
     own = [span for span in of_slot if span.instance_id == one.instance_id]
     others = [span for span in of_slot if span.instance_id != one.instance_id]
     true_end = _true_end(one, others, ends_by=ends_by)
     if not own:
+        price = price_of(one)
         stray = Span(
             slot=slot,
             instance_id=one.instance_id,
             started_at=one.launched_at,
             ended_at=true_end,
-            price_usd_per_hour=ledger.spans[-1].price_usd_per_hour,
+            price_usd_per_hour=ledger.spans[-1].price_usd_per_hour if price is None else price,
         )
         return stray if _uncounted_s(stray.started_at, stray.ended_at, others) > SHORT_S else None
     last = own[-1]

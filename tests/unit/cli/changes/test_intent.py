@@ -109,6 +109,30 @@ def test_what_a_run_that_was_killed_did_not_write_is_in_the_plan_and_told_to_the
     assert "corrected" not in config_values(again.config_text)
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_spot", "price"),
+    [("p5.48xlarge", False, 55.04), ("p5.48xlarge", True, 30), ("x9.huge", False, 12.5), (None, True, 30)],
+    ids=["on demand", "spot, at most the cap", "a type without a price costs as the last", "spot of an unknown type"],
+)
+def test_a_machine_of_no_account_costs_what_its_own_kind_does(
+    stack: Stack, kind: str | None, is_spot: bool, price: float
+) -> None:
+    stack.cluster_file.write_text(CLUSTER.replace("{runtime: 2h}", "{runtime: 2h, price_usd_per_hour: 30}"))
+    membership = resource("clusterctl:index:Membership", ledger=[{**SPAN, "price_usd_per_hour": 12.5}], generation=4)
+    stray = SeenMachine(
+        instance_id="i-1",
+        slot=1,
+        instance_type=kind,
+        launched_at=BORN,
+        ended_at=None,
+        alive_at=BORN + timedelta(hours=1),
+        gone_at=None,
+        is_spot=is_spot,
+    )
+    intent = for_up(intent_of(stack), state_of(membership), {"i-1": stray})
+    assert [span.price_usd_per_hour for span in intent.settings.ledger.spans] == [12.5, price]
+
+
 def test_without_a_membership_an_old_copy_of_a_ledger_does_not_count(stack: Stack) -> None:
     old = with_values("", {"ledger": json.dumps([SPAN])})
     assert for_up(intent_of(stack, old), StackState(), {}).settings.ledger.spans == ()
