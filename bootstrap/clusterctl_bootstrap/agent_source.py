@@ -17,7 +17,7 @@ from clusterctl_bootstrap.shortening import shortened
 LATER = (
     *("barrier.py", "beats.py", "dead_man.py", "ending.py", "later.py"),
     *("idle_cluster.py", "idle_judge.py", "idle_node.py", "idle_peer.py", "idle_signals.py", "release.py"),
-    *("notices.py", "person_hook.py", "spot_market.py", "warning.py", "watch.py"),
+    *("metadata_service.py", "notices.py", "person_hook.py", "spot_market.py", "warning.py", "watch.py"),
 )
 """What no node needs before it is ready."""
 

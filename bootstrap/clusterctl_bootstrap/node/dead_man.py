@@ -87,7 +87,11 @@ class DeadMan:
         if not self.is_alone:
             self.ends_all = False
             return ""
-        self.ends_all = self._speaks_for_all(known, SEEN_BEATS * pause_s) or self.ends_all
+        lost = self._lost(known["nodes"], SEEN_BEATS * pause_s)
+        self.is_lowest = known["slot"] < min(lost, default=known["nodes"])
+        # Slot 0 hears none of those that are without it, so with half of them it has no more than the other half.
+        is_over = known["slot"] == 0 or 2 * (1 + len(lost)) >= known["nodes"]
+        self.ends_all = self.ends_all or (self.is_lowest and is_over)  # it stays so when the others are gone
         what = "%d of %d nodes" % (there, known["nodes"]) if known["slot"] == 0 else "no slot 0"
         return "dead man: %s seen for %s" % (what, in_words(unseen_s))
 
@@ -106,16 +110,9 @@ class DeadMan:
         why = sure if self.ends_all else WHY_UNSURE
         tell(self.root, self.start(self.root, known, why, since, wait_s, time.sleep, not self.ends_all))
 
-    def _speaks_for_all(self, known: Dict[str, Any], within_s: float) -> bool:
-        """Whether the cluster is over, and this node is to say so: it stays so when the others are gone.
-
-        Slot 0 hears none of those that are without it, so with half of them it has no more than the other half.
-        """
-        if known["slot"] == 0:
-            return True
-        lost = [slot for slot, at in self.lost_s.items() if slot < known["nodes"] and self.awake_s - at < within_s]
-        self.is_lowest = known["slot"] < min(lost, default=known["nodes"])
-        return self.is_lowest and 2 * (1 + len(lost)) >= known["nodes"]
+    def _lost(self, nodes: int, within_s: float) -> List[int]:
+        """The other slots there are that said so lately: they are without slot 0, too."""
+        return [slot for slot, at in self.lost_s.items() if slot < nodes and self.awake_s - at < within_s]
 
     def _there(self, nodes: int, within_s: float) -> int:
         """How many of the slots there are were heard by slot 0, with itself."""

@@ -37,14 +37,14 @@ class Notices:
         told = self.heard()
         if not told.ends:
             return None
-        return End(told.ends_s, told.ends_s - now_s, WHY % clock(told.ends), AWS)
+        return End(told.ends_s, told.ends_s - now_s, WHY % time_of_day(told.ends), AWS)
 
     def look(self, name: str) -> None:
         """Does what is new, for the node of that name; the warnings before an end are the watch's."""
         told = self.heard()
         if told != self.done:
             if told.rebalance and not self.done.rebalance:
-                words = (name, clock(told.rebalance))
+                words = (name, time_of_day(told.rebalance))
                 tell(self.root, "AWS may take %s back soon (its word of %s): save what is to be kept" % words)
                 more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": told.rebalance}
                 self.hook.start(REBALANCE_S, **more)
@@ -78,6 +78,6 @@ def remembered(root: Path) -> Heard:
         return Heard()
 
 
-def clock(instant: str) -> str:
+def time_of_day(instant: str) -> str:
     """`10:32:05 UTC` of `2026-01-31T10:32:05Z`."""
     return instant[11:19] + " UTC"

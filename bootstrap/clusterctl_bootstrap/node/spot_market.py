@@ -3,36 +3,22 @@
 A machine that is not spot is asked once. Where the metadata service is cut off nothing is known, and nothing changes.
 """
 
-import http.client
 import json
 import threading
-import time
 from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple
 
 from clusterctl_bootstrap.node.facts import epoch
+from clusterctl_bootstrap.node.metadata_service import Page
 
-HOST = "169.254.169.254"
-QUESTION_S = 2.0
 POLL_S = 5.0
-"""As AWS recommends it for both notices (EC2 user guide, "Spot Instance interruption notices"; not read again)."""
+"""As AWS recommends it (EC2 User Guide, "Spot Instance interruption notices"; 2026-11-22)."""
 RETRY_S = 60.0
 """Until the next try to learn whether this is a spot machine."""
-TOKEN_S = 21600
-"""The longest that there is."""
 NOTICE_S = 120
 """From AWS's notice to the end, where the notice has no time that can be read."""
 MARKET, ACTION, REBALANCE = "instance-life-cycle", "spot/instance-action", "events/recommendations/rebalance"
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
-
-
-class Page(NamedTuple):
-    """What the metadata service answered; without a text there is no such page."""
-
-    text: Optional[str]
-    at_s: float
-    """AWS's time, in seconds since 1970."""
 
 
 class Heard(NamedTuple):
@@ -129,43 +115,3 @@ def _instant(text: Any) -> str:
 
 def _stamp(at_s: float) -> str:
     return datetime.fromtimestamp(int(at_s), timezone.utc).strftime(STAMP)
-
-
-class MetadataService:
-    """The metadata service of version 2, with one token for as long as it holds."""
-
-    def __init__(self, host: str = HOST, port: int = 80) -> None:
-        self.place = (host, port)
-        self.token = ""
-
-    def page(self, name: str) -> Page:
-        """A page under `/latest/meta-data/`. Raises OSError."""
-        status, page = self._with_token(name)
-        if status == 401:  # it does not hold any more
-            self.token = ""
-            status, page = self._with_token(name)
-        if status not in (200, 404):
-            raise OSError("%s: %d" % (name, status))
-        return page if status == 200 else Page(None, page.at_s)
-
-    def _with_token(self, name: str) -> Tuple[int, Page]:
-        if not self.token:
-            life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_S)}
-            status, page = self._ask("PUT", "/latest/api/token", life)
-            if status != 200:
-                raise OSError("token: %d" % status)
-            self.token = page.text or ""
-        return self._ask("GET", "/latest/meta-data/" + name, {"X-aws-ec2-metadata-token": self.token})
-
-    def _ask(self, method: str, path: str, headers: Dict[str, str]) -> Tuple[int, Page]:
-        connection = http.client.HTTPConnection(self.place[0], self.place[1], timeout=QUESTION_S)
-        try:
-            connection.request(method, path, headers=headers)
-            answer = connection.getresponse()
-            date = answer.getheader("Date")
-            text = answer.read(65536).decode("utf-8", "replace")
-        except http.client.HTTPException as e:
-            raise OSError(str(e)) from e
-        finally:
-            connection.close()
-        return answer.status, Page(text, parsedate_to_datetime(date).timestamp() if date else time.time())

@@ -16,10 +16,11 @@ from clusterctl_bootstrap.node.ending import AWS, GUARD, WATCH, End, deadline, e
 from clusterctl_bootstrap.node.facts import FactsError, birth, read_json
 from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.idle_node import wanted_end
+from clusterctl_bootstrap.node.metadata_service import MetadataService
 from clusterctl_bootstrap.node.notices import Notices, remembered
 from clusterctl_bootstrap.node.outside import Outside
 from clusterctl_bootstrap.node.person_hook import PRE_TERMINATE, PersonHook, time_to_save_s
-from clusterctl_bootstrap.node.spot_market import Heard, MetadataService, SpotMarket
+from clusterctl_bootstrap.node.spot_market import Heard, SpotMarket
 
 POLL_S = 1.0
 SAME_END_S = 5

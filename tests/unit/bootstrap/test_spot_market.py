@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from clusterctl_bootstrap.node.metadata_service import Page
 from clusterctl_bootstrap.node.spot_market import (
     ACTION,
     MARKET,
@@ -10,7 +11,6 @@ from clusterctl_bootstrap.node.spot_market import (
     REBALANCE,
     RETRY_S,
     Heard,
-    Page,
     SpotMarket,
     heard,
 )
