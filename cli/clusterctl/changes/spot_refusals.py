@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
+
+from clusterctl_infra.catalog.fresh_prices import refresh_command
 
 from clusterctl.changes.intent import Intent
 from clusterctl.engine.run import RunResult
@@ -71,5 +72,5 @@ def _too_low(intent: Intent, machine: str, *, source: str) -> SpotHelp:
     dated = intent.catalog.price_dated(machine, config.region)
     return SpotHelp(
         sentence=f"The maximum is the price on demand of {dated}, which AWS may have raised.",
-        hint=shlex.join(["clusterctl", "prices", "refresh", "--region", config.region, machine]),
+        hint=refresh_command(config.region, machine),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import NoReturn
 
 from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
@@ -19,6 +18,7 @@ from clusterctl.engine.stack_config import write_config
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.rollback import roll_back
 from clusterctl.lifecycle.up_runs import Ran
+from clusterctl.views.again import edit
 
 NO_PLUGIN = ("no folder at path", "failed to load plugin")
 """The engine's words where a folder has none (3.250, tried 2026-11-22); of one that died it says others."""
@@ -75,7 +75,7 @@ def plugin_hint(stack: Stack, result: RunResult) -> str | None:
     """The command for a plugin that is not where the stack's Pulumi.yaml says: the same `up` would fail again."""
     said = " ".join([result.said, *(refusal.text for refusal in result.refusals)])
     if any(word in said for word in NO_PLUGIN) and any(folder in said for folder in stack.plugin_folders):
-        return f"${{EDITOR:-nano}} {shlex.quote(str(stack.project_file))}"
+        return edit(stack.project_file)
     return None
 
 

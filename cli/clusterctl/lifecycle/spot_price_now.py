@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from datetime import datetime
 
+from clusterctl_infra.catalog.fresh_prices import refresh_command
 from clusterctl_infra.errors import CapExceeded, CloudError
 from clusterctl_infra.plan.model import ClusterPlan
 
@@ -31,7 +31,7 @@ def refuse_below_spot_price(
     except CloudError as e:
         tell(f"  spot     the price of the moment is not known: {e.message}")
         return
-    where = _zone(cluster_plan) or f"the cheapest zone of {cluster_plan.region}"
+    where = cluster_plan.chosen_zone or f"the cheapest zone of {cluster_plan.region}"
     name, most = cluster_plan.instance_type, spot.max_usd_per_hour
     if market is None:
         tell(f"  spot     AWS names no spot price of {name} in {where}")
@@ -40,10 +40,9 @@ def refuse_below_spot_price(
     if most is not None and most < market:
         dated = cluster_plan.price.prices_dated
         why = "caps.price_usd_per_hour" if spot.is_capped else f"the price on demand of {dated}"
-        ask = ["clusterctl", "prices", "refresh", "--region", cluster_plan.region, name]
         raise CapExceeded(
             f"{told}, and the maximum is {usd(most)} ({why}): AWS makes none for less. Nothing was changed",
-            hint=edit(source) if spot.is_capped else shlex.join(ask),
+            hint=edit(source) if spot.is_capped else refresh_command(cluster_plan.region, name),
         )
     tell(f"  spot     {told}; counted at {usd(most)}, the most that it can cost")
 
@@ -55,9 +54,4 @@ def market_price(clients: Clients, cluster_plan: ClusterPlan, *, now: datetime) 
     """
     name = cluster_plan.instance_type
     with aws_errors(f"asking for the spot price of {name}"):
-        return spot_prices(clients, [name], now=now, zone=_zone(cluster_plan)).get(name)
-
-
-def _zone(cluster_plan: ClusterPlan) -> str | None:
-    """None: chosen at birth."""
-    return None if cluster_plan.zone.endswith("?") else cluster_plan.zone
+        return spot_prices(clients, [name], now=now, zone=cluster_plan.chosen_zone).get(name)

@@ -44,6 +44,7 @@ from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.lifecycle.other_name import refuse_other_name, refuse_shared_project
 from clusterctl.lifecycle.stray_data import stray_data
 from clusterctl.output import Output
+from clusterctl.views.again import reap_cluster
 from clusterctl.views.quantities import count
 
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
@@ -155,12 +156,10 @@ class _Down:
     def _refuse_unseen(self, known: Inventory) -> None:
         """A stack of another backend has no state here, and its machines run. Raises StillBills, CloudError."""
         change = self._change
-        rehearse = " --rehearse" if known.rehearsal else ""
-        again = f"clusterctl reap --cluster {known.cluster_id} --region {known.region}{rehearse}"
         seen = look_for(known, change.clients)
         if left := billing(seen):
             self._output.note(f"{change.cluster}: this Pulumi backend has no state of it; has another one?")
-        refuse_leftovers(left, not_asked=seen.not_asked, again=again)
+        refuse_leftovers(left, not_asked=seen.not_asked, again=reap_cluster(known))
 
     def _to_nothing(self, state: StackState) -> None:
         change = self._change

@@ -40,7 +40,6 @@ class Search:
     remains: tuple[Remains, ...]
     unseen: Mapping[str, CloudError] = field(default_factory=dict)
     """Region → why it could not be looked through: organizations forbid some to everybody."""
-
     gaps: Mapping[str, NotAsked] = field(default_factory=dict)
     """Region → kinds of which AWS did not tell there: a right is missing, or the service."""
 

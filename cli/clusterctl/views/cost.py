@@ -20,6 +20,7 @@ from clusterctl.views.quantities import clock, rounded, usd
 from clusterctl.views.reserved import reserved_unknown
 from clusterctl.views.status import about, ends
 from clusterctl.views.table import render_table
+from clusterctl.views.who_tells import who_tells
 
 ASSUMED = "~"
 MAXIMUM = "spot machines are counted at their maximum price, the most that AWS bills; it bills the spot price"
@@ -146,8 +147,9 @@ def remarks(seen: CostView) -> list[str]:
             f"this is run {inventory.run}: disks, addresses and storage count from its start, machines from the first"
         )
     if seen.cloud_trouble is not None:
-        where = "the rehearsed region" if inventory.rehearsal else "AWS"
-        told.append(f"{where} did not answer ({seen.cloud_trouble}): what runs now is taken from the account")
+        told.append(
+            f"{who_tells(inventory)} did not answer ({seen.cloud_trouble}): what runs now is taken from the account"
+        )
     if seen.cloud_trouble is None and seen.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, seen.reserved_trouble))
     if more := uncounted(seen.account, seen.alive):
@@ -164,8 +166,7 @@ def _what_spot_costs(seen: CostView) -> list[str]:
 
 
 def _what_is_assumed(inventory: Inventory) -> str:
-    who = "the rehearsed region" if inventory.rehearsal else "AWS"
-    return f"{ASSUMED} before a time: assumed from this computer's account; all others {who} told"
+    return f"{ASSUMED} before a time: assumed from this computer's account; all others {who_tells(inventory)} told"
 
 
 def _cells(row: CostRow, now: datetime) -> list[str]:

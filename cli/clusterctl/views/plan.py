@@ -68,7 +68,7 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
         "rehearsal": stack_plan.is_rehearsal,
         "running": stack_plan.is_running,
         "region": plan.region,
-        "zone": None if plan.zone.endswith("?") else plan.zone,
+        "zone": plan.chosen_zone,
         "instance_type": plan.instance_type,
         "capacity": plan.capacity,
         "gpus_per_node": plan.gpus_per_node,
@@ -91,7 +91,7 @@ def storage_json(storage: StoragePlan) -> dict[str, object]:
 
 def place(plan: ClusterPlan) -> str:
     """The zone, or the region when the zone is chosen at birth."""
-    return plan.region if plan.zone.endswith("?") else plan.zone
+    return plan.chosen_zone or plan.region
 
 
 def interfaces(stack_plan: StackPlan) -> str:

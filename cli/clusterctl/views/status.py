@@ -18,6 +18,7 @@ from clusterctl.views.idle import idle_json, idle_line
 from clusterctl.views.quantities import clock, count, duration, usd
 from clusterctl.views.reserved import reserved_unknown
 from clusterctl.views.table import render_table
+from clusterctl.views.who_tells import who_tells
 
 GONE = ("terminated", "missing")
 
@@ -99,8 +100,9 @@ def remarks(seen: Overview) -> list[str]:
     inventory, facts = seen.inventory, seen.facts
     told = []
     if facts.instances is None:
-        where = "the rehearsed region" if inventory.rehearsal else "AWS"
-        told.append(f"{where} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone")
+        told.append(
+            f"{who_tells(inventory)} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone"
+        )
     if facts.instances is not None and facts.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, facts.reserved_trouble))
     told += [

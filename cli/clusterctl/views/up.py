@@ -13,7 +13,7 @@ from clusterctl.views.quantities import clock, duration, usd
 
 def headline(cluster_plan: ClusterPlan, *, is_rehearsal: bool) -> str:
     """`train · us-west-2b · 4 × p5.48xlarge · 32 × H100 80GB (rehearsed: …)`."""
-    zone = cluster_plan.region if cluster_plan.zone.endswith("?") else cluster_plan.zone
+    zone = cluster_plan.chosen_zone or cluster_plan.region
     machines = machines_and_gpus(
         len(cluster_plan.slots), _machine(cluster_plan), cluster_plan.gpus_per_node, cluster_plan.gpu_name
     )

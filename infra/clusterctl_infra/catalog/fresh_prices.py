@@ -25,6 +25,11 @@ class FreshPrice:
     """ISO date."""
 
 
+def refresh_command(region: str, instance_type: str) -> str:
+    """`clusterctl prices refresh --region us-west-2 p5.48xlarge`: has AWS asked for one price."""
+    return f"clusterctl prices refresh --region {region} {instance_type}"
+
+
 def read_fresh_prices(path: Path) -> tuple[FreshPrice, ...]:
     """The rows of the file; none without a file. Raises ConfigError: a price that cannot be read is not an old one."""
     try:

@@ -126,6 +126,7 @@ class ClusterPlan:
     owner: str
     region: str
     zone: str
+    """Ends with `?` while it is not chosen: the first run does that."""
     image_id: str
     instance_type: str
     gpu_name: str | None
@@ -147,3 +148,8 @@ class ClusterPlan:
     user_data_bytes: int
     """Of the largest slot, raw after gzip; the limit is 16,384."""
     problems: tuple[Problem, ...]
+
+    @property
+    def chosen_zone(self) -> str | None:
+        """None: chosen at birth."""
+        return None if self.zone.endswith("?") else self.zone

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
+from clusterctl_infra.catalog.fresh_prices import refresh_command
 from clusterctl_infra.config.quantities import format_duration
 from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.env_advice import copied_variables
@@ -286,7 +287,7 @@ def _unknown_price(case: Case) -> str:
     price = case.plan.price
     if price.node_usd_per_hour is None:
         where = f"{case.plan.instance_type} in {case.plan.region}"
-        ask = f"clusterctl prices refresh --region {case.plan.region} {case.plan.instance_type}"
+        ask = refresh_command(case.plan.region, case.plan.instance_type)
         return f"the price of {where} is not in the snapshot of {price.prices_dated} ({ask} asks AWS)"
     return unknown_price(case) if price.storage_usd_per_hour is None else _unknown_charge(case)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterctl_infra.catalog.fresh_prices import refresh_command
 from clusterctl_infra.config.quantities import format_duration
 from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.model import Problem
@@ -32,7 +33,7 @@ def maximum_reaches_the_spot_price(case: Case) -> Iterator[Problem]:
             _PATH,
             f"${spot.max_usd_per_hour:.2f} is less than a spot {name} in {region} cost, "
             f"${spot.list_usd_per_hour:.2f} ({case.plan.price.prices_dated}): while it costs that, AWS makes none "
-            f"(clusterctl prices refresh --region {region} {name} asks for today's price)",
+            f"({refresh_command(region, name)} asks for today's price)",
         )
 
 

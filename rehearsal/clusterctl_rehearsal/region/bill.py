@@ -4,7 +4,7 @@ Counted from what the region did, and from nothing that clusterctl wrote down. A
 bills as an instance, and what of the reservation is empty bills as if it were full. A spot machine bills the region's
 spot price, which does not move here. Seconds are whole ones, as AWS shows and bills them. AWS's minimum of a minute for
 each launch is left out, and so are traffic, what is stored, and that AWS takes nothing for a spot machine which it
-interrupts in its first hour (general knowledge, not read again).
+interrupts in its first hour (EC2 User Guide, "Billing for interrupted Spot Instances"; 2026-11-22).
 """
 
 from __future__ import annotations

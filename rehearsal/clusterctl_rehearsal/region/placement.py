@@ -70,11 +70,7 @@ def place(request: Request, *, token: str, machines: str) -> Record:
         created_at=request.now,
         request=token,
     )
-    if launch.spot is None:
-        return dataclasses.replace(record, outputs=instance_outputs(record, dict(launch.tags)))
-    record = record.changed(spot_request=new_request_id())
-    market = market_outputs(launch.spot, record.facts["spot_request"])
-    return dataclasses.replace(record, outputs={**instance_outputs(record, dict(launch.tags)), **market})
+    return _with_outputs(record, launch)
 
 
 def instance_outputs(record: Record, tags: dict[str, str]) -> Properties:
@@ -205,6 +201,14 @@ def _check_spot(request: Request, launch: Launch, spot: SpotRequest, kind: Insta
     check_price(spot, request.catalog.spot_price_usd_per_hour(kind.name, request.region))
     check_quota(request.store, request.settings, request.catalog, request.region, more=kind.vcpus)
     check_room(request.store, request.settings, request.region, kind.name, more=1, message=NO_SPOT_CAPACITY)
+
+
+def _with_outputs(record: Record, launch: Launch) -> Record:
+    told = instance_outputs(record, dict(launch.tags))
+    if launch.spot is None:
+        return dataclasses.replace(record, outputs=told)
+    asked = record.changed(spot_request=new_request_id())
+    return dataclasses.replace(asked, outputs={**told, **market_outputs(launch.spot, asked.facts["spot_request"])})
 
 
 def _automatic_address(request: Request, launch: Launch, subnet: Record) -> str | None:
