@@ -273,14 +273,11 @@ def open_change(
         previous = read_record(home.run_file(cluster))
         environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
         refuse_read_only(environment.config_file)
+        starts = () if previous is None else previous.engines
+        begun = partial(note_engine, home.run_file(cluster))
         change = Change(
             verb=verb,
-            engine=Engine(
-                stack=stack,
-                environment=environment,
-                starts=() if previous is None else previous.engines,
-                begun=partial(note_engine, home.run_file(cluster)),
-            ),
+            engine=Engine(stack=stack, environment=environment, starts=starts, begun=begun),
             home=home,
             output=output,
             cluster=cluster,

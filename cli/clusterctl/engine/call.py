@@ -59,11 +59,11 @@ class Engine:
     def create_stack(self) -> None:
         """Makes the stack in the backend. Raises EngineError."""
         words = ["stack", "init", self.stack.name, "--no-select"]
-        self._check(self._call(words, timeout_s=SHORT_S, has_stack=False, locks=True))
+        self._check(self._call(words, timeout_s=SHORT_S, has_stack=False, takes_lock=True))
 
     def unprotect(self, urns: Sequence[str]) -> None:
         """Lets a coming run delete these resources. Raises EngineError."""
-        self._check(self._call(["state", "unprotect", *urns, "--yes"], timeout_s=SHORT_S, locks=True))
+        self._check(self._call(["state", "unprotect", *urns, "--yes"], timeout_s=SHORT_S, takes_lock=True))
 
     def cancel(self) -> None:
         """Removes the stack's locks. Raises EngineError."""
@@ -86,7 +86,7 @@ class Engine:
         argv = ["refresh", "--yes", "--skip-preview", "--suppress-outputs"]
         argv += ["--clear-pending-creates"] if clears_pending else []
         argv += [word for urn in urns for word in ("--target", urn)]
-        self._check(self._call(argv, timeout_s=REFRESH_S, locks=True))
+        self._check(self._call(argv, timeout_s=REFRESH_S, takes_lock=True))
 
     def held_by(self) -> tuple[Lock, ...]:
         """The locks that keep others from the stack: takes its lock for a second, and changes nothing.
@@ -94,7 +94,7 @@ class Engine:
         Raises EngineError.
         """
         argv = ["refresh", "--yes", "--skip-preview", "--suppress-outputs", "--skip-pending-creates"]
-        done = self._call([*argv, "--target", self.stack.urn], timeout_s=SHORT_S, locks=True)
+        done = self._call([*argv, "--target", self.stack.urn], timeout_s=SHORT_S, takes_lock=True)
         locks = locks_named(done.stderr)
         if not locks and _NO_STACK not in done.stderr:
             self._check(done)
@@ -106,7 +106,7 @@ class Engine:
         return self._by_hand(["cancel"])
 
     def _call(
-        self, words: Sequence[str], *, timeout_s: float, has_stack: bool = True, locks: bool = False
+        self, words: Sequence[str], *, timeout_s: float, has_stack: bool = True, takes_lock: bool = False
     ) -> subprocess.CompletedProcess[str]:
         argv = [self.environment.executable, *words, "--non-interactive", "--color", "never"]
         argv += ["--stack", self.stack.name] if has_stack else []
@@ -125,7 +125,7 @@ class Engine:
             raise EngineError(f"pulumi does not start: {e}", hint=engine_hint()) from e
         with child:
             try:
-                if locks:
+                if takes_lock:
                     self.begun(child.pid)
                 stdout, stderr = child.communicate(timeout=timeout_s)
             except subprocess.TimeoutExpired as e:

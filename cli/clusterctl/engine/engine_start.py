@@ -11,7 +11,7 @@ from clusterctl.engine.processes import boot_id, find_process, is_alive
 
 MACHINE_ID = Path("/etc/machine-id")
 CLOCK_SLACK = timedelta(seconds=5)
-TAKES_ITS_LOCK = timedelta(minutes=10)
+LONGEST_UNTIL_LOCKED = timedelta(minutes=10)
 """From its start on; a backend far away answers late."""
 
 
@@ -37,7 +37,7 @@ class EngineStart:
     def took(self, *, host: str, pid: int, since: datetime) -> bool:
         """Whether a lock that names this process and this moment is its lock."""
         at = datetime.fromisoformat(self.at)
-        return (host, pid) == (self.host, self.pid) and at - CLOCK_SLACK <= since <= at + TAKES_ITS_LOCK
+        return (host, pid) == (self.host, self.pid) and at - CLOCK_SLACK <= since <= at + LONGEST_UNTIL_LOCKED
 
 
 def engine_start(pid: int) -> EngineStart:

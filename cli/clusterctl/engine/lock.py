@@ -47,6 +47,27 @@ class Lock:
         return self.is_of_own_disk and self._is_gone_from_here
 
     @property
+    def is_seen(self) -> bool:
+        """A process of its number lives here, on a computer of its name."""
+        return self.host == socket.gethostname() and find_process(self.pid) is not None
+
+    @property
+    def named(self) -> str:
+        """Who holds it, as a sentence."""
+        return f"pulumi is changing this stack: started by {self.user} on {self.host} (pid {self.pid}) at {self.since}"
+
+    @property
+    def told(self) -> str:
+        """The same, with what a person may do about it."""
+        if self.is_seen:
+            return f"{self.named}; wait for it, or end it"
+        return f"{self.named}; wait for it, or remove its lock if it is gone for certain, which is not seen from here"
+
+    def end_it(self, *, cancel: str) -> str:
+        """The command for that; `cancel`: the one that removes the stack's lock, whoever holds it."""
+        return f"kill -INT {self.pid}" if self.is_seen else cancel
+
+    @property
     def _is_gone_from_here(self) -> bool:
         """No process of this computer holds it, by its number: that may be another process's by now."""
         if self.host != socket.gethostname() or not boot_id():  # no /proc, and so no process is seen
@@ -60,27 +81,6 @@ class Lock:
         if start is None or since is None or since + CLOCK_SLACK >= start:
             return False
         return not is_engine(command_line(self.pid))
-
-    @property
-    def named(self) -> str:
-        """Who holds it, as a sentence."""
-        return f"pulumi is changing this stack: started by {self.user} on {self.host} (pid {self.pid}) at {self.since}"
-
-    @property
-    def is_seen(self) -> bool:
-        """A process of its number lives here, on a computer of its name."""
-        return self.host == socket.gethostname() and find_process(self.pid) is not None
-
-    @property
-    def told(self) -> str:
-        """The same, with what a person may do about it."""
-        if self.is_seen:
-            return f"{self.named}; wait for it, or end it"
-        return f"{self.named}; wait for it, or remove its lock if it is gone for certain, which is not seen from here"
-
-    def end_it(self, *, cancel: str) -> str:
-        """The command for that; `cancel`: the one that removes the stack's lock, whoever holds it."""
-        return f"kill -INT {self.pid}" if self.is_seen else cancel
 
 
 def shows_locks(backend_url: str) -> bool:

@@ -103,14 +103,9 @@ class _Up:
         self._shown = change.typed(request.stack_dir)
 
     def run(self, found: StackState | None) -> None:
-        change, config = self._change, self._written.config
+        change, source = self._change, self._change.stack.source
         state = found or StackState()
-        refuse_other_name(change, state, config.name)
-        source = change.stack.source
-        refuse_harm(state, config, load_catalog(), source=source)
-        refuse_other_network(state, config, source=source, shown=self._shown)
-        if self._request.reorders_ranks:
-            refuse_reorder(self._written, source=source)
+        self._refuse_as_written(state, source=source)
         intent = for_up(self._written, state, change.seen(state))
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse_other_launch(state, cluster_plan, source=source, shown=self._shown)
@@ -118,14 +113,14 @@ class _Up:
         refuse_wrong_clock(change.clients)
         refuse_namesake(change, state)
         refuse_reaped(change, state, shown=self._shown)
-        refuse_unreachable(change, config, cluster_plan)
+        refuse_unreachable(change, intent.config, cluster_plan)
         self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
         self._warn(cluster_plan)
         anew = made_anew(state, intent.config, cluster_plan)
         self._foretell(intent, cluster_plan, state, anew)
         if anew or len(cluster_plan.slots) > len(state.instances):
             refuse_without_rights(change.clients, cluster_plan)
-            source, tell = change.stack.source, self._output.note
+            tell = self._output.note
             refuse_below_spot_price(change.clients, cluster_plan, now=self._now, source=source, tell=tell)
         refuse_without_addresses(change, cluster_plan, state)
         foretell_unknown(change, state)
@@ -145,6 +140,15 @@ class _Up:
             intent = reserved_or_not(intent, living, stays=stays)
         runs = runs_for(living, cluster_plan, anew=tuple(one.slot for one in anew))
         self._make(intent, cluster_plan, state, runs=runs)
+
+    def _refuse_as_written(self, state: StackState, *, source: str) -> None:
+        """What cluster.yaml says of a living cluster, and no plan is needed to see. Raises ConfigError, UsageError."""
+        config = self._written.config
+        refuse_other_name(self._change, state, config.name)
+        refuse_harm(state, config, load_catalog(), source=source)
+        refuse_other_network(state, config, source=source, shown=self._shown)
+        if self._request.reorders_ranks:
+            refuse_reorder(self._written, source=source)
 
     def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, runs: Runs) -> None:
         change = self._change

@@ -8,7 +8,8 @@ earlier of both times. See docs/adr/0016-extend-moves-what-ends-first-last.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -126,11 +127,8 @@ class _Extension:
         meant = replace(meant, intent=reserved_or_not(meant.intent, reserved, stays=stays))
         self._refuse_times_again(meant)
         self._write(meant.intent.changes)
-        try:
+        with self._telling_if_stopped(meant.move):
             untaken = self._move(meant, state, gone)
-        except KeyboardInterrupt:
-            self._output.note(f"stopped. {self._unmoved(meant.move)}\n  next: {self._again(meant.move)}")
-            raise
         self._write({"extended-from": None})
         change.finish()
         unproven = try_deadline(change, slots={one.slot for one in state.instances} - gone.keys())
@@ -243,6 +241,14 @@ class _Extension:
                 f"{count(len(slots), 'node')} of {len(names)} did not take the new deadline: {named}",
                 hint=self._again(move) if untaken else f"clusterctl up {self._shown}",
             )
+
+    @contextlib.contextmanager
+    def _telling_if_stopped(self, move: Move) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._output.note(f"stopped. {self._unmoved(move)}\n  next: {self._again(move)}")
+            raise
 
     def _unmoved(self, move: Move) -> str:
         return f"What was not moved ends the cluster at {clock(min(move.before, move.after), self._now)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -87,24 +87,21 @@ def run_up(
         raise
     if not first.succeeded:
         return Ran(result=first)
-
-    def second() -> RunResult:
-        change.output.note(f" {summary(first.changes)}; now {then}")
-        return last()
-
-    return Ran(result=_started(second, environ=change.environ, log=first.log), has_made=True)
+    done = f" {summary(first.changes)}; now {then}"
+    return Ran(result=_started(last, change, done=done, log=first.log), has_made=True)
 
 
-def _started(run: Callable[[], RunResult], *, environ: Mapping[str, str], log: Path) -> RunResult:
-    """How the run ended; one that did not start has failed, for the reason that kept it from that."""
+def _started(run: Callable[[], RunResult], change: Change, *, done: str, log: Path) -> RunResult:
+    """How the second run ended, after the words for the first one; one that did not start has failed, and says why."""
     try:
+        change.output.note(done)
         return run()
     except KeyboardInterrupt:  # between the two runs there is no engine to take it
         return RunResult(succeeded=False, interrupted=True, changes={}, refusals=(), log=log, said="")
     except ClusterctlError as e:
         refused = e
     except OSError as e:
-        full = cannot_write(e, environ=environ)
+        full = cannot_write(e, environ=change.environ)
         if full is None:
             raise
         refused = full

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-AT_MOST = 3.0
-"""Times the usual time: a node that boots again and again gets on for ever."""
+MOST_TIMES_USUAL = 3.0
+"""A node that boots again and again gets on for ever."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,4 +22,4 @@ class Patience:
         """`quiet_s`: of each node that is waited for, how long ago it entered its phase. Pure."""
         if waited_s < self.usual_s:
             return False
-        return waited_s >= AT_MOST * self.usual_s or not any(quiet < self.phase_s for quiet in quiet_s)
+        return waited_s >= MOST_TIMES_USUAL * self.usual_s or not any(quiet < self.phase_s for quiet in quiet_s)
