@@ -16,15 +16,12 @@ from clusterctl.changes.intent import (
     refuse,
     without_own_values,
 )
-from clusterctl.changes.stopped import what_exists
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
-from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+from clusterctl.engine.state import StackState, StateResource
 from clusterctl.views.up import price_question
 from clusterctl_infra.errors import CapExceeded, ConfigError
-
-from tests.unit.cli.engine.state_rows import machines
 
 SOURCE = "stacks/train/cluster.yaml"
 BORN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -300,30 +297,3 @@ def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
     assert price_question(cluster_plan, running=2, now=BORN).endswith("Change 2 → 4 nodes?")
     anew = price_question(cluster_plan, running=4, anew=2, now=BORN)
     assert anew.endswith("Change 4 → 4 nodes, 2 of them made anew?")
-
-
-def test_who_stops_is_told_what_exists_and_what_to_type() -> None:
-    assert what_exists(StackState(), shown="s").splitlines()[0] == "stopped; nothing exists."
-    told = what_exists(state_of(), shown="s")
-    assert "1 resource is there, no node runs" in told
-    assert "clusterctl up s" in told
-    assert "clusterctl down s" in told
-
-
-def test_who_stops_is_told_of_reserved_places_which_bill_empty() -> None:
-    places = {"instanceCount": 33, "instanceType": "p5.48xlarge"}
-    reserved = StateResource(urn="u::r", type=RESERVATION_TYPE, id="cr-1", inputs=places)
-    told = what_exists(StackState(resources=(reserved,)), shown="s")
-    assert "no node runs, 33 reserved places are empty and bill." in told
-    told = what_exists(StackState(resources=(reserved, *machines(range(32)))), shown="s")
-    assert "32 nodes run and bill, 1 reserved place is empty and bills." in told
-    assert "reserved" not in what_exists(StackState(resources=(reserved, *machines(range(33)))), shown="s")
-
-
-def test_who_killed_the_engine_is_told_of_machines_that_no_state_knows() -> None:
-    """A run that makes many writes its state at its end: killed, it has written none of them."""
-    told = what_exists(state_of(), shown="s", unknown=40)
-    assert "its state knows no node; 40 machines beside it run and bill, and the next command ends them." in told
-    assert "no node runs" not in told
-    silent = what_exists(state_of(), shown="s", unknown=None)
-    assert "its state knows no node; AWS did not say whether more run and bill." in silent

@@ -78,3 +78,8 @@ class Waiting(NoClients):
 
     def warm_up(self) -> None:
         self.over.wait(PATIENCE_S)
+
+
+def thing(id: str, kind: str = "instance", **more: object) -> Found:
+    """One thing of a cluster."""
+    return Found(kind=kind, id=id, **more)  # type: ignore[arg-type]

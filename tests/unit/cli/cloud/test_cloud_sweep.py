@@ -9,21 +9,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from botocore.exceptions import ReadTimeoutError
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind, Known, orphans
+from clusterctl.cloud.found import Found, Known, orphans
 from clusterctl.cloud.instances import instance_state
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.sweep import KnownNow, Sweep, due, end_all, sweep
+from clusterctl.cloud.sweep import KnownNow, due, end_all, sweep
 from clusterctl_infra.errors import CloudError
 
-from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients
+from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients, thing
 
 INSTANCE = "aws:ec2/instance:Instance"
 PLACEMENT_GROUP = "aws:ec2/placementGroup:PlacementGroup"
 BEGAN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-
-
-def thing(id: str, kind: str = "instance", **more: object) -> Found:
-    return Found(kind=kind, id=id, **more)  # type: ignore[arg-type]
 
 
 def swept(
@@ -136,55 +132,6 @@ def test_a_machine_that_may_not_be_ended_keeps_its_guard_and_nobody_waits_for_it
     )
     assert [swept.named(one) for one in swept.not_ended] == ["instance i-1 (OperationNotPermitted)", "role r-1"]
     assert len(waited) == 1
-
-
-def all_ended(region: FakeRegion, kinds: Sequence[Kind], *, timeout_s: float = 3600.0) -> Sweep:
-    return end_all(
-        NoClients(),
-        "0123456789ab",
-        {},
-        spares=lambda one: False,
-        pause=lambda: None,
-        timeout_s=timeout_s,
-        tell=lambda text: None,
-        kinds=kinds,
-    )
-
-
-def test_where_aws_does_not_tell_of_machines_all_else_goes_but_what_would_end_them() -> None:
-    region = FakeRegion(
-        things={"s-1": thing("s-1", "subnet"), "r-1": thing("r-1", "role")},
-        silent={"instance": "UnauthorizedOperation"},
-    )
-    kinds = [region.kind("instance"), region.kind("subnet"), region.kind("role", is_guard=True)]
-    swept = all_ended(region, kinds)
-    assert (region.ended, [one.id for one in swept.not_ended]) == (["s-1"], ["r-1"])
-    assert list(swept.not_asked) == ["instance"]
-
-
-def test_machines_end_where_aws_does_not_tell_of_another_kind() -> None:
-    region = FakeRegion(things={"i-1": thing("i-1"), "r-1": thing("r-1", "role")}, silent={"volume": "AccessDenied"})
-    kinds = [region.kind("instance"), region.kind("volume", is_data=True), region.kind("role", is_guard=True)]
-    swept = all_ended(region, kinds)
-    assert (set(region.ended), swept.not_ended, list(swept.not_asked)) == ({"i-1", "r-1"}, (), ["volume"])
-
-
-def test_a_machine_that_aws_tells_of_no_more_is_not_said_to_be_gone() -> None:
-    region = FakeRegion(things={"i-1": thing("i-1"), "s-1": thing("s-1", "subnet")})
-    row = region.kind("instance")
-
-    def delete(clients: Clients, found: Found) -> None:
-        region.silent["instance"] = "ExpiredToken"
-
-    swept = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
-    assert [one.id for one in swept.ended] == ["s-1"]
-    assert list(swept.not_asked) == ["instance"]
-
-
-def test_where_aws_tells_of_nothing_nothing_is_called_ended() -> None:
-    region = FakeRegion(silent={"instance": "ExpiredToken"})
-    with pytest.raises(CloudError, match="ExpiredToken: looking for each instance of 0123456789ab in us-west-2"):
-        all_ended(region, [region.kind("instance")])
 
 
 def test_what_is_spared_is_left_and_what_was_refused_at_first_goes_later() -> None:

@@ -1,0 +1,63 @@
+"""What AWS does not tell of hides nothing else, is never called gone, and keeps what would end it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.sweep import Sweep, end_all
+from clusterctl_infra.errors import CloudError
+
+from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients, thing
+
+
+def test_where_aws_does_not_tell_of_machines_all_else_goes_but_what_would_end_them() -> None:
+    region = FakeRegion(
+        things={"s-1": thing("s-1", "subnet"), "r-1": thing("r-1", "role")},
+        silent={"instance": "UnauthorizedOperation"},
+    )
+    kinds = [region.kind("instance"), region.kind("subnet"), region.kind("role", is_guard=True)]
+    swept = all_ended(region, kinds)
+    assert (region.ended, [one.id for one in swept.not_ended]) == (["s-1"], ["r-1"])
+    assert list(swept.not_asked) == ["instance"]
+
+
+def test_machines_end_where_aws_does_not_tell_of_another_kind() -> None:
+    region = FakeRegion(things={"i-1": thing("i-1"), "r-1": thing("r-1", "role")}, silent={"volume": "AccessDenied"})
+    kinds = [region.kind("instance"), region.kind("volume", is_data=True), region.kind("role", is_guard=True)]
+    swept = all_ended(region, kinds)
+    assert (set(region.ended), swept.not_ended, list(swept.not_asked)) == ({"i-1", "r-1"}, (), ["volume"])
+
+
+def test_a_machine_that_aws_tells_of_no_more_is_not_said_to_be_gone() -> None:
+    region = FakeRegion(things={"i-1": thing("i-1"), "s-1": thing("s-1", "subnet")})
+    row = region.kind("instance")
+
+    def delete(clients: Clients, found: Found) -> None:
+        region.silent["instance"] = "ExpiredToken"
+
+    swept = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
+    assert [one.id for one in swept.ended] == ["s-1"]
+    assert list(swept.not_asked) == ["instance"]
+
+
+def test_where_aws_tells_of_nothing_nothing_is_called_ended() -> None:
+    region = FakeRegion(silent={"instance": "ExpiredToken"})
+    with pytest.raises(CloudError, match="ExpiredToken: looking for each instance of 0123456789ab in us-west-2"):
+        all_ended(region, [region.kind("instance")])
+
+
+def all_ended(region: FakeRegion, kinds: Sequence[Kind]) -> Sweep:
+    return end_all(
+        NoClients(),
+        "0123456789ab",
+        {},
+        spares=lambda one: False,
+        pause=lambda: None,
+        timeout_s=3600.0,
+        tell=lambda text: None,
+        kinds=kinds,
+    )
