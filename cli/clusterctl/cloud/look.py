@@ -14,6 +14,7 @@ from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.refusal import aws_errors
 
 PARALLEL_LOOKS = 8
+UNKNOWN_REST = "not all is known to be gone: AWS does not tell of every kind"
 NotAsked = Mapping[str, CloudError]
 """Kind → why AWS did not tell of it: a right is missing, or the region has no such service."""
 

@@ -13,7 +13,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.look import Look, NotAsked, look_at_each, named
+from clusterctl.cloud.look import UNKNOWN_REST, Look, NotAsked, look_at_each, named
 from clusterctl.cloud.other_account import refuse_account
 from clusterctl.cloud.sweep import NOT_ENDED, Agreed, KnownNow
 from clusterctl.engine.repair import Tell, end_orphans
@@ -90,7 +90,7 @@ def refuse_leftovers(left: Sequence[Found], *, not_asked: NotAsked, again: str) 
         told = "1 thing that bills is left" if len(left) == 1 else f"{len(left)} things that bill are left"
         raise StillBills(f"not all is gone: {told}", problems=lines, hint=again)
     if not_asked:
-        raise StillBills("not all is known to be gone: AWS does not tell of every kind", problems=lines, hint=again)
+        raise StillBills(UNKNOWN_REST, problems=lines, hint=again)
 
 
 def bill_of(one: Found, kinds: Sequence[Kind] = KINDS) -> str | None:

@@ -15,7 +15,7 @@ from clusterctl_infra.errors import CloudError, StillBills
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, kind_of
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.look import named
+from clusterctl.cloud.look import UNKNOWN_REST, named
 from clusterctl.cloud.machine_kinds import RESERVATION
 from clusterctl.cloud.sweep import Sweep, end_all
 from clusterctl.cost.look import note_look
@@ -100,7 +100,7 @@ def refuse_left(ended: Iterable[Ended], *, again: str) -> None:
     if not undone:
         return
     is_left = any(one.trouble is not None or one.swept.not_ended for one in undone)
-    told = "not all could be ended" if is_left else "not all is known to be gone: AWS does not tell of every kind"
+    told = "not all could be ended" if is_left else UNKNOWN_REST
     raise StillBills(told, problems=[line for one in undone for line in _lines(one)], hint=again)
 
 

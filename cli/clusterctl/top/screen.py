@@ -114,6 +114,7 @@ class TopScreen(App[None]):
         super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
+        # What Textual does here, without the picture of the error: `show` raises it.
         self._close_messages_no_wait()
 
     def compose(self) -> ComposeResult:
