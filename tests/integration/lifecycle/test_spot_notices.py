@@ -101,7 +101,7 @@ def is_gone(cluster: Rehearsed) -> Callable[[], bool]:
 
 
 def ended_at(cluster: Rehearsed) -> float:
-    """When slot 1's machine ended, in seconds since 1970, by the simulated bill."""
+    """When slot 1's machine ended, in whole seconds since 1970, by the simulated bill."""
     id = cluster.instance_ids()[f"{cluster.name}-1"]
     rows: list[dict[str, Any]] = json.loads(cluster.ok("rehearse", "bill", "--json"))["rows"]
-    return float(next(row["ended_at"] for row in rows if row["id"] == id))
+    return datetime.fromisoformat(next(row["ended_at"] for row in rows if row["id"] == id)).timestamp()
