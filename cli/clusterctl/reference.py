@@ -29,8 +29,8 @@ lies below `$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
 | 2 | a flag, an argument or cluster.yaml is wrong; nothing was done |
 | 3 | no such cluster, no such node |
 | 4 | some of several nodes failed (`ssh`, `cp`, `sync`), were not heard or have no such log (`logs`, `top`), \
-are not ready (`status`, `up`), did not take the new deadline (`extend`) \
-or have a fault (`sweep`); what bills is left (`down`, `reap`) |
+are not ready (`status`, `up`, `replace`), did not take the new deadline (`extend`) \
+or have a fault (`sweep`); what bills is left, or AWS does not say whether (`down`, `reap`) |
 | 70 | a fault of clusterctl's own; the traceback is in `$CLUSTERCTL_HOME/log` |
 | 130 | Ctrl-C |
 | 255 | the one node named was not reached, or its command was ended at `--timeout`; else the command's own code |

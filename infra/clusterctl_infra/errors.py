@@ -72,7 +72,7 @@ class CloudError(ClusterctlError):
 
 
 class StillBills(ClusterctlError):
-    """What should be gone is there and costs money; `problems` are lines for a person, one for each."""
+    """What should be gone is there and costs money, or may be: `problems` are lines for a person, one for each."""
 
     exit_code = 4
 
