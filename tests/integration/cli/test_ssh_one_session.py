@@ -1,4 +1,4 @@
-"""A server that allows one session for a connection, and another connection that does not come."""
+"""A server that allows one session for a connection: what needs a second one."""
 
 from __future__ import annotations
 
@@ -30,3 +30,17 @@ def test_a_commands_timeout_counts_while_its_watcher_is_waited_for(
     assert b"train-0 allows one session at a time, and no second connection" in done.stderr
     assert b"the command is ended there within 45 s" in done.stderr
     assert time.monotonic() - began_at < TIMEOUT_S + 8
+
+
+def test_cp_which_needs_a_second_session_says_what_refuses_it(
+    loopback_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    loopback_cluster.stop(0)
+    loopback_cluster.start(0, more="MaxSessions 1\n")
+    (tmp_path / "file").write_text("short")
+    done = loopback_cluster.run("cp", str(tmp_path / "file"), "0:file")
+    assert done.returncode != 0
+    assert (
+        b"train-0 refused a session (Connect failed): does its sshd allow one for a connection (MaxSessions)?"
+        in done.stderr
+    )

@@ -178,6 +178,11 @@ class NodeConnection:
         """A channel on which `command` has been started."""
         try:
             channel = self._transport.open_session(timeout=SESSION_S)
+        except paramiko.ChannelException as e:
+            why = "does its sshd allow one for a connection (MaxSessions)?"
+            raise NodeFailure(
+                "session", f"{self.target.name} refused a session ({e.text}): {why}", phase="session"
+            ) from e
         except (paramiko.SSHException, EOFError, OSError) as e:
             kind: FailureKind = "timeout" if "timeout" in str(e).lower() else "lost"
             raise NodeFailure(kind, f"{self.target.name} opened no session ({e})", phase="session") from e
