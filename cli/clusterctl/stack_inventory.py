@@ -35,7 +35,7 @@ def fetch_inventory(
     directory: Path, *, stack_name: str, rehearse: bool, home: Home, environ: Mapping[str, str]
 ) -> Inventory:
     """What the stack exports, kept here when nothing is. Raises NothingMatched, EngineError."""
-    stack = read_stack(directory, name=stack_name)
+    stack = read_stack(directory, name=stack_name, verb="nodes --stack", rehearse=rehearse)
     environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
     words = stack_words(directory, stack_name=stack_name, rehearse=rehearse)
     text = _stack_output(stack, environment, words)

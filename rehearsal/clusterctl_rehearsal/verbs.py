@@ -60,7 +60,7 @@ class _Parser(argparse.ArgumentParser):
     """Says what was meant."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n  next: {PROGRAM} --help\n")
+        self.exit(2, f"{self.prog}: {message}\n  next: {self.prog} --help\n")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -33,7 +33,7 @@ def command(output: Output, stack_dir: Path, stack_name: str, rehearse: bool, as
     Example:
       clusterctl plan stacks/train
     """
-    stack = read_stack(stack_dir, name=stack_name, verb="plan")
+    stack = read_stack(stack_dir, name=stack_name, verb="plan", rehearse=rehearse)
     now = datetime.now(UTC).replace(microsecond=0)
     home = home_directory(os.environ)
     stack_plan = plan_stack(stack, load_catalog(home.prices_file), home=home, now=now, rehearse=rehearse)

@@ -13,9 +13,10 @@ import yaml
 from clusterctl_infra.config.document import syntax_message
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import USUAL_STACK_NAME
+from clusterctl_infra.nearest import nearest
 
 from clusterctl.engine.stacks_near import CLUSTER_FILE, STACK_FILES, stacks_near
-from clusterctl.views.again import edit
+from clusterctl.views.again import edit, stack_words
 
 PROGRAM = "__main__.py"
 """What Pulumi runs of a Python project that names no `main`."""
@@ -67,28 +68,37 @@ class Stack:
 
 
 def read_stack(
-    directory: Path, *, name: str = USUAL_STACK_NAME, verb: str = "up", files: Sequence[str] = STACK_FILES
+    directory: Path,
+    *,
+    name: str = USUAL_STACK_NAME,
+    verb: str = "up",
+    rehearse: bool = False,
+    files: Sequence[str] = STACK_FILES,
 ) -> Stack:
     """The stack in a folder with Pulumi.yaml and cluster.yaml. Raises UsageError naming what is missing.
 
-    `verb`: what was typed before the folder, for the command that helps; `files`: without which it is no stack.
+    `verb` and `rehearse`: what was typed around the folder, for the command that helps; `files`: without which it is no
+    stack.
     """
     if not STACK_NAME.fullmatch(name):
         told = f"--stack-name {name!r}: letters, digits, hyphens, underscores and periods only"
-        raise UsageError(told, hint=f"clusterctl {verb} --help")
+        raise UsageError(told, hint=f"clusterctl {verb.split()[0]} --help")
     folder = directory.expanduser().absolute()
     if not folder.is_dir():
         what = (
             f"{directory} is a file, and a stack is a folder" if folder.exists() else f"there is no folder {directory}"
         )
-        others = _others(directory)
-        raise UsageError(what + _named(others), hint=_with(others, verb) or f"ls {shlex.quote(str(directory.parent))}")
+        there = next(one for one in (*directory.expanduser().parents, Path()) if one.is_dir())
+        hint = _with(directory, verb, name=name, rehearse=rehearse) or f"ls {shlex.quote(str(there))}"
+        raise UsageError(what + _named(directory), hint=hint)
     missing = next((one for one in files if not (folder / one).is_file()), None)
     if missing is not None:
         shown = f"this folder ({folder})" if directory == Path() else str(directory)
-        others = _others(directory)
-        told = f"{shown} is not a stack, a folder with {' and '.join(STACK_FILES)}: it has no {missing}{_named(others)}"
-        raise UsageError(told, hint=_with(others, verb) or f"clusterctl {verb} --help")
+        told = f"{shown} is not a stack, a folder with {' and '.join(STACK_FILES)}: it has no {missing}"
+        if any((folder / one).is_file() for one in files):
+            raise UsageError(told, hint=f"ls -A {shlex.quote(str(directory))}")
+        hint = _with(directory, verb, name=name, rehearse=rehearse) or f"clusterctl {verb.split()[0]} --help"
+        raise UsageError(told + _named(directory), hint=hint)
     try:
         data = yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
@@ -120,16 +130,22 @@ def refuse_without_program(stack: Stack) -> None:
     raise UsageError(f"{typed} has no {stack.program}, the program that Pulumi runs; nothing was changed", hint=hint)
 
 
-def _others(directory: Path) -> list[str]:
-    return [shlex.quote(str(one)) for one in stacks_near(directory.expanduser())]
-
-
-def _named(stacks: Sequence[str]) -> str:
+def _named(directory: Path) -> str:
+    stacks = [shlex.quote(str(one)) for one in stacks_near(directory.expanduser())]
     return f"; stacks near it: {', '.join(stacks)}" if len(stacks) > 1 else ""
 
 
-def _with(stacks: Sequence[str], verb: str) -> str | None:
-    return f"clusterctl {verb} {stacks[0]}" if stacks else None
+def _with(directory: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
+    """The same command where it is plain which stack was meant; else one that makes and ends nothing."""
+    folder = directory.expanduser()
+    near = stacks_near(folder)
+    own = folder.parent if folder.is_file() and all((folder.parent / one).is_file() for one in STACK_FILES) else None
+    inside = [one for one in near if one.is_relative_to(folder)]
+    slip = None if folder.exists() else nearest(folder.name, [one.name for one in near])
+    meant = own or next((one for one in near if one.name == slip), inside[0] if len(inside) == 1 else None)
+    if meant is not None:
+        return f"clusterctl {verb} {stack_words(meant, stack_name=name, rehearse=rehearse)}"
+    return f"clusterctl plan {stack_words(near[0], stack_name=name, rehearse=rehearse)}" if near else None
 
 
 def _reason(e: Exception) -> str:

@@ -59,7 +59,7 @@ def whereabouts_of_folder(
     directory: Path, *, stack_name: str, rehearse: bool, home: Home, load: Load = load_cluster
 ) -> Whereabouts:
     """The stack in a folder, by its configuration as `load` reads it. Raises UsageError, ConfigError."""
-    stack = read_stack(directory, name=stack_name, verb="down")
+    stack = read_stack(directory, name=stack_name, verb="down", rehearse=rehearse)
     folder = config_folder(stack, home=home, rehearse=rehearse)
     values = config_values(own_config(folder / stack.config_file.name, written_for=stack.config_file))
     config = load(stack.cluster_file, overrides=stack_settings(values).overrides, source=stack.source)
@@ -130,7 +130,7 @@ def _of_folder(directory: Path, *, stack_name: str, rehearse: bool, home: Home, 
             directory, stack_name=stack_name, rehearse=rehearse, home=home, load=load_whereabouts
         )
     except ConfigError:
-        stack = read_stack(directory, name=stack_name, verb="down")
+        stack = read_stack(directory, name=stack_name, verb="down", rehearse=rehearse)
         names = in_state(stack, rehearse=rehearse)
         if names is None:
             raise

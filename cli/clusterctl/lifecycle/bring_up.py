@@ -71,7 +71,7 @@ class UpRequest:
 def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
     """Brings the stack up. Raises the error that a person should see when anything is not as asked."""
     home = home_directory(environ)
-    stack = read_stack(request.stack_dir, name=request.stack_name)
+    stack = read_stack(request.stack_dir, name=request.stack_name, rehearse=request.rehearse)
     refuse_without_program(stack)
     folder = config_folder(stack, home=home, rehearse=request.rehearse)
     config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)

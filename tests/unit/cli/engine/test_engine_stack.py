@@ -63,16 +63,20 @@ def test_a_stack_name_that_the_engine_refuses_is_refused_before_it_is_asked(tmp_
     ("stacks", "typed", "hint"),
     [
         ((), ".", "clusterctl up --help"),
-        (("stacks/train",), ".", "clusterctl up stacks/train"),
-        (("stacks/a", "stacks/train"), ".", "clusterctl up stacks/a"),
+        (("stacks/train",), ".", "clusterctl up stacks/train --rehearse"),
+        (("stacks/a", "stacks/train"), ".", "clusterctl plan stacks/a --rehearse"),
         (
             ("stacks/a", "stacks/train"),
             "stacks",
-            "clusterctl up stacks/a",
+            "clusterctl plan stacks/a --rehearse",
         ),
-        (("stacks/train",), "stacks/trian", "clusterctl up stacks/train"),
+        (("stacks/train",), "stacks/trian", "clusterctl up stacks/train --rehearse"),
+        (("stacks/a", "stacks/train"), "stacks/trian", "clusterctl up stacks/train --rehearse"),
+        (("stacks/a", "stacks/train"), "stacks/quick", "clusterctl plan stacks/a --rehearse"),
+        (("stacks/train",), "stacks/train/Pulumi.yaml", "clusterctl up stacks/train --rehearse"),
+        (("stacks/train",), "stcks/train", "ls ."),
     ],
-    ids=["none", "one", "several", "their folder", "a slip of the finger"],
+    ids=["none", "one", "several", "their folder", "a slip", "a slip, several", "none like it", "a file", "before it"],
 )
 def test_where_there_is_no_stack_those_near_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stacks: tuple[str, ...], typed: str, hint: str
@@ -82,9 +86,22 @@ def test_where_there_is_no_stack_those_near_are_named(
         (tmp_path / name).mkdir(parents=True)
         folder(tmp_path / name, PLAIN)
     with pytest.raises(UsageError) as caught:
-        read_stack(Path(typed))
+        read_stack(Path(typed), rehearse=True)
     assert caught.value.hint == hint
     assert ("stacks near it: stacks/a, stacks/train" in caught.value.message) == (len(stacks) == 2)
+
+
+def test_a_stack_that_lacks_a_file_is_no_reason_to_name_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "train"):
+        Path(name).mkdir()
+        folder(Path(name), PLAIN)
+    Path("mine/cluster.yaml").unlink()
+    with pytest.raises(UsageError, match=r"it has no cluster\.yaml$") as caught:
+        read_stack(Path("mine"))
+    assert caught.value.hint == "ls -A mine"
 
 
 def test_a_stack_without_its_program_is_refused_with_what_brings_one(
