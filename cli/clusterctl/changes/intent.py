@@ -29,6 +29,7 @@ from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, deadline_in, generation_in, identity_in, ledger_in
 from clusterctl.stack_plan import refuse_problems
+from clusterctl.views.again import edit
 from clusterctl.views.quantities import clock, usd
 
 Seen = Mapping[str, SeenMachine]
@@ -133,17 +134,23 @@ def identity_for(intent: Intent, state: StackState, *, now: datetime) -> Identit
     return found
 
 
-def refuse(intent: Intent, cluster_plan: ClusterPlan, *, stack: Stack, shown: str, now: datetime) -> None:
+def refuse(
+    intent: Intent, cluster_plan: ClusterPlan, *, stack: Stack, config_file: Path, shown: str, now: datetime
+) -> None:
     """Raises CapExceeded after the deadline, ConfigError with all problems of the plan; warnings pass.
 
-    `shown` is the stack as it is typed.
+    `shown` is the stack as it is typed; `config_file`: where its Pulumi config lies.
     """
     deadline = cluster_plan.deadline
     if deadline.at <= now and deadline.reason == "budget" and deadline.budget_usd is not None:
+        is_kept = "budget_usd" in intent.settings.overrides
+        told = f"caps.budget_usd in {stack.source}"
+        if is_kept:  # as `extend --budget` leaves it; what the file says counts for nothing then
+            told = f"clusterctl:budget_usd in {config_file}, or none there and one in {stack.source},"
         raise CapExceeded(
             f"{intent.config.name} ended at {clock(deadline.at, now)}: its budget of {usd(deadline.budget_usd)} is "
-            f"spent. It counts over all runs: a higher caps.budget_usd in {stack.source} goes on",
-            hint=f"clusterctl down {shown}",
+            f"spent. It counts over all runs: a higher {told} goes on, and clusterctl down {shown} ends what is left",
+            hint=edit(config_file) if is_kept else f"clusterctl down {shown}",
         )
     if deadline.at <= now:
         raise CapExceeded(

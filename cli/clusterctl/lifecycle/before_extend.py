@@ -82,7 +82,14 @@ def refuse_extension(
     refuse_other_network(state, intent.config, source=source, shown=shown)
     refuse_other_launch(state, cluster_plan, source=source, shown=shown)
     refuse_harm(state, intent.config, intent.catalog, source=source)
-    refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
+    refuse(
+        intent,
+        cluster_plan,
+        stack=change.stack,
+        config_file=change.engine.environment.config_file,
+        shown=shown,
+        now=now,
+    )
     refuse_wrong_clock(change.clients, undone="the deadline was not moved")
     refuse_ending(change, state, hint=f"clusterctl status --cluster {change.cluster}")
     anew = made_anew(state, intent.config, cluster_plan)

@@ -109,7 +109,7 @@ class _Up:
         intent = for_up(self._written, state, change.seen(state))
         cluster_plan = plan_of(intent, state, now=self._now)
         refuse_other_launch(state, cluster_plan, source=source, shown=self._shown)
-        refuse(intent, cluster_plan, stack=change.stack, shown=self._shown, now=self._now)
+        self._refuse(intent, cluster_plan, now=self._now)
         refuse_wrong_clock(change.clients)
         refuse_namesake(change, state)
         refuse_reaped(change, state, shown=self._shown)
@@ -127,7 +127,7 @@ class _Up:
         if self._ask(cluster_plan, state, anew=len(anew)):
             # Whoever was asked may have thought about it until after the deadline.
             now = datetime.now(UTC).replace(microsecond=0)
-            refuse(intent, plan_of(intent, state, now=now), stack=change.stack, shown=self._shown, now=now)
+            self._refuse(intent, plan_of(intent, state, now=now), now=now)
         living = state
         if found is None:
             change.engine.create_stack()
@@ -228,9 +228,16 @@ class _Up:
         )
         return True
 
+    def _refuse(self, intent: Intent, cluster_plan: ClusterPlan, *, now: datetime) -> None:
+        change, config_file = self._change, self._change.engine.environment.config_file
+        refuse(intent, cluster_plan, stack=change.stack, config_file=config_file, shown=self._shown, now=now)
+
     def _warn(self, cluster_plan: ClusterPlan) -> None:
+        overrides = self._written.settings.overrides
         for problem in cluster_plan.problems:
-            self._output.note(f"  warning  {problem.path}: {problem.message}".replace(" : ", " "))
+            key = problem.path.rpartition(".")[2]
+            said_in = f"config clusterctl:{key}" if key in overrides else problem.path
+            self._output.note(f"  warning  {said_in}: {problem.message}".replace(" : ", " "))
 
     def _waits(self) -> bool:
         return not (self._change.is_rehearsal and machine_kind(self._change.stack.directory) == "none")

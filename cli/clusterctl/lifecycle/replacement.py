@@ -77,7 +77,7 @@ class _Replacement:
         cluster_plan = plan_of(intent, found, now=now)
         shown, source = change.typed(change.stack.directory), change.stack.source
         refuse_other_launch(found, cluster_plan, source=source, shown=shown)
-        refuse(intent, cluster_plan, stack=change.stack, shown=shown, now=now)
+        refuse(intent, cluster_plan, stack=change.stack, config_file=self._config_file, shown=shown, now=now)
         refuse_reaped(change, found, shown=shown)
         foretell_unknown(change, found)
         refuse_without_rights(change.clients, cluster_plan)

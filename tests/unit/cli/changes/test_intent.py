@@ -220,6 +220,7 @@ def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> Non
             intent,
             plan_of(intent, state_of(), now=now),
             stack=stack,
+            config_file=stack.config_file,
             shown="stacks/train",
             now=now,
         )
@@ -235,10 +236,30 @@ def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused
             intent,
             plan_of(intent, state_of(), now=now),
             stack=stack,
+            config_file=stack.config_file,
             shown="stacks/train",
             now=now,
         )
     assert refused.value.hint == "clusterctl down stacks/train"
+
+
+def test_a_spent_budget_that_extend_left_is_changed_where_it_lies(stack: Stack) -> None:
+    """The file's own, which is higher, does not count: the hint would be refused again for ever."""
+    stack.cluster_file.write_text(CLUSTER.replace("{runtime: 2h}", "{budget_usd: 5000}"))
+    now = BORN + timedelta(hours=1)
+    intent = for_up(intent_of(stack, with_values("", {"budget_usd": "5.00"})), state_of(), {})
+    with pytest.raises(
+        CapExceeded, match=r"its budget of \$5\.00 is spent.*a higher clusterctl:budget_usd in "
+    ) as refused:
+        refuse(
+            intent,
+            plan_of(intent, state_of(), now=now),
+            stack=stack,
+            config_file=stack.config_file,
+            shown="stacks/train",
+            now=now,
+        )
+    assert refused.value.hint == f"${{EDITOR:-nano}} {stack.config_file}"
 
 
 def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
@@ -250,6 +271,7 @@ def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
             intent,
             plan_of(intent, StackState(), now=BORN),
             stack=stack,
+            config_file=stack.config_file,
             shown="stacks/train",
             now=BORN,
         )
