@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
+import time
 from typing import TYPE_CHECKING
 
 from tests.integration.cli.waiting import comes_true
@@ -26,10 +28,12 @@ def await_warm(cluster: LoopbackCluster) -> None:
 
 
 def end_warm(cluster: LoopbackCluster) -> None:
+    """Returns when no process keeps connections, and none will: one that a command has just begun finds no folder."""
     folder = cluster.home / "warm"
     if folder.is_dir():
         lock = (folder / "lock").open("w") if (folder / "lock").exists() else None
-        (folder / "socket").unlink(missing_ok=True)
+        gone = folder.rename(folder.with_name(f"warm-{time.monotonic_ns()}"))  # at once, whoever writes into it
         if lock is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)  # returns when the process has ended
             lock.close()
+        shutil.rmtree(gone, ignore_errors=True)
