@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 CLUSTER_FILE = "cluster.yaml"
@@ -11,5 +13,13 @@ STACK_FILES = ("Pulumi.yaml", CLUSTER_FILE)
 def stacks_near(directory: Path) -> tuple[Path, ...]:
     """The stacks in a folder and beside it, and in `stacks` of either, as a person who typed it would type them."""
     places = (directory, directory / "stacks", directory.parent, directory.parent / "stacks")
-    found = [child for place in places if place.is_dir() for child in sorted(place.iterdir())]
-    return tuple(dict.fromkeys(one for one in found if all((one / file).is_file() for file in STACK_FILES)))
+    found = [child for place in places for child in sorted(_children(place))]
+    # By os.path: what may not be looked into, as another user's .pulumi, is no stack of this person's.
+    return tuple(dict.fromkeys(one for one in found if all(os.path.isfile(one / file) for file in STACK_FILES)))
+
+
+def _children(place: Path) -> Iterator[Path]:
+    try:
+        yield from place.iterdir()
+    except OSError:
+        return
