@@ -64,6 +64,7 @@ class Wait:
         self.secret = secret
         self.place = (facts["master_addr"], FIRST_PORT + zlib.crc32(name.encode()) % PORTS)
         self.missing = list(range(1, facts["nodes"])) if facts["slot"] == 0 else []
+        self.why: Dict[str, str] = {}  # slot → why it was refused, of those that are missing
         self.trouble = ""
         self.beat_s = max(BEAT_S, facts["nodes"] / NODES_A_SECOND)
         self.said = time.monotonic()
@@ -91,7 +92,8 @@ class Wait:
         self.said = now
         cluster = self.facts["cluster"]
         names = [cluster + "-0" + self.trouble] * bool(self.trouble)
-        missing = ", ".join(names + ["%s-%d" % (cluster, slot) for slot in sorted(self.missing)])
+        names += ["%s-%d%s" % (cluster, slot, self.why.get(str(slot), "")) for slot in sorted(self.missing)]
+        missing = ", ".join(names)
         if now >= self.until:
             raise NotMet(LATE, "not met in time, missing: %s" % missing)
         print("barrier %s: waits for %s" % (self.facts["name"], missing), file=sys.stderr, flush=True)
@@ -125,13 +127,16 @@ class Wait:
                 tell(file, challenge)
                 words, proof = hear(file)
                 slot = words["slot"]
-                reason = self._refusal(words, hmac.compare_digest(self._proof([challenge], words), proof))
+                is_proven = hmac.compare_digest(self._proof([challenge], words), proof)
+                reason = self._refusal(words) if is_proven else "another secret"
+                if is_proven and reason:
+                    self.why[str(slot)] = " (%s)" % reason
                 if reason or not self._admit(slot):
                     return tell(file, {"refused": reason or "slot %s waits already" % slot})
                 try:
                     pause_s = 0.5  # who comes with the last needs no list of the others
                     while not self._is_open(connection, pause_s):
-                        tell(file, {"missing": self.missing})
+                        tell(file, {"missing": self.missing, "why": self.why})
                         hear(file)
                         pause_s = self.beat_s
                     tell(file, {"go": self._proof("go", words)})
@@ -157,6 +162,7 @@ class Wait:
             with self.lock:
                 if slot in self.missing and not self.is_over:
                     self.missing.remove(slot)
+                    self.why.pop(str(slot), None)
                     return True
             time.sleep(POLL_S)
         return False
@@ -169,7 +175,7 @@ class Wait:
             tell(file, [words, self._proof([hear(file)], words)])
             said = hear(file)
             while "missing" in said:
-                self.trouble, self.missing = "", said["missing"]
+                self.trouble, self.missing, self.why = "", said["missing"], dict(said.get("why", ()))
                 self._look_at_the_clock()
                 tell(file, 0)
                 said = hear(file)
@@ -178,9 +184,7 @@ class Wait:
         if said["go"] != self._proof("go", words):
             raise ValueError("another secret")
 
-    def _refusal(self, words: Dict[str, Any], is_proven: bool) -> str:
-        if not is_proven:
-            return "another secret"
+    def _refusal(self, words: Dict[str, Any]) -> str:
         for word in ("name", "nodes", "generation"):
             if words[word] != self.facts[word]:
                 return "%s %s was offered, %s is here" % (word, words[word], self.facts[word])

@@ -131,9 +131,24 @@ def test_another_secret_is_refused_and_the_slot_stays_missing(hall: Hall) -> Non
 )
 def test_another_membership_is_refused_with_both_numbers(hall: Hall, changes: dict[str, int], reason: str) -> None:
     threads = Threads()
-    threads.start(hall.wait(0, timeout_s=1))
-    threads.start(Wait(hall.facts(1, **changes), SECRET, "start", 20))
-    assert threads.joined()[1] == f"{REFUSED}: slot 0 refused this node: {reason}"
+    host = threads.start(hall.wait(0, timeout_s=3))
+    threads.start(hall.wait(2, timeout_s=3))
+    until(lambda: host.missing == [1, 3], "slot 2 is in")
+    threads.start(hall.wait(1, **changes))
+    hosts, others, its = threads.joined()
+    assert its == f"{REFUSED}: slot 0 refused this node: {reason}"
+    for outcome in (hosts, others):
+        assert outcome.endswith(f"missing: train-1 ({reason}), train-3"), "who waits learns why the slot does not come"
+
+
+def test_who_was_refused_and_comes_with_the_right_membership_is_let_in(hall: Hall) -> None:
+    threads, early = Threads(), Threads()
+    host = threads.start(hall.wait(0, timeout_s=3))
+    early.start(hall.wait(1, generation=2))
+    assert early.joined()[0].startswith(f"{REFUSED}: ")
+    threads.start(hall.wait(1, timeout_s=3))
+    until(lambda: host.missing == [2, 3], "slot 1 is in")
+    assert [outcome.partition("missing: ")[2] for outcome in threads.joined()] == ["train-2, train-3"] * 2
 
 
 @pytest.mark.parametrize("slot", [0, 1])

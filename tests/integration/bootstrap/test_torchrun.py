@@ -20,6 +20,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 EXAMPLE = EXAMPLES / "all_reduce" / "torch_gloo.py"
 CHECKPOINT = EXAMPLES / "checkpoint" / "train.py"
 PAIR = range(2)
+TRIO = range(3)
 LAUNCH = (
     f"PYTHONPATH={IN_MACHINES} OMP_NUM_THREADS=1 timeout -k 5 140 python3 -m torch.distributed.run --nnodes $NNODES "
     "--node-rank $NODE_RANK --nproc-per-node $NPROC_PER_NODE"
@@ -32,18 +33,18 @@ BACKENDS = {
 
 @pytest.fixture(scope="module")
 def pair(trio: Bootstrapped) -> Iterator[Bootstrapped]:
-    """Slots 0 and 1, told that they are two nodes with two GPUs each."""
+    """Slots 0 and 1, told that they are two nodes with two GPUs each; at the end all three have one membership."""
     if trio.ssh(0, f"test -d {IN_MACHINES}").code != 0:
         pytest.fail("no torch for the machines: run scripts/torch first")
-    push_next(trio, nodes=2, gpus_per_node=2)
+    push_next(trio, PAIR, nodes=2, gpus_per_node=2)
     yield trio
-    push_next(trio, nodes=3, gpus_per_node=8)
+    push_next(trio, TRIO, nodes=3, gpus_per_node=8)
 
 
-def push_next(trio: Bootstrapped, **changes: Any) -> None:
-    """The next membership of both."""
-    for slot in PAIR:
-        generation = trio.status(slot)["generation"] + 1
+def push_next(trio: Bootstrapped, slots: range, **changes: Any) -> None:
+    """The next membership of these slots, of one generation."""
+    generation = max(trio.status(slot)["generation"] for slot in TRIO) + 1
+    for slot in slots:
         assert trio.push(slot, generation=generation, **changes).json["ok"]
 
 
@@ -82,11 +83,11 @@ def test_a_training_saves_its_state_before_the_deadline_and_goes_on_from_there(p
         for slot in PAIR:
             register = partial(pair.ssh, slot, "ls /run/clusterctl/warn")
             wait_until(lambda: len(register().out.split()) == 2, lambda: f"{slot}: {register()}", 60)  # noqa: B023
-        push_next(pair, nodes=2, gpus_per_node=2, deadline=iso(time.time() + 300))
+        push_next(pair, PAIR, nodes=2, gpus_per_node=2, deadline=iso(time.time() + 300))
         ended = [future.result() for future in answers]
         assert [answer.code for answer in ended] == [0, 0], ended
         saved = set(re.findall(r"rank \d: saved at step (\d+)", "".join(answer.out for answer in ended)))
         assert len(saved) == 1, ended
         steps.append(int(saved.pop()))
-        push_next(pair, nodes=2, gpus_per_node=2)
+        push_next(pair, PAIR, nodes=2, gpus_per_node=2)
     assert 0 < steps[0] < steps[1]
