@@ -134,7 +134,7 @@ def test_another_membership_is_refused_with_both_numbers(hall: Hall, changes: di
     host = threads.start(hall.wait(0, timeout_s=3))
     threads.start(hall.wait(2, timeout_s=3))
     until(lambda: host.missing == [1, 3], "slot 2 is in")
-    threads.start(hall.wait(1, **changes))
+    threads.start(Wait(hall.facts(1, **changes), SECRET, "start", 20))
     hosts, others, its = threads.joined()
     assert its == f"{REFUSED}: slot 0 refused this node: {reason}"
     for outcome in (hosts, others):
