@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from botocore.exceptions import BotoCoreError, ClientError
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 
@@ -16,20 +15,14 @@ from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.look import NotAsked, look_at_each, named
 from clusterctl.cloud.machine_kinds import RESERVATION
-from clusterctl.cloud.refusal import code_of
+from clusterctl.cloud.tries import Agreed, Key, Tries, key_of, nobody_asks
 
 LOOKS = 2
 """So many looks in a row have to find nothing: what a killed engine asked for may still be on its way."""
 NOT_ENDED = "NotEnded"
 """The code of the error about things that AWS did not let go in time."""
-FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
-HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
-"""In codes of refusals that no waiting changes: a right is missing, or the machine is protected against being ended."""
 GUARDED = ("instance", RESERVATION)
 """Kinds that a cluster's guard ends at the deadline."""
-Key = tuple[str, str]
-Agreed = Callable[[Found], None]
-"""Hears of each thing to whose end AWS said yes."""
 KnownNow = Callable[[], Known]
 """What states know at this moment; raises while somebody is changing that."""
 
@@ -51,10 +44,6 @@ class Sweep:
         """A thing in `not_ended`, with AWS's code."""
         code = self.refusals.get(key_of(one))
         return f"{one.kind} {one.id}" + (f" ({code})" if code else "")
-
-
-def nobody_asks(one: Found) -> None:
-    """For those who need not know what ended when."""
 
 
 def sweep(
@@ -117,38 +106,29 @@ def end_all(
     is either of a run under way, or in a state by then, and what is made later was not seen by this look.
     """
     give_up = time.monotonic() + timeout_s
-    asked: dict[Key, Found] = {}
-    tried: set[Key] = set()
-    refusals: dict[Key, str] = {}
+    tries = Tries(clients, cluster_id, kinds)
     quiet = 0
     while True:
         seen = look_at_each(clients, cluster_id, kinds).heard()
         there, unknown = seen.things, seen.not_asked
         look_again(there)
         rest, spared = _parted(orphans(there, known, kinds), spares)
-        if known_now is not None and any(key_of(one) not in tried for one in due(rest, kinds, unknown)):
+        if known_now is not None and any(tries.is_new(one) for one in due(rest, kinds, unknown)):
             known = known_now()
             rest, spared = _parted(orphans(there, known, kinds), spares)
         quiet = 0 if rest else quiet + 1
         now_due = due(rest, kinds, unknown)
-        were_tried = all(key_of(one) in asked for one in now_due)
-        codes = [*(refusals.get(key_of(one)) for one in now_due), *(unknown[kind].code for kind in unguarded(unknown))]
-        is_hopeless = bool(rest) and were_tried and all(_is_hopeless(code) for code in codes)
-        if quiet >= LOOKS or is_hopeless or (time.monotonic() > give_up and rest and were_tried):
+        were_tried = bool(rest) and tries.were_asked(now_due)
+        is_hopeless = were_tried and tries.are_hopeless(now_due, [unknown[kind] for kind in unguarded(unknown)])
+        if quiet >= LOOKS or is_hopeless or (were_tried and time.monotonic() > give_up):
             return Sweep(
-                ended=_gone(asked, rest, unknown, kinds),
+                ended=tries.gone(rest, unknown),
                 left=spared,
                 not_ended=rest,
-                refusals=refusals,
+                refusals=tries.refusals,
                 not_asked=unknown,
             )
-        for one in now_due:
-            if key_of(one) not in asked:
-                tell(f"{one.kind} {one.id}")
-            _note(refusals, one, _end(clients, one, kinds, agreed))
-            asked[key_of(one)] = one
-        # What is called after the cluster, as its role is, and comes back after AWS said yes, is a new one.
-        tried = {key_of(one) for one in now_due if cluster_id not in one.id or key_of(one) in refusals}
+        tries.end(now_due, tell=tell, agreed=agreed)
         pause()
 
 
@@ -157,14 +137,6 @@ def _parted(lost: Iterable[Found], spares: Callable[[Found], bool]) -> tuple[tup
     listed = tuple(lost)
     spared = tuple(one for one in listed if spares(one))
     return tuple(one for one in listed if one not in spared), spared
-
-
-def _gone(
-    asked: Mapping[Key, Found], rest: Sequence[Found], not_asked: NotAsked, kinds: Sequence[Kind]
-) -> tuple[Found, ...]:
-    """What was seen to be gone: of a kind that AWS does not tell of any more nobody knows."""
-    present = {key_of(one) for one in rest}
-    return tuple(one for key, one in asked.items() if key not in present and kind_of(one, kinds).name not in not_asked)
 
 
 def due(rest: Iterable[Found], kinds: Sequence[Kind] = KINDS, not_asked: Iterable[str] = ()) -> tuple[Found, ...]:
@@ -183,11 +155,6 @@ def unguarded(not_asked: Iterable[str]) -> tuple[str, ...]:
     return tuple(kind for kind in not_asked if kind in GUARDED)
 
 
-def key_of(one: Found) -> Key:
-    """What tells a thing from all others."""
-    return one.kind, one.id
-
-
 def _look_by_hand(clients: Clients, cluster_id: str) -> str:
     """The command that lists what carries the id."""
     if clients.is_rehearsal:
@@ -200,31 +167,3 @@ def _is_kept(one: Found, data_since: datetime | None, kinds: Sequence[Kind]) -> 
     if not kind_of(one, kinds).is_data:
         return False
     return data_since is None or one.created_at is None or one.created_at < data_since
-
-
-def _is_hopeless(code: str | None) -> bool:
-    return code is not None and any(word in code for word in HOPELESS)
-
-
-def _note(refusals: dict[Key, str], one: Found, code: str | None) -> None:
-    """Keeps AWS's last word on a thing."""
-    if code is None:
-        refusals.pop(key_of(one), None)
-    else:
-        refusals[key_of(one)] = code
-
-
-def _end(clients: Clients, one: Found, kinds: Sequence[Kind], agreed: Agreed) -> str | None:
-    """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending.
-
-    No answer is a refusal for now, too: the next look tells what became of it, or that AWS is silent.
-    """
-    try:
-        kind_of(one, kinds).delete(clients, one)
-    except BotoCoreError as e:
-        return type(e).__name__
-    except ClientError as e:
-        code = code_of(e)
-        return None if any(word in code for word in FORGIVEN) else code
-    agreed(one)
-    return None

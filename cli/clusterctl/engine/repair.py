@@ -13,7 +13,8 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Known
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.look import named
-from clusterctl.cloud.sweep import Agreed, KnownNow, Sweep, nobody_asks, sweep
+from clusterctl.cloud.sweep import KnownNow, Sweep, sweep
+from clusterctl.cloud.tries import Agreed, nobody_asks
 from clusterctl.engine.call import Engine
 from clusterctl.engine.lock import Lock, locks_in, shows_locks
 from clusterctl.engine.run_file import RunRecord

@@ -15,7 +15,8 @@ from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.look import UNKNOWN_REST, Look, NotAsked, look_at_each, named
 from clusterctl.cloud.other_account import refuse_account
-from clusterctl.cloud.sweep import NOT_ENDED, Agreed, KnownNow
+from clusterctl.cloud.sweep import NOT_ENDED, KnownNow
+from clusterctl.cloud.tries import Agreed
 from clusterctl.engine.repair import Tell, end_orphans
 from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
 

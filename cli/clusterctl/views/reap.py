@@ -10,7 +10,7 @@ from clusterctl_infra.catalog.reader import Catalog
 
 from clusterctl.cloud.found import Found, kind_of
 from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.sweep import key_of
+from clusterctl.cloud.tries import key_of
 from clusterctl.reap.ending import Ended
 from clusterctl.reap.rates import usd_per_day
 from clusterctl.reap.search import Search
