@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +13,10 @@ import yaml
 from clusterctl_infra.config.document import syntax_message
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import USUAL_STACK_NAME
-from clusterctl_infra.nearest import nearest
 
+from clusterctl.engine.no_stack import refuse_no_stack
 from clusterctl.engine.stacks_near import CLUSTER_FILE, STACK_FILES, stacks_near
-from clusterctl.views.again import edit, stack_words
+from clusterctl.views.again import edit
 
 PROGRAM = "__main__.py"
 """What Pulumi runs of a Python project that names no `main`."""
@@ -83,34 +83,13 @@ def read_stack(
     if not STACK_NAME.fullmatch(name):
         told = f"--stack-name {name!r}: letters, digits, hyphens, underscores and periods only"
         raise UsageError(told, hint=f"clusterctl {verb.split()[0]} --help")
+    refuse_no_stack(directory, name=name, verb=verb, rehearse=rehearse, files=files)
     folder = directory.expanduser().absolute()
-    if not folder.is_dir():
-        what = (
-            f"{directory} is a file, and a stack is a folder" if folder.exists() else f"there is no folder {directory}"
-        )
-        there = next(one for one in (*directory.expanduser().parents, Path()) if one.is_dir())
-        hint = _with(directory, verb, name=name, rehearse=rehearse) or f"ls {shlex.quote(str(there))}"
-        raise UsageError(what + _named(directory), hint=hint)
-    missing = next((one for one in files if not (folder / one).is_file()), None)
-    if missing is not None:
-        shown = f"this folder ({folder})" if directory == Path() else str(directory)
-        told = f"{shown} is not a stack, a folder with {' and '.join(STACK_FILES)}: it has no {missing}"
-        if any((folder / one).is_file() for one in files):
-            raise UsageError(told, hint=f"ls -A {shlex.quote(str(directory))}")
-        hint = _with(directory, verb, name=name, rehearse=rehearse) or f"clusterctl {verb.split()[0]} --help"
-        raise UsageError(told + _named(directory), hint=hint)
-    try:
-        data = yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
-        told = f"{directory}/Pulumi.yaml cannot be read: {_reason(e)}"
-        raise UsageError(told, hint=edit(directory / "Pulumi.yaml")) from e
-    if not isinstance(data, dict) or not isinstance(data.get("name"), str):
-        told = f"{directory}/Pulumi.yaml names no project (name: …)"
-        raise UsageError(told, hint=edit(directory / "Pulumi.yaml"))
+    project, data = _project(directory, folder)
     plugins = _providers_by_path(data)
     return Stack(
         directory=folder,
-        project=data["name"],
+        project=project,
         name=name,
         is_rehearsal_project="aws" in plugins,
         typed=directory,
@@ -130,22 +109,18 @@ def refuse_without_program(stack: Stack) -> None:
     raise UsageError(f"{typed} has no {stack.program}, the program that Pulumi runs; nothing was changed", hint=hint)
 
 
-def _named(directory: Path) -> str:
-    stacks = [shlex.quote(str(one)) for one in stacks_near(directory.expanduser())]
-    return f"; stacks near it: {', '.join(stacks)}" if len(stacks) > 1 else ""
-
-
-def _with(directory: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
-    """The same command where it is plain which stack was meant; else one that makes and ends nothing."""
-    folder = directory.expanduser()
-    near = stacks_near(folder)
-    own = folder.parent if folder.is_file() and all((folder.parent / one).is_file() for one in STACK_FILES) else None
-    inside = [one for one in near if one.is_relative_to(folder)]
-    slip = None if folder.exists() else nearest(folder.name, [one.name for one in near])
-    meant = own or next((one for one in near if one.name == slip), inside[0] if len(inside) == 1 else None)
-    if meant is not None:
-        return f"clusterctl {verb} {stack_words(meant, stack_name=name, rehearse=rehearse)}"
-    return f"clusterctl plan {stack_words(near[0], stack_name=name, rehearse=rehearse)}" if near else None
+def _project(directory: Path, folder: Path) -> tuple[str, Mapping[str, object]]:
+    """The project's name, and all that its file says. Raises UsageError."""
+    try:
+        data = yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
+        told = f"{directory}/Pulumi.yaml cannot be read: {_reason(e)}"
+        raise UsageError(told, hint=edit(directory / "Pulumi.yaml")) from e
+    name = data.get("name") if isinstance(data, dict) else None
+    if not isinstance(name, str):
+        told = f"{directory}/Pulumi.yaml names no project (name: …)"
+        raise UsageError(told, hint=edit(directory / "Pulumi.yaml"))
+    return name, data
 
 
 def _reason(e: Exception) -> str:
@@ -154,7 +129,7 @@ def _reason(e: Exception) -> str:
     return str(e)
 
 
-def _providers_by_path(data: dict[str, object]) -> dict[str, str]:
+def _providers_by_path(data: Mapping[str, object]) -> dict[str, str]:
     plugins = data.get("plugins")
     providers = plugins.get("providers") if isinstance(plugins, dict) else None
     rows = providers if isinstance(providers, list) else []
