@@ -21,7 +21,6 @@ class Case:
     catalog: Catalog
     instance_type: InstanceType
     now: datetime
-    asked_zone: str | None
     user_data_refusal: str | None
     ledger: Ledger
     """The account of what ran and runs."""

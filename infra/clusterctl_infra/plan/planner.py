@@ -22,15 +22,13 @@ from clusterctl_infra.plan.case import Case
 from clusterctl_infra.plan.deadline import deadline_plan
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.network import network_plan
-from clusterctl_infra.plan.nodes import born_with, node_access, node_plan, user_data
+from clusterctl_infra.plan.nodes import born_with, user_data
 from clusterctl_infra.plan.price import price_plan
 from clusterctl_infra.plan.problems import plan_problems
 from clusterctl_infra.plan.slots import interface_layout, slot_plans
 from clusterctl_infra.plan.storage import kept_storage, storage_plans
 from clusterctl_infra.plan.storage_model import StoragePlan
 from clusterctl_infra.ranks import kept_ranks
-
-__all__ = ["errors_of", "node_access", "node_plan", "plan", "refuse_errors"]
 
 
 def plan(
@@ -58,36 +56,18 @@ def plan(
     read by `load_cluster` never does.
     """
     _refuse_broken(config, catalog)
-    instance_type = _instance_type(config, catalog)
-    asked = storage_plans(config, catalog)
-    storage = kept_storage(asked, kept) if down else asked
-    draft = _draft(
-        config,
-        catalog,
-        instance_type,
-        storage,
+    given = _Given(
+        config=config,
+        catalog=catalog,
+        instance_type=_instance_type(config, catalog),
         identity=identity,
         ledger=ledger,
         now=now,
-        ranks=_ranks(config, slot_ranks, 0 if down else config.nodes),
         until=until,
     )
-    return _judged(config, draft, identity, catalog, instance_type, now, ledger)
-
-
-def cluster_tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime | None) -> dict[str, str]:
-    """The tags of everything that the cluster owns; a person's own tags cannot take their place.
-
-    `deadline_at`: None while it has no nodes.
-    """
-    written = NO_DEADLINE if deadline_at is None else deadline_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    ours: Mapping[str, str] = {
-        ID_TAG: identity.cluster_id,
-        NAME_TAG: config.name,
-        OWNER_TAG: identity.owner,
-        DEADLINE_TAG: written,
-    }
-    return {**config.tags, **ours}
+    asked = storage_plans(config, catalog)
+    storage = kept_storage(asked, kept) if down else asked
+    return _judged(given, _draft(given, storage, ranks=_ranks(config, slot_ranks, 0 if down else config.nodes)))
 
 
 def errors_of(plan: ClusterPlan) -> tuple[ConfigProblem, ...]:
@@ -101,29 +81,31 @@ def refuse_errors(plan: ClusterPlan) -> None:
     _refuse(plan.name, errors_of(plan))
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Given:
+    """What a plan is made from."""
+
+    config: ClusterConfig
+    catalog: Catalog
+    instance_type: InstanceType
+    identity: Identity
+    ledger: Ledger
+    now: datetime
+    until: datetime | None
+
+
 def _ranks(config: ClusterConfig, slot_ranks: Sequence[int], nodes: int) -> Sequence[int]:
     return kept_ranks(slot_ranks, nodes=nodes) if config.ranks == "topology" else range(nodes)
 
 
-def _draft(
-    config: ClusterConfig,
-    catalog: Catalog,
-    instance_type: InstanceType,
-    storage: tuple[StoragePlan, ...],
-    *,
-    identity: Identity,
-    ledger: Ledger,
-    now: datetime,
-    ranks: Sequence[int],
-    until: datetime | None,
-) -> ClusterPlan:
+def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[int]) -> ClusterPlan:
     """The plan before anybody has looked for problems in it; a node for each rank."""
+    config, identity, instance_type, nodes = given.config, given.identity, given.instance_type, len(ranks)
     layout = tuple(interface_layout(config, instance_type))
     network = network_plan(config, interfaces_per_node=len(layout))
-    nodes = len(ranks)
-    price = price_plan(config, catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
-    deadline = deadline_plan(config, price, identity, ledger, now=now, nodes=nodes, until=until)
-    tags = cluster_tags(config, identity, deadline_at=deadline.at if nodes else None)
+    price = price_plan(config, given.catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
+    deadline = deadline_plan(config, price, identity, given.ledger, now=given.now, nodes=nodes, until=given.until)
+    tags = _tags(config, identity, deadline_at=deadline.at if nodes else None)
     return ClusterPlan(
         name=config.name,
         cluster_id=identity.cluster_id,
@@ -151,31 +133,37 @@ def _draft(
     )
 
 
-def _judged(
-    config: ClusterConfig,
-    draft: ClusterPlan,
-    identity: Identity,
-    catalog: Catalog,
-    instance_type: InstanceType,
-    now: datetime,
-    ledger: Ledger,
-) -> ClusterPlan:
+def _tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime | None) -> dict[str, str]:
+    """The tags of everything that the cluster owns; a person's own tags cannot take their place.
+
+    `deadline_at`: None while it has no nodes.
+    """
+    written = NO_DEADLINE if deadline_at is None else deadline_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ours: Mapping[str, str] = {
+        ID_TAG: identity.cluster_id,
+        NAME_TAG: config.name,
+        OWNER_TAG: identity.owner,
+        DEADLINE_TAG: written,
+    }
+    return {**config.tags, **ours}
+
+
+def _judged(given: _Given, draft: ClusterPlan) -> ClusterPlan:
     """The plan with the size of its largest user-data and its problems."""
-    refusal = None
+    config, refusal = given.config, None
     try:
-        size = len(user_data(config, draft, identity, config.nodes - 1))
+        size = len(user_data(config, draft, given.identity, config.nodes - 1))
     except UserDataTooLarge as e:
         size, refusal = e.size_bytes, str(e)
     sized = dataclasses.replace(draft, user_data_bytes=size)
     case = Case(
         config=config,
         plan=sized,
-        catalog=catalog,
-        instance_type=instance_type,
-        now=now,
-        asked_zone=config.zone,
+        catalog=given.catalog,
+        instance_type=given.instance_type,
+        now=given.now,
         user_data_refusal=refusal,
-        ledger=ledger,
+        ledger=given.ledger,
     )
     return dataclasses.replace(sized, problems=plan_problems(case))
 

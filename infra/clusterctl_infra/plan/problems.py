@@ -108,7 +108,7 @@ def capacity_is_sold(case: Case) -> Iterator[Problem]:
 
 
 def zone_stays(case: Case) -> Iterator[Problem]:
-    asked = case.asked_zone
+    asked = case.config.zone
     if asked is not None and asked != case.plan.zone:
         yield error(
             "zone",

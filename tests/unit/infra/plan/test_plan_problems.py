@@ -182,7 +182,6 @@ def test_what_a_type_cannot_do_is_an_error_however_the_type_was_chosen(changes: 
         catalog=CATALOG,
         instance_type=dataclasses.replace(kind, **changes),
         now=BORN,
-        asked_zone=None,
         user_data_refusal=None,
         ledger=Ledger(),
     )
