@@ -24,6 +24,7 @@ from clusterctl_infra.plan.inventory import inventory
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.nodes import user_data
 from clusterctl_infra.plan.planner import errors_of, plan, refuse_errors
+from clusterctl_infra.provider.inventory_file import with_membership
 
 Facts = Mapping[str, Any]
 FACTS = ("cluster_id", "started_at", "run", "owner", "image_id", "zone", "seed")
@@ -101,6 +102,15 @@ def identity_from(facts: Facts) -> Identity:
         zone=facts["zone"],
         seed=bytes.fromhex(facts["seed"]),
     )
+
+
+def inventory_with_members(
+    planned: dict[str, Any], members: list[dict[str, Any]] | None, generation: float | None, deadline: str
+) -> dict[str, Any]:
+    """The inventory with its members; the planned one where the engine was told to leave the machines for later."""
+    if members is None or generation is None:
+        return planned
+    return with_membership(planned, members=members, generation=int(generation), deadline=deadline)
 
 
 def login_private_key(facts: Facts) -> str:

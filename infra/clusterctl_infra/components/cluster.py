@@ -14,8 +14,21 @@ import pulumi_aws as aws
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.components import lookups
 from clusterctl_infra.components.access import Access, AccessArgs
-from clusterctl_infra.components.birth import FACTS, Birth, Facts, login_private_key, login_public_key
+from clusterctl_infra.components.birth import (
+    FACTS,
+    Birth,
+    Facts,
+    inventory_with_members,
+    login_private_key,
+    login_public_key,
+)
 from clusterctl_infra.components.capacity import Capacity, CapacityArgs
+from clusterctl_infra.components.choices import (
+    architecture_of,
+    has_login_key,
+    reserved_places,
+    uses_session_manager,
+)
 from clusterctl_infra.components.deadline_guard import DeadlineGuard, DeadlineGuardArgs
 from clusterctl_infra.components.early_end import EarlyEnd, EarlyEndArgs, is_needed
 from clusterctl_infra.components.firewall import Firewall, FirewallArgs
@@ -33,7 +46,6 @@ from clusterctl_infra.names import DEADLINE_TAG, PRICES_FILE
 from clusterctl_infra.plan.inventory import cluster_name
 from clusterctl_infra.plan.live_facts import live_facts_hash, ordered_ranks
 from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
-from clusterctl_infra.provider.inventory_file import with_membership
 
 Tags = pulumi.Output[Mapping[str, str]]
 AWS_ATTEMPTS = 8
@@ -114,7 +126,7 @@ class Cluster(pulumi.ComponentResource):
         )
         membership = self._make_membership(nodes, written)
         return pulumi.Output.all(planned, membership.members, membership.generation, membership.deadline).apply(
-            lambda rows: _with_members(*rows)
+            lambda rows: inventory_with_members(*rows)
         )
 
     def _make_identity(self) -> IdentityResource:
@@ -122,7 +134,9 @@ class Cluster(pulumi.ComponentResource):
         zone = lookups.zone_candidate(
             config, instance_type=draft.instance_type, must_exist=not self._birth.settings.down, opts=invoke
         )
-        image = lookups.image_candidate(config, self._birth.catalog, architecture=self._architecture(), opts=invoke)
+        image = lookups.image_candidate(
+            config, self._birth.catalog, architecture=architecture_of(self._draft, self._birth.catalog), opts=invoke
+        )
         return IdentityResource(
             f"{self._prefix}-identity",
             name=config.name,
@@ -180,7 +194,7 @@ class Cluster(pulumi.ComponentResource):
         return InventoryResource(
             f"{self._prefix}-inventory",
             inventory=planned,
-            login_key=self._facts.apply(login_private_key) if self._has_login_key() else None,
+            login_key=self._facts.apply(login_private_key) if has_login_key(self._birth.config) else None,
             opts=self._child(),
         )
 
@@ -212,34 +226,27 @@ class Cluster(pulumi.ComponentResource):
         )
 
     def _access_args(self) -> AccessArgs:
-        public = pulumi.Output.unsecret(self._facts.apply(login_public_key)) if self._has_login_key() else None
+        public = (
+            pulumi.Output.unsecret(self._facts.apply(login_public_key)) if has_login_key(self._birth.config) else None
+        )
         return AccessArgs(
             cluster_id=self._identity.cluster_id,
             region=self._draft.region,
             login_public_key=public,
-            with_session_manager=self._uses_session_manager(),
+            with_session_manager=uses_session_manager(self._birth.config, self._draft),
             tags=self._tags,
         )
-
-    def _uses_session_manager(self) -> bool:
-        return self._draft.network.public_addresses == "none" and self._birth.config.access.bastion is None
 
     def _capacity_args(self) -> CapacityArgs:
         return CapacityArgs(
             cluster_id=self._identity.cluster_id,
             instance_type=self._draft.instance_type,
-            places=self._places(),
+            places=reserved_places(self._draft, self._birth.settings),
             placement=self._draft.placement,
             zone=self._identity.zone,
             end_date=self._tags.apply(lambda tags: tags[DEADLINE_TAG]),
             tags=self._tags,
         )
-
-    def _places(self) -> int:
-        """AWS reserves nothing for spot machines."""
-        settings, nodes = self._birth.settings, len(self._draft.slots)
-        is_none = nodes == 0 or settings.unreserved or self._draft.capacity == "spot"
-        return 0 if is_none else max(nodes, settings.reserved)
 
     def _nodes_args(
         self, network: Network, firewall: Firewall, access: Access, capacity: Capacity, mounts: Mounts
@@ -272,13 +279,6 @@ class Cluster(pulumi.ComponentResource):
             ),
         )
 
-    def _has_login_key(self) -> bool:
-        return not self._birth.config.access.authorized_keys
-
-    def _architecture(self) -> str:
-        found = self._birth.catalog.instance_type(self._draft.instance_type)
-        return "x86_64" if found is None else found.architecture
-
     def _aws_provider(self) -> pulumi.ProviderResource:
         given = self.get_provider("aws:ec2/instance:Instance")
         if given is not None:
@@ -294,12 +294,3 @@ class Cluster(pulumi.ComponentResource):
 
     def _aws_child(self) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, providers=[self._aws])
-
-
-def _with_members(
-    planned: dict[str, Any], members: list[dict[str, Any]] | None, generation: float | None, deadline: str
-) -> dict[str, Any]:
-    """The inventory with its members; the planned one where the engine was told to leave the machines for later."""
-    if members is None or generation is None:
-        return planned
-    return with_membership(planned, members=members, generation=int(generation), deadline=deadline)

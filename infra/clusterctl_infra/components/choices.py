@@ -1,0 +1,31 @@
+"""What a cluster has or goes without, by its configuration and its plan. Pure."""
+
+from __future__ import annotations
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.stack import StackSettings
+from clusterctl_infra.plan.model import ClusterPlan
+
+
+def has_login_key(config: ClusterConfig) -> bool:
+    """Whether it is logged in to by a key of its own, since nobody gave one."""
+    return not config.access.authorized_keys
+
+
+def uses_session_manager(config: ClusterConfig, plan: ClusterPlan) -> bool:
+    """Whether nothing else leads to its nodes."""
+    return plan.network.public_addresses == "none" and config.access.bastion is None
+
+
+def reserved_places(plan: ClusterPlan, settings: StackSettings) -> int:
+    """For how many machines capacity is reserved; AWS reserves none for spot machines."""
+    nodes = len(plan.slots)
+    is_none = nodes == 0 or settings.unreserved or plan.capacity == "spot"
+    return 0 if is_none else max(nodes, settings.reserved)
+
+
+def architecture_of(plan: ClusterPlan, catalog: Catalog) -> str:
+    """What its machine image is built for."""
+    found = catalog.instance_type(plan.instance_type)
+    return "x86_64" if found is None else found.architecture
