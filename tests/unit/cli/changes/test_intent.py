@@ -1,37 +1,19 @@
-"""What an `up` means on a state: the ledger's copy, a new run after a down, refusals, the question of money."""
+"""What an `up` means on a state: the ledger's copy, a new run after a down, the order of ranks, kept storage."""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
-from clusterctl.changes.intent import (
-    Intent,
-    for_up,
-    for_zero_nodes,
-    plan_of,
-    read_intent,
-    refuse,
-    without_own_values,
-)
+from clusterctl.changes.intent import for_up, for_zero_nodes, plan_of, without_own_values
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, StateResource
-from clusterctl.views.up import price_question
-from clusterctl_infra.errors import CapExceeded, ConfigError
 
-SOURCE = "stacks/train/cluster.yaml"
-BORN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-CLUSTER = """name: train
-region: us-west-2
-nodes: 4
-instance_type: p5.48xlarge
-access: {mode: private}
-caps: {runtime: 2h}
-"""
+from tests.unit.cli.changes.intent_cases import BORN, CLUSTER, intent_of, resource, state_of
+
 SPAN = {
     "slot": 0,
     "instance_id": "i-0",
@@ -39,34 +21,6 @@ SPAN = {
     "ended_at": None,
     "price_usd_per_hour": 55.04,
 }
-
-
-def resource(type: str, **outputs: object) -> StateResource:
-    return StateResource(urn=f"u::{type}::x", type=type, id="x", outputs=outputs)
-
-
-def state_of(*more: StateResource, run: int = 1) -> StackState:
-    identity = resource(
-        "clusterctl:index:Identity",
-        name="train",
-        cluster_id="0123456789ab",
-        started_at=BORN.isoformat(),
-        owner="ada",
-        image_id="ami-0123456789abcdef0",
-        zone="us-west-2b",
-        run=run,
-    )
-    return StackState(resources=(identity, *more))
-
-
-@pytest.fixture
-def stack(tmp_path: Path) -> Stack:
-    (tmp_path / "cluster.yaml").write_text(CLUSTER)
-    return Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=True)
-
-
-def intent_of(stack: Stack, text: str = "", *, nodes: int | None = None) -> Intent:
-    return read_intent(stack, text, nodes=nodes)
 
 
 def test_another_size_is_kept_in_the_stacks_config(stack: Stack) -> None:
@@ -212,73 +166,6 @@ def test_a_new_run_begins_now_and_the_same_run_began_at_birth(stack: Stack) -> N
     assert plan_of(same, state_of(), now=now).deadline.at == BORN + timedelta(hours=2)
 
 
-def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> None:
-    now = BORN + timedelta(hours=3)
-    intent = for_up(intent_of(stack), state_of(), {})
-    with pytest.raises(CapExceeded, match="train ended at 12:00 UTC: its run time was over") as refused:
-        refuse(
-            intent,
-            plan_of(intent, state_of(), now=now),
-            stack=stack,
-            config_file=stack.config_file,
-            shown="stacks/train",
-            now=now,
-        )
-    assert refused.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"
-
-
-def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused_again(stack: Stack) -> None:
-    stack.cluster_file.write_text(CLUSTER.replace("{runtime: 2h}", "{budget_usd: 100}"))
-    now = BORN + timedelta(hours=1)
-    intent = for_up(intent_of(stack), state_of(), {})
-    with pytest.raises(CapExceeded, match=r"its budget of \$100\.00 is spent.*a higher caps\.budget_usd") as refused:
-        refuse(
-            intent,
-            plan_of(intent, state_of(), now=now),
-            stack=stack,
-            config_file=stack.config_file,
-            shown="stacks/train",
-            now=now,
-        )
-    assert refused.value.hint == "clusterctl down stacks/train"
-
-
-def test_a_spent_budget_that_extend_left_is_changed_where_it_lies(stack: Stack) -> None:
-    """The file's own, which is higher, does not count: the hint would be refused again for ever."""
-    stack.cluster_file.write_text(CLUSTER.replace("{runtime: 2h}", "{budget_usd: 5000}"))
-    now = BORN + timedelta(hours=1)
-    intent = for_up(intent_of(stack, with_values("", {"budget_usd": "5.00"})), state_of(), {})
-    with pytest.raises(
-        CapExceeded, match=r"its budget of \$5\.00 is spent.*a higher clusterctl:budget_usd in "
-    ) as refused:
-        refuse(
-            intent,
-            plan_of(intent, state_of(), now=now),
-            stack=stack,
-            config_file=stack.config_file,
-            shown="stacks/train",
-            now=now,
-        )
-    assert refused.value.hint == f"${{EDITOR:-nano}} {stack.config_file}"
-
-
-def test_problems_of_the_plan_are_refused_all_at_once(stack: Stack) -> None:
-    too_many = CLUSTER.replace("{mode: private}", "{mode: public}").replace("nodes: 4", "nodes: 900")
-    stack.cluster_file.write_text(f"{too_many}network: {{node_subnet_cidr: 10.0.0.0/24}}\n")
-    intent = for_up(intent_of(stack), StackState(), {})
-    with pytest.raises(ConfigError, match="2 problems, nothing was changed") as refused:
-        refuse(
-            intent,
-            plan_of(intent, StackState(), now=BORN),
-            stack=stack,
-            config_file=stack.config_file,
-            shown="stacks/train",
-            now=BORN,
-        )
-    assert refused.value.message == f"{stack.source}: 2 problems, nothing was changed"
-    assert [problem.split()[:2] for problem in refused.value.problems] == [["line", "5"], ["line", "7"]]
-
-
 def test_down_and_the_end_of_all_leave_only_what_a_person_wrote(stack: Stack) -> None:
     text = with_values("", {"nodes": "6", "ledger": "[]", "run": "2"})
     assert (
@@ -308,14 +195,3 @@ def test_without_nodes_only_the_storage_that_is_there_to_be_kept_is_meant(stack:
     again = for_up(intent, state, {})
     assert [row.mount for row in plan_of(again, state, now=BORN).storage] == ["/a", "/b", "/c"]
     assert "kept" not in config_values(again.config_text)
-
-
-def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
-    cluster_plan = plan_of(for_up(intent_of(stack), StackState(), {}), StackState(), now=BORN)
-    asked = price_question(cluster_plan, running=0, now=BORN)
-    assert asked.startswith("This will run at $")
-    tail = "at worst $220.16 more for a reservation that AWS ends up to 1 h late"
-    assert asked.endswith(f"/h until 12:00 UTC (2 h: $440.60 in all), {tail}. Create 4 × p5.48xlarge?")
-    assert price_question(cluster_plan, running=2, now=BORN).endswith("Change 2 → 4 nodes?")
-    anew = price_question(cluster_plan, running=4, anew=2, now=BORN)
-    assert anew.endswith("Change 4 → 4 nodes, 2 of them made anew?")
