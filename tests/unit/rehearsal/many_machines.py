@@ -1,0 +1,97 @@
+"""An account with many machines, and the definition that ends a cluster run against it on a clock of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any  # parameters and answers
+
+from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definition
+from clusterctl_rehearsal.states.failure import TaskFailed
+from clusterctl_rehearsal.states.interpreter import Execution
+
+from tests.unit.rehearsal.small_region import TAGS
+
+CLUSTER_ID = TAGS["clusterctl:id"]
+UNSURE_INPUT = '{"WaitSeconds": 300, "IfSlot0IsGone": true}'
+"""Of nodes that cannot know whether slot 0 died."""
+
+
+class Fleet:
+    """An EC2 with many machines whose answers are as large as AWS's; some machines end late or by no call at all."""
+
+    def __init__(self, nodes: int, interfaces: int, *, refusals: Mapping[str, int] | None = None) -> None:
+        card = {f"Field{number}": "x" * 30 for number in range(25)}
+        self.cards = [card] * interfaces
+        self.living = {f"i-{number:017x}": True for number in range(nodes)}
+        self.untagged: set[str] = set()
+        self.refusals = dict(refusals or {})
+        self.asked: list[str] = []
+        self.largest = 0
+        self.empty_pages = 0
+        self.cancelled = 0
+        self.tells_reservations = True
+        self.slot_0: Callable[[], bool] = lambda: False
+        """Whether it has a machine, for who asks about that alone."""
+
+    def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
+        self.asked.append(action)
+        answer = getattr(self, action)(parameters)
+        self.largest = max(self.largest, len(json.dumps(answer)))
+        return answer
+
+    def describeTags(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802 (EC2 names it)
+        tag = {"Key": "clusterctl:id", "ResourceType": "instance", "Value": CLUSTER_ID}
+        return {"Tags": [{**tag, "ResourceId": id} for id in self.living if id not in self.untagged]}
+
+    def describeInstances(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        if any(row["Name"] == "tag:clusterctl:slot" for row in parameters["Filters"]):
+            return {"Reservations": [{"Instances": [{"InstanceId": "i-0"}]}] if self.slot_0() else []}
+        ids = [id for id, lives in self.living.items() if lives]
+        start = int(parameters.get("NextToken", 0))
+        if start == 0 and self.empty_pages:  # AWS may answer an empty page with a token
+            self.empty_pages -= 1
+            return {"Reservations": [], "NextToken": "0"}
+        page = ids[start : start + parameters["MaxResults"]]
+        rest = start + parameters["MaxResults"]
+        rows = [{"Instances": [{"InstanceId": id, "NetworkInterfaces": self.cards}]} for id in page]
+        return {"Reservations": rows, **({"NextToken": str(rest)} if rest < len(ids) else {})}
+
+    def describeCapacityReservations(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        if not self.tells_reservations:
+            raise TaskFailed("Ec2.Ec2Exception", "InvalidParameterValue")
+        return {"CapacityReservations": [] if self.cancelled else [{"CapacityReservationId": "cr-1"}]}
+
+    def cancelCapacityReservation(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        self.cancelled += 1
+        return {"Return": True}
+
+    def terminateInstances(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        (id,) = parameters["InstanceIds"]
+        if parameters.get("DryRun"):
+            said = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412)"
+            raise TaskFailed("Ec2.Ec2Exception", said)
+        if self.refusals.get(id, 0) > 0:
+            self.refusals[id] -= 1
+            raise TaskFailed("Ec2.Ec2Exception", "RequestLimitExceeded")
+        self.living[id] = False
+        return {"TerminatingInstances": [{"InstanceId": id}]}
+
+
+class Clock:
+    """Time passes only where the machine waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def executed(fleet: Fleet, given: str = SCHEDULE_INPUT, *, clock: Clock | None = None) -> tuple[Execution, Clock, Any]:
+    """How it went, the clock afterwards, and what the execution gave."""
+    clock = Clock() if clock is None else clock
+    execution = Execution(
+        definition=ending_definition(CLUSTER_ID), call=fleet.call, pause=clock.pause, clock=lambda: clock.now
+    )
+    return execution, clock, execution.run(json.loads(given))

@@ -1,0 +1,81 @@
+"""The definition that ends a cluster, where machines are many, end late, or are not told of."""
+
+from __future__ import annotations
+
+import pytest
+from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT, SCHEDULE_INPUT, SPARED
+from clusterctl_rehearsal.states.failure import ExecutionFailed
+from clusterctl_rehearsal.states.interpreter import ANSWER_LIMIT_BYTES, EVENT_LIMIT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.rehearsal.many_machines import UNSURE_INPUT, Clock, Fleet, executed
+
+
+@pytest.mark.parametrize("given", [SCHEDULE_INPUT, DRY_RUN_INPUT])
+def test_256_nodes_of_33_interfaces_stay_within_awss_limits(given: str) -> None:
+    fleet = Fleet(256, 33)
+    fleet.untagged = set(list(fleet.living)[:100])  # so that these are left to the pages of descriptions
+    execution, _, _ = executed(fleet, given)
+    assert any(fleet.living.values()) is (given == DRY_RUN_INPUT)
+    assert fleet.largest < ANSWER_LIMIT_BYTES
+    assert given == DRY_RUN_INPUT or fleet.largest > ANSWER_LIMIT_BYTES / 2
+    assert execution.events < EVENT_LIMIT / 2
+
+
+def test_all_machines_end_in_the_first_wave_without_a_wait() -> None:
+    fleet = Fleet(64, 1)
+    fleet.cancelled = 1
+    _, clock, _ = executed(fleet)
+    assert not any(fleet.living.values())
+    assert clock.now == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    nodes=st.integers(0, 23),
+    refused=st.dictionaries(st.integers(0, 22), st.integers(1, 4)),
+    untagged=st.sets(st.integers(0, 22)),
+    empty_pages=st.integers(0, 2),
+)
+def test_whatever_is_refused_found_late_or_paged_away_nothing_is_left(
+    nodes: int, refused: dict[int, int], untagged: set[int], empty_pages: int
+) -> None:
+    fleet = Fleet(nodes, 1, refusals={f"i-{number:017x}": times for number, times in refused.items()})
+    fleet.untagged = {f"i-{number:017x}" for number in untagged}
+    fleet.empty_pages = empty_pages
+    executed(fleet)
+    assert not any(fleet.living.values())
+    assert fleet.cancelled == 1
+
+
+def test_a_machine_that_never_ends_fails_the_execution_and_keeps_none_of_the_others_alive() -> None:
+    fleet = Fleet(7, 1, refusals={"i-00000000000000000": 10_000})
+    with pytest.raises(ExecutionFailed, match=r"States\.Timeout"):
+        executed(fleet)
+    assert [id for id, lives in fleet.living.items() if lives] == ["i-00000000000000000"]
+
+
+def test_where_reservations_are_not_told_every_machine_ends_and_the_execution_fails() -> None:
+    fleet = Fleet(7, 1)
+    fleet.untagged = set(list(fleet.living)[:3])
+    fleet.tells_reservations = False
+    with pytest.raises(ExecutionFailed, match="ReservationsUnknown"):
+        executed(fleet)
+    assert not any(fleet.living.values())
+
+
+def test_a_dry_run_without_machines_ends_nothing_and_cancels_nothing() -> None:
+    fleet = Fleet(0, 1)
+    executed(fleet, DRY_RUN_INPUT)
+    assert fleet.asked == ["describeTags"]
+
+
+def test_a_slot_0_that_is_made_anew_between_two_looks_spares_the_cluster() -> None:
+    """`replace --node 0`: the old machine is gone, and the new one there some seconds later."""
+    fleet = Fleet(3, 1)
+    clock = Clock()
+    fleet.slot_0 = lambda: clock.now > 300
+    assert executed(fleet, UNSURE_INPUT, clock=clock)[2] == SPARED
+    assert all(fleet.living.values())
+    assert fleet.asked == ["describeInstances", "describeInstances"]
