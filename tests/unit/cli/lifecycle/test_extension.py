@@ -24,7 +24,7 @@ from clusterctl.output import Output
 from clusterctl_infra.errors import CapExceeded, CloudError
 from clusterctl_infra.names import ID_TAG, MEMBERSHIP_TYPE, SLOT_TAG
 
-from tests.unit.cli.changes.test_intent import BORN, CLUSTER, resource, state_of
+from tests.unit.cli.changes.intent_cases import BORN, CLUSTER, resource, state_of
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.engine.state_rows import machines
 from tests.unit.cli.paid_cluster import an_inventory

@@ -20,7 +20,7 @@ from clusterctl.lifecycle.take_down import DownRequest, take_down_held
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import inventory_to_json
 
-from tests.unit.cli.changes.test_intent import BORN
+from tests.unit.cli.changes.intent_cases import BORN
 from tests.unit.cli.lifecycle.test_extension import DEADLINE, Clock, held
 from tests.unit.cli.paid_cluster import an_inventory
 
