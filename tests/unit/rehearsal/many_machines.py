@@ -10,9 +10,8 @@ from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definiti
 from clusterctl_rehearsal.states.failure import TaskFailed
 from clusterctl_rehearsal.states.interpreter import Execution
 
-from tests.unit.rehearsal.small_region import TAGS
+from tests.unit.rehearsal.small_region import CLUSTER_ID
 
-CLUSTER_ID = TAGS["clusterctl:id"]
 UNSURE_INPUT = '{"WaitSeconds": 300, "IfSlot0IsGone": true}'
 """Of nodes that cannot know whether slot 0 died."""
 

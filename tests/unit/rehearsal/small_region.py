@@ -29,7 +29,8 @@ from clusterctl_rehearsal.states.interpreter import Call
 from clusterctl_rehearsal.storage.bucket_service import BucketService
 
 REGION = "us-west-2"
-TAGS = {"clusterctl:id": "0123456789ab", "clusterctl:name": "train"}
+CLUSTER_ID = "0123456789ab"
+TAGS = {"clusterctl:id": CLUSTER_ID, "clusterctl:name": "train"}
 TRUST = json.dumps({"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]})
 
 

@@ -15,8 +15,8 @@ from clusterctl_rehearsal.states.definition import check_definition
 from clusterctl_rehearsal.states.executions import Executions
 
 from tests.unit.rehearsal.api_client import Client
+from tests.unit.rehearsal.guarded_cluster import guarded
 from tests.unit.rehearsal.small_region import REGION, TAGS, SmallRegion
-from tests.unit.rehearsal.test_ending_machine import guarded
 
 SUCCEED: dict[str, Any] = {"Type": "Succeed"}
 TASK: dict[str, Any] = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:ec2:describeTags", "Next": "End"}

@@ -11,8 +11,8 @@ from clusterctl_rehearsal.region.node_role import role_of
 from clusterctl_rehearsal.region.types.deadline import STATE_MACHINE
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY
 
+from tests.unit.rehearsal.guarded_cluster import guarded
 from tests.unit.rehearsal.small_region import SmallRegion
-from tests.unit.rehearsal.test_ending_machine import guarded
 
 SCOPE = "AWS4-HMAC-SHA256 Credential=rehearsal/20261121/us-west-2/states/aws4_request, SignedHeaders=host, Signature=0"
 

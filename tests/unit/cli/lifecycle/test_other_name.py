@@ -21,7 +21,7 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import inventory_to_json
 
 from tests.unit.cli.changes.intent_cases import BORN
-from tests.unit.cli.lifecycle.test_extension import DEADLINE, Clock, held
+from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, held
 from tests.unit.cli.paid_cluster import an_inventory
 
 

@@ -22,7 +22,7 @@ from clusterctl_infra.errors import CloudError, UsageError
 
 from tests.unit.cli.cloud.fake_ec2 import NoClients, Waiting
 from tests.unit.cli.cloud.fake_session import FakeSession, clients_of
-from tests.unit.cli.reap.test_reap_verdict import ID, thing
+from tests.unit.cli.reap.reap_cases import ID, thing
 
 REGIONS = ("ap-east-1", "us-west-2")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from clusterctl.cloud.found import Found, kind_of
@@ -12,22 +12,9 @@ from clusterctl.reap.verdict import Asked, KnownHere, Verdict, judge, latest_dea
 from hypothesis import given
 from hypothesis import strategies as st
 
-NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-GRACE = timedelta(minutes=10)
-ID = "0123456789ab"
-OTHER = "ba9876543210"
+from tests.unit.cli.reap.reap_cases import GRACE, ID, LATE, NOW, OTHER, mine, thing, written
+
 KIND_NAMES = [name for kind in KINDS for name in (kind.also_called or (kind.name,))]
-
-
-def thing(kind: str, id: str, *, cluster: str = ID, deadline: str | None = None, **facts: object) -> Found:
-    tags = {"clusterctl:id": cluster, "clusterctl:name": "train", "clusterctl:owner": "ada"}
-    if deadline is not None:
-        tags["clusterctl:deadline"] = deadline
-    return Found(kind=kind, id=id, tags=tags, **facts)  # type: ignore[arg-type]  # a table of facts
-
-
-def written(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def remains(*things: Found, region: str | None = "us-west-2") -> Remains:
@@ -38,16 +25,11 @@ def past(*, by: timedelta) -> Remains:
     return remains(thing("instance", "i-1", deadline=written(NOW - by)))
 
 
-def mine(**facts: object) -> KnownHere:
-    return KnownHere(**{"cluster": "train", "deadline": None, "is_down": False, **facts})  # type: ignore[arg-type]
-
-
 def judged(found: Remains, known: KnownHere | None = None, *, all_regions: bool = False, **asked: object) -> Verdict:
     wish = Asked(grace=GRACE, **asked)  # type: ignore[arg-type]
     return judge(found, wish, known, now=NOW, all_regions=all_regions)
 
 
-LATE = timedelta(hours=2)
 CASES = {
     "mine and past its deadline": (past(by=LATE), mine(), {}, True, "2 h past its deadline"),
     "mine, within the grace": (past(by=timedelta(minutes=9)), mine(), {}, False, "10 m of grace"),

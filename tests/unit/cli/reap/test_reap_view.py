@@ -20,7 +20,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched, StillBills, UsageError
 
 from tests.unit.cli.paid_cluster import an_inventory
-from tests.unit.cli.reap.test_reap_verdict import GRACE, ID, LATE, NOW, OTHER, mine, thing, written
+from tests.unit.cli.reap.reap_cases import GRACE, ID, LATE, NOW, OTHER, mine, thing, written
 
 DATA = thing("EFS file system", "fs-1", meter=Meter(unit="EFS GiB", amount=100))
 FULL = Remains(

@@ -1,0 +1,48 @@
+"""A cluster in the small region with what ends it at its deadline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any  # parameters and answers
+
+from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definition
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.types.deadline import SCHEDULE, STATE_MACHINE
+from clusterctl_rehearsal.region.types.identity import ROLE
+from clusterctl_rehearsal.states.failure import TaskFailed
+
+from tests.unit.rehearsal.api_client import Client
+from tests.unit.rehearsal.small_region import CLUSTER_ID, TAGS, SmallRegion
+
+SERVICES = ["scheduler.amazonaws.com", "states.amazonaws.com"]
+TRUST = {"Statement": [{"Effect": "Allow", "Principal": {"Service": SERVICES}, "Action": "sts:AssumeRole"}]}
+DEADLINE = 1_800_000_600
+AT = "at(2027-01-15T08:10:00)"
+"""The same instant, as a schedule has it."""
+
+
+def guarded(world: SmallRegion, **schedule: Any) -> Record:
+    """The role, the state machine and the schedule of the cluster; the machine asks the region's EC2."""
+    role = world.make(ROLE, name="guard", assumeRolePolicy=json.dumps(TRUST)).outputs["arn"]
+    definition = json.dumps(ending_definition(CLUSTER_ID))
+    machine = world.make(STATE_MACHINE, name="guard", roleArn=role, definition=definition, tags=TAGS)
+    target = {"arn": machine.id, "roleArn": role, "input": SCHEDULE_INPUT}
+    given = {"scheduleExpression": AT, "flexibleTimeWindow": {"mode": "OFF"}, "target": target, **schedule}
+    world.make(SCHEDULE, name="guard", **given)
+    world.ec2 = region_ec2(world)
+    return machine
+
+
+def region_ec2(world: SmallRegion) -> Callable[[str, Mapping[str, Any]], Any]:
+    """EC2 as boto3 sees it; terminated machines are gone at once."""
+    client = Client(world)
+
+    def call(action: str, parameters: Mapping[str, Any]) -> Any:
+        answer = client.ec2(action[0].upper() + action[1:], **parameters)
+        if isinstance(answer, str):
+            raise TaskFailed("Ec2.Ec2Exception", answer)
+        answer.pop("ResponseMetadata", None)
+        return json.loads(json.dumps(answer, default=str))
+
+    return call
