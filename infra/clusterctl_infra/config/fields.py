@@ -22,6 +22,8 @@ NAME_LENGTH = 40
 """Leaves room in a 63-character host name and in IAM's 64 characters for what clusterctl appends."""
 NODES_LIMIT = 1000
 TAGS_LIMIT = 40
+TAG_LETTER = r"[\w +\-=._:/@]"
+"""In a tag's value. EC2 takes others too; IAM, FSx and EFS do not (their API models in botocore 1.44; 2026-11-22)."""
 NOT_BUILT_CAPACITY = ("capacity-block", "reservation")
 """Known to the model, and never suggested: not_built.py refuses it."""
 LEAST_ROOT_DISK_GIB, LARGEST_DISK_GIB = 8, 16_384
@@ -153,11 +155,24 @@ def check_env(value: object) -> dict[str, str]:
 
 
 def check_tags(value: object) -> dict[str, str]:
-    """AWS tags. Raises ValueError for all that AWS, or the metadata service, would refuse."""
+    """AWS tags. Raises ValueError for all that a service of AWS, or the metadata service, would refuse."""
     found = _checked_texts(value, _tag_fault)
+    # IAM takes no two keys that differ in case alone, and `Name` is on everything (IAM API, TagRole; 2026-11-22).
+    first = {"name": "Name"}
+    for name in found:
+        if first.setdefault(name.lower(), name) != name:
+            raise ValueError(f"{name}: AWS takes it for the same key as {first[name.lower()]}; choose another")
     if len(found) > TAGS_LIMIT:
         raise ValueError(f"{len(found)} tags; AWS takes 50, of which clusterctl keeps {50 - TAGS_LIMIT} for itself")
     return found
+
+
+def check_owner(value: object) -> str:
+    """Whom to ask, in the letters of a tag. Raises ValueError."""
+    text = check_text(value)
+    if not re.fullmatch(TAG_LETTER + "{1,256}", text):
+        raise ValueError("it is a tag's value: 1 to 256 letters, digits, blanks or + - = . _ : / @")
+    return text
 
 
 def _env_fault(name: str, text: str) -> str | None:
@@ -169,12 +184,12 @@ def _env_fault(name: str, text: str) -> str | None:
 
 
 def _tag_fault(name: str, text: str) -> str | None:
-    if not re.fullmatch(r"[A-Za-z0-9+=.,_:@-]{1,128}", name, re.ASCII):
-        return "a tag's key is 1 to 128 letters, digits or + - = . , _ : @"
+    if not re.fullmatch(r"[A-Za-z0-9+=._:@-]{1,128}", name, re.ASCII):
+        return "a tag's key is 1 to 128 letters, digits or + - = . _ : @"
     if name.lower().startswith(("aws:", "clusterctl:")):
         return "keys that begin with aws: or clusterctl: are taken"
-    if not re.fullmatch(r"[\w +\-=.,_:/@]{0,256}", text):
-        return "a tag's value is at most 256 letters, digits, blanks or + - = . , _ : / @"
+    if not re.fullmatch(TAG_LETTER + "{0,256}", text):
+        return "a tag's value is at most 256 letters, digits, blanks or + - = . _ : / @"
     return None
 
 
@@ -263,4 +278,5 @@ PublicKey = Annotated[
 ]
 _TEXTS = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
 Env = Annotated[dict[str, str], _read(check_env), _TEXTS]
+Owner = Annotated[str, _read(check_owner)]
 Tags = Annotated[dict[str, str], _read(check_tags), _TEXTS]

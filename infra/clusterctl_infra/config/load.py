@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.config import document
 from clusterctl_infra.config.document import Document, Tree, read_document
+from clusterctl_infra.config.fields import TAG_LETTER
 from clusterctl_infra.config.hooks import read_script
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.not_built import not_built_yet
@@ -116,11 +118,12 @@ def _reading(text: str, catalog: Catalog, overrides: Mapping[str, str]) -> _Read
 
 
 def login_name() -> str:
-    """Who runs this, as a tag; `unknown` where the system does not say."""
+    """Who runs this, in the letters of a tag, as in `CORP-ada`; `unknown` where the system does not say."""
     try:
-        return getpass.getuser()
+        name = getpass.getuser()
     except (KeyError, OSError, ImportError):
         return "unknown"
+    return "".join(letter if re.fullmatch(TAG_LETTER, letter) else "-" for letter in name)[:256]
 
 
 def _with_scripts(config: ClusterConfig, folder: Path) -> tuple[ClusterConfig, list[ConfigProblem]]:

@@ -20,6 +20,7 @@ from clusterctl_infra.config.fields import (
     Name,
     NodeCount,
     NodePrice,
+    Owner,
     PublicKey,
     RootDiskGib,
     Tags,
@@ -227,7 +228,7 @@ class ClusterConfig(BaseModel):
         description="`slot`: the rank is the slot; `topology`: neighbours in AWS's network get neighbouring ranks, "
         "ordered once, when all nodes run, and then kept.",
     )
-    owner: Text | None = Field(default=None, description="Whom to ask; left out: the login name of whoever ran `up`.")
+    owner: Owner | None = Field(default=None, description="Whom to ask; left out: the login name of whoever ran `up`.")
     tags: Tags = Field(default_factory=dict, description="AWS tags on everything.", examples=[{"team": "vision"}])
 
     def instance_choice(self, catalog: Catalog) -> InstanceChoice:

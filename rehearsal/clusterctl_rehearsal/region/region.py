@@ -23,6 +23,7 @@ from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
 from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.region.types.row import Request, ResourceType
 from clusterctl_rehearsal.region.types.table import TYPES, resource_type
+from clusterctl_rehearsal.region.types.tags import check_tags
 
 POLL_S = 0.2
 Progress = Callable[[str], None]
@@ -152,6 +153,8 @@ class Region:
                     raise _not_found(TYPES[token], wanted)
         if row.unique is not None:
             self._check_unique(row, request)
+        if row.taggable:
+            check_tags(row.service, request.inputs.get("tags") or {})
         row.check(request)
 
     def _check_unique(self, row: ResourceType, request: Request) -> None:

@@ -181,6 +181,21 @@ CREATES: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"name": "train-0", "userData": "#!/bin/sh"},
     ),
     "a role that nobody may take": ("MalformedPolicyDocument", ROLE, {"name": "node", "assumeRolePolicy": "{}"}),
+    "a tag of a role with a comma": (
+        "ValidationError",
+        ROLE,
+        {"name": "node", "assumeRolePolicy": TRUST, "tags": {"teams": "a,b"}},
+    ),
+    "tags of a role that differ in case alone": (
+        "InvalidInput",
+        ROLE,
+        {"name": "node", "assumeRolePolicy": TRUST, "tags": {"Name": "a", "name": "b"}},
+    ),
+    "a tag of a file system with a bracket": (
+        "ValidationException",
+        "aws:efs/fileSystem:FileSystem",
+        {"tags": {"owner": "Ada (ML)"}},
+    ),
     "a profile of no role": ("NoSuchEntity", INSTANCE_PROFILE, {"name": "node", "role": "node"}),
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clusterctl_infra.config.load import SIZE_LIMIT_BYTES, load_cluster
+from clusterctl_infra.config.load import SIZE_LIMIT_BYTES, load_cluster, login_name
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError
 from hypothesis import given
@@ -45,6 +45,14 @@ def test_the_owner_is_whoever_runs_it(tmp_path: Path) -> None:
     assert load_cluster(path).owner
     path.write_text(SMALL + "owner: ada\n")
     assert load_cluster(path).owner == "ada"
+
+
+@pytest.mark.parametrize(("login", "owner"), [("ada", "ada"), ("CORP\\ada", "CORP-ada"), ("Jörg K.", "Jörg K.")])
+def test_a_login_name_becomes_an_owner_that_every_service_takes_as_a_tag(
+    monkeypatch: pytest.MonkeyPatch, login: str, owner: str
+) -> None:
+    monkeypatch.setenv("LOGNAME", login)
+    assert login_name() == owner
 
 
 def test_a_byte_order_mark_is_no_problem(tmp_path: Path) -> None:

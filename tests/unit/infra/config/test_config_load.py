@@ -116,6 +116,10 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("env: {A: }", "A: empty; write '' for an empty text"),
         ("tags: {aws:name: x}", "keys that begin with aws: or clusterctl: are taken"),
         ("tags: {a b: x}", "a tag's key is"),
+        ("tags: {'a,b': x}", "a tag's key is"),
+        ("tags: {teams: 'a,b'}", "teams: a tag's value is"),
+        ("tags: {name: vision}", "name: AWS takes it for the same key as Name"),
+        ("tags: {team: a, Team: b}", "Team: AWS takes it for the same key as team"),
         ("packages: ['htop; reboot']", "packages[0]: 'htop; reboot': not the name of a package, such as htop"),
         ("scripts: [bad name.sh]", "not a file whose name has letters, digits"),
         ("scripts: [{run: a.sh, when: daily}]", "scripts[0].when: 'daily': allowed are once, boot"),
@@ -132,6 +136,8 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("name: sg-train", "for themselves"),
         ("name: ''", "empty; write a name"),
         ('owner: "a\\tb"', "holds a line break or control character"),
+        ("owner: Ada (ML)", "'Ada (ML)': it is a tag's value"),
+        ("owner: ''", "it is a tag's value: 1 to 256 letters"),
     ],
 )
 def test_a_wrong_value_is_shown_with_what_is_allowed(line: str, sentence: str) -> None:

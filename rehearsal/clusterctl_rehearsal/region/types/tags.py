@@ -1,0 +1,24 @@
+"""What services refuse of tags; EC2 takes what others do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from clusterctl_rehearsal.region.refusal import AwsError
+
+LETTERS = r"[\w\s.:/=+\-@]"
+CODES = {"IAM": "ValidationError", "FSx": "BadRequest", "EFS": "ValidationException"}
+"""Service that takes these letters alone → its code for others (their API models in botocore 1.44; 2026-11-22)."""
+
+
+def check_tags(service: str, tags: Mapping[str, str]) -> None:
+    """Raises AwsError."""
+    if service not in CODES:
+        return
+    for key, value in tags.items():
+        if not re.fullmatch(LETTERS + "{1,128}", key) or not re.fullmatch(LETTERS + "{0,256}", value):
+            said = "failed to satisfy constraint: Member must satisfy regular expression pattern"
+            raise AwsError(CODES[service], f"Value '{value}' at 'tags.member.value' of '{key}' {said}")
+    if service == "IAM" and len({key.lower() for key in tags}) < len(tags):
+        raise AwsError("InvalidInput", "Duplicate tag keys found. Please note that Tag keys are case insensitive.")
