@@ -10,6 +10,7 @@ import pulumi_aws as aws
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.rules import is_zone_of
 from clusterctl_infra.plan.storage_model import BucketPlan, StoragePlan
 
 BUCKET_LOOKUP = "aws:s3/getBucket:getBucket"
@@ -47,7 +48,11 @@ def bucket_regions(
 def zone_candidate(
     config: ClusterConfig, *, instance_type: str, must_exist: bool, opts: pulumi.InvokeOutputOptions
 ) -> pulumi.Output[str]:
-    """The zone that was asked for, else the first that offers the type; an existing cluster keeps its own."""
+    """The zone that was asked for, else the first that offers the type; an existing cluster keeps its own.
+
+    Where an account uses Local or Wavelength Zones, AWS names them, too, such as us-west-2-lax-1a, which would come
+    before us-west-2a: prices and services are others there (EC2 User Guide, "Regions and Zones"; 2026-11-22).
+    """
     if config.zone is not None:
         return pulumi.Output.from_input(config.zone)
     offerings = aws.ec2.get_instance_type_offerings_output(
@@ -57,10 +62,11 @@ def zone_candidate(
     )
 
     def first(locations: list[str]) -> str:
-        if not locations and must_exist:
+        zones = [each for each in locations if is_zone_of(each, config.region)]
+        if not zones and must_exist:
             raise PlanRefused(
                 f"instance_type: AWS offers {instance_type} nowhere in {config.region}: choose another region or type"
             )
-        return min(locations, default=f"{config.region}a")
+        return min(zones, default=f"{config.region}a")
 
     return offerings.locations.apply(first)

@@ -48,6 +48,11 @@ def broken_rules(config: ClusterConfig, catalog: Catalog, unsound: frozenset[str
     ]
 
 
+def is_zone_of(zone: str, region: str) -> bool:
+    """Whether this is the name of an availability zone of the region."""
+    return re.fullmatch(re.escape(region) + "[a-z]", zone) is not None
+
+
 def one_of_gpus_and_type(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     if config.gpus is None and config.instance_type is None:
         yield (), "gpus or instance_type is missing: write gpus: h100:8, or instance_type: p5.48xlarge"
@@ -69,7 +74,7 @@ def region_exists(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Pat
 
 
 def zone_is_in_region(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    if config.zone is None or re.fullmatch(re.escape(config.region) + "[a-z]", config.zone):
+    if config.zone is None or is_zone_of(config.zone, config.region):
         return
     yield ("zone",), f"{shown(config.zone)}: not a zone of {config.region}, such as {config.region}b"
 

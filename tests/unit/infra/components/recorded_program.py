@@ -24,7 +24,8 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SEED = bytes(range(32)).hex()
 ACCOUNT_ID = "123456789012"
 IMAGE_ID = "ami-0123456789abcdef0"
-ZONES = ("us-west-2c", "us-west-2b")
+ZONES = ("us-west-2-lax-1a", "us-west-2c", "us-west-2b", "us-west-2-wl1-las-wlz-1")
+"""The first is a Local Zone, the last a Wavelength Zone."""
 SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d"
 INSTANCE = "aws:ec2/instance:Instance"
 LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"

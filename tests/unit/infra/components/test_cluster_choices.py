@@ -73,6 +73,10 @@ def test_a_zone_that_was_asked_for_is_taken_and_nobody_is_asked_for_offerings() 
     assert recording.invokes == ["aws:index/getCallerIdentity:getCallerIdentity"]
 
 
+def test_of_the_zones_that_offer_the_type_the_first_that_is_no_local_zone_is_taken(four_nodes: Recording) -> None:
+    assert four_nodes.one("clusterctl:index:Identity").inputs["zone_candidate"] == "us-west-2b"
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
