@@ -22,6 +22,10 @@ BORN_WITH = ("launchTemplate.version", "userDataBase64", "rootBlockDevice.volume
 IMDS_HOP_LIMIT = 2
 """One more than the default of 1, so that containers of root can ask too; nftables on the node says who may."""
 
+PATIENCE = pulumi.CustomTimeouts(create="30m", delete="60m")
+"""The provider waits 10 minutes for a machine to run and 20 for it to be gone (terraform-provider-aws,
+ec2_instance.go). One with eight GPUs may take longer, and one that was given up for it is a failed `up` or `down`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SlotInputs:
@@ -138,6 +142,7 @@ class Nodes(pulumi.ComponentResource):
                 parent=self,
                 depends_on=self._after,
                 delete_before_replace=True,
+                custom_timeouts=PATIENCE,
                 ignore_changes=[*BORN_WITH, f'tags["{BIRTH_TAG}"]'],
                 additional_secret_outputs=["userData", "userDataBase64"],
                 replacement_trigger=slot.replacement_trigger,

@@ -82,6 +82,11 @@ def test_a_node_is_replaced_by_its_trigger_alone_and_before_its_successor_is_mad
         assert row.inputs["launchTemplate"] == {"id": f"{row.name}-id", "version": "1"}
 
 
+def test_a_large_machine_is_waited_for_longer_than_the_provider_would(four_nodes: Recording) -> None:
+    for row in four_nodes.of_type(INSTANCE):
+        assert (row.request.customTimeouts.create, row.request.customTimeouts.delete) == ("30m", "60m")
+
+
 def test_only_instances_are_deleted_before_they_are_replaced(four_nodes: Recording) -> None:
     """A dependent of an instance that did so would be taken along when the instance is replaced."""
     types = {row.type for row in four_nodes.resources if row.request.deleteBeforeReplace}
