@@ -12,6 +12,7 @@ from clusterctl_infra.catalog.fresh_prices import refresh_command
 from clusterctl_infra.config.quantities import format_duration
 from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.env_advice import copied_variables
+from clusterctl_infra.plan.image_problems import IMAGE_RULES
 from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.network import ELASTIC_IP_QUOTA, SUBNET_PREFIXES, prefix_for, slot_capacity
 from clusterctl_infra.plan.spot_problems import SPOT_RULES
@@ -278,6 +279,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     idle_is_patient,
     user_data_fits,
     copied_variables,
+    *IMAGE_RULES,
     *SPOT_RULES,
     *STORAGE_RULES,
 )

@@ -51,6 +51,7 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"caps": {"dead_man": "30m"}, "nodes": 1}, "caps.dead_man", "one node has nobody to see"),
         ({"caps": {"idle": "5m"}}, "caps.idle", "5m: the cluster ends while somebody thinks"),
         ({"caps": {"idle": "12h", "runtime": "6h"}}, "caps.idle", "12h is not shorter than runtime, 6h"),
+        ({"instance_type": "p3dn.24xlarge"}, "image", "NVIDIA's open driver, which knows no V100"),
         ({"nodes": 6}, "access.mode", "AWS gives 5 per region by default (up asks for your number"),
         ({"access": {"mode": "private"}}, "access.mode", "what the NAT gateway carries is not in the price"),
         (
@@ -64,6 +65,19 @@ def test_a_warning_stops_nothing(changes: dict[str, Any], path: str, words: str)
     made = a_plan(**changes)
     assert problems_of(made) == {}
     assert words in problems_of(made, "warning")[path]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"instance_type": "p4d.24xlarge"},
+        {"instance_type": "g4dn.xlarge"},
+        {"instance_type": "p3dn.24xlarge", "image": "ami-0123456789abcdef0"},
+        {"instance_type": "p3dn.24xlarge", "image": "ubuntu-22.04"},
+    ],
+)
+def test_an_image_whose_driver_knows_the_gpus_or_is_not_known_is_no_problem(changes: dict[str, Any]) -> None:
+    assert "image" not in problems_of(a_plan(**changes), "warning")
 
 
 def test_where_the_price_of_a_disk_is_not_known_no_sum_is_and_a_budget_is_refused() -> None:
