@@ -35,4 +35,4 @@ class Caller:
 
 def this_process() -> Caller:
     """Who asks when nobody else does; a relative path stays as it was typed."""
-    return Caller(environ=os.environ, folder=Path(), stdin=None if sys.stdin is None else sys.stdin.buffer)
+    return Caller(environ=os.environ, folder=Path(), stdin=sys.stdin.buffer)

@@ -8,6 +8,7 @@ import os
 import sys
 
 from clusterctl.ssh.warm.client import done_warm
+from clusterctl.standard_streams import hold_standard_streams
 
 GARBAGE_AFTER = 50_000
 """Objects made until they are looked through for garbage: Python's own 700 looks 40 times in a start, 4 ms."""
@@ -20,6 +21,7 @@ def main() -> None:
     still waits for a node that will never answer must not hold the person up. Nothing here relies on `atexit`.
     """
     gc.set_threshold(GARBAGE_AFTER)
+    hold_standard_streams()
     code = done_warm(sys.argv[1:], os.environ)
     if code is None:
         # Loaded on use: what the program needs is 40 ms of a start, and a command that was done elsewhere needs none.

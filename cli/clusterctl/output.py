@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 import threading
 from collections.abc import Collection, Iterable, Sequence
@@ -37,6 +36,7 @@ class Output:
         self._encoding = encoding
         self._lock = threading.RLock()
         self._live_width = 0
+        self._has_lost_notes = False
         self.stdout_is_terminal = stdout_is_terminal
         self.stderr_is_terminal = stderr_is_terminal
 
@@ -44,11 +44,11 @@ class Output:
     def of_process(cls) -> Output:
         """The output on this process's own stdout and stderr."""
         return cls(
-            stdout=_binary(sys.stdout),
-            stderr=_binary(sys.stderr),
-            encoding="utf-8" if sys.stdout is None else sys.stdout.encoding,
-            stdout_is_terminal=sys.stdout is not None and sys.stdout.isatty(),
-            stderr_is_terminal=sys.stderr is not None and sys.stderr.isatty(),
+            stdout=io.BufferedWriter(_Stdout(sys.stdout.fileno())),
+            stderr=io.BufferedWriter(WholeWriter(sys.stderr.fileno())),
+            encoding=sys.stdout.encoding,
+            stdout_is_terminal=sys.stdout.isatty(),
+            stderr_is_terminal=sys.stderr.isatty(),
         )
 
     def data(self, text: str) -> None:
@@ -59,13 +59,12 @@ class Output:
         """Raw bytes to stdout at once. Raises BrokenPipeError, and ClusterctlError when stdout takes no more."""
         with self._lock:
             self._erase_live()
-            try:
-                self._stdout.write(chunk)
-                self._stdout.flush()
-            except BrokenPipeError:
-                raise
-            except OSError as e:
-                raise ClusterctlError(f"stdout cannot be written: {e.strerror}") from e
+            self._stdout.write(chunk)
+            self._stdout.flush()
+
+    def as_text(self) -> TextIO:
+        """Stdout for what prints text by itself; it fails as `data` does."""
+        return io.TextIOWrapper(self._stdout, encoding=self._encoding, errors="replace")
 
     def json(self, value: object, *, is_line: bool = False) -> None:
         """`value` as JSON to stdout: indented, or as one line of a stream of them."""
@@ -80,7 +79,7 @@ class Output:
         self.note_bytes(self._encoded(text + "\n"))
 
     def note_bytes(self, chunk: bytes) -> None:
-        """Raw bytes to stderr at once; a reader that went away is no reason to stop."""
+        """Raw bytes to stderr at once; that they are lost is no reason to stop, see `has_lost_notes`."""
         with self._lock:
             self._erase_live()
             self._write_stderr(chunk)
@@ -113,6 +112,11 @@ class Output:
         """True when the person at the terminal types exactly this word; False when nobody is there."""
         return self.can_ask and self._answer(f"{question} ") == word
 
+    @property
+    def has_lost_notes(self) -> bool:
+        """Stderr has refused something that somebody may still want to read."""
+        return self._has_lost_notes
+
     def close(self) -> None:
         """Erases what `live` left; all else is written already."""
         with self._lock:
@@ -134,12 +138,21 @@ class Output:
             self._stderr.write(chunk)
             self._stderr.flush()
         except BrokenPipeError:
-            pass
+            pass  # the reader has what it wanted
+        except OSError:
+            self._has_lost_notes = True
 
     def _encoded(self, text: str) -> bytes:
         return text.encode(self._encoding, errors="replace")
 
 
-def _binary(stream: TextIO | None) -> IO[bytes]:
-    """The stream's bytes; for one that was closed before the start, a place where they vanish."""
-    return open(os.devnull, "wb") if stream is None else io.BufferedWriter(WholeWriter(stream.fileno()))
+class _Stdout(WholeWriter):
+    """What was asked for goes there, so one that takes no more is a failure."""
+
+    def write(self, data: object) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as e:
+            raise ClusterctlError(f"stdout cannot be written: {e.strerror}") from e

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -43,6 +45,15 @@ class VerbGroup(click.Group):
         if word not in VERBS and not word.startswith("-") and not ctx.resilient_parsing:
             raise UsageError(f"no verb {word!r}{did_you_mean(word, VERBS)}", hint="clusterctl --help")
         return super().resolve_command(ctx, args)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """As click's; `--help` and `--version` are printed here. For a reader that went away see `invoke`."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError as e:
+            raise click.exceptions.Exit(READER_GONE) from e
 
     def invoke(self, ctx: click.Context) -> object:
         """What the verb gives. A reader that went away is met here: click 8.5 would end the program with 1."""
@@ -87,9 +98,10 @@ def run_as_process(argv: Sequence[str]) -> int:
     # pydantic looks for plugins in all that is installed (20 ms of a start); none is ours.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     output = Output.of_process()
+    sys.stdout = output.as_text()  # click prints help itself
     code = run(argv, output)
     output.close()
-    return code
+    return code if code or not output.has_lost_notes else ClusterctlError.exit_code
 
 
 def run(argv: Sequence[str], output: Output) -> int:

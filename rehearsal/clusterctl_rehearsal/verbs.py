@@ -35,15 +35,16 @@ Verb = Callable[[argparse.Namespace, RehearsalHome], int]
 
 def main(argv: Sequence[str]) -> int:
     """Runs a verb; gives the exit code. Data goes to standard output, everything else to standard error."""
-    asked = _parser().parse_args(argv)
-    verb: Verb = asked.do
     try:
-        code = verb(asked, current_home())
-        sys.stdout.flush()
-        return code
+        asked = _parser().parse_args(argv)
+        verb: Verb = asked.do
+        return verb(asked, current_home())
     except BrokenPipeError:  # `clusterctl rehearse list | head -1`: the reader has what it wanted
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written at the end
+        _drop_what_is_left()
         return 0
+    except StdoutRefused as e:
+        _drop_what_is_left()
+        return _failed(f"stdout cannot be written: {e}", "")
     except MachineError as e:
         return _failed(str(e), e.hint)
     except NothingThere as e:
@@ -56,8 +57,16 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
+class StdoutRefused(Exception):
+    """Standard output takes no more; the reason."""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what was meant."""
+
+    def print_help(self, file: object = None) -> None:
+        """To stdout. argparse would lose what that does not take (3.11), and say nothing."""
+        _show(self.format_help().removesuffix("\n"))
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n  next: {self.prog} --help\n")
@@ -112,7 +121,7 @@ def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
         {"cluster": cluster, "node": node, "clean": clean_command(cluster, folder)}
         for cluster, node, folder in elsewhere(home)
     ]
-    print(_json(rows) if asked.json else listed(rows))
+    _show(_json(rows) if asked.json else listed(rows))
     return 0
 
 
@@ -122,7 +131,7 @@ def _bill(asked: argparse.Namespace, home: RehearsalHome) -> int:
     things = () if store is None else billed_things(store.journal.rows(), store.live())
     until = time.time() if asked.until is None else asked.until.timestamp()
     rows = bill(things, load_catalog(), until=until)
-    print(_json(bill_json(rows)) if asked.json else bill_text(rows))
+    _show(_json(bill_json(rows)) if asked.json else bill_text(rows))
     return 0
 
 
@@ -133,7 +142,7 @@ def _clean(asked: argparse.Namespace, home: RehearsalHome) -> int:
         return 1
     removed = clean(home, cluster=None if asked.all else asked.cluster)
     for line in removed:
-        print(line)
+        _show(line)
     other = None if asked.all else root_elsewhere(home.machines, asked.cluster)
     if not removed and other is not None:
         sentence = f"{asked.cluster} is not of this home: its machines are of {other.parent.parent}"
@@ -148,7 +157,7 @@ def _fault(asked: argparse.Namespace, home: RehearsalHome) -> int:
         known_fault(asked.verb, asked.args, load_catalog())
     except FaultError as e:
         return _failed(str(e), f"{PROGRAM} fault --help", code=2)
-    print(_ask(home, "fault", {"verb": asked.verb, "args": asked.args})["said"])
+    _show(_ask(home, "fault", {"verb": asked.verb, "args": asked.args})["said"])
     return 0
 
 
@@ -178,6 +187,21 @@ def _wait_until_gone(home: RehearsalHome) -> bool:
 def _json(value: object) -> str:
     """As every `--json` of clusterctl is written."""
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _show(text: str) -> None:
+    """Data, at once. Raises BrokenPipeError, StdoutRefused."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as e:
+        raise StdoutRefused(e.strerror) from e
+
+
+def _drop_what_is_left() -> None:
+    """Python would write it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _said(sentence: str) -> int:

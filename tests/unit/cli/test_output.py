@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import io
 import json
 from typing import TYPE_CHECKING
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 class BrokenPipe(io.BytesIO):
     def write(self, data: object) -> int:
         raise BrokenPipeError
+
+
+class FullDisk(io.BytesIO):
+    def write(self, data: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_data_goes_to_stdout_and_notes_to_stderr(screen: Screen) -> None:
@@ -52,6 +58,17 @@ def test_nobody_reading_stderr_is_no_reason_to_stop() -> None:
     output = Output(stdout=stdout, stderr=BrokenPipe())
     output.note("note")
     output.data("data")
+    assert stdout.getvalue() == b"data\n"
+    assert not output.has_lost_notes
+
+
+def test_notes_that_are_lost_are_remembered_and_stop_nothing() -> None:
+    stdout = io.BytesIO()
+    output = Output(stdout=stdout, stderr=FullDisk())
+    assert not output.has_lost_notes
+    output.note("note")
+    output.data("data")
+    assert output.has_lost_notes
     assert stdout.getvalue() == b"data\n"
 
 

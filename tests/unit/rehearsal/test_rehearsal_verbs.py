@@ -29,6 +29,17 @@ def test_a_reader_that_has_enough_is_no_failure(tmp_path: Path, monkeypatch: pyt
         assert main(["bill"]) == 0
 
 
+@pytest.mark.parametrize("argv", [["bill"], ["--help"], ["fault", "--help"]])
+def test_a_full_disk_behind_stdout_is_not_the_home_s(
+    argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path))
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(argv) == 1
+    assert capsys.readouterr().err == "clusterctl rehearse: stdout cannot be written: No space left on device\n"
+
+
 def test_json_is_indented_as_that_of_every_other_verb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

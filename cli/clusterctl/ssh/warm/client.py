@@ -27,12 +27,13 @@ ANSWER_S = 2.0
 LAST_WORDS_S = 4.0
 """How long the end of an interrupted command is waited for: longer than the process waits for its nodes."""
 EXIT_INTERRUPTED = 130
+EXIT_UNWRITTEN = 1
 TYPED_BYTES = 4096
 
 
 def done_warm(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
     """The exit code of `clusterctl ARGV`, its output passed on; None when nobody takes it: then nothing has run."""
-    if argv[:1] != [VERB] or is_off(environ) or None in (sys.stdin, sys.stdout, sys.stderr):
+    if argv[:1] != [VERB] or is_off(environ):
         return None
     with socket.socket(socket.AF_UNIX) as connection:
         coming = Frames(connection)
@@ -111,7 +112,7 @@ def _passed_on(connection: socket.socket, coming: Frames, code_if_lost: int) -> 
     except BrokenPipeError:  # `clusterctl ssh … | head -1`: the reader has what it wanted
         return 0  # what runs ends with the connection
     except OSError as e:
-        return _said(f"stdout cannot be written: {e.strerror}", 1)
+        return _said(f"stdout cannot be written: {e.strerror}", EXIT_UNWRITTEN)
     except KeyboardInterrupt:
         code = _ended(connection, coming)
         return _interrupted() if code is None else code
@@ -122,14 +123,15 @@ def _passed_on(connection: socket.socket, coming: Frames, code_if_lost: int) -> 
 
 def _written(coming: Frames) -> int | None:
     """The exit code, after all output; None when the process has gone. Raises OSError when stdout takes no more."""
+    is_told = True
     while (came := coming.next()) is not None:
         kind, data = came
         if kind == EXIT:
-            return int(data)
+            return int(data) or (0 if is_told else EXIT_UNWRITTEN)
         if kind == STDOUT:
             write_whole(1, data)
         elif kind == STDERR:
-            _complain(data)
+            is_told = _complain(data) and is_told
     return None
 
 
@@ -152,8 +154,12 @@ def _said(text: str, code: int) -> int:
     return code
 
 
-def _complain(data: bytes) -> None:
+def _complain(data: bytes) -> bool:
+    """False when stderr refused it; a reader of complaints that went away has what it wanted."""
     try:
         write_whole(2, data)
+    except BrokenPipeError:
+        return True
     except OSError:
-        pass  # a reader of complaints that went away is no reason to stop
+        return False
+    return True
