@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from xml.etree.ElementTree import Element
 
 from clusterctl.probes.bus_id import bus_key
-from clusterctl.probes.gpu_xml import Gpu, gpu_blocks, read_gpu, text_of
+from clusterctl.probes.gpu_xml import Gpu, gpu_blocks, is_lost, read_gpu, text_of
 from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
 
 NO_PROGRAM = "@@no-nvidia-smi"
@@ -71,9 +72,9 @@ def parse_gpus(text: str) -> GpuReading:
     if NO_PROGRAM in text:
         return GpuReading(trouble="no nvidia-smi: no NVIDIA driver is installed")
     if ONE_GPU in text:
-        gpus, lost = _one_by_one(text)
+        found = _one_by_one(text)
     elif blocks := gpu_blocks(text):
-        gpus, lost = tuple(read_gpu(block, index) for index, block in enumerate(blocks)), ()
+        found = [_read(block, index) for index, block in enumerate(blocks)]
     elif NO_DEVICES in text:
         return GpuReading(trouble=NO_DEVICES, is_simulated=is_simulated)
     else:
@@ -81,23 +82,28 @@ def parse_gpus(text: str) -> GpuReading:
     return GpuReading(
         driver_version=text_of(text, "driver_version"),
         cuda_version=text_of(text, "cuda_version"),
-        gpus=gpus,
-        lost=lost,
+        gpus=tuple(gpu for gpu in found if isinstance(gpu, Gpu)),
+        lost=tuple(gpu for gpu in found if isinstance(gpu, LostGpu)),
         is_simulated=is_simulated,
     )
 
 
-def _one_by_one(text: str) -> tuple[tuple[Gpu, ...], tuple[LostGpu, ...]]:
-    gpus: list[Gpu] = []
-    lost: list[LostGpu] = []
+def _read(block: Element, index: int) -> Gpu | LostGpu:
+    if is_lost(block):
+        return LostGpu(index=index, bus_id=bus_key(block.get("id", "")), message="GPU is lost")
+    return read_gpu(block, index)
+
+
+def _one_by_one(text: str) -> list[Gpu | LostGpu]:
+    found: list[Gpu | LostGpu] = []
     for index, part in enumerate(re.split(rf"^{ONE_GPU} ", text, flags=re.MULTILINE)[1:]):
         name, _, said = part.partition("\n")
         blocks = gpu_blocks(said)
         if blocks:
-            gpus.append(read_gpu(blocks[0], index))
+            found.append(_read(blocks[0], index))
         elif any(words in said for words in LOST):
-            lost.append(LostGpu(index=index, bus_id=bus_key(said) or bus_key(name), message=_why_lost(said)))
-    return tuple(gpus), tuple(lost)
+            found.append(LostGpu(index=index, bus_id=bus_key(said) or bus_key(name), message=_why_lost(said)))
+    return found
 
 
 def _why_lost(said: str) -> str:

@@ -21,7 +21,7 @@ BUSY_PERCENT = 50.0
 """From this median on the cluster counts as working, and a GPU that works far less stands out."""
 LOW_SHARE = 0.5
 SLOW_CLOCK_SHARE = 0.85
-FABRIC_WORKS = "Completed"
+FABRIC_ANSWERED, FABRIC_TOOK_IT, FABRIC_WELL = "Completed", "Success", "Healthy"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +99,13 @@ def _broken(gpu: Gpu, *, replace: str, reset: str) -> Iterator[Finding]:
         yield Finding(level="fault", kind="uncorrectable ECC errors", detail=detail, gpu=gpu.index)
     if gpu.recovery_action is not None:
         yield Finding(level="fault", kind="the driver asks for a recovery", detail=gpu.recovery_action, gpu=gpu.index)
-    if gpu.fabric_state not in (None, FABRIC_WORKS):
+    if gpu.fabric_state not in (None, FABRIC_ANSWERED):
         yield Finding(level="fault", kind="the NVSwitch fabric is not up", detail=gpu.fabric_state, gpu=gpu.index)
+    elif gpu.fabric_status not in (None, FABRIC_TOOK_IT):
+        kind = "the NVSwitch fabric did not take it in"
+        yield Finding(level="fault", kind=kind, detail=gpu.fabric_status, gpu=gpu.index)
+    elif gpu.fabric_health not in (None, FABRIC_WELL):
+        yield Finding(level="fault", kind="the NVSwitch fabric is not well", detail=gpu.fabric_health, gpu=gpu.index)
     if gpu.is_ecc_on is False:
         yield Finding(level="remark", kind="ECC is off", gpu=gpu.index)
     if gpu.mig_devices is not None:

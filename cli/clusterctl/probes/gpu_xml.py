@@ -1,7 +1,7 @@
 """One `<gpu>` of nvidia-smi's XML as a typed reading.
 
-Element names: nvidia-smi(1) and NVIDIA's nvsmi_device DTD, versions 11 (r470 to r535) and 12 (from r545), checked
-2026-11. From r545 `clocks_throttle_reasons` is called `clocks_event_reasons` and `power_readings`
+Element names: nvidia-smi(1) and NVIDIA's nvsmi_device DTD, versions 11 (r470 to r535), 12 (from r545) and 13 (by
+r580), checked 2026-11. From r545 `clocks_throttle_reasons` is called `clocks_event_reasons` and `power_readings`
 `gpu_power_readings`; both are read.
 """
 
@@ -22,7 +22,8 @@ SLOWDOWNS = {
     "hw_slowdown": "hardware slowdown",
 }
 _GPU = re.compile(r"<gpu id=.*?</gpu>", re.DOTALL)
-_UNKNOWN = frozenset(
+_LOST = frozenset({"GPU is lost", "[GPU is lost]"})
+_UNKNOWN = _LOST | frozenset(
     {
         "",
         "N/A",
@@ -31,8 +32,6 @@ _UNKNOWN = frozenset(
         "[Not Supported]",
         "Unknown Error",
         "[Unknown Error]",
-        "GPU is lost",
-        "[GPU is lost]",
         "ERR!",
         "Requested functionality has been deprecated",
     }
@@ -71,7 +70,11 @@ class Gpu:
     recovery_action: str | None = None
     """What the driver itself asks for (from r570): `GPU Reset`, `Node Reboot` …"""
     fabric_state: str | None = None
-    """NVSwitch fabric: `Completed` when it works; None without one."""
+    """NVSwitch fabric: `Completed` when the GPU has been taken in, or refused; None without one."""
+    fabric_status: str | None = None
+    """Which of both: `Success`, or an error. It means nothing before (nvmlGpuFabricInfo_t in nvml.h, 2026-11)."""
+    fabric_health: str | None = None
+    """`Healthy`, or what the fabric has become since (by r580, where the fabric tells)."""
     mig_devices: int | None = None
     """None when MIG is off."""
     processes: int = 0
@@ -89,6 +92,11 @@ def text_of(text: str, tag: str) -> str | None:
     """What stands in the first such element."""
     match = re.search(rf"<{tag}>([^<]*)</{tag}>", text)
     return None if match is None else _known(match[1])
+
+
+def is_lost(gpu: Element) -> bool:
+    """It was there and does not answer: what the driver still knows of it is told, and that for all else."""
+    return any((element.text or "").strip() in _LOST for element in gpu.iter())
 
 
 def read_gpu(gpu: Element, index: int) -> Gpu:
@@ -125,6 +133,8 @@ def read_gpu(gpu: Element, index: int) -> Gpu:
         in (_text(gpu, "ecc_errors/unrepairable_memory"), _text(gpu, "ecc_errors/aggregate/sram_threshold_exceeded")),
         recovery_action=_action(gpu),
         fabric_state=_text(gpu, "fabric/state"),
+        fabric_status=_text(gpu, "fabric/status"),
+        fabric_health=_text(gpu, "fabric/health/summary"),
         mig_devices=len(gpu.findall("mig_devices/mig_device"))
         if _text(gpu, "mig_mode/current_mig") == "Enabled"
         else None,

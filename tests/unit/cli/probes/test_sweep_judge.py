@@ -136,8 +136,20 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         ),
         (with_gpu(2, recovery_action="GPU Reset"), "gpu 2: the driver asks for a recovery (GPU Reset)", True),
         (with_gpu(2, fabric_state="In Progress"), "gpu 2: the NVSwitch fabric is not up (In Progress)", True),
+        (
+            with_gpu(2, fabric_status="Unknown Error 5"),
+            "gpu 2: the NVSwitch fabric did not take it in (Unknown Error 5)",
+            True,
+        ),
+        (with_gpu(2, fabric_health="Unhealthy"), "gpu 2: the NVSwitch fabric is not well (Unhealthy)", True),
+        (with_gpu(2, fabric_status="Success", fabric_health="Healthy"), "ok", False),
         (with_gpu(2, is_ecc_on=False), "gpu 2: ECC is off", False),
         (with_gpu(2, mig_devices=7), "gpu 2: MIG is on (7 instances)", False),
+        (
+            replace(WELL, gpu=GpuReading(gpus=EIGHT[:7], lost=(LostGpu(index=7, bus_id=None, message="GPU is lost"),))),
+            "gpu 7: fallen off the bus (GPU is lost): clusterctl replace --node 3 --cluster train",
+            True,
+        ),
         (replace(WELL, nvlink={4: Links(up=17, down=1)}), "gpu 4: NVLinks down (1 of 18)", True),
         (
             replace(WELL, kernel=KernelReading(xids=(XID_48,))),
