@@ -24,7 +24,8 @@ END = "systemctl start --no-block clusterctl-deadline.service"
 FAKES = {
     "systemctl": 'echo "systemctl $*" >>"$LOG"; case $* in *UserspaceTimestampMonotonic) echo 100000000 ;; esac',
     "python3": "echo 5000",
-    "nft": 'echo nft >>"$LOG"; cat >>"$LOG"',
+    "nft": '[ "$1" = -v ] && exit; echo nft >>"$LOG"; cat >>"$LOG"',
+    "iptables": "exit 127",
     "bash": '[ -z "$AWS_DATE" ] || echo "$AWS_DATE"',
 }
 SHELLS = ("dash", "bash")
@@ -63,13 +64,18 @@ def run_guard(request: pytest.FixtureRequest, tmp_path: Path) -> RunGuard:
         pytest.fail(f"no {request.param} on this computer")
     fakes = tmp_path / "fakes"
     fakes.mkdir()
-    for name, text in FAKES.items():
-        (fakes / name).write_text(f"#!/bin/sh\n{text}\n")
-        (fakes / name).chmod(0o755)
 
     def run(
-        left_s: int, *, aws_ahead_s: int | None = None, imds: str = "root", files: Mapping[str, str] | None = None
+        left_s: int,
+        *,
+        aws_ahead_s: int | None = None,
+        imds: str = "root",
+        files: Mapping[str, str] | None = None,
+        fakes_of: Mapping[str, str] | None = None,
     ) -> Guarded:
+        for name, text in {**FAKES, **(fakes_of or {})}.items():
+            (fakes / name).write_text(f"#!/bin/sh\n{text}\n")
+            (fakes / name).chmod(0o755)
         root = tmp_path / "root"
         for path, text in {"proc/uptime": f"{UPTIME_S}.25 99.00\n", **(files or {})}.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -190,6 +196,39 @@ def test_the_metadata_rule_holds_for_users_and_containers_in_both_protocols(run_
     assert done.run("imds") == "root"
     assert done.calls.count("169.254.169.254") == 2
     assert done.calls.count("fd00:ec2::254") == 2
+
+
+NO_NFT = {"nft": "exit 127"}
+NEW_RULES = 'echo "iptables $*" >>"$LOG"; case $* in *" -C "*) exit 1 ;; esac'
+OLD_RULES = 'echo "iptables $*" >>"$LOG"'
+
+
+def test_without_nft_the_metadata_rule_is_made_by_iptables_where_docker_puts_nothing_before_it(
+    run_guard: RunGuard,
+) -> None:
+    done = run_guard(HOUR_S, fakes_of={**NO_NFT, "iptables": NEW_RULES})
+    assert done.run("imds") == "root"
+    made = [line for line in done.calls.splitlines() if " -I " in line]
+    assert made == [
+        "iptables -w 5 -t filter -I OUTPUT -d 169.254.169.254 -m owner ! --uid-owner 0 -j REJECT",
+        "iptables -w 5 -t mangle -I FORWARD -d 169.254.169.254 -j DROP",
+    ]
+    again = run_guard(HOUR_S, fakes_of={**NO_NFT, "iptables": OLD_RULES})
+    assert again.run("imds") == "root"
+    assert " -I " not in again.calls
+
+
+@pytest.mark.parametrize(
+    ("iptables", "reason"),
+    [
+        ("exit 127", "failed: nft is missing; the image needs the package nftables"),
+        ('[ "$1" = -V ] || { echo no owner match >&2; exit 2; }', "failed: iptables: no owner match"),
+    ],
+)
+def test_a_machine_that_cannot_close_the_metadata_service_says_why(
+    run_guard: RunGuard, iptables: str, reason: str
+) -> None:
+    assert run_guard(HOUR_S, fakes_of={**NO_NFT, "iptables": iptables}).run("imds") == reason
 
 
 def test_a_cluster_that_opens_the_metadata_service_has_no_rule(run_guard: RunGuard) -> None:

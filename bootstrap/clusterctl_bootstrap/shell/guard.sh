@@ -102,7 +102,6 @@ fi
 
 # User-data holds this machine's host key, so only root reads it; what is forwarded comes from containers.
 rule() {
-    command -v nft >/dev/null || { echo "failed: nft is missing; the image needs the package nftables" && return; }
     refusal=$(nft -f - 2>&1 <<'END'
 table inet clusterctl_imds
 delete table inet clusterctl_imds
@@ -121,4 +120,20 @@ table inet clusterctl_imds {
 END
     ) && echo root || echo "failed: nft: $refusal"
 }
-if [ "$IMDS" = users ]; then echo users; else rule; fi >"$run/imds"
+# Where Docker brought iptables and nobody nft, as on Amazon Linux. Not in the table filter's FORWARD: Docker puts what
+# lets containers out before all else there. The service has an IPv6 address only where somebody asked for one.
+older_rule() { first filter OUTPUT -m owner ! --uid-owner 0 -j REJECT && first mangle FORWARD -j DROP; }
+first() {
+    table=$1 chain=$2 && shift 2
+    set -- "$chain" -d 169.254.169.254 "$@"
+    iptables -w 5 -t "$table" -C "$@" 2>/dev/null || iptables -w 5 -t "$table" -I "$@"
+}
+if [ "$IMDS" = users ]; then
+    echo users
+elif nft -v >/dev/null 2>&1; then
+    rule
+elif iptables -V >/dev/null 2>&1; then
+    refusal=$(older_rule 2>&1) && echo root || echo "failed: iptables: $refusal"
+else
+    echo "failed: nft is missing; the image needs the package nftables"
+fi >"$run/imds"

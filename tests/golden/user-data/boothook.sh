@@ -111,7 +111,6 @@ else
 fi
 
 rule() {
-    command -v nft >/dev/null || { echo "failed: nft is missing; the image needs the package nftables" && return; }
     refusal=$(nft -f - 2>&1 <<'END'
 table inet clusterctl_imds
 delete table inet clusterctl_imds
@@ -130,7 +129,21 @@ table inet clusterctl_imds {
 END
     ) && echo root || echo "failed: nft: $refusal"
 }
-if [ "$IMDS" = users ]; then echo users; else rule; fi >"$run/imds"
+older_rule() { first filter OUTPUT -m owner ! --uid-owner 0 -j REJECT && first mangle FORWARD -j DROP; }
+first() {
+    table=$1 chain=$2 && shift 2
+    set -- "$chain" -d 169.254.169.254 "$@"
+    iptables -w 5 -t "$table" -C "$@" 2>/dev/null || iptables -w 5 -t "$table" -I "$@"
+}
+if [ "$IMDS" = users ]; then
+    echo users
+elif nft -v >/dev/null 2>&1; then
+    rule
+elif iptables -V >/dev/null 2>&1; then
+    refusal=$(older_rule 2>&1) && echo root || echo "failed: iptables: $refusal"
+else
+    echo "failed: nft is missing; the image needs the package nftables"
+fi >"$run/imds"
 CLUSTERCTL_GUARD
 
 node=clusterctl-node.service
