@@ -15,8 +15,10 @@ from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import OWN_KEYS, StackSettings, stack_settings
 from clusterctl_infra.errors import CapExceeded
 from clusterctl_infra.identity import Identity, stand_in_identity
+from clusterctl_infra.launch import launch_changes, launch_facts
 from clusterctl_infra.ledger import ledger_to_json
 from clusterctl_infra.ledger_correction import LedgerCorrection, corrected, correction_to_json
+from clusterctl_infra.names import IDENTITY_TYPE
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
 from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
@@ -69,7 +71,7 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
     run = intent.settings.run
     if identity is None:
         run = 1
-    elif intent.settings.down:
+    elif intent.settings.down or _is_launched_anew(intent, state):
         run = max(run, identity.run + 1)
     changes: dict[str, str | None] = {
         **_account(intent, state, seen),
@@ -83,6 +85,15 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
         **({} if keeps_ranks(intent, identity, run) else {"slot-ranks": None}),
     }
     return _with(intent, changes)
+
+
+def _is_launched_anew(intent: Intent, state: StackState) -> bool:
+    """Whether no machine came of what was decided first: another placement or capacity then begins a new run."""
+    identity = state.find(IDENTITY_TYPE)
+    decided = None if identity is None else identity.outputs.get("launch")
+    config = intent.config
+    wanted = launch_facts(placement=config.placement, capacity=config.capacity)
+    return not state.instances and bool(launch_changes(decided or {}, wanted))
 
 
 def keeps_ranks(intent: Intent, identity: Identity | None, run: int) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError, UsageError
+from clusterctl_infra.launch import launch_changes, launch_facts
 from clusterctl_infra.names import HOME_VARIABLE, IDENTITY_TYPE, INVENTORY_TYPE
 from clusterctl_infra.plan.model import ClusterPlan
 
@@ -69,7 +70,7 @@ def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source:
     Machines on demand would cost more than the maximum that all are counted at then; places reserved for spot machines
     would bill empty: docs/adr/0027-spot-machines.md.
     """
-    problems = list(_launched_otherwise(state, cluster_plan)) if state.instances else []
+    problems = _launched_otherwise(state, cluster_plan) if state.instances else ()
     if problems:
         is_one = len(problems) == 1
         told = f"{count(len(problems), 'change')} {'is' if is_one else 'are'} not made on running nodes"
@@ -80,16 +81,13 @@ def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source:
         )
 
 
-def _launched_otherwise(state: StackState, cluster_plan: ClusterPlan) -> Iterator[str]:
-    decided = (
-        "decided when the nodes are made: write it back, or end them first; the next up makes them as it says then"
+def _launched_otherwise(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
+    is_grouped = any(CAPACITY in one.urn for one in state.of_type(PLACEMENT_GROUP_TYPE))
+    is_spot = any(one.is_spot for one in state.instances)
+    return launch_changes(
+        launch_facts(placement="cluster" if is_grouped else "none", capacity="spot" if is_spot else "on-demand"),
+        launch_facts(placement=cluster_plan.placement, capacity=cluster_plan.capacity),
     )
-    placement = "cluster" if any(CAPACITY in one.urn for one in state.of_type(PLACEMENT_GROUP_TYPE)) else "none"
-    if cluster_plan.placement != placement:
-        yield f"placement: {placement} → {cluster_plan.placement}: {decided}"
-    capacity = "spot" if any(one.is_spot for one in state.instances) else "on-demand"
-    if cluster_plan.capacity != capacity:
-        yield f"capacity: {capacity} → {cluster_plan.capacity}: {decided}"
 
 
 def _moved(state: StackState, config: ClusterConfig) -> Iterator[str]:

@@ -41,6 +41,7 @@ from clusterctl_infra.components.storage.storage import Mounts, Storage, Storage
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import StackSettings
 from clusterctl_infra.home_path import home_path
+from clusterctl_infra.launch import launch_facts
 from clusterctl_infra.ledger_correction import correction_to_json
 from clusterctl_infra.names import DEADLINE_TAG, PRICES_FILE
 from clusterctl_infra.plan.inventory import cluster_name
@@ -148,6 +149,7 @@ class Cluster(pulumi.ComponentResource):
                 lambda answers: answers[0]
             ),
             run=self._birth.settings.run,
+            launch=launch_facts(placement=draft.placement, capacity=draft.capacity) if draft.slots else None,
             opts=self._child(),
         )
 

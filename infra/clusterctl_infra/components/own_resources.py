@@ -32,6 +32,7 @@ class IdentityResource(pulumi.CustomResource):
         image_candidate: pulumi.Input[str],
         zone_candidate: pulumi.Input[str],
         run: int,
+        launch: Mapping[str, str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {
@@ -41,6 +42,7 @@ class IdentityResource(pulumi.CustomResource):
             "image_candidate": image_candidate,
             "zone_candidate": zone_candidate,
             "run": run,
+            "launch": launch,
         }
         outputs = dict.fromkeys(("cluster_id", "started_at", "image_id", "zone", "seed"))
         super().__init__(

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any  # property values
 
 from clusterctl_infra.identity import CLUSTER_ID_LENGTH, SEED_BYTES
+from clusterctl_infra.launch import launch_changes
 from clusterctl_infra.names import NONCE_VARIABLE
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import UNKNOWN, Secret, Unknown
@@ -21,7 +22,10 @@ _IMAGE_ID = re.compile(r"ami-[0-9a-f]{8,17}")
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityResource:
-    """Makes identities; `owner`, `image_candidate` and `zone_candidate` count at birth only."""
+    """Makes identities; `owner`, `image_candidate` and `zone_candidate` count at birth only.
+
+    `launch`: how the run's machines are launched; nothing while there are none on purpose.
+    """
 
     home: LocalHome
     environ: Mapping[str, str]
@@ -49,10 +53,15 @@ class IdentityResource:
         return failures
 
     def difference(self, state: Properties, old_inputs: Properties, inputs: Properties) -> Difference:
-        """Another name is another cluster; a new run or image is the same one, changed."""
+        """Another name is another cluster; a new run or image is the same one, changed.
+
+        Raises ResourceRefused when machines of one run would be launched otherwise than those that it has.
+        """
         if inputs["name"] != state["name"]:
             return Difference(changed=("name",), replaced=("name",))
-        changed = tuple(key for key in ("run", "image_spec") if inputs[key] != state[key])
+        changed = tuple(key for key in ("run", "image_spec", "launch") if inputs.get(key) != state.get(key))
+        if "launch" in changed and "run" not in changed:
+            _refuse_other_launch(state.get("launch") or {}, inputs.get("launch") or {})
         return Difference(changed=changed)
 
     def create(self, inputs: Properties, place: Place) -> tuple[str, dict[str, Any]]:
@@ -72,7 +81,7 @@ class IdentityResource:
         """
         if not place.preview:
             self._refuse_without_proof()
-        outputs = {**state, "seed": Secret(state["seed"])}
+        outputs = {**state, "seed": Secret(state["seed"]), "launch": inputs.get("launch")}
         if inputs["run"] != state["run"]:
             outputs |= {"run": inputs["run"], "started_at": self._now()}
         if inputs["image_spec"] != state["image_spec"]:
@@ -102,7 +111,14 @@ def _chosen(inputs: Properties) -> dict[str, Any]:
         "image_id": inputs["image_candidate"],
         "zone": inputs["zone_candidate"],
         "run": inputs["run"],
+        "launch": inputs.get("launch"),
     }
+
+
+def _refuse_other_launch(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Asked before anything of the program is made: the templates and the reservation come after the identity."""
+    if changes := launch_changes(before, after):
+        raise ResourceRefused(f"{'; '.join(changes)}. Nothing was changed; clusterctl down ends the nodes")
 
 
 def _is_text(value: object) -> bool:

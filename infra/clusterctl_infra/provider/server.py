@@ -47,11 +47,14 @@ class ClusterctlPlugin(Plugin):
 
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
         kind = self._kind(request.urn, context)
-        difference = kind.difference(
-            reveal(from_struct(request.olds)),
-            reveal(from_struct(request.old_inputs)),
-            reveal(from_struct(request.news)),
-        )
+        try:
+            difference = kind.difference(
+                reveal(from_struct(request.olds)),
+                reveal(from_struct(request.old_inputs)),
+                reveal(from_struct(request.news)),
+            )
+        except ResourceRefused as e:
+            refuse(context, str(e))
         is_changed = bool(difference.changed)
         return provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME if is_changed else provider_pb2.DiffResponse.DIFF_NONE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -21,6 +22,28 @@ SPAN = {
     "ended_at": None,
     "price_usd_per_hour": 55.04,
 }
+
+
+LAUNCHED = StateResource(
+    urn="u::i::0", type="aws:ec2/instance:Instance", id="i-0", inputs={"tags": {"clusterctl:slot": "0"}}
+)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "machines", "run"),
+    [("spot", (), 2), ("on-demand", (), 1), ("spot", (LAUNCHED,), 1)],
+    ids=["none came of it", "as decided", "some run: it is refused elsewhere"],
+)
+def test_where_no_machine_was_made_another_capacity_begins_another_run(
+    stack: Stack, capacity: str, machines: tuple[StateResource, ...], run: int
+) -> None:
+    stack.cluster_file.write_text(f"{CLUSTER}capacity: {capacity}\n")
+    found = state_of(*machines)
+    identity = found.resources[0]
+    launch = {"placement": "cluster", "capacity": "on-demand"}
+    decided = replace(identity, outputs={**identity.outputs, "launch": launch})
+    state = StackState(resources=(decided, *found.resources[1:]))
+    assert for_up(intent_of(stack), state, {}).settings.run == run
 
 
 def test_another_size_is_kept_in_the_stacks_config(stack: Stack) -> None:

@@ -133,6 +133,13 @@ def test_spot_machines_are_asked_for_once_at_their_maximum_price_and_nothing_is_
     assert all("instanceMarketOptions" not in row.inputs for row in four_nodes.of_type(LAUNCH_TEMPLATE))
 
 
+@pytest.mark.parametrize("capacity", ["spot", "on-demand"])
+def test_the_identity_is_told_how_machines_are_launched_while_there_are_some(capacity: str) -> None:
+    told = record(cluster_program(capacity=capacity)).one("clusterctl:index:Identity").inputs["launch"]
+    assert told == {"placement": "cluster", "capacity": capacity}
+    assert "launch" not in record(cluster_program(capacity=capacity, down=True)).one("clusterctl:index:Identity").inputs
+
+
 def test_but_for_the_reservation_a_spot_cluster_is_made_of_the_same_resources(four_nodes: Recording) -> None:
     reservation = "CapacityReservation train-reservation"
     usual = [row for row in graph(four_nodes) if not row["urn"].endswith("::train-reservation")]

@@ -25,7 +25,9 @@ INPUTS: dict[str, Any] = {
     "image_candidate": "ami-0123456789abcdef0",
     "zone_candidate": "us-west-2b",
     "run": 1,
+    "launch": {"placement": "cluster", "capacity": "on-demand"},
 }
+SPOT = {"placement": "cluster", "capacity": "spot"}
 
 
 def identities(home: Path, *, now: datetime = BORN, environ: Mapping[str, str] | None = None) -> IdentityResource:
@@ -102,6 +104,38 @@ def test_a_new_run_has_a_new_start_and_the_same_identity_also_in_a_preview(own_h
 def test_the_seed_stays_a_secret_through_an_update(own_home: Path) -> None:
     outputs = identities(own_home).update(born(own_home), {**INPUTS, "run": 2}, PLACE)
     assert isinstance(outputs["seed"], Secret)
+
+
+@pytest.mark.parametrize(
+    ("launch", "said"),
+    [
+        (SPOT, "capacity: on-demand → spot: decided when the nodes are made"),
+        ({"placement": "none", "capacity": "on-demand"}, "placement: cluster → none: decided when the nodes are made"),
+        ({"placement": "none", "capacity": "spot"}, "cluster → none: .*; capacity: on-demand → spot"),
+    ],
+)
+def test_machines_of_one_run_are_launched_as_its_first_ones(own_home: Path, launch: dict[str, str], said: str) -> None:
+    with pytest.raises(ResourceRefused, match=f"{said}.*Nothing was changed"):
+        identities(own_home).difference(born(own_home), INPUTS, {**INPUTS, "launch": launch})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (INPUTS, {**INPUTS, "run": 2, "launch": SPOT}),
+        (INPUTS, {**INPUTS, "launch": None}),
+        ({**INPUTS, "launch": None}, {**INPUTS, "launch": SPOT}),
+    ],
+    ids=["in another run", "when the nodes are ended on purpose", "when there were none on purpose"],
+)
+def test_other_machines_may_be_launched_otherwise(
+    own_home: Path, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    kind = identities(own_home)
+    state = reveal(kind.create(before, PLACE)[1])
+    assert isinstance(state, dict)
+    assert "launch" in kind.difference(state, before, after).changed
+    assert reveal(kind.update(state, after, PLACE))["launch"] == after["launch"]
 
 
 def test_another_name_is_another_cluster(own_home: Path) -> None:

@@ -87,6 +87,14 @@ def test_a_check_failure_names_the_property(plugin: ClusterctlPlugin) -> None:
     assert [(failure.property, failure.reason[:8]) for failure in failures] == [("run", "run is 0")]
 
 
+def test_a_change_that_is_refused_is_said_before_anything_is_done(plugin: ClusterctlPlugin) -> None:
+    on_demand, spot = ({**INPUTS, "launch": {"capacity": capacity}} for capacity in ("on-demand", "spot"))
+    made = plugin.Create(provider_pb2.CreateRequest(urn=URN, properties=to_struct(on_demand)), a_context())
+    request = provider_pb2.DiffRequest(urn=URN, id=made.id, olds=made.properties, news=to_struct(spot))
+    with pytest.raises(Aborted, match="capacity: on-demand → spot"):
+        plugin.Diff(request, a_context())
+
+
 def test_a_type_that_is_not_there_is_named(plugin: ClusterctlPlugin) -> None:
     urn = "urn:pulumi:dev::project::clusterctl:index:Bucket::x"
     with pytest.raises(Aborted, match="clusterctl has no resource clusterctl:index:Bucket"):

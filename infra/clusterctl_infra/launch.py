@@ -1,0 +1,24 @@
+"""How the machines of a run are launched: decided when they are made, and the same for all that are made later. Pure.
+
+A machine enters a placement group at launch or while it is stopped, and stays on spot capacity or off it for life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_DECIDED = "decided when the nodes are made: write it back, or end them first; the next up makes them as it says then"
+
+
+def launch_facts(*, placement: str, capacity: str) -> dict[str, str]:
+    """What is decided, by the names that cluster.yaml has for it."""
+    return {"placement": placement, "capacity": capacity}
+
+
+def launch_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """`capacity: spot → on-demand: decided when the nodes are made: …` for each that would differ."""
+    return tuple(
+        f"{name}: {before[name]} → {after[name]}: {_DECIDED}"
+        for name in before
+        if name in after and before[name] != after[name]
+    )
