@@ -56,6 +56,14 @@ def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[st
         time.sleep(REHEARSAL_POLL_S if clients.is_rehearsal else POLL_S)
 
 
+def living_slots(clients: Clients, state: StackState) -> frozenset[int]:
+    """The slots of which AWS has the state's machine, and not on its way out. Raises CloudError."""
+    if not state.instances or state.cluster_id is None:
+        return frozenset()
+    alive = {one.instance_id for one in instances_of(clients, state.cluster_id) if one.is_alive}
+    return frozenset(one.slot for one in state.instances if one.instance_id in alive)
+
+
 def gone_spot_machines(clients: Clients, state: StackState) -> tuple[str, ...]:
     """URNs of the state's spot machines that AWS has no more. Raises CloudError.
 

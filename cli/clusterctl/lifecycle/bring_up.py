@@ -23,7 +23,7 @@ from clusterctl.changes.place import refuse_other_launch, refuse_other_network
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree
 from clusterctl.changes.stopped import telling_if_stopped
-from clusterctl.changes.truth import lost_beside, missing_instances
+from clusterctl.changes.truth import living_slots, lost_beside, missing_instances
 from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.progress import summary
@@ -118,10 +118,7 @@ class _Up:
         self._warn(cluster_plan)
         anew = made_anew(state, intent.config, cluster_plan)
         self._foretell(intent, cluster_plan, state, anew)
-        if anew or len(cluster_plan.slots) > len(state.instances):
-            refuse_without_rights(change.clients, cluster_plan)
-            tell = self._output.note
-            refuse_below_spot_price(change.clients, cluster_plan, now=self._now, source=source, tell=tell)
+        self._ask_spot_market(cluster_plan, state, anew)
         refuse_without_addresses(change, cluster_plan, state)
         foretell_unknown(change, state)
         if self._ask(cluster_plan, state, anew=len(anew)):
@@ -149,6 +146,18 @@ class _Up:
         refuse_other_network(state, config, source=source, shown=self._shown)
         if self._request.reorders_ranks:
             refuse_reorder(self._written, source=source)
+
+    def _ask_spot_market(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
+        """Where a spot machine is about to be asked for, also for a slot that AWS took back. Raises CapExceeded."""
+        change = self._change
+        if cluster_plan.price.spot is None:
+            return
+        stays = living_slots(change.clients, state) - {one.slot for one in anew}
+        if all(slot.slot in stays for slot in cluster_plan.slots):
+            return
+        refuse_without_rights(change.clients, cluster_plan)
+        source, tell = change.stack.source, self._output.note
+        refuse_below_spot_price(change.clients, cluster_plan, now=self._now, source=source, tell=tell)
 
     def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, runs: Runs) -> None:
         change = self._change

@@ -21,6 +21,7 @@ from clusterctl.changes.place import refuse_other_launch, refuse_other_region
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spot_refusals import spot_help
 from clusterctl.changes.stopped import telling_if_stopped, told_stopped
+from clusterctl.changes.truth import gone_spot_machines
 from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
@@ -86,6 +87,9 @@ class _Replacement:
         wait_for_ending(change, found, again=replace_slot(change.cluster, request.slot))
         state = change.mend(found, was_cut_off=self._was_cut_off)
         targets = slot_targets(state, request.slot, shown=shown)
+        is_gone = targets[0] in gone_spot_machines(change.clients, state)
+        if is_gone:  # the provider would cancel its request, which AWS has deleted by then
+            change.engine.refresh([targets[0]])
         reserved = forget_ended(change, state)
         # A reservation is no target of this run: where there is none, none is made, not even for a single node.
         intent = reserved_or_not(intent, reserved, stays=[one.slot for one in state.instances])
@@ -95,7 +99,7 @@ class _Replacement:
             change, intent.config, cluster_plan, display, waits=waits, gone=instance_in(state, request.slot)
         )
         with stage.watching():
-            self._run(intent, targets, display, stage, state)
+            self._run(intent, targets, display, stage, state, is_gone=is_gone)
             with telling_if_stopped(change, shown=shown):
                 unproven = try_deadline(change, slots={request.slot})
             stage.finish(timeout_s=request.ready_timeout_s)
@@ -103,14 +107,21 @@ class _Replacement:
             raise unproven
 
     def _run(
-        self, intent: Intent, targets: tuple[str, ...], display: Display, stage: NodeStage, state: StackState
+        self,
+        intent: Intent,
+        targets: tuple[str, ...],
+        display: Display,
+        stage: NodeStage,
+        state: StackState,
+        *,
+        is_gone: bool,
     ) -> None:
         """The engine on these targets alone, with the size that is there: other changes of the config wait."""
         change = self._change
         # An `extend` that was cut off stays unfinished: the schedule is not among the targets.
         kept = {key: value for key, value in intent.changes.items() if key not in ("nodes", "extended-from")}
         write_config(self._config_file, with_values(read_config(self._config_file), kept))
-        options = [f"--replace={targets[0]}", *(f"--target={urn}" for urn in targets)]
+        options = [*([] if is_gone else [f"--replace={targets[0]}"]), *(f"--target={urn}" for urn in targets)]
         text = with_values(read_config(self._config_file), intent.changes)
         with config_of_one_run(self._config_file, text, why="replace") as config_file:
             result = change.run(

@@ -106,15 +106,32 @@ def test_running_nodes_take_another_maximum_when_they_are_made_and_do_not_leave_
     refused = spot.run("up", str(spot.folder))
     assert refused.exit_code == 2
     assert "capacity: spot → on-demand: decided when the nodes are made" in refused.text
+    there = things(spot)
+    plain = spot.pulumi("up", "--yes", "--skip-preview")
+    assert plain.exit_code != 0
+    assert "capacity: spot → on-demand: decided when the nodes are made" in plain.text
+    assert things(spot) == there, "a reservation beside spot machines would bill empty"
 
-    name = f"{spot.name}-1"
-    spot.write(machines="none", capacity="spot", caps={**CAPS, "price_usd_per_hour": 10})
+
+def test_a_machine_in_the_place_of_one_that_aws_took_back_is_asked_for_at_the_price_of_the_moment(
+    spot: Rehearsed,
+) -> None:
+    spot.up()
+    name, before = f"{spot.name}-1", spot.instance_ids()
     taken_back(spot, name)
+    spot.write(machines="none", caps={**CAPS, "price_usd_per_hour": 10})
     too_low = spot.run("up", str(spot.folder))
     assert too_low.exit_code == 1
-    assert "SpotMaxPriceTooLow: Your Spot request price of 10 is lower than" in too_low.text
-    assert "The maximum is caps.price_usd_per_hour in" in too_low.text
-    assert "slot 1 missing; 1 node runs on" in too_low.text
+    assert "costs $12.69 in us-west-2b now, and the maximum is $10.00 (caps.price_usd_per_hour)" in too_low.text
+    assert "slot 1" not in too_low.text, "it was refused before anything was changed"
+
+    spot.write(machines="none", caps=CAPS)
+    replaced = spot.run("replace", "--node", "1", "--yes")
+    assert replaced.exit_code == 0, replaced.text
+    assert "replaced" not in replaced.text, "AWS deletes the request of the old one, and nobody could cancel that"
+    after = spot.instance_ids()
+    assert {key for key in after if after[key] != before[key]} == {name}
+    assert len(machines(spot)) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Spot machines that AWS has no more leave the state before a `down`: their requests cannot be cancelled any more."""
+"""Spot machines that AWS has no more leave the state before they are ended: nobody can cancel their requests then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 from typing import Any  # rows of a state
 
 import pytest
-from clusterctl.changes.truth import gone_spot_machines
+from clusterctl.changes.truth import gone_spot_machines, living_slots
+from clusterctl.cloud.clients import Clients
 from clusterctl.engine.state import StackState, parse_state
 from clusterctl_infra.names import BIRTH_TAG, ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
@@ -43,7 +44,19 @@ def state_of(birth: str) -> StackState:
     ids=["it runs", "it is ending", "it has ended", "AWS shows it no more", "it has no request"],
 )
 def test_what_is_gone_by_aws_s_word(birth: str, shown: str | None, gone: tuple[str, ...]) -> None:
+    assert gone_spot_machines(showing(shown), state_of(birth)) == gone
+
+
+@pytest.mark.parametrize(
+    ("shown", "living"),
+    [("running", {0}), ("pending", {0}), ("shutting-down", set()), ("terminated", set()), (None, set())],
+)
+def test_a_slot_lives_while_its_machine_is_not_on_its_way_out(shown: str | None, living: set[int]) -> None:
+    assert living_slots(showing(shown), state_of("agent=1")) == living
+
+
+def showing(shown: str | None) -> Clients:
+    """A region with the machine in this state; None: it is not shown any more."""
     tags = [{"Key": ID_TAG, "Value": ID}]
     rows = [] if shown is None else [{"Instances": [{"InstanceId": "i-0", "State": {"Name": shown}, "Tags": tags}]}]
-    clients = clients_of({("us-west-2", "describe_instances", "Reservations"): rows})
-    assert gone_spot_machines(clients, state_of(birth)) == gone
+    return clients_of({("us-west-2", "describe_instances", "Reservations"): rows})
