@@ -16,10 +16,12 @@ from clusterctl.cloud.clients import Clients
 class Meter:
     """What a thing is billed by, as far as AWS says it when the thing is found."""
 
-    unit: Literal["machine", "address", "NAT gateway", "endpoint", "disk GiB", "EFS GiB", "Lustre GiB"]
+    unit: Literal["machine", "spot machine", "address", "NAT gateway", "endpoint", "disk GiB", "EFS GiB", "Lustre GiB"]
     amount: float = 1.0
     name: str = ""
     """The instance type of machines, the throughput in MB/s per TiB of Lustre (empty: scratch)."""
+    zone: str = ""
+    """Of a spot machine: each zone has a price of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)

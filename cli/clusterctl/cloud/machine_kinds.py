@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from clusterctl.cloud.by_tag import by_id, is_of
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind, Meter
 from clusterctl.cloud.instances import ALIVE, tags_of
+
+if TYPE_CHECKING:
+    from types_boto3_ec2.type_defs import InstanceTypeDef
 
 RESERVATION = "capacity reservation"
 
@@ -24,8 +28,15 @@ def _instances(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
                     id=row["InstanceId"],
                     created_at=row.get("LaunchTime"),
                     tags=tags_of(row.get("Tags")),
-                    meter=Meter(unit="machine", name=row["InstanceType"]),
+                    meter=_machine_meter(row),
                 )
+
+
+def _machine_meter(row: InstanceTypeDef) -> Meter:
+    """No reservation's place is a spot machine."""
+    zone = row.get("Placement", {}).get("AvailabilityZone", "")
+    is_spot = row.get("InstanceLifecycle") == "spot"
+    return Meter(unit="spot machine" if is_spot else "machine", name=row["InstanceType"], zone=zone if is_spot else "")
 
 
 def _end_instance(clients: Clients, found: Found) -> None:

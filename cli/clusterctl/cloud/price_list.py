@@ -12,9 +12,9 @@ from clusterctl_infra.catalog.fresh_prices import FreshPrice
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
+from clusterctl.cloud.spot_history import spot_prices_by_zone
 
 PARALLEL = 8
-LINUX_SPOT = "Linux/UNIX"
 FILTERS = {"operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA", "capacitystatus": "Used"}
 """One product of the many that an instance type is: plain Linux, no reservation, shared hardware."""
 
@@ -59,16 +59,10 @@ def spot_prices(
 
     Raises botocore's errors.
     """
-    pages = clients.ec2.get_paginator("describe_spot_price_history").paginate(
-        InstanceTypes=list(instance_types),  # type: ignore[arg-type]  # the stubs know only the types of their day
-        ProductDescriptions=[LINUX_SPOT],
-        StartTime=now,
-    )
-    found = (row for page in pages for row in page["SpotPriceHistory"])
     lowest: dict[str, float] = {}
-    for row in (row for row in found if zone in (None, row["AvailabilityZone"])):
-        name, price = str(row["InstanceType"]), float(row["SpotPrice"])
-        lowest[name] = min(price, lowest.get(name, price))
+    for (name, of_zone), price in spot_prices_by_zone(clients, instance_types, now=now).items():
+        if zone in (None, of_zone):
+            lowest[name] = min(price, lowest.get(name, price))
     return lowest
 
 

@@ -1,13 +1,15 @@
-"""What spot machines of a type cost in a zone, from when on: as AWS tells it."""
+"""What spot machines cost, now and before, by type and zone: as AWS tells it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.price_list import LINUX_SPOT
 from clusterctl.cloud.refusal import aws_errors
+
+LINUX_SPOT = "Linux/UNIX"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +18,19 @@ class SpotPriceChange:
 
     at: datetime
     usd_per_hour: float
+
+
+def spot_prices_by_zone(
+    clients: Clients, instance_types: Sequence[str], *, now: datetime
+) -> Mapping[tuple[str, str], float]:
+    """Type and zone → the price now, where there is one. Raises botocore's errors."""
+    pages = clients.ec2.get_paginator("describe_spot_price_history").paginate(
+        InstanceTypes=list(instance_types),  # type: ignore[arg-type]  # the stubs know only the types of their day
+        ProductDescriptions=[LINUX_SPOT],
+        StartTime=now,
+    )
+    rows = (row for page in pages for row in page["SpotPriceHistory"])
+    return {(str(row["InstanceType"]), row["AvailabilityZone"]): float(row["SpotPrice"]) for row in rows}
 
 
 def spot_history(

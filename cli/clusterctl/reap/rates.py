@@ -1,4 +1,7 @@
-"""What a found thing costs an hour by the catalog's list prices; None is unknown, never 0. Pure."""
+"""What a found thing costs an hour by the catalog's list prices; None is unknown, never 0. Pure.
+
+A spot machine costs the price of the moment; where AWS tells none, at most its price on demand.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,43 @@ from collections.abc import Iterable
 from clusterctl_infra.catalog.reader import Catalog
 
 from clusterctl.cloud.found import Found, Meter
+from clusterctl.reap.spot_market import Market
 
 HOURS_PER_DAY = 24
+NO_MARKET: Market = {}
 
 
-def usd_per_day(things: Iterable[Found], catalog: Catalog, region: str) -> float | None:
+def usd_per_day(things: Iterable[Found], catalog: Catalog, region: str, *, market: Market = NO_MARKET) -> float | None:
     """What they cost a day together; None as soon as one price is unknown."""
-    rates = [usd_per_hour(one, catalog, region) for one in things]
+    rates = [usd_per_hour(one, catalog, region, market=market) for one in things]
     known = [rate for rate in rates if rate is not None]
     return math.fsum(known) * HOURS_PER_DAY if len(known) == len(rates) else None
 
 
-def usd_per_hour(one: Found, catalog: Catalog, region: str) -> float | None:
+def is_at_most(things: Iterable[Found], market: Market) -> bool:
+    """Whether one of them counts at a price that it only never exceeds."""
+    meters = (one.meter for one in things)
+    return any(
+        meter is not None and meter.unit == "spot machine" and (meter.name, meter.zone) not in market
+        for meter in meters
+    )
+
+
+def usd_per_hour(one: Found, catalog: Catalog, region: str, *, market: Market = NO_MARKET) -> float | None:
     """What it costs for as long as it exists."""
     if one.meter is None or one.meter.amount == 0:
         return 0.0
-    each = _unit_price(one.meter, catalog, region)
+    each = _unit_price(one.meter, catalog, region, market)
     return None if each is None else each * one.meter.amount
 
 
-def _unit_price(meter: Meter, catalog: Catalog, region: str) -> float | None:
+def _unit_price(meter: Meter, catalog: Catalog, region: str, market: Market) -> float | None:
     charges = catalog.charges.get(region)
     match meter.unit:
         case "machine":
             return catalog.price_usd_per_hour(meter.name, region)
+        case "spot machine":
+            return market.get((meter.name, meter.zone), catalog.price_usd_per_hour(meter.name, region))
         case "address":
             return catalog.public_address_usd_per_hour
         case "NAT gateway":

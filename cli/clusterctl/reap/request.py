@@ -24,6 +24,7 @@ from clusterctl.price_rows import check_region
 from clusterctl.reap.ending import Ended, end_judged, refuse_left
 from clusterctl.reap.known_here import inventories_here, known_here
 from clusterctl.reap.search import ClientsOf, Search, regions_asked, search
+from clusterctl.reap.spot_market import spot_market
 from clusterctl.reap.verdict import Asked, Verdict, judge, spared_since
 from clusterctl.views.reap import ReapView, again, reap_json, reap_text, typed
 
@@ -106,6 +107,7 @@ def _seen(request: ReapRequest, home: Home, clients_of: ClientsOf, tell: Callabl
         acts=request.acts,
         rehearsal=request.rehearse,
         catalog=load_catalog(home.prices_file),
+        market=spot_market(found.remains, clients_of, now=now),
         now=now,
     )
 

@@ -12,8 +12,9 @@ from clusterctl.cloud.found import Found, kind_of
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.tries import key_of
 from clusterctl.reap.ending import Ended
-from clusterctl.reap.rates import usd_per_day
+from clusterctl.reap.rates import is_at_most, usd_per_day
 from clusterctl.reap.search import Search
+from clusterctl.reap.spot_market import Market
 from clusterctl.reap.verdict import FILE_SYSTEMS, Asked, Verdict, latest_deadline
 from clusterctl.views.quantities import UNKNOWN, clock, count, duration, rounded, usd
 from clusterctl.views.table import render_table
@@ -31,6 +32,8 @@ class ReapView:
     acts: bool
     rehearsal: bool
     catalog: Catalog
+    market: Market
+    """What spot machines cost now."""
     now: datetime
 
 
@@ -50,7 +53,7 @@ def reap_text(view: ReapView) -> str:
         lines += _details(view, verdict)
     lines += [f"  {_named(one)} would end by: {typed(view, one.hint)}" for one in view.verdicts if one.hint is not None]
     if view.verdicts:
-        lines.append(f"  prices are list prices of {view.catalog.prices_dated}: an estimate")
+        lines += _price_lines(view)
     lines += [f"  not looked through: {region} ({refusal.code})" for region, refusal in view.search.unseen.items()]
     lines += [f"  not asked: {gap}: what is there of it is in no row and no sum" for gap in view.search.told_gaps]
     if ending and not view.acts:
@@ -92,10 +95,36 @@ def _row(view: ReapView, verdict: Verdict) -> list[str]:
         remains.region or NOWHERE,
         UNKNOWN if remains.born_at is None else duration(view.now - remains.born_at),
         UNKNOWN if deadline is None else clock(deadline, view.now),
-        usd(_per_day(view, remains.things, remains.region)) + ("+" if _may_bill_unseen(verdict) else ""),
+        _told_per_day(view, verdict),
         str(len(remains.things)),
         ("ends: " if verdict.ends else "stays: ") + verdict.reason,
     ]
+
+
+def _told_per_day(view: ReapView, verdict: Verdict) -> str:
+    """`$1320.96`, with a `+` where more may be there, and `at most` where no more can."""
+    remains = verdict.remains
+    if _may_bill_unseen(verdict):
+        return f"{usd(_per_day(view, remains.things, remains.region))}+"
+    return _bounded(view, remains.things, remains.region)
+
+
+def _bounded(view: ReapView, things: Sequence[Found], region: str | None) -> str:
+    per_day = _per_day(view, things, region)
+    most = "at most " if per_day is not None and is_at_most(things, view.market) else ""
+    return most + usd(per_day)
+
+
+def _price_lines(view: ReapView) -> list[str]:
+    things = [one for verdict in view.verdicts for one in verdict.remains.things]
+    lines = [f"  prices are list prices of {view.catalog.prices_dated}: an estimate"]
+    if view.market:
+        lines.append("  spot machines are at AWS's spot price of the moment, which moves")
+    if is_at_most(things, view.market):
+        lines.append(
+            "  at most: AWS tells no spot price, so the machine is at its price on demand, which it never exceeds"
+        )
+    return lines
 
 
 def _whose(verdict: Verdict) -> str:
@@ -110,7 +139,7 @@ def _details(view: ReapView, verdict: Verdict) -> list[str]:
         is_data = kind_of(one, KINDS).is_data and one.attached_to is None
         if one.meter is None or (stays is not None and not is_data):
             continue
-        price = f"{usd(_per_day(view, [one], remains.region))} a day"
+        price = f"{_bounded(view, [one], remains.region)} a day"
         lines.append(f"  {_named(verdict)}: {one.kind} {one.id}, {price}" + (f"; stays, {stays}" if stays else ""))
     if verdict.keeps_file_systems:
         is_seen = any(one.kind in FILE_SYSTEMS for one in remains.things)
@@ -151,7 +180,7 @@ def _may_bill_unseen(verdict: Verdict) -> bool:
 
 
 def _per_day(view: ReapView, things: Iterable[Found], region: str | None) -> float | None:
-    return usd_per_day(things, view.catalog, region or "")
+    return usd_per_day(things, view.catalog, region or "", market=view.market)
 
 
 def _cluster_json(view: ReapView, verdict: Verdict, ended: Ended | None) -> dict[str, object]:
@@ -166,6 +195,7 @@ def _cluster_json(view: ReapView, verdict: Verdict, ended: Ended | None) -> dict
         "born_at": None if remains.born_at is None else remains.born_at.isoformat(),
         "deadline": None if deadline is None else deadline.isoformat(),
         "usd_per_day": rounded(_per_day(view, remains.things, remains.region)),
+        "is_at_most": is_at_most(remains.things, view.market),
         "ends": verdict.ends,
         "reason": verdict.reason,
         "hint": None if verdict.hint is None else typed(view, verdict.hint),
@@ -182,6 +212,7 @@ def _thing_json(view: ReapView, verdict: Verdict, one: Found, ended: Ended | Non
         "id": one.id,
         "created_at": None if one.created_at is None else one.created_at.isoformat(),
         "usd_per_day": rounded(_per_day(view, [one], verdict.remains.region)),
+        "is_at_most": is_at_most([one], view.market),
         "is_data": kind_of(one, KINDS).is_data,
         "goes": verdict.ends and verdict.why_stays(one) is None,
         "stays_because": verdict.why_stays(one) if verdict.ends else verdict.reason,

@@ -61,6 +61,8 @@ def test_a_slot_that_aws_took_back_is_named_and_comes_back_alone(spot: Rehearsed
     assert "a spot p5.48xlarge costs $12.69 in us-west-2b now; counted at $20.00" in up.text
     assert {row["InstanceLifecycle"] for row in machines(spot)} == {"spot"}
     assert list(Store(rehearsal_home(spot.env).store).live(CAPACITY_RESERVATION)) == []
+    per_day = [one["usd_per_day"] for one in things(spot) if one["kind"] == "instance"]
+    assert per_day == [pytest.approx(24 * 12.69, abs=1)] * 2
     again = spot.pulumi("preview", "--expect-no-changes")
     assert again.exit_code == 0, again.text
     before, (first, second) = spot.instance_ids(), spot.instance_ids()

@@ -47,6 +47,21 @@ def test_a_public_address_that_came_with_a_machine_bills_and_an_elastic_one_is_c
     assert [one.meter for one in row.find(clients, None)] == [Meter(unit="address"), None, None]
 
 
+@pytest.mark.parametrize(
+    ("lifecycle", "meter"),
+    [
+        ({"InstanceLifecycle": "spot"}, Meter(unit="spot machine", name="p5.48xlarge", zone="us-west-2b")),
+        ({}, Meter(unit="machine", name="p5.48xlarge")),
+    ],
+)
+def test_a_spot_machine_bills_by_its_zone_and_another_by_its_type(lifecycle: dict[str, str], meter: Meter) -> None:
+    machine = {"InstanceId": "i-1", "InstanceType": "p5.48xlarge", "Placement": {"AvailabilityZone": "us-west-2b"}}
+    held = [{"Instances": [{**machine, **lifecycle}]}]
+    clients = clients_of({("us-west-2", "describe_instances", "Reservations"): held})
+    (row,) = [kind for kind in KINDS if kind.name == "instance"]
+    assert [one.meter for one in row.find(clients, None)] == [meter]
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_what_the_program_makes_has_a_row(name: str) -> None:
     known = {type.rpartition(":")[2] for kind in KINDS for type in kind.types}

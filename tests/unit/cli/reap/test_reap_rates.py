@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from clusterctl.cloud.found import Found, Meter
-from clusterctl.reap.rates import usd_per_day, usd_per_hour
+from clusterctl.reap.rates import is_at_most, usd_per_day, usd_per_hour
 from clusterctl_infra.catalog.reader import load_catalog
 
 CATALOG = load_catalog()
@@ -44,6 +44,21 @@ def test_a_thing_costs_its_list_price(meter: Meter | None, price: float) -> None
 def test_an_unknown_price_makes_the_sum_unknown(meter: Meter) -> None:
     assert usd_per_hour(thing(meter), CATALOG, "mars-north-1") is None
     assert usd_per_day([thing(None), thing(meter)], CATALOG, "mars-north-1") is None
+
+
+def spot(name: str = "p5.48xlarge", zone: str = "us-west-2b") -> Found:
+    return thing(Meter(unit="spot machine", name=name, zone=zone))
+
+
+@pytest.mark.parametrize(
+    ("one", "price", "at_most"),
+    [(spot(), 12.5, False), (spot(zone="us-west-2c"), 55.04, True), (spot("p99.large"), None, True)],
+    ids=["at the price of its zone", "at most on demand where AWS tells none", "unknown to AWS and to the list"],
+)
+def test_a_spot_machine_costs_the_price_of_the_moment(one: Found, price: float | None, at_most: bool) -> None:
+    market = {("p5.48xlarge", "us-west-2b"): 12.5}
+    assert usd_per_hour(one, CATALOG, "us-west-2", market=market) == price
+    assert is_at_most([thing(None), one], market) is at_most
 
 
 def test_a_day_has_24_hours() -> None:

@@ -56,6 +56,7 @@ def seen(*, acts: bool = False, **asked: object) -> ReapView:
         acts=acts,
         rehearsal=True,
         catalog=load_catalog(),
+        market={},
         now=NOW,
     )
 
@@ -69,6 +70,28 @@ def test_the_screen_says_what_would_go_what_stays_and_what_to_type() -> None:
     assert f"train {ID}: EFS file system fs-1, $0.99 a day; stays, holds data: --data fs-1 ends it" in lines
     assert (f"train {OTHER} would end by: clusterctl reap --cluster {OTHER} --region us-west-2 --rehearse") in lines
     assert lines[-1] == "nothing was ended; next: clusterctl reap --region us-west-2 --rehearse --yes"
+
+
+@pytest.mark.parametrize(
+    ("market", "told", "note"),
+    [
+        ({("p5.48xlarge", "us-west-2b"): 12.5}, "$300.00", "spot machines are at AWS's spot price of the moment"),
+        ({}, "at most $1320.96", "at most: AWS tells no spot price, so the machine is at its price on demand"),
+    ],
+)
+def test_a_spot_machine_is_shown_at_its_spot_price_or_as_a_bound(
+    market: dict[tuple[str, str], float], told: str, note: str
+) -> None:
+    meter = Meter(unit="spot machine", name="p5.48xlarge", zone="us-west-2b")
+    machine = replace(FULL.things[0], meter=meter)
+    verdict = judge(replace(FULL, things=(machine,)), Asked(grace=GRACE), mine(), now=NOW, all_regions=False)
+    view = replace(seen(), verdicts=(verdict,), market=market)
+    text = " ".join(reap_text(view).split())
+    assert f"10:00 UTC {told} 1 ends" in text
+    assert f"train {ID}: instance i-1, {told} a day" in text
+    assert note in text
+    row = reap_json(view, [])["clusters"][0]  # type: ignore[index]  # parsed JSON has no shape
+    assert (row["is_at_most"], row["things"][0]["is_at_most"]) == (not market, not market)
 
 
 def test_an_empty_account_is_one_line() -> None:

@@ -1,0 +1,36 @@
+"""What spot machines cost now, where a look through the account found some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from clusterctl_infra.errors import CloudError
+
+from clusterctl.cloud.refusal import aws_errors
+from clusterctl.cloud.spot_history import spot_prices_by_zone
+from clusterctl.reap.remains import Remains
+from clusterctl.reap.search import ClientsOf
+
+Market = Mapping[tuple[str, str], float]
+"""US dollars per hour by instance type and zone, whose name is one of a kind."""
+
+
+def spot_market(remains: Iterable[Remains], clients_of: ClientsOf, *, now: datetime) -> Market:
+    """The price of the moment of each spot machine's type in its zone; AWS is asked nothing where there is none.
+
+    Where AWS does not tell there is no price: the machine counts at its price on demand, which it never exceeds.
+    """
+    types: dict[str, set[str]] = {}
+    for one in remains:
+        for thing in one.things:
+            if thing.meter is not None and thing.meter.unit == "spot machine":
+                types.setdefault(one.region or "", set()).add(thing.meter.name)
+    market: dict[tuple[str, str], float] = {}
+    for region, names in types.items():
+        try:
+            with aws_errors(f"asking for spot prices in {region}"):
+                market |= spot_prices_by_zone(clients_of(region), sorted(names), now=now)
+        except CloudError:
+            continue
+    return market
