@@ -17,7 +17,6 @@ from clusterctl.changes.display import Display
 from clusterctl.changes.intent import Intent, for_zero_nodes, read_intent, without_own_values
 from clusterctl.changes.opening import open_change_at
 from clusterctl.changes.place import refuse_other_network, refuse_other_region
-from clusterctl.changes.truth import gone_reservations, gone_spot_machines, lost_parts
 from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.cloud.found import Found, Known
 from clusterctl.cloud.sweep import KnownNow
@@ -26,11 +25,12 @@ from clusterctl.engine.repair import state_at_rest
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import refuse_without_program
 from clusterctl.engine.stack_config import read_config, with_values, write_config
-from clusterctl.engine.state import RESERVATION_TYPE, StackState
+from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.final_sum import inventory_here, known_here, told_sum
+from clusterctl.lifecycle.gone_before import forget_gone
 from clusterctl.lifecycle.last_look import (
     bill_of,
     billing,
@@ -102,7 +102,7 @@ class _Down:
         foretell_unknown(change, found)
         self._ask()
         state = change.mend(found, was_cut_off=self._was_cut_off)
-        self._forget_expired(state)
+        forget_gone(change, state)
         if keeps_data:
             self._to_zero(state)
         else:
@@ -123,21 +123,6 @@ class _Down:
         refuse_other_region(state, config.region, source=source)
         refuse_harm(state, config, load_catalog(), source=source)
         refuse_other_network(state, config, source=source, shown=self._request.where.shown)
-
-    def _forget_expired(self, state: StackState) -> None:
-        """A reservation past its end date, or of a cluster that ended early, is gone: it leaves the state.
-
-        AWS takes no cancelling of it, nor of the request of a spot machine that has ended long ago.
-        """
-        if lost_parts(self._change.clients, state):
-            self._change.tell("what its state names is gone from AWS, as after reap: AWS is asked about all of it")
-            self._change.engine.refresh(())
-            return
-        clients = self._change.clients
-        gone = {*expired_reservations(state, now=datetime.now(UTC)), *gone_reservations(clients, state)}
-        gone |= {*gone_spot_machines(clients, state)}
-        if gone:
-            self._change.engine.refresh(sorted(gone))
 
     def _nothing(self) -> None:
         change = self._change
@@ -296,9 +281,3 @@ class _Down:
 
     def _again(self) -> str:
         return f"clusterctl down {self._request.where.shown}" + (" --all" if self._request.is_all else "")
-
-
-def expired_reservations(state: StackState, *, now: datetime) -> tuple[str, ...]:
-    """URNs of the capacity reservations whose end date has passed."""
-    ends = ((one.urn, one.inputs.get("endDate")) for one in state.of_type(RESERVATION_TYPE))
-    return tuple(urn for urn, end in ends if isinstance(end, str) and datetime.fromisoformat(end) <= now)
