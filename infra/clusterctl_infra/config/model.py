@@ -67,19 +67,25 @@ class AdoptConfig(BaseModel):
     model_config = STRICT
     vpc_id: Text = Field(description="The VPC.", examples=["vpc-0a1b2c3d4e5f67890"])
     node_subnet_id: Text = Field(description="The subnet for nodes.", examples=["subnet-0a1b2c3d4e5f67890"])
-    node_subnet_cidr: Cidr | None = Field(default=None, description="Its range, where it cannot be looked up.")
+    node_subnet_cidr: Cidr | None = Field(
+        default=None, description="Its range, where it cannot be looked up.", examples=["172.31.16.0/20"]
+    )
 
 
 class NetworkConfig(BaseModel):
     """The addresses of the cluster's own network."""
 
     model_config = STRICT
-    vpc_cidr: Cidr = Field(default="10.0.0.0/16", description="The whole network.")
+    vpc_cidr: Cidr = Field(default="10.0.0.0/16", description="The whole network.", examples=["10.20.0.0/16"])
     node_subnet_cidr: Cidr = Field(
-        default="10.0.0.0/20", description="Nodes live in its upper half: slot i has the half's address + i."
+        default="10.0.0.0/20",
+        description="Nodes live in its upper half: slot i has the half's address + i.",
+        examples=["10.20.0.0/20"],
     )
     service_subnet_cidr: Cidr = Field(
-        default="10.0.16.0/24", description="File systems and gateways, so that none takes a slot's address."
+        default="10.0.16.0/24",
+        description="File systems and gateways, so that none takes a slot's address.",
+        examples=["10.20.16.0/24"],
     )
     adopt: AdoptConfig | None = Field(default=None, description="Use a network that exists.")
 
