@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NoReturn  # JSON values
 
 from clusterctl_infra.catalog.reader import load_catalog
@@ -30,6 +30,7 @@ from clusterctl_rehearsal.region.store import Store
 
 PROGRAM = "clusterctl rehearse"
 STOP_TIMEOUT_S = 10.0
+JSON_HELP = "JSON instead of text"
 Verb = Callable[[argparse.Namespace, RehearsalHome], int]
 
 
@@ -79,18 +80,18 @@ def _parser() -> argparse.ArgumentParser:
     region.add_argument("what", choices=("stop",))
     region.set_defaults(do=_region)
     one = verbs.add_parser("list", help="what exists in the region")
-    one.add_argument("--json", action="store_true")
+    one.add_argument("--json", action="store_true", help=JSON_HELP)
     one.set_defaults(do=_list)
     one = verbs.add_parser("bill", help="what all that was ever made here would have cost, by list price (simulated)")
-    one.add_argument("--json", action="store_true")
-    until = "counted up to this instant, such as 2026-01-31T12:00:00+00:00, instead of now"
-    one.add_argument("--until", type=datetime.fromisoformat, metavar="INSTANT", help=until)
+    one.add_argument("--json", action="store_true", help=JSON_HELP)
+    until = "counted up to this instant, such as 2026-01-31T12:00:00 (UTC), instead of now"
+    one.add_argument("--until", type=instant, metavar="INSTANT", help=until)
     one.set_defaults(do=_bill)
     one = verbs.add_parser("clean", help="remove a rehearsal with everything it left, whatever state it is in")
-    one.add_argument("cluster", nargs="?")
+    one.add_argument("cluster", nargs="?", metavar="NAME", help="the cluster's name")
     one.add_argument("--all", action="store_true", help="everything of this home")
     one.set_defaults(do=_clean)
-    usage = "\n".join(f"  {verb} {row.usage}\n      {row.meaning}" for verb, row in FAULTS.items())
+    usage = "\n".join(f"  {verb} {row.usage}".rstrip() + f"\n      {row.meaning}" for verb, row in FAULTS.items())
     one = verbs.add_parser(
         "fault",
         help="make something go wrong",
@@ -103,6 +104,15 @@ def _parser() -> argparse.ArgumentParser:
     one = verbs.add_parser("image", help="build the base image of booted machines, once")
     one.set_defaults(do=_image)
     return parser
+
+
+def instant(text: str) -> datetime:
+    """The instant that `--until` names; without a zone UTC, as all that clusterctl reads. Raises ArgumentTypeError."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as e:
+        raise argparse.ArgumentTypeError(f"{text!r} is no instant; write 2026-01-31T12:00:00") from e
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _region(asked: argparse.Namespace, home: RehearsalHome) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from clusterctl_rehearsal.verbs import main
+from clusterctl_rehearsal.verbs import instant, main
 
 
 @pytest.mark.parametrize("argv", [["list"], ["clean", "--all"], ["region", "stop"]])
@@ -46,3 +47,15 @@ def test_json_is_indented_as_that_of_every_other_verb(
     monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path))
     assert main(["bill", "--json"]) == 0
     assert capsys.readouterr().out.startswith('{\n  "')
+
+
+@pytest.mark.parametrize("text", ["2026-01-31T12:00:00", "2026-01-31T12:00:00Z", "2026-01-31T14:00:00+02:00"])
+def test_a_bill_is_counted_up_to_an_instant_in_utc_wherever_the_computer_stands(text: str) -> None:
+    assert instant(text) == datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def test_what_is_no_instant_is_refused_with_one_that_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["bill", "--until", "yesterday"])
+    assert left.value.code == 2
+    assert "'yesterday' is no instant; write 2026-01-31T12:00:00" in capsys.readouterr().err
