@@ -7,16 +7,12 @@ import time
 from datetime import UTC, datetime
 
 import click
-from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cost.sighting_file import read_observed
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
-from clusterctl.status.account import read_account
-from clusterctl.status.gather import asked_early_end, asked_instances, asked_reserved, asked_spot_prices
-from clusterctl.status.overview import ended_early, ended_kinds
-from clusterctl.views.cost import CostView, cost_json, cost_text
+from clusterctl.status.cost_look import look_at_cost
+from clusterctl.views.cost import cost_json, cost_text
 
 WATCH_S = 10.0
 
@@ -40,7 +36,12 @@ def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> 
       clusterctl cost --json | jq .estimated_cost.spent_usd
     """
     while True:
-        seen = _look(chosen_cluster(cluster))
+        seen = look_at_cost(
+            chosen_cluster(cluster),
+            home=home_directory(os.environ),
+            environ=os.environ,
+            now=datetime.now(UTC).replace(microsecond=0),
+        )
         if as_json:
             output.json(cost_json(seen), is_line=watch)
         else:
@@ -48,32 +49,3 @@ def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> 
         if not watch:
             return
         time.sleep(WATCH_S)
-
-
-def _look(inventory: Inventory) -> CostView:
-    home = home_directory(os.environ)
-    now = datetime.now(UTC).replace(microsecond=0)
-    account = read_account(home.ledger_file(inventory.cluster_id))
-    instances, trouble = asked_instances(inventory, home=home, environ=os.environ)
-    is_reserved, reserved_trouble = asked_reserved(inventory, home=home, environ=os.environ)
-    observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
-    end = asked_early_end(
-        inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=os.environ, now=now
-    )
-    is_spot = inventory.capacity == "spot"
-    spot_prices, spot_trouble = (
-        asked_spot_prices(inventory, home=home, environ=os.environ, now=now) if is_spot else (None, None)
-    )
-    return CostView(
-        inventory=ended_early(inventory, end, now=now),
-        account=account,
-        alive=None if instances is None else frozenset(row.instance_id for row in instances if row.is_alive),
-        cloud_trouble=trouble,
-        now=now,
-        observed=observed,
-        is_reserved=is_reserved,
-        reserved_trouble=reserved_trouble,
-        over=ended_kinds(end),
-        spot_prices=spot_prices,
-        spot_trouble=spot_trouble,
-    )

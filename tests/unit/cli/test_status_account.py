@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clusterctl.home import Home
-from clusterctl.status.gather import asked_instances, asked_reserved
+from clusterctl.status.cloud_answers import asked_instances, asked_reserved
 
 from tests.unit.cli.cloud.moto_account import HERE, an_account
 from tests.unit.cli.paid_cluster import an_inventory

@@ -1,0 +1,158 @@
+"""What AWS, or the rehearsed region, says of a cluster; where it is silent, or refuses, why that is not known."""
+
+from __future__ import annotations
+
+import json
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Generic, TypeVar
+from urllib.parse import urlsplit
+
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.cloud.alarms import Alarm, alarms_on
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.early_end import EarlyEnd, early_end
+from clusterctl.cloud.instances import InstanceState
+from clusterctl.cloud.other_account import refuse_account
+from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
+from clusterctl.cost.look import look_at_instances, look_at_reservations
+from clusterctl.cost.reconcile import all_gone_at
+from clusterctl.cost.sighting import Observed
+from clusterctl.engine.region import ensure_region
+from clusterctl.home import Home
+
+API_CALL_S = 3.0
+API_S = 8.0
+"""All tries of the API together."""
+
+Instances = tuple[InstanceState, ...]
+T = TypeVar("T")
+
+
+class Asked(Generic[T]):
+    """A question that is being asked by a thread of its own."""
+
+    def __init__(self, ask: Callable[[], T], *, timeout_s: float = API_S) -> None:
+        self._ask = ask
+        self._timeout_s = timeout_s
+        self._said: queue.SimpleQueue[tuple[T | None, str | None]] = queue.SimpleQueue()
+        self._known: tuple[T | None, str | None] | None = None
+        self._give_up = time.monotonic() + timeout_s
+        threading.Thread(target=self._work, daemon=True, name="ask AWS").start()
+
+    def answer(self) -> tuple[T | None, str | None]:
+        """The answer, or None and why; waits no longer than its time since it was asked."""
+        if self._known is None:
+            try:
+                self._known = self._said.get(timeout=max(0.0, self._give_up - time.monotonic()))
+            except queue.Empty:
+                self._known = None, f"no answer in {self._timeout_s:g} s"
+        return self._known
+
+    def _work(self) -> None:
+        try:
+            self._said.put((self._ask(), None))
+        except ClusterctlError as e:
+            self._said.put((None, e.message))
+        except Exception as e:  # noqa: BLE001 a thread must not take its answer with it: the person is told
+            self._said.put((None, f"{type(e).__name__}: {e}"))
+
+
+def asked_instances(
+    inventory: Inventory, *, home: Home, environ: Mapping[str, str], timeout_s: float = API_S
+) -> tuple[Instances | None, str | None]:
+    """The cluster's instances, or None and why."""
+    return Asked(lambda: ask_api(inventory, home, environ), timeout_s=timeout_s).answer()
+
+
+def asked_early_end(
+    inventory: Inventory,
+    instances: Instances | None,
+    account: Ledger | None,
+    observed: Observed,
+    *,
+    is_reserved: bool | None,
+    home: Home,
+    environ: Mapping[str, str],
+    now: datetime,
+) -> EarlyEnd | None:
+    """What ended the cluster before its deadline; None where machines live, and where AWS does not say."""
+    is_gone = instances is not None and not any(row.is_alive for row in instances)
+    if not is_gone or not inventory.nodes:
+        return None
+    # An end of machines before these is not theirs.
+    starts = [row.launched_at for row in instances or () if row.launched_at is not None]
+    starts += [span.started_at for span in account.spans] if account is not None else []
+    after = max([datetime.fromisoformat(inventory.started_at), *starts])
+    deadline = datetime.fromisoformat(inventory.deadline)
+    gone_at = all_gone_at(observed, is_reserved=is_reserved, deadline=deadline, now=now)
+
+    def ask() -> EarlyEnd | None:
+        clients = _clients(inventory, home, environ)
+        return early_end(clients, inventory.cluster_id, after=after, gone_at=gone_at, now=now)
+
+    return Asked(ask).answer()[0]
+
+
+def asked_reserved(
+    inventory: Inventory, *, home: Home, environ: Mapping[str, str], timeout_s: float = API_S
+) -> tuple[bool | None, str | None]:
+    """Whether AWS holds places for the cluster's machines, or None and why."""
+    return Asked(lambda: ask_reserved(inventory, home, environ), timeout_s=timeout_s).answer()
+
+
+def asked_spot_prices(
+    inventory: Inventory, *, home: Home, environ: Mapping[str, str], now: datetime
+) -> tuple[tuple[SpotPriceChange, ...] | None, str | None]:
+    """What spot machines like the cluster's have cost in its zone since its run began, or None and why."""
+
+    def ask() -> tuple[SpotPriceChange, ...]:
+        clients, since = _clients(inventory, home, environ), datetime.fromisoformat(inventory.started_at)
+        return spot_history(clients, instance_type=inventory.instance_type, zone=inventory.zone, since=since, until=now)
+
+    return Asked(ask).answer()
+
+
+def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:
+    """The cluster's instances; what is new about them is written down. Raises ClusterctlError."""
+    id = inventory.cluster_id
+    return look_at_instances(_clients(inventory, home, environ), home.observed_file(id), id)
+
+
+def ask_reserved(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> bool:
+    """Whether places are held for machines; what is new about them is written down. Raises ClusterctlError."""
+    id = inventory.cluster_id
+    found = look_at_reservations(_clients(inventory, home, environ), home.observed_file(id), id)
+    return any(one.is_held for one in found)
+
+
+def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> tuple[Alarm, ...]:
+    """The cluster's alarms that are on. Raises ClusterctlError."""
+    return alarms_on(_clients(inventory, home, environ), inventory.cluster_id)
+
+
+def _clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Clients:
+    """Raises CloudError where the credentials are another account's, in which nothing of the cluster would be found."""
+    endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
+    clients = Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
+    if not inventory.rehearsal and inventory.account_id is not None:
+        refuse_account(inventory.account_id, clients.account())
+    return clients
+
+
+def rehearsal_endpoint(home: Home, environ: Mapping[str, str]) -> str:
+    """Where the rehearsed region listens; its server is started when it does not run. Raises RehearsalError."""
+    try:
+        endpoint = str(json.loads((home.rehearsal_dir / "region.json").read_text(encoding="utf-8"))["endpoint"])
+        place = urlsplit(endpoint)
+        with socket.create_connection((place.hostname or "", place.port or 80), timeout=1):
+            return endpoint
+    except (OSError, ValueError, KeyError, TypeError):
+        return ensure_region(home, environ)

@@ -1,0 +1,43 @@
+"""One look at what a cluster has cost: AWS's word, this computer's account, and what neither knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.cost.sighting_file import read_observed
+from clusterctl.home import Home
+from clusterctl.status.account import read_account
+from clusterctl.status.cloud_answers import asked_early_end, asked_instances, asked_reserved, asked_spot_prices
+from clusterctl.status.overview import ended_early, ended_kinds
+from clusterctl.views.cost import CostView
+
+
+def look_at_cost(inventory: Inventory, *, home: Home, environ: Mapping[str, str], now: datetime) -> CostView:
+    """All that `clusterctl cost` shows; never raises for what does not answer."""
+    account = read_account(home.ledger_file(inventory.cluster_id))
+    instances, trouble = asked_instances(inventory, home=home, environ=environ)
+    is_reserved, reserved_trouble = asked_reserved(inventory, home=home, environ=environ)
+    observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
+    end = asked_early_end(
+        inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
+    )
+    is_spot = inventory.capacity == "spot"
+    spot_prices, spot_trouble = (
+        asked_spot_prices(inventory, home=home, environ=environ, now=now) if is_spot else (None, None)
+    )
+    return CostView(
+        inventory=ended_early(inventory, end, now=now),
+        account=account,
+        alive=None if instances is None else frozenset(row.instance_id for row in instances if row.is_alive),
+        cloud_trouble=trouble,
+        now=now,
+        observed=observed,
+        is_reserved=is_reserved,
+        reserved_trouble=reserved_trouble,
+        over=ended_kinds(end),
+        spot_prices=spot_prices,
+        spot_trouble=spot_trouble,
+    )
