@@ -18,6 +18,7 @@ from clusterctl.node_set import ALL, parse_node_set
 from clusterctl.views.again import nodes_again
 
 F = TypeVar("F", bound=Callable[..., object])
+NO_LIMIT = 999_999_999
 UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -78,14 +79,15 @@ def time_option(name: str, *, default: str | None, help: str) -> Callable[[F], F
     return click.option(name, metavar="TIME", default=default, show_default=True, callback=convert, help=help)
 
 
-def count_option(name: str, *, help: str) -> Callable[[F], F]:
-    """Adds a flag for how many, passed as a whole number from 1; None when it is not given."""
+def count_option(name: str, *, help: str, most: int = NO_LIMIT) -> Callable[[F], F]:
+    """Adds a flag for how many, passed as a whole number from 1 to `most`; None when it is not given."""
 
     def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
         if value is None:
             return None
-        if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) > 0):
-            raise click.BadParameter(f"{value!r}: write how many, a whole number from 1", ctx=ctx, param=param)
+        if not (value.isascii() and value.isdigit() and len(value) < 10 and 0 < int(value) <= most):
+            allowed = "a whole number from 1" + (f" to {most}" if most < NO_LIMIT else "")
+            raise click.BadParameter(f"{value!r}: write how many, {allowed}", ctx=ctx, param=param)
         return int(value)
 
     return click.option(name, metavar="N", callback=convert, help=help)

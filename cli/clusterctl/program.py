@@ -140,5 +140,5 @@ def told(step: Callable[[], object], output: Output) -> int:
 def _usage(error: click.ClickException) -> UsageError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "clusterctl"
-    message = error.format_message()
+    message = error.format_message().removesuffix(".")
     return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")

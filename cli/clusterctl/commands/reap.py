@@ -19,7 +19,7 @@ from clusterctl.reap.verdict import Asked
 @click.option("--cluster", "clusters", metavar="ID", multiple=True, help="End this one, whatever its deadline.")
 @click.option("--data", metavar="ID", multiple=True, help="End this file system or volume of it too: its data is lost.")
 @click.option("--dry-run", is_flag=True, help="Show only; it is what happens without --yes.")
-@click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")
+@click.option("--yes", "-y", is_flag=True, help="End what may be ended; nobody is asked.")
 @click.option("--region", metavar="REGION", help="Look here; else where your clusters and AWS settings are.")
 @click.option("--all-regions", is_flag=True, help="Look in every region of the account.")
 @click.option("--anyones", is_flag=True, help="Past their deadlines, clusters unknown here too: for a scheduler.")

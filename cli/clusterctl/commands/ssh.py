@@ -12,6 +12,7 @@ from clusterctl.caller import this_process
 from clusterctl.options import (
     cluster_option,
     connect_timeout_option,
+    count_option,
     environment_option,
     inventory_option,
     json_option,
@@ -57,7 +58,7 @@ Examples:
 @json_option
 @time_option("--timeout", default=None, help="End the command then: 30s, 2m.")
 @connect_timeout_option(default="15s")
-@click.option("--fanout", metavar="N", type=click.IntRange(1, 4096), help="Nodes at a time.  [256; by proxy 64]")
+@count_option("--fanout", most=4096, help="Nodes at a time, at most 4096.  [256; by proxy 64]")
 @click.option("--fail-fast", is_flag=True, help="The first failure ends it on all nodes.")
 @environment_option
 @click.option("--sudo", is_flag=True, help="As root, where sudo asks for no password.")

@@ -55,9 +55,9 @@ def command(
       clusterctl sweep --probe disk,load
       clusterctl sweep --json | jq -r '.nodes[] | select(.wrong) | .node'
     """
+    chosen = chosen_probes(probes)
     inventory = chosen_cluster(cluster)
     nodes = chosen_rows(inventory, node)
-    chosen = chosen_probes(probes)
     sweep = Sweep(
         inventory=inventory,
         nodes=nodes,

@@ -41,9 +41,9 @@ def command(
     """Makes the stack in the folder STACK true: what is missing is made, what is broken is repaired first.
 
     Ends when every node is ready; exit code 4 when one is not. All or nothing: a new cluster that AWS has no room for
-    leaves nothing behind. On AWS the price is agreed to first: above $20 an hour, or $500 until the deadline, by typing
-    the cluster's name. With --json or without a terminal nobody is asked, and only --yes agrees. --json prints the
-    nodes at the end. A rehearsal never asks.
+    leaves no node behind, and nothing else but storage that holds data, with its network. On AWS the price is agreed to
+    first: above $20 an hour, or $500 until the deadline, by typing the cluster's name. With --json or without a
+    terminal nobody is asked, and only --yes agrees. --json prints the nodes at the end. A rehearsal never asks.
 
     \b
     Examples:

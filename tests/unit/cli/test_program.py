@@ -80,7 +80,10 @@ def test_a_bug_is_one_line_and_a_log(screen: Screen, own_home: Path) -> None:
         (["nodes", "--jsno"], "no such option '--jsno'"),
         (["nodes", "extra"], "unexpected extra argument"),
         (["--nope"], "no such option '--nope'"),
-        (["completion", "tcsh"], "'tcsh' is not one of"),
+        (["completion", "tcsh"], "'tcsh' is not one of 'bash', 'zsh', 'fish'\n"),
+        (["sweep", "--probe", "dsk"], "no probe 'dsk' (did you mean disk?)"),
+        (["ssh", "--fanout", "4097", "ls"], "'4097': write how many, a whole number from 1 to 4096\n"),
+        (["up", "--nodes", "0"], "'0': write how many, a whole number from 1\n"),
     ],
 )
 def test_wrong_words_are_usage_with_a_hint_that_is_a_command(screen: Screen, argv: list[str], said: str) -> None:
