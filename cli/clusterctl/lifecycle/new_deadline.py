@@ -12,8 +12,8 @@ from clusterctl_infra.plan.deadline import expenses, spent_usd
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.changes.intent import Intent
-from clusterctl.instant import typed_instant
 from clusterctl.spending import HOUR, Spending
+from clusterctl.views.again import extend_again
 from clusterctl.views.quantities import clock, duration, usd
 
 AWS_AHEAD = timedelta(minutes=2)
@@ -43,9 +43,8 @@ class Wish:
     def again(self, cluster: str, deadline: datetime) -> str:
         """The command that asks for the same end, typed at any later time."""
         is_timed = self.budget_usd is None or self.by is not None or self.until is not None
-        until = f" --until {typed_instant(deadline)}" if is_timed else ""
-        budget = "" if self.budget_usd is None else f" --budget {self.budget_usd:.2f}"
-        return f"clusterctl extend{until}{budget} --cluster {cluster}"
+        budget = None if self.budget_usd is None else f"{self.budget_usd:.2f}"
+        return extend_again(cluster, until=deadline if is_timed else None, budget_usd=budget)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +86,11 @@ def refuse_move(
         )
     if is_asked and until is not None and deadline.budget_at < until:
         needed = _spent(intent, cluster_plan, at=until, now=now)
-        enough = "" if needed is None else f" --budget {math.ceil(needed)}"
+        enough = None if needed is None else str(math.ceil(needed))
         raise CapExceeded(
             f"the budget of {usd(deadline.budget_usd)} is spent at {clock(deadline.budget_at, now)}, before "
             f"{clock(until, now)}: until then it costs about {usd(needed)} over all runs",
-            hint=f"clusterctl extend --until {typed_instant(until)}{enough} --cluster {cluster}",
+            hint=extend_again(cluster, until=until, budget_usd=enough),
         )
 
 
@@ -112,7 +111,7 @@ def _refuse_time(until: datetime, cluster_plan: ClusterPlan, *, cluster: str, ah
         raise UsageError(
             f"{clock(until, now)} is {duration(until - cluster_plan.started_at)} after the start of this run; "
             f"{duration(LONGEST_RUNTIME)} is the most, which is {clock(latest, now)}",
-            hint=f"clusterctl extend --until {typed_instant(latest)} --cluster {cluster}",
+            hint=extend_again(cluster, until=latest, budget_usd=None),
         )
 
 

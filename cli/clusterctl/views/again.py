@@ -60,11 +60,11 @@ def nodes_again(inventory: Inventory) -> str | None:
     return shlex.join(["clusterctl", "nodes", "--cluster", inventory.cluster])
 
 
-def extend_again(inventory: Inventory, *, until: datetime | None, budget_usd: str | None) -> str:
+def extend_again(cluster: str, *, until: datetime | None, budget_usd: str | None) -> str:
     """`clusterctl extend --until 2026-11-22T08:00:00Z --cluster train`: the same end, typed at any later time."""
     words = [] if until is None else ["--until", typed_instant(until)]
     words += [] if budget_usd is None else ["--budget", budget_usd]
-    return shlex.join(["clusterctl", "extend", *words, "--cluster", inventory.cluster])
+    return shlex.join(["clusterctl", "extend", *words, "--cluster", cluster])
 
 
 def replace_again(cluster: str, names: Mapping[int, str]) -> str:

@@ -137,7 +137,7 @@ def _what_is_half_done(seen: Overview) -> list[str]:
     if half is None or seen.is_down or datetime.fromisoformat(inventory.deadline) <= now:
         return []
     means = f"parts of the cluster may still end at {clock(half.before, now)}, and the earlier end holds"
-    again = extend_again(inventory, until=half.until, budget_usd=half.budget_usd)
+    again = extend_again(inventory.cluster, until=half.until, budget_usd=half.budget_usd)
     return [f"an extend was cut off: {means}; next: {again}"]
 
 
