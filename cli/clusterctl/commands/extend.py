@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from datetime import UTC, datetime
 
 import click
-from clusterctl_infra.config.quantities import parse_dollars, parse_duration
 from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
-from clusterctl.instant import parse_instant
 from clusterctl.lifecycle.extension import ExtendRequest, extend
-from clusterctl.lifecycle.new_deadline import Wish
+from clusterctl.lifecycle.typed_wish import typed_wish
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
-
-T = TypeVar("T")
-LEAST_BUDGET_USD = 0.01
 
 
 class ExtendCommand(click.Command):
@@ -66,30 +59,6 @@ def command(
       clusterctl extend --until 17:30
       clusterctl extend --budget 2500
     """
-    if longer is None and until is None and budget is None:
-        raise UsageError("extend by how much? A time, --until or --budget", hint="clusterctl extend 2h")
-    if longer is not None and until is not None:
-        raise UsageError(f"both {longer} and --until {until}: say one")
-    now = datetime.now(UTC)
-    by: timedelta | None = _read(longer, parse_duration, "TIME")
-    wish = Wish(
-        by=by,
-        until=_read(until, lambda text: parse_instant(text, now=now), "--until"),
-        budget_usd=_read(budget, _whole_cents, "--budget"),
-    )
+    wish = typed_wish(longer, until, budget, now=datetime.now(UTC))
     request = ExtendRequest(inventory=chosen_cluster(cluster), wish=wish, is_agreed=yes, as_json=as_json)
     extend(request, output, home_directory(os.environ), os.environ)
-
-
-def _whole_cents(text: str) -> float:
-    """The amount in `text`, to the cent. Raises ValueError."""
-    if re.fullmatch(r"-?\d+(\.\d+)?", text.strip(), re.ASCII) and float(text) < LEAST_BUDGET_USD:
-        raise ValueError("a budget is at least one cent; clusterctl down ends the cluster now")
-    return round(parse_dollars(text), 2)
-
-
-def _read(text: str | None, parse: Callable[[str], T], name: str) -> T | None:
-    try:
-        return None if text is None else parse(text)
-    except ValueError as e:
-        raise UsageError(f"{name} {text!r}: {e}", hint="clusterctl extend --help") from e
