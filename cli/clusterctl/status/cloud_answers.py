@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import queue
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Generic, TypeVar
-from urllib.parse import urlsplit
 
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.ledger import Ledger
@@ -25,7 +22,7 @@ from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
 from clusterctl.cost.look import look_at_instances, look_at_reservations
 from clusterctl.cost.reconcile import all_gone_at
 from clusterctl.cost.sighting import Observed
-from clusterctl.engine.region import ensure_region
+from clusterctl.engine.region import region_endpoint
 from clusterctl.home import Home
 
 API_CALL_S = 3.0
@@ -140,19 +137,8 @@ def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> 
 
 def _clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Clients:
     """Raises CloudError where the credentials are another account's, in which nothing of the cluster would be found."""
-    endpoint = rehearsal_endpoint(home, environ) if inventory.rehearsal else None
+    endpoint = region_endpoint(home, environ) if inventory.rehearsal else None
     clients = Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
     if not inventory.rehearsal and inventory.account_id is not None:
         refuse_account(inventory.account_id, clients.account())
     return clients
-
-
-def rehearsal_endpoint(home: Home, environ: Mapping[str, str]) -> str:
-    """Where the rehearsed region listens; its server is started when it does not run. Raises RehearsalError."""
-    try:
-        endpoint = str(json.loads((home.rehearsal_dir / "region.json").read_text(encoding="utf-8"))["endpoint"])
-        place = urlsplit(endpoint)
-        with socket.create_connection((place.hostname or "", place.port or 80), timeout=1):
-            return endpoint
-    except (OSError, ValueError, KeyError, TypeError):
-        return ensure_region(home, environ)
