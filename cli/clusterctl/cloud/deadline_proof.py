@@ -21,6 +21,8 @@ WOULD_END = "DryRun flag is set"
 NOT_FOUND = "it was not found by its tag"
 TIMEOUT_S = 60.0
 """Tags of a machine that was just made may take a while to be found."""
+MACHINE_S = 0.25
+"""More for each machine: EC2 takes a few such questions a second, and what is too much for it is asked again."""
 Pause = Callable[[], None]
 
 
@@ -31,8 +33,8 @@ def not_ended(
 
     A machine that has died needs no end.
     """
-    give_up = time.monotonic() + timeout_s
     ids = tuple(wanted)
+    give_up = time.monotonic() + timeout_s + MACHINE_S * len(ids)
     with aws_errors("trying what ends the cluster at its deadline"):
         machine = next(iter(state_machines(clients, cluster_id)), None)
         if machine is None:

@@ -28,6 +28,10 @@ TAGS_PER_PAGE = 1000
 PARALLEL = 40
 """As many steps of an inline Map run side by side at most (same page)."""
 PASS_PAUSE_S = 30
+THROTTLED = "*equest limit exceeded*"
+"""What EC2 says where an account asks too often: it takes a few calls of TerminateInstances a second, after a first
+hundred or less (EC2 Developer Guide, "Request throttling"). Step Functions gives all of EC2's refusals one name."""
+THROTTLED_PAUSE_S = 5
 TIMEOUT_S = 3600
 """A machine that does not end, such as one protected from termination, fails the execution instead of hiding in it."""
 UNASKED = "the machines were ended; EC2 did not say which reservations there are: one bills empty until its end date"
@@ -117,8 +121,16 @@ def _unless_slot_0_lives(ec2: _Ec2, tagged: State) -> dict[str, State]:
 
 
 def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
-    """Asks for the end of each machine and keeps the answer; nothing on this way leads to the ending states."""
+    """Asks for the end of each machine and keeps the answer; nothing on this way leads to the ending states.
+
+    That AWS was asked too often is no answer: it is asked again.
+    """
     each = _each("$.Wave.Tags[*].ResourceId", "Try", ec2.terminate("$.Id", dry_run=True), answer="$.Answer")
+    each["ItemProcessor"]["States"] |= {
+        "TryRefused": _if("$.Answer.Cause", {"StringMatches": THROTTLED}, then="TryLater", otherwise="TryHeard"),
+        "TryLater": {"Type": "Wait", "Seconds": THROTTLED_PAUSE_S, "Next": "Try"},
+        "TryHeard": {"Type": "Pass", "End": True},
+    }
     return {
         "TryIds": {**ec2.ids(cluster_id), "ResultPath": "$.Wave", "Next": "AnyToTry"},
         "AnyToTry": _if_any("$.Wave.Tags[0]", then="TryAll", otherwise="Ended"),

@@ -26,7 +26,7 @@ FIELDS: Mapping[str, set[str]] = {
 }
 REFERENCES = ("Variable", "ItemsPath", "SecondsPath", "ResultPath")
 """Fields that take reference paths alone, which lead to one place: no `[*]` (same guide, "Reference paths")."""
-TESTS = ("IsPresent", "IsNull", "BooleanEquals", "StringGreaterThan", "NumericGreaterThan")
+TESTS = ("IsPresent", "IsNull", "BooleanEquals", "StringGreaterThan", "StringMatches", "NumericGreaterThan")
 SDK = "states:::aws-sdk:ec2:"
 States = Mapping[str, Any]
 

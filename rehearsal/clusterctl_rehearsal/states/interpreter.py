@@ -7,6 +7,7 @@ not used.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any  # states' data are JSON
@@ -130,6 +131,9 @@ def _passes(test: States, data: Any) -> bool:
         return value is test["BooleanEquals"]
     if "NumericGreaterThan" in test:
         return isinstance(value, int | float) and value > test["NumericGreaterThan"]
+    if "StringMatches" in test:
+        parts = map(re.escape, str(test["StringMatches"]).split("*"))
+        return isinstance(value, str) and re.fullmatch(".*".join(parts), value, re.DOTALL) is not None
     return isinstance(value, str) and value > test["StringGreaterThan"]
 
 

@@ -67,12 +67,12 @@ class Fleet:
 
     def terminateInstances(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
         (id,) = parameters["InstanceIds"]
+        if self.refusals.get(id, 0) > 0:
+            self.refusals[id] -= 1
+            raise TaskFailed("Ec2.Ec2Exception", "Request limit exceeded. (Service: Ec2, Status Code: 503)")
         if parameters.get("DryRun"):
             said = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412)"
             raise TaskFailed("Ec2.Ec2Exception", said)
-        if self.refusals.get(id, 0) > 0:
-            self.refusals[id] -= 1
-            raise TaskFailed("Ec2.Ec2Exception", "RequestLimitExceeded")
         self.living[id] = False
         return {"TerminatingInstances": [{"InstanceId": id}]}
 

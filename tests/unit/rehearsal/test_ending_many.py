@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT, SCHEDULE_INPUT, SPARED
+from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT, SCHEDULE_INPUT, SPARED, THROTTLED_PAUSE_S
 from clusterctl_rehearsal.states.failure import ExecutionFailed
 from clusterctl_rehearsal.states.interpreter import ANSWER_LIMIT_BYTES, EVENT_LIMIT
 from hypothesis import given, settings
@@ -69,6 +69,15 @@ def test_a_dry_run_without_machines_ends_nothing_and_cancels_nothing() -> None:
     fleet = Fleet(0, 1)
     executed(fleet, DRY_RUN_INPUT)
     assert fleet.asked == ["describeTags"]
+
+
+def test_a_dry_run_that_asks_too_often_asks_again_until_every_machine_was_told_of() -> None:
+    fleet = Fleet(4, 1, refusals={"i-00000000000000001": 2, "i-00000000000000003": 1})
+    _, clock, told = executed(fleet, DRY_RUN_INPUT)
+    assert [row["Id"] for row in told] == list(fleet.living)
+    assert all("DryRun flag is set" in row["Answer"]["Cause"] for row in told)
+    assert all(fleet.living.values())
+    assert clock.now == 3 * THROTTLED_PAUSE_S
 
 
 def test_a_slot_0_that_is_made_anew_between_two_looks_spares_the_cluster() -> None:
