@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any  # options of a run
 
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.plan.model import ClusterPlan
@@ -19,6 +21,7 @@ from clusterctl.engine.progress import summary
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.late_places import run_until_places_are_free
 from clusterctl.lifecycle.machines_last import OPTIONS, are_many
 from clusterctl.lifecycle.shrinking import places_meanwhile
 
@@ -59,6 +62,7 @@ def run_up(
     on_event: Callable[[Event], None],
     nodes: int,
     runs: Runs,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Ran:
     """The engine's `up` with this config, which is kept.
 
@@ -68,7 +72,10 @@ def run_up(
     config_file = change.engine.environment.config_file
     before = read_config(config_file)
 
-    run = partial(change.run, "up", nodes=nodes, on_event=on_event)
+    def run(**options: Any) -> RunResult:
+        once = partial(change.run, "up", nodes=nodes, on_event=on_event, **options)
+        return run_until_places_are_free(once, change, sleep=sleep)
+
     try:
         write_config(config_file, config_text)
         if runs.places is not None:

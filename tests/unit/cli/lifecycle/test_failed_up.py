@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import io
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any  # options of a run
 
@@ -17,6 +19,7 @@ from clusterctl.changes.stopped import telling_if_stopped
 from clusterctl.cloud.clients import Clients
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.events import Refusal
 from clusterctl.engine.lock import Lock
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import Stack
@@ -42,8 +45,13 @@ ID = "0123456789ab"
 NO_ENGINE = EngineError("pulumi does not start: no such file", hint="scripts/engine")
 
 
-def ended(*, is_well: bool, said: str = "") -> RunResult:
-    return RunResult(succeeded=is_well, interrupted=False, changes={}, refusals=(), log=Path("/x.log"), said=said)
+def ended(*, is_well: bool, said: str = "", codes: Sequence[str] = ()) -> RunResult:
+    refusals = tuple(Refusal(code=code, text="No.", urn="u") for code in codes)
+    return RunResult(succeeded=is_well, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said=said)
+
+
+def no_place() -> RunResult:
+    return ended(is_well=False, codes=["ReservationCapacityExceeded"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +131,9 @@ def runner(tmp_path: Path) -> Callable[..., Runner]:
     return make
 
 
-def up(change: Runner) -> Ran:
+def up(change: Runner, *, sleep: Callable[[float], None] = time.sleep) -> Ran:
     display = Display(change.output)
-    return run_up(change, MEANT, display=display, on_event=lambda event: None, nodes=33, runs=LAST)
+    return run_up(change, MEANT, display=display, on_event=lambda event: None, nodes=33, runs=LAST, sleep=sleep)
 
 
 def failure_of(change: Runner, ran: Ran) -> ClusterctlError:
@@ -161,6 +169,50 @@ def test_a_second_run_that_does_not_start_is_one_that_failed_after_the_first(
     assert (ran.has_made, ran.result.succeeded) == (True, False)
     assert said in ran.result.said
     assert [options.get("writes_state_once", False) for options in change.options] == [False, True]
+
+
+def test_machines_that_found_no_reserved_place_are_made_by_another_run(runner: Callable[..., Runner]) -> None:
+    well = partial(ended, is_well=True)
+    change, waited = runner(well, no_place, no_place, well), list[float]()
+    ran = up(change, sleep=waited.append)
+    assert ran.result.succeeded
+    assert waited == [15, 30]
+    assert [options.get("writes_state_once", False) for options in change.options] == [False, True, True, True]
+    assert "does not count all reserved places as free yet (ReservationCapacityExceeded): again in 15 s" in told(change)
+
+
+@pytest.mark.parametrize(
+    ("ends", "runs"),
+    [
+        ([no_place] * 4, 5),
+        ([partial(ended, is_well=False, codes=["ReservationCapacityExceeded", "InvalidIPAddress.InUse"])], 2),
+        ([partial(ended, is_well=False, codes=["InsufficientInstanceCapacity"])], 2),
+        ([partial(ended, is_well=False, said="no")], 2),
+    ],
+)
+def test_places_are_not_waited_for_without_end_nor_for_another_reason(
+    runner: Callable[..., Runner], ends: Sequence[Callable[[], RunResult]], runs: int
+) -> None:
+    change = runner(partial(ended, is_well=True), *ends)
+    assert not up(change, sleep=lambda seconds: None).result.succeeded
+    assert len(change.options) == runs
+
+
+def test_whoever_stops_the_waiting_for_places_is_told_what_exists(runner: Callable[..., Runner]) -> None:
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    change = runner(partial(ended, is_well=True), no_place)
+    ran = up(change, sleep=stop)
+    assert ran.result.interrupted
+    with pytest.raises(KeyboardInterrupt):
+        raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
+    assert "33 reserved places are empty and bill" in told(change)
+
+
+def test_where_another_run_for_places_does_not_start_the_first_one_has_failed(runner: Callable[..., Runner]) -> None:
+    ran = up(runner(partial(ended, is_well=True), no_place, refused(NO_ENGINE)), sleep=lambda seconds: None)
+    assert [refusal.code for refusal in ran.result.refusals] == ["ReservationCapacityExceeded"]
 
 
 def test_a_first_run_that_does_not_start_leaves_the_config_as_it_was(runner: Callable[..., Runner]) -> None:
