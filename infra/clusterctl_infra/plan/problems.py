@@ -15,6 +15,7 @@ from clusterctl_infra.plan.env_advice import copied_variables
 from clusterctl_infra.plan.image_problems import IMAGE_RULES
 from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.network import ELASTIC_IP_QUOTA, SUBNET_PREFIXES, prefix_for, slot_capacity
+from clusterctl_infra.plan.quota_problems import QUOTA_RULES
 from clusterctl_infra.plan.spot_problems import SPOT_RULES
 from clusterctl_infra.plan.storage_problems import STORAGE_RULES, unknown_price
 
@@ -280,6 +281,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     user_data_fits,
     copied_variables,
     *IMAGE_RULES,
+    *QUOTA_RULES,
     *SPOT_RULES,
     *STORAGE_RULES,
 )
