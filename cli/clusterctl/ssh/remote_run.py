@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from clusterctl.ssh.many.canceller import Canceller
 from clusterctl.ssh.many.dialling import Dialled
-from clusterctl.ssh.many.fan_out import Canceller, run_on_nodes
+from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.many.link_pool import LinkPool
 from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand

@@ -11,8 +11,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.status.account import spent_usd
 from clusterctl.top.board import NodeState, silence
 from clusterctl.top.frame import mean_use
-from clusterctl.views.headline import hardware, rehearsed
-from clusterctl.views.status import ends, money
+from clusterctl.views.headline import ends, hardware, money, rehearsed
 
 
 def title(

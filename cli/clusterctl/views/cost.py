@@ -15,10 +15,9 @@ from clusterctl.cost.estimate import NOT_COUNTED, cost_rows, uncounted
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.cost.spot_bill import machines_at_spot_usd
 from clusterctl.views.again import up_again
-from clusterctl.views.headline import rehearsed
+from clusterctl.views.headline import about, ends, rehearsed
 from clusterctl.views.quantities import clock, rounded, usd
 from clusterctl.views.reserved import reserved_unknown
-from clusterctl.views.status import about, ends
 from clusterctl.views.table import render_table
 from clusterctl.views.who_tells import who_tells
 

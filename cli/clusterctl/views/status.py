@@ -13,7 +13,7 @@ from clusterctl.status.judge import NodeStatus
 from clusterctl.status.overview import Overview
 from clusterctl.views.afterwards import bills_on_now
 from clusterctl.views.again import down_again, extend_again, go_on_with, replace_again, up_again
-from clusterctl.views.headline import rehearsed
+from clusterctl.views.headline import ends, money, rehearsed
 from clusterctl.views.idle import idle_json, idle_line
 from clusterctl.views.quantities import clock, count, duration, usd
 from clusterctl.views.reserved import reserved_unknown
@@ -73,26 +73,6 @@ def headline(seen: Overview) -> str:
         ready = f"{seen.ready}/{len(seen.nodes)} ready"
         parts = [inventory.name, ready, f"up {duration(now - began)}", cost, ends(inventory, now)]
     return " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)
-
-
-def money(inventory: Inventory, spent_usd: float | None) -> str:
-    """`about $265.85 of $1000.00`; an unknown price is said to be unknown."""
-    told = "cost unknown" if spent_usd is None else f"{about(inventory)} {usd(spent_usd)}"
-    return told if inventory.budget_usd is None else f"{told} of {usd(inventory.budget_usd)}"
-
-
-def about(inventory: Inventory) -> str:
-    """`about`; of spot machines the maximum price is counted: `at most`."""
-    return "at most" if inventory.capacity == "spot" else "about"
-
-
-def ends(inventory: Inventory, now: datetime) -> str:
-    """`ends 17:22 UTC (in 3 h 19 m: budget)`, and afterwards `ended 17:22 UTC (4 m ago: budget)`."""
-    at = datetime.fromisoformat(inventory.deadline)
-    left = at - now
-    if left > timedelta(0):
-        return f"ends {clock(at, now)} (in {duration(left)}: {inventory.deadline_reason})"
-    return f"ended {clock(at, now)} ({duration(left)} ago: {inventory.deadline_reason})"
 
 
 def remarks(seen: Overview) -> list[str]:

@@ -17,6 +17,7 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.guard import MOST_S
 from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.many.canceller import Canceller
 from clusterctl.ssh.many.command_input import CommandInput
 from clusterctl.ssh.many.dialling import Dialled
 from clusterctl.ssh.many.event_loop import EventLoop, Task
@@ -36,36 +37,6 @@ MOST_LOOPS = 2
 """Threads: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
 NODES_A_LOOP = 16
 """To be connected: where the connections are there, a second loop would only wait for the first one's lock."""
-
-
-class Canceller:
-    """Ends a run from another thread: every node that has no result yet gets one that says so."""
-
-    def __init__(self) -> None:
-        self._changing = threading.Lock()
-        self._stop: Callable[[], None] | None = None
-        self._is_cancelled = False
-
-    def cancel(self) -> None:
-        """Ends the run, or one that begins later."""
-        with self._changing:
-            self._is_cancelled = True
-            stop = self._stop
-        if stop is not None:
-            stop()
-
-    @property
-    def is_cancelled(self) -> bool:
-        """`cancel` was called."""
-        return self._is_cancelled
-
-    def on_cancel(self, stop: Callable[[], None]) -> None:
-        """`stop` is called when the run is cancelled; now, if it has been already."""
-        with self._changing:
-            self._stop = stop
-            is_cancelled = self._is_cancelled
-        if is_cancelled:
-            stop()
 
 
 def run_on_nodes(

@@ -19,7 +19,8 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl.ssh.many.fan_out import Canceller, run_on_nodes
+from clusterctl.ssh.many.canceller import Canceller
+from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.many.sinks import NodeSinks
 
 LOOK_S = 0.5

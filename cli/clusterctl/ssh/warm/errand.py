@@ -17,7 +17,7 @@ from clusterctl.caller import Caller
 from clusterctl.output import Output
 from clusterctl.program import told
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.many.fan_out import Canceller
+from clusterctl.ssh.many.canceller import Canceller
 from clusterctl.ssh.many.link_pool import LinkPool, link_key
 from clusterctl.ssh.many.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand

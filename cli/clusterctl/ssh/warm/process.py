@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clusterctl.ssh.many.fan_out import Canceller
+from clusterctl.ssh.many.canceller import Canceller
 from clusterctl.ssh.many.link_pool import LinkPool
 from clusterctl.ssh.warm.asked import asked_from_bytes
 from clusterctl.ssh.warm.errand import errand
