@@ -1,4 +1,4 @@
-"""The failures of a way to a node that has come to nothing, through a proxy command or without one."""
+"""The failures of a way to a node that has come to nothing, in the same words for one node and for many."""
 
 from __future__ import annotations
 
@@ -16,3 +16,48 @@ def no_word(target: Target, waited: str) -> NodeFailure:
     is_direct = target.proxy_argv is None
     way = "takes connections but says nothing" if is_direct else "says nothing through the proxy command"
     return NodeFailure("timeout", f"{target.place} {way} (waited {waited})", phase="greeting")
+
+
+def refused(target: Target) -> NodeFailure:
+    """The failure of a connection that nobody takes."""
+    return NodeFailure("refused", f"{target.place} refuses connections: no SSH server there (yet)")
+
+
+def no_answer(target: Target, waited: str) -> NodeFailure:
+    """The failure of a connection that nobody took in its time."""
+    return NodeFailure("timeout", f"no answer from {target.place} within {waited}")
+
+
+def unreachable(target: Target, why: str) -> NodeFailure:
+    """The failure of a connection to which no way leads, as this computer says."""
+    return NodeFailure("unreachable", f"{target.place} cannot be reached: {why}")
+
+
+def closed_unheard(target: Target) -> NodeFailure:
+    """The failure of a connection that ended before anything came."""
+    return NodeFailure("lost", f"{target.place} closed the connection before saying a word", phase="greeting")
+
+
+def unknown_key_type(target: Target) -> NodeFailure:
+    """The failure of a host whose declared key is of a kind that nobody here checks."""
+    return NodeFailure("host-key", f"{target.name}: host keys of type {target.host_key_type} are unknown")
+
+
+def endless_key_exchange(target: Target) -> NodeFailure:
+    """The failure of a key exchange that did not end in its time."""
+    return NodeFailure("timeout", f"{target.place} began but never finished the key exchange", phase="key exchange")
+
+
+def broken_key_exchange(target: Target, error: object) -> NodeFailure:
+    """The failure of a key exchange that the other side ended."""
+    return NodeFailure("lost", f"{target.place} broke off the key exchange ({error})", phase="key exchange")
+
+
+def not_let_in(target: Target, keys: str) -> NodeFailure:
+    """The failure of a login with all keys that there are, in words."""
+    return NodeFailure("auth", f"{target.name} does not let {target.user} in with {keys}", phase="login")
+
+
+def in_seconds(timeout_s: float) -> str:
+    """`1.5 s`."""
+    return f"{round(timeout_s, 1):g} s"

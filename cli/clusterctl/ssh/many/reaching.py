@@ -19,7 +19,19 @@ from clusterctl.ssh.many.event_loop import Waiting
 from clusterctl.ssh.many.libssh2 import Libssh2Error
 from clusterctl.ssh.many.link import Late, Link
 from clusterctl.ssh.many.resolving import addresses
-from clusterctl.ssh.no_way import no_way, no_word
+from clusterctl.ssh.no_way import (
+    broken_key_exchange,
+    closed_unheard,
+    endless_key_exchange,
+    in_seconds,
+    no_answer,
+    no_way,
+    no_word,
+    not_let_in,
+    refused,
+    unknown_key_type,
+    unreachable,
+)
 from clusterctl.ssh.target import Target
 
 if TYPE_CHECKING:
@@ -135,10 +147,10 @@ def _progress(connection: socket.socket) -> int:
 
 def _no_connection(target: Target, code: int, waited_s: float) -> NodeFailure:
     if code == errno.ECONNREFUSED:
-        return NodeFailure("refused", f"{target.place} refuses connections: no SSH server there (yet)")
+        return refused(target)
     if code == errno.ETIMEDOUT:
-        return NodeFailure("timeout", f"no answer from {target.place} within {_seconds(waited_s)}")
-    return NodeFailure("unreachable", f"{target.place} cannot be reached: {os.strerror(code)}")
+        return no_answer(target, in_seconds(waited_s))
+    return unreachable(target, os.strerror(code))
 
 
 def _exchange_keys(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[Waiting, bool, None]:
@@ -147,7 +159,7 @@ def _exchange_keys(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[
     try:
         session.want_host_key(RSA_SIGNATURES if target.host_key_type == "ssh-rsa" else target.host_key_type)
     except Libssh2Error as e:
-        raise NodeFailure("host-key", f"{target.name}: host keys of type {target.host_key_type} are unknown") from e
+        raise unknown_key_type(target) from e
     greeting_ends_at, greeting_s = clock.ends_at(deadlines.greeting_s), clock.left_s(deadlines.greeting_s)
     ends_at = clock.ends_at(deadlines.greeting_s + deadlines.key_exchange_s)
     first_words = b""
@@ -167,9 +179,8 @@ def _exchange_keys(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[
         yield from link.until_done(step, ends_at)
     except Late as e:
         if not session.has_greeting():
-            raise no_word(target, _seconds(greeting_s)) from e
-        told = f"{target.place} began but never finished the key exchange"
-        raise NodeFailure("timeout", told, phase="key exchange") from e
+            raise no_word(target, in_seconds(greeting_s)) from e
+        raise endless_key_exchange(target) from e
     except Libssh2Error as e:
         raise _no_handshake(link, first_words, e) from e
 
@@ -188,14 +199,14 @@ def _no_handshake(link: Link, first_words: bytes, error: Libssh2Error) -> NodeFa
         if first_words and not first_words.startswith(b"SSH-"):
             said = first_words.decode(errors="replace").splitlines()[0]
             return NodeFailure("protocol", f"{target.place} is no SSH server: it says {said!r}", phase="greeting")
-        return NodeFailure("lost", f"{target.place} closed the connection before saying a word", phase="greeting")
+        return closed_unheard(target)
     if error.code in {KEX_FAILURE, METHOD_NOT_SUPPORTED}:
         told = (
             f"{target.name} ({target.place}) has no {target.host_key_type} host key, and that is the declared one; "
             "or it has no SSH algorithm in common with clusterctl"
         )
         return NodeFailure("host-key", told, phase="key exchange")
-    return NodeFailure("lost", f"{target.place} broke off the key exchange ({error})", phase="key exchange")
+    return broken_key_exchange(target, error)
 
 
 def _log_in(link: Link, keys: LoginKeys, ends_at: float) -> Generator[Waiting, bool, None]:
@@ -210,7 +221,7 @@ def _log_in(link: Link, keys: LoginKeys, ends_at: float) -> Generator[Waiting, b
         except Libssh2Error as e:
             if e.code not in KEY_REFUSED:
                 raise NodeFailure("lost", f"{target.place} broke off the login ({e})", phase="login") from e
-    raise NodeFailure("auth", f"{target.name} does not let {target.user} in with {keys.described}", phase="login")
+    raise not_let_in(target, keys.described)
 
 
 def _try_key(link: Link, key: LoginKey) -> int:
@@ -218,7 +229,3 @@ def _try_key(link: Link, key: LoginKey) -> int:
     if key.private is not None:
         return link.session.log_in_with_key(user, key.private)
     return link.session.log_in_with_agent(user, key.public, key.agent_socket)
-
-
-def _seconds(timeout_s: float) -> str:
-    return f"{round(timeout_s, 1):g} s"

@@ -13,7 +13,18 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.host_key import refuse_other_host_key
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.keys.paramiko_keys import paramiko_keys
-from clusterctl.ssh.no_way import no_word
+from clusterctl.ssh.no_way import (
+    broken_key_exchange,
+    closed_unheard,
+    endless_key_exchange,
+    in_seconds,
+    no_answer,
+    no_word,
+    not_let_in,
+    refused,
+    unknown_key_type,
+    unreachable,
+)
 from clusterctl.ssh.one.watchful_transport import WatchfulTransport
 from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target
@@ -29,11 +40,11 @@ def open_socket(target: Target, proxy: Proxy | None, timeout_s: float) -> socket
     try:
         connection = socket.create_connection((target.host, target.port), timeout=timeout_s)
     except TimeoutError as e:
-        raise NodeFailure("timeout", f"no answer from {target.place} within {_seconds(timeout_s)}") from e
+        raise no_answer(target, in_seconds(timeout_s)) from e
     except ConnectionRefusedError as e:
-        raise NodeFailure("refused", f"{target.place} refuses connections: no SSH server there (yet)") from e
+        raise refused(target) from e
     except OSError as e:
-        raise NodeFailure("unreachable", f"{target.place} cannot be reached: {e.strerror or e}") from e
+        raise unreachable(target, e.strerror or str(e)) from e
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return connection
@@ -64,7 +75,7 @@ def _exchange_keys(transport: paramiko.Transport, target: Target, deadlines: Dea
     try:
         transport.get_security_options().key_types = (target.host_key_type,)
     except ValueError as e:
-        raise NodeFailure("host-key", f"{target.name}: host keys of type {target.host_key_type} are unknown") from e
+        raise unknown_key_type(target) from e
     try:
         transport.start_client(timeout=both_s)
     except IncompatiblePeer as e:
@@ -85,13 +96,13 @@ def _no_handshake(
 ) -> NodeFailure:
     if not transport.remote_version:
         if error is None or isinstance(error.__context__, TimeoutError) or clock.elapsed_s() >= greeting_s:
-            return no_word(target, _seconds(greeting_s))
+            return no_word(target, in_seconds(greeting_s))
         if "protocol version" in str(error):
             return NodeFailure("protocol", f"{target.place} is no SSH server: {error}", phase="greeting")
-        return NodeFailure("lost", f"{target.place} closed the connection before saying a word", phase="greeting")
+        return closed_unheard(target)
     if error is None or clock.elapsed_s() >= both_s:
-        return NodeFailure("timeout", f"{target.place} began but never finished the key exchange", phase="key exchange")
-    return NodeFailure("lost", f"{target.place} broke off the key exchange ({error})", phase="key exchange")
+        return endless_key_exchange(target)
+    return broken_key_exchange(target, error)
 
 
 def _incompatible(target: Target, error: Exception) -> NodeFailure:
@@ -109,14 +120,10 @@ def _log_in(transport: paramiko.Transport, target: Target, keys: LoginKeys, time
                 return
         except paramiko.AuthenticationException as e:
             if "timeout" in str(e).lower():
-                told = f"{target.place} did not answer the login within {_seconds(timeout_s)}"
+                told = f"{target.place} did not answer the login within {in_seconds(timeout_s)}"
                 raise NodeFailure("timeout", told, phase="login") from e
             if not transport.is_active():
                 break
         except (paramiko.SSHException, EOFError, OSError) as e:
             raise NodeFailure("lost", f"{target.place} broke off the login ({e})", phase="login") from e
-    raise NodeFailure("auth", f"{target.name} does not let {target.user} in with {keys.described}", phase="login")
-
-
-def _seconds(timeout_s: float) -> str:
-    return f"{round(timeout_s, 1):g} s"
+    raise not_let_in(target, keys.described)
