@@ -13,6 +13,7 @@ from clusterctl_infra.plan.storage import storage_plans
 from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan, StoragePlan, is_retained
 
 from clusterctl.engine.state import StackState, StateResource
+from clusterctl.views.again import edit
 from clusterctl.views.quantities import count, usd
 
 LUSTRE_TYPE = "aws:fsx/lustreFileSystem:LustreFileSystem"
@@ -83,6 +84,7 @@ def refuse_harm(state: StackState, config: ClusterConfig, catalog: Catalog, *, s
         raise ConfigError(
             f"{source}: {count(len(problems), 'change')} would lose data, nothing was changed",
             problems=[f"  {problem}" for problem in problems],
+            hint=edit(source),
         )
 
 

@@ -117,8 +117,9 @@ def test_a_change_that_would_lose_data_is_refused(storage: list[dict[str, Any]],
 
 
 def test_all_losses_are_said_at_once() -> None:
-    with pytest.raises(ConfigError, match="2 changes would lose data"):
+    with pytest.raises(ConfigError, match="2 changes would lose data") as refused:
         refuse_harm(state_of(SHARED, WORK), config_of(), CATALOG, source="s/cluster.yaml")
+    assert refused.value.hint == "${EDITOR:-nano} s/cluster.yaml"
 
 
 @pytest.mark.parametrize(
