@@ -16,7 +16,7 @@ _AFTER_A_DOWN = "; another zone, or capacity: on-demand, is for a cluster that w
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotHelp:
+class Help:
     """What AWS's own sentence leaves open."""
 
     sentence: str
@@ -24,7 +24,7 @@ class SpotHelp:
     """None: the same again may be granted."""
 
 
-def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -> SpotHelp | None:
+def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -> Help | None:
     """None where the machines are not on spot capacity, and for all that has nothing to do with that.
 
     `is_new`: no node of it ran before; where some do, what else there is to choose is decided already.
@@ -37,7 +37,7 @@ def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -
     machine = config.instance_type_name(intent.catalog)
     if code == "InsufficientInstanceCapacity":
         otherwise = ", or write another zone, another type, or capacity: on-demand" if is_new else _AFTER_A_DOWN
-        return SpotHelp(
+        return Help(
             sentence=f"AWS has not as many {machine} to spare there now, which may change by the hour: try again"
             f"{otherwise}.",
             hint=None,
@@ -45,13 +45,13 @@ def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -
     if code == "SpotMaxPriceTooLow":
         return _too_low(intent, machine, source=source)
     if code == "MaxSpotInstanceCountExceeded":
-        return SpotHelp(
+        return Help(
             sentence="Spot machines have quotas of their own, in vCPUs for each family of types; AWS raises them on "
             "request.",
             hint=f"aws service-quotas list-service-quotas --service-code ec2 --region {config.region} {_QUOTAS}",
         )
     if code == "AuthFailure.ServiceLinkedRoleCreationNotPermitted":
-        return SpotHelp(
+        return Help(
             sentence="The first spot machine of an account needs a role of AWS's own, and you may not create it: "
             "whoever may, does it once.",
             hint=ROLE,
@@ -59,18 +59,18 @@ def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -
     return None
 
 
-def _too_low(intent: Intent, machine: str, *, source: str) -> SpotHelp:
+def _too_low(intent: Intent, machine: str, *, source: str) -> Help:
     """The maximum is the person's, or a price on demand that is older than AWS's."""
     config = intent.config
     cap = config.caps.price_usd_per_hour
     on_demand = intent.catalog.price_usd_per_hour(machine, config.region)
     if cap is not None and (on_demand is None or cap <= on_demand):
-        return SpotHelp(
+        return Help(
             sentence=f"The maximum is caps.price_usd_per_hour in {source}: raise it, or wait until it costs less.",
             hint=edit(source),
         )
     dated = intent.catalog.price_dated(machine, config.region)
-    return SpotHelp(
+    return Help(
         sentence=f"The maximum is the price on demand of {dated}, which AWS may have raised.",
         hint=refresh_command(config.region, machine),
     )

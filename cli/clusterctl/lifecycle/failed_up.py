@@ -9,6 +9,7 @@ from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
 from clusterctl.cannot_write import cannot_write
 from clusterctl.changes.change import Change
 from clusterctl.changes.intent import Intent
+from clusterctl.changes.quota_refusals import quota_help
 from clusterctl.changes.spot_refusals import spot_help
 from clusterctl.changes.stopped import told_stopped, what_is_there
 from clusterctl.engine.lock import locks_named
@@ -50,7 +51,9 @@ def raise_failed(
         ) from e
     hint = plugin_hint(change.stack, result) or f"clusterctl up {shown}"
     is_new = not before_state.instances
-    if (helps := spot_help(result, intent, source=change.stack.source, is_new=is_new)) is not None:
+    helps = spot_help(result, intent, source=change.stack.source, is_new=is_new)
+    helps = helps or quota_help(result, intent, is_rehearsal=change.is_rehearsal)
+    if helps is not None:
         undone, hint = f"{helps.sentence} {undone}", helps.hint or hint
     raise change.failure(result, doing="pulumi up", more=undone, hint=hint)
 

@@ -1,0 +1,40 @@
+"""What helps where AWS makes no machine on demand because the account may not have so many. Pure."""
+
+from __future__ import annotations
+
+from clusterctl.changes.intent import Intent
+from clusterctl.changes.spot_refusals import Help
+from clusterctl.engine.run import RunResult
+
+CODES = ("VcpuLimitExceeded", "InstanceLimitExceeded")
+"""EC2 API, "Error codes for the Amazon EC2 API" (2026-11-22)."""
+QUOTAS = {"p": "L-417A185B", "g": "L-DB2E81BA", "vt": "L-DB2E81BA"}
+"""First letters of a type → its quota of machines on demand, in vCPUs (EC2 User Guide, "On-Demand Instance quotas")."""
+STANDARD = "L-1216C47A"
+"""Of types of other letters, as far as the catalog has them."""
+
+
+def quota_help(result: RunResult, intent: Intent, *, is_rehearsal: bool) -> Help | None:
+    """None for all that is no quota of machines on demand."""
+    config = intent.config
+    codes = {refusal.code for refusal in result.refusals}
+    row = config.instance_row(intent.catalog)
+    if config.capacity == "spot" or row is None or codes.isdisjoint(CODES):
+        return None
+    vcpus = config.nodes * row.vcpus
+    if is_rehearsal:
+        hint = f"clusterctl rehearse fault quota vcpus={vcpus}"
+    else:
+        hint = (
+            f"aws service-quotas request-service-quota-increase --region {config.region} --service-code ec2 "
+            f"--quota-code {_quota_of(row.family)} --desired-value {vcpus}"
+        )
+    return Help(
+        sentence=f"Machines on demand have quotas in vCPUs, places that are reserved count, and {config.nodes} × "
+        f"{row.name} are {vcpus:,}, beside what else runs in the account; AWS raises a quota on request.",
+        hint=hint,
+    )
+
+
+def _quota_of(family: str) -> str:
+    return next((quota for letters, quota in QUOTAS.items() if family.startswith(letters)), STANDARD)
