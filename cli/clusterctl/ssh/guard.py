@@ -108,7 +108,8 @@ def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: boo
 
     sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on.
     """
-    run = f"eval {shlex.quote(line)}"
+    # A line that begins with a dash would be an option; `--` before it is a command to dash's eval (0.5.12).
+    run = f"eval {shlex.quote(f' {line}' if line.startswith('-') else line)}"
     if is_sudo:
         asked, taken = (_ASKED, _TAKEN) if environment else ("", "")
         command = f"{_SUDO}{shlex.quote(f'clusterctl_group=$0; {asked}{start}{_NODE_VARIABLES}{taken}{run}')} $$"

@@ -59,6 +59,16 @@ def test_the_end_of_input_ends_the_command_and_its_children(shell: str) -> None:
         assert comes_true(lambda: not is_alive(child))
 
 
+@pytest.mark.parametrize("text_of", [guarded, with_input])
+def test_a_line_that_begins_with_a_dash_is_a_command_that_is_not_there(
+    shell: str, text_of: Callable[..., bytes]
+) -> None:
+    text = text_of("-x || echo went on", environment={}, is_sudo=False, silence_s=60)
+    with as_sshd_would(shell, text) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"went on\n"
+
+
 def test_the_end_of_input_ends_what_has_a_group_of_its_own(shell: str) -> None:
     with as_sshd_would(shell, guarded_text("timeout 300 sh -c 'echo $$; exec sleep 301'")) as process:
         child = first_number(process)
