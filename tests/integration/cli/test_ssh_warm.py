@@ -154,9 +154,10 @@ def test_a_client_that_is_killed_takes_its_commands_along(warm_cluster: Loopback
 
 
 def kept_session(cluster: LoopbackCluster) -> int:
-    """The server's process behind node 1's kept connection: two commands in a row came by it.
+    """The server's process behind node 1's kept connection: two commands in a row came by it, and it is idle.
 
-    On a busy machine a command does not wait for the process that keeps connections, and comes by one of its own.
+    On a busy machine a command does not wait for the process that keeps connections, and comes by one of its own. The
+    channel of the next command has been asked for then, and before it is open that command comes by another, too.
     """
     seen: list[int] = []
 
@@ -165,4 +166,15 @@ def kept_session(cluster: LoopbackCluster) -> int:
         return seen[-2:-1] == seen[-1:]
 
     assert comes_true(is_the_same_again)
+    assert comes_true(lambda: is_idle(seen[-1]))
     return seen[-1]
+
+
+def is_idle(server: int) -> bool:
+    """It has read all that has come for it, and waits for more."""
+    process = Path(f"/proc/{server}")
+    its_own = {os.readlink(link) for link in (process / "fd").iterdir()}
+    sockets = [line.split() for line in (process / "net" / "tcp").read_text().splitlines()[1:]]
+    unread = [row[4].partition(":")[2] for row in sockets if f"socket:[{row[9]}]" in its_own]  # rx_queue, by inode
+    state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+    return state == "S" and set(unread) == {"00000000"}
