@@ -13,9 +13,10 @@ from clusterctl.ssh.guard import MOST_S, first_input, guarded, watcher, with_inp
 from clusterctl.ssh.many.command_input import CommandInput
 from clusterctl.ssh.many.event_loop import NEVER, Stopped, Waiting
 from clusterctl.ssh.many.group_mark import GroupMark
+from clusterctl.ssh.many.input_feed import InputFeed
 from clusterctl.ssh.many.libssh2 import BROKEN, STDERR, STDOUT, Channel, Libssh2Error
 from clusterctl.ssh.many.link import Late, Link, Silent, lost
-from clusterctl.ssh.many.watch import Watch, written
+from clusterctl.ssh.many.watch import Watch
 from clusterctl.ssh.results import signal_exit_code
 
 CHUNKS_A_TURN = 16
@@ -66,12 +67,11 @@ class CommandRun:
         self._link = link
         self._command = command
         self._outlet = outlet
-        self._stdin = stdin
+        self._feed = InputFeed(link, stdin)
         self._another = another
         self._silence_s = silence_s
         self._window = window
-        self._offset = 0
-        self._is_stdin_open = stdin is not None
+        self._has_input = stdin is not None
         self._mark = GroupMark(is_awaited=stdin is not None)
         self._watch: Watch | None = None
         self._link_beside: Link | None = None
@@ -106,32 +106,21 @@ class CommandRun:
                     link.take_back()
                     raise NodeFailure("timeout", f"{link.target.name} takes nothing", phase="session") from e
                 yield from link.until_done(lambda: self._channel.execute(text), ends_at)
-            yield from self._give_first(ends_at)
+            yield from self._feed.give_before(self._before(), self._channel, ends_at)
         except Late as e:
             told = f"{link.target.name} did not say in its time whether the command has started"
             raise NodeFailure("lost", told, phase="command") from e
         except Libssh2Error as e:
             raise self._refusal(e) from e
-        if self._stdin is None:
+        if not self._has_input:
             self._watch = Watch(link, self._channel, silence_s=self._silence_s)
 
-    def _give_first(self, ends_at: float) -> Generator[Waiting, bool, None]:
-        """What the text reads before the watcher or the command does."""
-        left = first_input(environment=self._command.environment, is_sudo=self._command.is_sudo)
-        try:
-            while left:
-                taken = yield from written(self._link, self._channel, left, ends_at)
-                left = left[taken:]
-                if taken == 0:
-                    yield from self._link.until_ready(ends_at)
-        except Libssh2Error as e:
-            if e.code in BROKEN:
-                raise
-            # It has ended already, as sudo does where it may not: that is told by its exit code.
+    def _before(self) -> bytes:
+        return first_input(environment=self._command.environment, is_sudo=self._command.is_sudo)
 
     def _text(self) -> bytes:
         command = self._command
-        text = guarded if self._stdin is None else with_input
+        text = with_input if self._has_input else guarded
         return text(command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=self._silence_s)
 
     def _refusal(self, error: Libssh2Error) -> NodeFailure:
@@ -179,7 +168,7 @@ class CommandRun:
         link, channel = self._link, self._channel
         while True:
             yield from self._guard_beside(ends_at)
-            is_hungry = yield from self._feed(ends_at)
+            is_hungry = yield from self._feed.give(self._channel, ends_at)
             if self._watch is not None:
                 yield from self._watch.beat(ends_at)
             # Last before the wait: all of the above take from the socket what comes for this channel, too, and the
@@ -209,7 +198,7 @@ class CommandRun:
         return Waiting(
             descriptor=self._link.socket.fileno() if has_room else -1,
             for_reading=has_room,
-            for_waking=self._is_stdin_open or not has_room,
+            for_waking=self._feed.is_open or not has_room,
             until=until,
         )
 
@@ -257,35 +246,10 @@ class CommandRun:
             self._link.heard_at = time.monotonic()  # it is we who have not listened
         self._watch = Watch(link, channel, silence_s=self._silence_s)
 
-    def _feed(self, ends_at: float) -> Generator[Waiting, bool, bool]:
-        """Gives the command its input; True when it would take more at once."""
-        if self._stdin is None or not self._is_stdin_open:
-            return False
-        try:
-            for _ in range(CHUNKS_A_TURN):
-                chunk = self._stdin.read(self._offset)
-                if chunk is None:
-                    return False
-                if not chunk:
-                    self._is_stdin_open = False
-                    yield from self._link.until_done(self._channel.send_eof, ends_at, is_watched=True)
-                    return False
-                taken = yield from written(self._link, self._channel, chunk, ends_at)
-                if taken == 0:
-                    return False
-                self._offset += taken
-                self._stdin.taken(self._offset)
-        except Libssh2Error as e:
-            if e.code in BROKEN:
-                raise
-            self._is_stdin_open = False  # the command ended without reading it all
-            return False
-        return True
-
     def _end(self, wait_s: float) -> Generator[Waiting, bool, None]:
         """Has the watcher end the command, and waits a little for what it still says."""
         ends_at = time.monotonic() + wait_s
-        self._is_stdin_open = False
+        self._feed.stop()
         with contextlib.suppress(Late, Silent, Libssh2Error, NodeFailure, Stopped):
             while self._watch is None and self._mark.is_awaited and not self._channel.is_at_end():
                 self._drain()
