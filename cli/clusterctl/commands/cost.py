@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import click
@@ -12,7 +13,7 @@ from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 from clusterctl.status.cost_look import look_at_cost
-from clusterctl.views.cost import cost_json, cost_text
+from clusterctl.views.cost import CostView, cost_json, cost_text
 
 WATCH_S = 10.0
 
@@ -35,17 +36,29 @@ def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> 
       clusterctl cost
       clusterctl cost --json | jq .estimated_cost.spent_usd
     """
+
+    def look() -> CostView:
+        now = datetime.now(UTC).replace(microsecond=0)
+        return look_at_cost(chosen_cluster(cluster), home=home_directory(os.environ), environ=os.environ, now=now)
+
+    show(look, output, watch=watch, as_json=as_json)
+
+
+def show(
+    look: Callable[[], CostView],
+    output: Output,
+    *,
+    watch: bool,
+    as_json: bool,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Shows a look, and with `watch` another one after each pause, until somebody stops it."""
     while True:
-        seen = look_at_cost(
-            chosen_cluster(cluster),
-            home=home_directory(os.environ),
-            environ=os.environ,
-            now=datetime.now(UTC).replace(microsecond=0),
-        )
+        seen = look()
         if as_json:
             output.json(cost_json(seen), is_line=watch)
         else:
             output.data(cost_text(seen) + ("\n" if watch else ""))
         if not watch:
             return
-        time.sleep(WATCH_S)
+        pause(WATCH_S)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.names import NO_DEADLINE
 
 from clusterctl.cloud.found import Found, kind_of
 from clusterctl.cloud.kinds import KINDS
@@ -94,7 +95,7 @@ def _row(view: ReapView, verdict: Verdict) -> list[str]:
         _whose(verdict),
         remains.region or NOWHERE,
         UNKNOWN if remains.born_at is None else duration(view.now - remains.born_at),
-        UNKNOWN if deadline is None else clock(deadline, view.now),
+        NO_DEADLINE if remains.is_parked else UNKNOWN if deadline is None else clock(deadline, view.now),
         _told_per_day(view, verdict),
         str(len(remains.things)),
         ("ends: " if verdict.ends else "stays: ") + verdict.reason,

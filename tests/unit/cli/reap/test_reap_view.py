@@ -94,6 +94,12 @@ def test_a_spot_machine_is_shown_at_its_spot_price_or_as_a_bound(
     assert (row["is_at_most"], row["things"][0]["is_at_most"]) == (not market, not market)
 
 
+def test_a_cluster_that_is_down_on_purpose_has_no_deadline_which_is_not_an_unknown_one() -> None:
+    kept = replace(FULL, things=(thing("EFS file system", "fs-1", deadline="none"),))
+    view = replace(seen(), verdicts=(judge(kept, Asked(grace=GRACE), mine(), now=NOW, all_regions=False),))
+    assert "us-west-2 unknown none $0.00 1 stays: down on purpose" in " ".join(reap_text(view).split())
+
+
 def test_an_empty_account_is_one_line() -> None:
     nothing = replace(seen(), verdicts=(), rehearsal=False)
     assert reap_text(nothing) == "us-west-2 · nothing of any cluster"
