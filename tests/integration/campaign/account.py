@@ -82,7 +82,8 @@ def _is_seen_to_its_end(row: BillRow, one: SeenMachine | None) -> bool:
 
 
 def _is_off(row: BillRow, one: SeenMachine) -> bool:
-    rate = load_catalog().price_usd_per_hour(one.instance_type or "", REGION)
+    catalog, name = load_catalog(), one.instance_type or ""
+    rate = (catalog.spot_price_usd_per_hour if one.is_spot else catalog.price_usd_per_hour)(name, REGION)
     if rate is None or one.ended_at is None or row.usd is None:
         return True
     return abs(rate * (one.ended_at - one.launched_at).total_seconds() / 3600 - row.usd) >= CENT

@@ -15,16 +15,18 @@ from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
 from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 
 from tests.integration.campaign.mishap import Mishap
-from tests.integration.campaign.truth import home_of
+from tests.integration.campaign.truth import home_of, noticed
 from tests.integration.kill_campaign import victims_of
-from tests.integration.rehearsed import CLUSTERCTL, Rehearsed
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
 COMMAND_S = 100.0
 """Less than an `up` waits for a node that never answers: nothing in a campaign is a reason to wait that long."""
 STEP_MARKS = (b'"resourcePreEvent"', b'"resOutputsEvent"')
 """In the engine's log: a resource began, or is done."""
-VERBS = {"kill": "", "interrupt": "", "death": "kill"}
+VERBS = {"kill": "", "interrupt": "", "death": "kill", "taken back": "interrupt"}
 """What a fault is called by the rehearsal, where that is another word or none of its."""
+TAKES_BACK_S = 30.0
+"""Until a machine whose notice is over has gone, by far."""
 HEALS = {"freeze": "thaw", "partition": "plug", "unplug": "plug"}
 
 
@@ -74,6 +76,8 @@ def befall(cluster: Rehearsed, arguments: list[str], mishap: Mishap) -> Outcome:
         except subprocess.TimeoutExpired:
             child.kill()
             return Outcome(is_met=is_met, exit_code=None, said=text.read_text(errors="replace"))
+    if mishap.fault == "taken back":  # or it would befall the next command, which nothing is to befall
+        wait_until(lambda: not noticed(cluster), what="the machine that AWS takes back is gone", timeout_s=TAKES_BACK_S)
     return Outcome(is_met=is_met, exit_code=child.returncode, said=text.read_text(errors="replace"))
 
 
@@ -111,9 +115,8 @@ def _do(cluster: Rehearsed, mishap: Mishap, child: subprocess.Popen[bytes]) -> b
     if mishap.fault == "kill":
         return _kill(cluster, mishap, child)
     node, other = f"{cluster.name}-{mishap.node}", f"{cluster.name}-{1 - mishap.node}"
-    is_done = do_fault(
-        cluster, VERBS.get(mishap.fault, mishap.fault), *([node, other] if mishap.fault == "partition" else [node])
-    )
+    more = {"partition": [other], "taken back": [f"{mishap.heals_after_s:.0f}"]}.get(mishap.fault, [])
+    is_done = do_fault(cluster, VERBS.get(mishap.fault, mishap.fault), node, *more)
     if is_done and mishap.fault in HEALS:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=mishap.heals_after_s)

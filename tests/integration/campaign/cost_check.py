@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any  # parsed JSON
 
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.bill import BillRow
 
 from tests.integration.campaign.account import CENT
-from tests.integration.campaign.truth import billed
+from tests.integration.campaign.truth import REGION, billed
 from tests.integration.rehearsed import Rehearsed
 
 NODES = 3
@@ -47,7 +48,13 @@ def checked_cost(cluster: Rehearsed) -> CostCheck | None:
     cost = json.loads(done.stdout)
     rows = billed(cluster, until=datetime.fromisoformat(cost["at"]).timestamp())
     machines = [row for row in rows if row.kind == "Instance" and row.cluster_id == cost["cluster_id"]]
-    return compare([row for row in cost["rows"] if row["kind"] == "node" and row["instance_id"]], machines)
+    told = [row for row in cost["rows"] if row["kind"] == "node" and row["instance_id"]]
+    if cluster.config.get("capacity") != "spot":
+        return compare(told, machines)
+    check = compare(at_spot(told, instance_type=str(cluster.config["instance_type"])), machines)
+    spot_usd, began = cost["estimated_cost"]["machines_at_spot_usd"], cluster.inventory()["started_at"]
+    wrong = wrong_spot_sum(spot_usd, told, machines, run_started_at=began)
+    return check if wrong is None else replace(check, wrong=(*check.wrong, wrong))
 
 
 def compare(told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> CostCheck:
@@ -70,6 +77,34 @@ def compare(told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> CostC
     if early_s > MOST_EARLY_S:
         wrong.append(f"cost assumes an end {early_s:.1f} s before the true one")
     return CostCheck(to_the_cent=exact, assumed=len(off_s), early_s=early_s, late_s=late_s, wrong=tuple(wrong))
+
+
+def at_spot(told: Sequence[Mapping[str, Any]], *, instance_type: str) -> list[dict[str, Any]]:
+    """`cost`'s rows as they would be at the spot price: it counts spot machines at their maximum, the one on demand."""
+    catalog = load_catalog()
+    spot, most = (
+        price(instance_type, REGION) for price in (catalog.spot_price_usd_per_hour, catalog.price_usd_per_hour)
+    )
+    assert spot is not None, instance_type
+    assert most is not None, instance_type
+    return [{**row, "spent_usd": row["spent_usd"] * spot / most} for row in told]
+
+
+def wrong_spot_sum(
+    spot_usd: float | None, told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow], *, run_started_at: str
+) -> str | None:
+    """What is wrong with what `cost` says that all machines cost by the spot prices of their time. Pure.
+
+    It counts machines of an earlier run at their maximum, and an end that is assumed is late: neither is judged.
+    """
+    if spot_usd is None:
+        return "cost does not know what the machines cost by the spot prices"
+    since = datetime.fromisoformat(run_started_at)
+    if not all(is_told(row) and datetime.fromisoformat(row["started_at"]) >= since for row in told):
+        return None
+    true_usd = sum(row.usd or 0.0 for row in bill)
+    is_right = abs(spot_usd - true_usd) <= CENT
+    return None if is_right else f"cost says ${spot_usd:.4f} by the spot prices, and the bill is ${true_usd:.4f}"
 
 
 def is_told(row: Mapping[str, Any]) -> bool:

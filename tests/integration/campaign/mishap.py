@@ -10,10 +10,11 @@ from typing import Literal, get_args
 from tests.integration.kill_campaign import PARTS, Part
 
 Action = Literal["up", "resize", "change", "replace", "extend", "job", "down"]
-Fault = Literal["kill", "interrupt", "freeze", "partition", "unplug", "reboot", "death"]
+Fault = Literal["kill", "interrupt", "freeze", "partition", "unplug", "reboot", "death", "taken back"]
 Ending = Literal["forsaken", "deadline", "down"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 FAULTS: tuple[Fault, ...] = get_args(Fault)
+"""Drawn for any machine, but for the last: AWS takes back only spot machines."""
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
 WEIGHTS: dict[Fault, int] = {
     "kill": 6,
@@ -23,6 +24,7 @@ WEIGHTS: dict[Fault, int] = {
     "unplug": 1,
     "reboot": 1,
     "death": 1,
+    "taken back": 0,
 }
 STEPS: dict[Action, int] = {"up": 100, "resize": 110, "change": 80, "replace": 90, "extend": 80, "job": 1, "down": 60}
 """About so many steps the engine writes; of an `up`, where it makes everything."""
@@ -30,6 +32,10 @@ JOB_S = 2.0
 HEALS_AFTER_S = (1.0, 1.0, 8.0)
 """A short one is sat out; a long one is longer than some deadlines of a connection."""
 MISHAPS_A_LIFE = 9
+SPOT_EVERY = 4
+"""One life of so many is on spot machines; with three endings in turn, it meets each of them."""
+TAKEN_BACK_EVERY = 3
+"""Of a life on spot machines, this mishap of so many is that AWS takes one back."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +51,7 @@ class Mishap:
     after_s: float
     """Since the start of a job; beyond the step of an engine."""
     heals_after_s: float
-    """Of a node that stands still or is cut off."""
+    """Of a node that stands still or is cut off; of a spot machine, the time from its notice to its end."""
     node: int
 
     @property
@@ -65,6 +71,8 @@ class Life:
     """Forsaken as the last mishap left it; whole, and left alone until its deadline; or ended by `down --all`."""
     is_frozen_at_the_end: bool
     """Of one that is whole at its deadline: a node cannot end itself, so AWS has to."""
+    is_spot: bool
+    """On machines that AWS takes back now and then."""
     has_storage: bool
     """A file system, which `down` keeps and `down --all` ends, and `reap` ends when it is named."""
 
@@ -82,11 +90,15 @@ def _life(number: int, mishaps: list[Mishap]) -> Life:
     if ending == "forsaken":
         mishaps = [*mishaps[:-1], _of_the_last_up(mishaps[-1])]
     rounds = number // len(ENDINGS)
+    is_spot = number % SPOT_EVERY == SPOT_EVERY // 2
+    if is_spot:
+        mishaps = [*map(_on_spot, range(len(mishaps) - 1), mishaps), mishaps[-1]]
     return Life(
         number=number,
         mishaps=tuple(mishaps),
         ending=ending,
         is_frozen_at_the_end=rounds % 2 == 0,
+        is_spot=is_spot,
         # A forsaken one that had not begun its new run is down on purpose, with its data: nobody may reap that.
         has_storage=rounds % 2 == 1 and ending != "forsaken",
     )
@@ -95,6 +107,10 @@ def _life(number: int, mishaps: list[Mishap]) -> Life:
 def drawn_by(lived: tuple[Life, ...]) -> str:
     """Tells these lives from those that another seed, or another version of this script, draws."""
     return hashlib.sha256(repr(lived).encode()).hexdigest()[:12]
+
+
+def _on_spot(place: int, mishap: Mishap) -> Mishap:
+    return replace(mishap, fault="taken back") if place % TAKEN_BACK_EVERY == 0 else mishap
 
 
 def _of_the_last_up(mishap: Mishap) -> Mishap:

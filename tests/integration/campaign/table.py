@@ -19,6 +19,7 @@ def table(lived: Sequence[Life], reports: Mapping[int, Report]) -> list[str]:
         ("", "count", ""),
         ("---", "---", "---"),
         *_mishaps([one for report in told for one in report.met], lives=len(told)),
+        ("clusters on spot machines", str(sum(life.is_spot for life in ended)), ""),
         ("clusters with a file system", str(sum(life.has_storage for life in ended)), ""),
         _left_alone("whole, and left alone until its deadline", "deadline", ended, reports),
         _left_alone("cut off in `up`, and left alone until its deadline", "forsaken", ended, reports),

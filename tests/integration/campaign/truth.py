@@ -14,6 +14,7 @@ from clusterctl_rehearsal.machines.process import ProcessDriver
 from clusterctl_rehearsal.region.bill import BillRow, bill, billed_things
 from clusterctl_rehearsal.region.client import ensure_region
 from clusterctl_rehearsal.region.journal import BILLING, INSTANCE
+from clusterctl_rehearsal.region.spot_notices import taken_back_at
 from clusterctl_rehearsal.region.store import Store
 
 from tests.integration.rehearsed import Rehearsed, alive
@@ -44,6 +45,11 @@ def billing(cluster: Rehearsed) -> dict[str, str]:
 def instances_of(cluster: Rehearsed) -> list[str]:
     """Ids of the instances that bill now."""
     return sorted(id for id, token in billing(cluster).items() if token == INSTANCE)
+
+
+def noticed(cluster: Rehearsed) -> list[str]:
+    """Ids of the instances that have AWS's notice, and live."""
+    return [row.id for row in Store(home_of(cluster).store).live(INSTANCE) if taken_back_at(row) is not None]
 
 
 def unlisted(cluster: Rehearsed) -> list[str]:

@@ -31,7 +31,13 @@ def run_life(life: Life) -> Report:
 
     with (
         tempfile.TemporaryDirectory(prefix="campaign-") as folder,
-        rehearsed(Path(folder), machines="process", nodes=2, storage=STORAGE if life.has_storage else []) as cluster,
+        rehearsed(
+            Path(folder),
+            machines="process",
+            nodes=2,
+            capacity="spot" if life.is_spot else "on-demand",
+            storage=STORAGE if life.has_storage else [],
+        ) as cluster,
     ):
         write(cluster)
         is_forsaken = life.ending == "forsaken"

@@ -8,11 +8,12 @@ from typing import Any  # rows of parsed JSON
 
 import pytest
 from clusterctl.changes.change import STOPPING
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.bill import BillRow
 
 from tests.integration.campaign.account import Account
 from tests.integration.campaign.befalling import Outcome
-from tests.integration.campaign.cost_check import compare, wrong_last_word
+from tests.integration.campaign.cost_check import at_spot, compare, wrong_last_word, wrong_spot_sum
 from tests.integration.campaign.mishap import lives
 from tests.integration.campaign.report import Met, Report, ReportFile
 from tests.integration.campaign.table import table
@@ -167,6 +168,42 @@ def test_a_campaign_that_was_killed_while_it_wrote_goes_on_with_what_is_whole(tm
 def test_every_other_round_of_endings_has_a_file_system_that_somebody_ends() -> None:
     stored = {life.number: life.ending for life in lives(7, runs=100) if life.has_storage}
     assert stored == {4: "deadline", 5: "down", 10: "deadline", 11: "down"}
+
+
+def test_spot_lives_meet_every_ending_and_their_machines_are_taken_back_now_and_then() -> None:
+    on_spot = [life for life in lives(7, runs=100) if life.is_spot]
+    assert [(life.number, life.ending) for life in on_spot] == [(2, "down"), (6, "forsaken"), (10, "deadline")]
+    taken = {life.number: sum(one.fault == "taken back" for one in life.mishaps) for life in lives(7, runs=100)}
+    assert {number for number, count in taken.items() if count} == {2, 6, 10}
+    assert min(taken[life.number] for life in on_spot) == 3
+
+
+SPOT_ROW = {"started_at": "2027-01-15T08:00:00+00:00", **told("i-1", usd=1.0, end=None)}
+
+
+@pytest.mark.parametrize(
+    ("spot_usd", "row", "is_wrong"),
+    [
+        (1.0, SPOT_ROW, False),
+        (0.99, SPOT_ROW, True),
+        (1.01, SPOT_ROW, True),
+        (None, SPOT_ROW, True),
+        (1.4, {**SPOT_ROW, "end": "assumed"}, False),
+        (4.0, {**SPOT_ROW, "started_at": "2027-01-15T06:00:00+00:00"}, False),
+    ],
+    ids=["the bill", "a cent less", "a cent more", "not known", "an end assumed late", "of an earlier run"],
+)
+def test_spot_prices_come_to_the_bill_where_aws_told_of_every_machine(
+    spot_usd: float | None, row: dict[str, Any], is_wrong: bool
+) -> None:
+    bill = [billed("i-1", lived_s=100)]
+    wrong = wrong_spot_sum(spot_usd, [row], bill, run_started_at="2027-01-15T08:00:00+00:00")
+    assert (wrong is not None) is is_wrong
+
+
+def test_rows_at_the_maximum_are_compared_at_the_spot_price() -> None:
+    (row,) = at_spot([told("i-1", usd=55.04)], instance_type="p5.48xlarge")
+    assert row["spent_usd"] == pytest.approx(load_catalog().spot_price_usd_per_hour("p5.48xlarge", "us-west-2"))
 
 
 def test_the_table_counts_what_met_its_command_and_every_leak() -> None:
