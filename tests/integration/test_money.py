@@ -45,6 +45,27 @@ def test_a_cap_refuses_with_both_numbers_before_anything_exists(recorded: Rehear
     assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
 
 
+def test_what_counts_a_deadline_is_refused_by_a_clock_that_is_off_and_a_down_is_not(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"clock_ahead_s": 90})
+    recorded.up()
+    ids = recorded.instance_ids()
+    cluster_id = recorded.inventory()["cluster_id"]
+    for words in (
+        ("up", str(recorded.folder), "--nodes", "3"),
+        ("extend", "1h"),
+        ("replace", "--node", "1", "--yes"),
+        ("reap", "--rehearse", "--region", "us-west-2", "--cluster", cluster_id, "--yes"),
+    ):
+        refused = recorded.run(*words)
+        assert refused.exit_code == 1, refused.text
+        assert re.search(r"clock is 1 m (29|30|31) s behind AWS's \(at most 1 m is taken\)", refused.stderr), (
+            refused.text
+        )
+        assert "next: timedatectl set-ntp true" in refused.stderr
+    assert recorded.instance_ids() == ids
+    recorded.down()
+
+
 def test_cost_is_what_the_account_and_the_prices_say_also_after_a_resize(recorded: Rehearsed) -> None:
     made = json.loads(recorded.up("--json"))
     assert [node["slot"] for node in made["nodes"]] == [0, 1]

@@ -23,6 +23,7 @@ from clusterctl.changes.spot_refusals import spot_help
 from clusterctl.changes.stopped import telling_if_stopped, told_stopped
 from clusterctl.changes.truth import gone_spot_machines
 from clusterctl.changes.unknown import foretell_unknown
+from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
@@ -79,6 +80,7 @@ class _Replacement:
         shown, source = change.typed(change.stack.directory), change.stack.source
         refuse_other_launch(found, cluster_plan, source=source, shown=shown)
         refuse(intent, cluster_plan, stack=change.stack, config_file=self._config_file, shown=shown, now=now)
+        refuse_wrong_clock(change.clients, undone="nothing was replaced")
         refuse_reaped(change, found, shown=shown)
         foretell_unknown(change, found)
         refuse_without_rights(change.clients, cluster_plan)

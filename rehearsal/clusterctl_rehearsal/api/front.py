@@ -51,6 +51,11 @@ class Api:
         }
         self._models = {service: ServiceModel(service) for service in _QUERY_SERVICES}
 
+    @property
+    def clock_ahead_s(self) -> int:
+        """Of the time that its answers tell."""
+        return self._region.settings().clock_ahead_s
+
     def warm_up(self) -> None:
         """Reads what the first request would wait for."""
         self._models["ec2"].knows("DescribeInstances")

@@ -55,6 +55,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self._answer()
 
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """What the header `Date` says."""
+        return super().date_time_string(time.time() + self.server.api.clock_ahead_s if timestamp is None else timestamp)
+
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are not logged; errors are."""
 

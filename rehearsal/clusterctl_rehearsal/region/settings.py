@@ -37,6 +37,8 @@ class Settings:
     """The buckets that there are; empty: every one that is spoken of."""
     schedule_late_s: int = 60
     """So long after its time a schedule fires; AWS promises the minute (EventBridge Scheduler user guide, 2026-11)."""
+    clock_ahead_s: int = 0
+    """By how much AWS's clock, as the answers of its API tell it, is ahead of this computer's; negative: behind."""
     latency_ms: int = 0
     """Added to every answer."""
     requests_per_s: int = 0
@@ -101,6 +103,9 @@ def _problem(key: str, value: Any) -> str | None:
         return None if _is_count(value) and value > 0 else f"racks: {value!r} is not a count from 1"
     if key in ("latency_ms", "requests_per_s", "storage_s", "schedule_late_s"):
         return None if _is_count(value) else f"{key}: {value!r} is not a count"
+    if key == "clock_ahead_s":
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        return None if is_whole else f"clock_ahead_s: {value!r} is not a whole number of seconds"
     if key == "shares":
         fits = isinstance(value, Mapping) and all(isinstance(path, str) for pair in value.items() for path in pair)
         return None if fits else f"shares: {value!r} is not a mapping of folders to folders"

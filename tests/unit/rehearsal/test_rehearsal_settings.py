@@ -25,6 +25,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"storage_s": -1}, "storage_s: -1 is not a count"),
     ({"buckets": "all"}, "buckets: 'all' is not a list of names"),
     ({"quotas": {"addreses": 20}}, "quotas.addreses: there is no such quota (did you mean addresses?)"),
+    ({"clock_ahead_s": "1h"}, "clock_ahead_s: '1h' is not a whole number of seconds"),
     ({"racks": 0}, "racks: 0 is not a count from 1"),
     ({"racks": True}, "racks: True is not a count from 1"),
     ({"strict": "yes"}, "strict: 'yes' is not true or false"),
