@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.home_path import other_home
 
 from clusterctl.home import named_home
+from clusterctl.room import existing, free_bytes, look_at, shown
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 REASONS = FULL | {errno.EROFS}
@@ -27,12 +27,8 @@ def cannot_write(error: OSError, *, environ: Mapping[str, str]) -> ClusterctlErr
     is_home = named is not None and (named in (home, *home.parents) or named.parent == home)
     if error.errno is None or not (error.errno in REASONS or (is_home and error.errno in OF_THE_HOME)):
         return None
-    reason = os.strerror(error.errno).lower()
-    return ClusterctlError(
-        f"{named or home} cannot be written: {reason}. clusterctl keeps what it knows in {home}",
-        hint=_what_helps(error.errno, home, environ),
-    )
-
-
-def _what_helps(number: int, home: Path, environ: Mapping[str, str]) -> str:
-    return f"df -h {shlex.quote(str(home))}" if number in FULL else other_home(environ)
+    told = f"{named or home} cannot be written: {os.strerror(error.errno).lower()}"
+    if error.errno in FULL:
+        folder = existing(named or home)
+        return ClusterctlError(f"{told} ({shown(free_bytes(folder))} are free)", hint=look_at(folder))
+    return ClusterctlError(f"{told}. clusterctl keeps what it knows in {home}", hint=other_home(environ))

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn  # JSON values
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.home_path import other_home
 
 from clusterctl_rehearsal.cleaning import clean, elsewhere
+from clusterctl_rehearsal.full_disk import cannot_keep
 from clusterctl_rehearsal.home import RehearsalHome, clean_command, current_home
 from clusterctl_rehearsal.listing import bill_json, bill_text, listed
 from clusterctl_rehearsal.machines.driver import MachineError
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     except (RegionUnreachable, StandInRefusal) as e:
         return _failed(str(e), "")
     except OSError as e:  # a home that is none, a full disk
-        return _failed(f"{e.filename or current_home().root}: {e.strerror or e}", other_home(os.environ))
+        return _failed(*cannot_keep(e, os.environ))
     except KeyboardInterrupt:
         return 130
 

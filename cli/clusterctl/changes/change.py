@@ -36,8 +36,10 @@ from clusterctl.engine.run_file import RunRecord, new_record, note_engine, only_
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import refuse_read_only
 from clusterctl.engine.state import StackState
+from clusterctl.engine.whole_state import KeptState, state_file
 from clusterctl.home import Home
 from clusterctl.output import Output
+from clusterctl.room import COPIES, MIB, NEEDED_BYTES, refuse_without_room
 from clusterctl.views.again import stack_words
 
 KEPT_LOGS = 20
@@ -99,6 +101,7 @@ class Change:
 
     def inspect(self) -> tuple[StackState | None, bool]:
         """The state, and whether a run was cut off; what still runs of it is ended. Raises ClusterctlError."""
+        self._refuse_without_room()
         was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
         self._record((self.engine.environment.run_token,))
         if self.is_rehearsal:
@@ -157,7 +160,11 @@ class Change:
         `writes_state_once`: for many machines, which AWS knows by their tags should the run be killed.
         """
 
+        kept = KeptState(self.engine.backend_url(), self.stack)
+        kept.follow()
+
         def handle(event: Event) -> None:
+            kept.follow()
             display.event(event)
             for cluster_id in self._ids:
                 note_step(self.home.observed_file(cluster_id), event, at=datetime.now(UTC).replace(microsecond=0))
@@ -177,6 +184,7 @@ class Change:
             config_file=config_file,
         )
         display.end()
+        kept.end()
         return result
 
     def failure(self, result: RunResult, *, doing: str, more: str = "", hint: str | None = None) -> ClusterctlError:
@@ -245,6 +253,13 @@ class Change:
         before = () if self.previous is None or not self.previous.is_of_this_boot else self.previous.tokens
         self._record((*before, self.engine.environment.run_token))
 
+    def _refuse_without_room(self) -> None:
+        """Raises ClusterctlError where the state could not be written. A bucket is another's affair."""
+        file = state_file(self.engine.backend_url(), self.stack)
+        if file is not None:
+            size_bytes = file.stat().st_size if file.exists() else 0
+            refuse_without_room(file.parent, needed_bytes=NEEDED_BYTES + COPIES * size_bytes)
+
     def _record(self, tokens: tuple[str, ...]) -> None:
         file = self.home.run_file(self.cluster)
         before = read_record(file)
@@ -269,10 +284,12 @@ def open_change(
     """Holds the cluster called `name` for one change. Raises EngineError, RehearsalError."""
     rehearsal = rehearse or stack.is_rehearsal_project
     cluster = name + REHEARSAL_SUFFIX if rehearsal else name
+    refuse_without_room(home.path)
     with only_run(home, cluster, verb=verb):
         previous = read_record(home.run_file(cluster))
         environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
         refuse_read_only(environment.config_file)
+        refuse_without_room(environment.config_file.parent, needed_bytes=MIB)
         starts = () if previous is None else previous.engines
         begun = partial(note_engine, home.run_file(cluster))
         change = Change(

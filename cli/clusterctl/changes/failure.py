@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
 
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.region import NEXT
 from clusterctl.engine.run import RunResult
+from clusterctl.room import full_folder, full_told, look_at
 
 WRONG_PASSPHRASE = "incorrect passphrase"
 """The engine's words (3.250, tried 2026-11-22)."""
@@ -31,6 +33,9 @@ def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint:
     locks = locks_named(result.said)
     if locks:
         return EngineError(f"{doing}: {locks[0].told}{tail}", hint=locks[0].end_it(cancel=cancel))
+    full = full_disk(result)
+    if full is not None:
+        return EngineError(f"{doing} failed: {full_told(full)}{tail}", hint=look_at(full))
     said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
     # What the stand-in refuses comes with the command that helps; the same again would be refused again.
     text, _, helps = (said[0] or _without_a_word(result)).partition(NEXT)
@@ -38,6 +43,12 @@ def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint:
         return EngineError(f"{doing} failed: {OTHER_PASSPHRASE}{tail}")
     told = f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}"
     return EngineError(told, hint=helps.rstrip() or hint)
+
+
+def full_disk(result: RunResult) -> Path | None:
+    """The folder whose disk a run found full; None where it failed for another reason."""
+    said = "\n".join([*(refusal.text for refusal in result.refusals), result.said])
+    return full_folder(said, log=result.log, is_silent=not said.strip() and result.killed_by is None)
 
 
 def _without_a_word(result: RunResult) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from clusterctl_infra.errors import EngineError
 
@@ -15,6 +15,7 @@ from clusterctl.engine.install_hint import engine_hint
 from clusterctl.engine.lock import Lock, locks_named
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, parse_state
+from clusterctl.room import full_folder, full_told, look_at
 
 SHORT_S = 60.0
 REFRESH_S = 600.0
@@ -35,6 +36,8 @@ class Engine:
     """Of runs before this one that did not come to a good end: locks may be theirs."""
     begun: Callable[[int], None] = noted_nowhere
     """Told the pid of each engine that may take the lock, when it has started."""
+    _backend_urls: list[str] = field(default_factory=list, repr=False, compare=False)
+    """The answer, once it was asked for."""
 
     def at(self, endpoint_url: str | None) -> Engine:
         """The same engine, told where the rehearsed region listens."""
@@ -73,6 +76,11 @@ class Engine:
         """Where the state is kept. Raises EngineError."""
         if chosen := self.environment.env.get("PULUMI_BACKEND_URL"):
             return chosen
+        if not self._backend_urls:
+            self._backend_urls.append(self._asked_backend_url())
+        return self._backend_urls[0]
+
+    def _asked_backend_url(self) -> str:
         done = self._call(["whoami", "--verbose"], timeout_s=SHORT_S, has_stack=False)
         self._check(done)
         rows = dict(line.split(":", 1) for line in done.stdout.splitlines() if ":" in line)
@@ -138,11 +146,17 @@ class Engine:
         return subprocess.CompletedProcess(argv, child.returncode, stdout, stderr)
 
     def _check(self, done: subprocess.CompletedProcess[str]) -> None:
-        if done.returncode != 0:
-            words = " ".join(done.args[1:3])
-            said = done.stderr.strip() or done.stdout.strip()
-            told = f"pulumi {words} failed: {said.removeprefix('error: ')}"
-            raise EngineError(told, hint=self._by_hand(["stack"]))
+        if done.returncode == 0:
+            return
+        if locks := locks_named(done.stderr):
+            raise EngineError(locks[0].told, hint=locks[0].end_it(cancel=self.cancel_by_hand))
+        words = " ".join(done.args[1:3])
+        said = done.stderr.strip() or done.stdout.strip()
+        full = full_folder(said, log=self.stack.directory, is_silent=False)
+        if full is not None:
+            raise EngineError(f"pulumi {words} failed: {full_told(full)}", hint=look_at(full))
+        told = f"pulumi {words} failed: {said.removeprefix('error: ')}"
+        raise EngineError(told, hint=self._by_hand(["stack"]))
 
     def _by_hand(self, words: Sequence[str]) -> str:
         """The command that shows a person what the engine says to us."""

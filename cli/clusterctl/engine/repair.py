@@ -21,6 +21,7 @@ from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import INSTANCE_TYPE, StackState
 from clusterctl.engine.strays import end_orphans_of_folder, end_run
 from clusterctl.engine.torn_files import remove_torn_files
+from clusterctl.engine.whole_state import put_back
 from clusterctl.views.quantities import count
 
 REHEARSAL_PAUSE_S = 0.2
@@ -88,7 +89,11 @@ def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
     if torn:
         tell(f"removed {count(len(torn), 'half-written file')} beside the state")
     _unlock(engine, locks, tell)
-    return bool(ended or locks or torn or record is not None)
+    reap = "clusterctl reap --rehearse" if engine.environment.rehearsal else "clusterctl reap"
+    restored = put_back(backend_url, engine.stack, reap=reap)
+    if restored is not None:
+        tell(restored)
+    return bool(ended or locks or torn or restored or record is not None)
 
 
 def end_orphans(

@@ -22,6 +22,7 @@ from clusterctl_infra.errors import EngineError
 from clusterctl.engine.engine_start import EngineStart, engine_start
 from clusterctl.engine.processes import boot_id, find_process, is_alive
 from clusterctl.home import Home
+from clusterctl.put_in_place import put_in_place
 
 VERSION = 1
 
@@ -82,9 +83,7 @@ def read_record(path: Path) -> RunRecord | None:
 def write_record(path: Path, record: RunRecord) -> None:
     """Puts the record in place, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(_text(record), encoding="utf-8")
-    os.replace(fresh, path)
+    put_in_place(path, _text(record), mode=0o600)
 
 
 def note_engine(path: Path, pid: int) -> None:

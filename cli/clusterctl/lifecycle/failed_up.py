@@ -8,6 +8,7 @@ from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
 
 from clusterctl.cannot_write import cannot_write
 from clusterctl.changes.change import Change
+from clusterctl.changes.failure import full_disk
 from clusterctl.changes.intent import Intent
 from clusterctl.changes.quota_refusals import quota_help
 from clusterctl.changes.spot_refusals import spot_help
@@ -38,6 +39,8 @@ def raise_failed(
         raise KeyboardInterrupt
     if locks_named(result.said):
         raise change.failure(result, doing="pulumi up", more=_beside_another(change, ran, before_text, shown=shown))
+    if full_disk(result) is not None:  # to undo it would need room as well, and may cost the state
+        raise change.failure(result, doing="pulumi up", more=_with_room(shown))
     if result.killed_by is not None:
         change.clear_up()
     try:
@@ -80,6 +83,13 @@ def plugin_hint(stack: Stack, result: RunResult) -> str | None:
     if any(word in said for word in NO_PLUGIN) and any(folder in said for folder in stack.plugin_folders):
         return edit(stack.project_file)
     return None
+
+
+def _with_room(shown: str) -> str:
+    return (
+        f"What was made is there, and bills: with room again clusterctl up {shown} goes on with it, and "
+        f"clusterctl down {shown} ends it"
+    )
 
 
 def _not_undone(refused: ClusterctlError, *, shown: str) -> str:

@@ -6,6 +6,7 @@ import fcntl
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from pathlib import Path
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.folders import remove_tree
 from clusterctl_rehearsal.machines.recipe import (
+    DISK_FULL,
     ImageRecipe,
     build_argv,
     failure_reason,
@@ -106,7 +108,7 @@ def _refuse_full_disk(folder: Path) -> None:
     if free < NEEDED_BYTES:
         raise MachineError(
             f"the base image needs {NEEDED_BYTES / 1e9:.1f} GB in {folder}, {free / 1e9:.1f} GB are free",
-            f"df -h {folder}",
+            f"df -h {shlex.quote(str(folder))}",
         )
 
 
@@ -138,7 +140,8 @@ def _build(recipe: ImageRecipe, root: Path, progress: Callable[[str], None]) -> 
             watchdog.cancel()
     if process.returncode != 0:
         reason = failure_reason("".join(last_lines), recipe.sources)
-        raise MachineError(f"the base image could not be built: {reason}", "apt-get update")
+        helps = f"df -h {shlex.quote(str(root.parent))}" if reason == DISK_FULL else "apt-get update"
+        raise MachineError(f"the base image could not be built: {reason}", helps)
 
 
 def _finish(recipe: ImageRecipe, root: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 from clusterctl_rehearsal.machines import cloud_init_start
 
+DISK_FULL = "the disk is full"
 PACKAGES = (
     "systemd",
     "systemd-sysv",
@@ -168,7 +169,7 @@ def first_uri(sources: str) -> str:
 def failure_reason(log: str, sources: str) -> str:
     """One sentence for a failed build, from what the tool printed."""
     if "No space left on device" in log:
-        return "the disk is full"
+        return DISK_FULL
     signs = (
         "Temporary failure resolving",
         "Could not resolve",

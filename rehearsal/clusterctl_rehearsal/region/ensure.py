@@ -9,8 +9,7 @@ import json
 import os
 import sys
 
-from clusterctl_infra.home_path import other_home
-
+from clusterctl_rehearsal.full_disk import cannot_keep
 from clusterctl_rehearsal.home import current_home
 from clusterctl_rehearsal.region.client import RegionUnreachable, ensure_region
 
@@ -23,8 +22,7 @@ def main() -> int:
         sys.stderr.write(f"{e}\n")
         return 1
     except OSError as e:  # a home that is none, a full disk
-        told = f"{e.filename or current_home().root}: {e.strerror or e}"
-        sys.stderr.write(f"{told}\n  next: {other_home(os.environ)}\n")
+        sys.stderr.write("\n  next: ".join(cannot_keep(e, os.environ)) + "\n")
         return 1
     return 0
 

@@ -6,13 +6,13 @@ import hmac
 import json
 import sys
 import time
-import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any  # JSON values; what the handler's base class takes
 
 from clusterctl_infra.names import REGION_PRIVATE, REGION_TOKEN_HEADER
 
 from clusterctl_rehearsal.api.front import Api, Reply
+from clusterctl_rehearsal.full_disk import log_traceback, told
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.region.desk import Desk
 from clusterctl_rehearsal.region.fault_arguments import FaultError, NoSuchNode
@@ -37,7 +37,7 @@ class RegionServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is not worth a line."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
-            traceback.print_exc()
+            log_traceback()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -96,9 +96,9 @@ class _Handler(BaseHTTPRequestHandler):
             result = {"absent": str(e)}
         except (StandInRefusal, FaultError, SettingsError) as e:
             result = {"refused": str(e)}
-        except Exception:  # noqa: BLE001 — the boundary: the plugin gets a sentence, the log the rest
-            traceback.print_exc()
-            result = {"refused": f"the rehearsed region failed (its log says why): {sys.exc_info()[1]!r}"}
+        except Exception as e:  # noqa: BLE001 — the boundary: the plugin gets a sentence, the log the rest
+            log_traceback()
+            result = {"refused": told(e)}
         self._line(result)
         self.wfile.write(b"0\r\n\r\n")
 

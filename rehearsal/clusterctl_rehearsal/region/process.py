@@ -10,7 +10,6 @@ import secrets
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 
 from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.api.node_calls import NodeCalls
+from clusterctl_rehearsal.full_disk import log_traceback
 from clusterctl_rehearsal.gpu.files import machine_files
 from clusterctl_rehearsal.home import RehearsalHome, current_home
 from clusterctl_rehearsal.machines.auto import choose
@@ -121,7 +121,7 @@ class _Process:
                 self._region.expire()
                 self._schedules.fire_due()
             except Exception:  # noqa: BLE001 — one bad look must not end the region
-                traceback.print_exc()
+                log_traceback()
             if self._idle() or not self._is_ours():
                 break
         time.sleep(0.05)  # the answer to stop-region is on its way

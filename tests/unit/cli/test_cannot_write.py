@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,23 @@ from clusterctl_infra.errors import UsageError
 ENVIRON = {"CLUSTERCTL_HOME": "/home/a person/state"}
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
-def test_a_disk_that_takes_nothing_is_named_with_what_helps(number: int) -> None:
-    told = cannot_write(OSError(number, os.strerror(number), "/home/a person/state/runs/x.json"), environ=ENVIRON)
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_named_with_what_is_free_and_where_to_look(number: int, tmp_path: Path) -> None:
+    file = tmp_path / "a stack" / "Pulumi.dev.yaml"
+    file.parent.mkdir()
+    told = cannot_write(OSError(number, os.strerror(number), str(file)), environ=ENVIRON)
     assert told is not None
     assert told.exit_code == 1
-    assert str(told).startswith(f"/home/a person/state/runs/x.json cannot be written: {os.strerror(number).lower()}. ")
-    assert told.hint == ("unset CLUSTERCTL_HOME" if number == errno.EROFS else "df -h '/home/a person/state'")
+    assert re.fullmatch(rf"{file} cannot be written: {os.strerror(number).lower()} \(\S+ [KMG]iB are free\)", str(told))
+    assert told.hint == f"df -h '{file.parent}'"
+
+
+def test_a_disk_that_is_read_only_is_named_with_another_home() -> None:
+    file = "/home/a person/state/runs/x.json"
+    told = cannot_write(OSError(errno.EROFS, os.strerror(errno.EROFS), file), environ=ENVIRON)
+    assert told is not None
+    assert str(told).startswith(f"{file} cannot be written: {os.strerror(errno.EROFS).lower()}. ")
+    assert told.hint == "unset CLUSTERCTL_HOME"
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EEXIST])

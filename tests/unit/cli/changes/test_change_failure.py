@@ -46,3 +46,13 @@ def test_a_stack_of_another_checkout_is_told_by_its_passphrase_and_not_tried_aga
     assert "another passphrase than this checkout's" in error.message
     assert error.message.endswith(KEPT)
     assert error.hint is None
+
+
+@pytest.mark.parametrize("is_event", [True, False])
+def test_a_full_disk_is_told_with_the_folder_and_what_is_free(tmp_path: Path, is_event: bool) -> None:
+    words = f"failed to save snapshot: write {tmp_path}/dev.json.18ea.tmp: no space left on device"
+    result = failed(Refusal(code=None, text=words, urn="u")) if is_event else failed(said=words)
+    error = failure(result, doing="pulumi up", cancel=CANCEL, more="What was made is there", hint="clusterctl up s")
+    assert error.message.startswith(f"pulumi up failed: the disk of {tmp_path} was full (")
+    assert error.message.endswith(" are free now). What was made is there")
+    assert error.hint == f"df -h {tmp_path}"

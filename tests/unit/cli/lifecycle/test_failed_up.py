@@ -318,3 +318,14 @@ def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(run
     assert error.hint == f"clusterctl reap --cluster {ID} --region us-west-2"
     told_of = [line for line in told(change).splitlines() if "no state knows it" in line]
     assert told_of == ["  repair   ending elastic IP eipalloc-1: no state knows it"]
+
+
+def test_where_the_disk_was_full_nothing_is_undone_which_may_cost_the_state(runner: Callable[..., Runner]) -> None:
+    said = "error: failed to save snapshot: write /not/there/dev.json.tmp: no space left on device"
+    change = runner(lambda: ended(is_well=False, said=said))
+    change.begin()
+    error = failure_of(change, up(change))
+    assert "with room again clusterctl up s goes on with it, and clusterctl down s ends it" in error.message
+    assert error.hint == "df -h /"
+    assert len(change.options) == 1, "no second run"
+    assert change.home.run_file("train").exists(), "the next change has to repair"

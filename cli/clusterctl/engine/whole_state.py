@@ -1,0 +1,120 @@
+"""The last whole state of a stack in a file backend: kept while a run goes on, put back where the file is torn.
+
+On a full disk the backend puts what it could write in the state's place, often nothing, and reports the failure only
+then: the writer is closed, and so renamed, although its write failed (gocloud.dev/blob 0.46, Bucket.WriteAll and
+Writer.Close). The next attempt copies that over the `.bak` as well. No engine reads such a stack any more (`failed to
+load checkpoint`), and everything in it would be lost while it bills (engine 3.250, tried 2026-11-22).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from clusterctl_infra.errors import EngineError
+
+from clusterctl.engine.stack import Stack
+
+LOOK_S = 1.0
+"""A large state takes a tenth of a second to read."""
+
+
+class KeptState:
+    """A second name of the newest whole state, beside it: a link takes no room, and the backend replaces by renames."""
+
+    def __init__(self, backend_url: str, stack: Stack, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._file = state_file(backend_url, stack)
+        self._clock = clock
+        self._next_look = clock()
+        self._seen: tuple[int, int] | None = None
+
+    def follow(self) -> None:
+        """Keeps the state as it is now, if it is whole: looked at once a second at most."""
+        if self._file is not None and self._clock() >= self._next_look:
+            self._next_look = self._clock() + LOOK_S
+            self._keep(self._file)
+
+    def end(self) -> None:
+        """Lets go of it after a run, unless it is what is left."""
+        if self._file is not None and is_whole(self._file):
+            _kept(self._file).unlink(missing_ok=True)
+
+    def _keep(self, file: Path) -> None:
+        with contextlib.suppress(OSError):  # no state yet, or a file system without links
+            found = file.stat()
+            if self._seen == (found.st_ino, found.st_mtime_ns):
+                return
+            fresh = file.with_name(f"{file.name}.keep")
+            fresh.unlink(missing_ok=True)
+            os.link(file, fresh)
+            if is_whole(fresh):  # not `file`, which may be another by now
+                self._seen = (found.st_ino, found.st_mtime_ns)
+                os.replace(fresh, _kept(file))
+            fresh.unlink(missing_ok=True)
+
+
+def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
+    """Puts the newest whole copy in the place of a torn state, and says so; None where nothing is torn.
+
+    To be called while no engine runs. What was made since is in no state then: it is known by its tags. Raises
+    EngineError where there is no copy; `reap`: the command that lists what bills without a state.
+    """
+    file = state_file(backend_url, stack)
+    if file is None or not os.access(file, os.R_OK) or is_whole(file):
+        return None
+    copies = sorted((one for one in _copies(file, stack) if is_whole(one)), key=_age)
+    if not copies:
+        raise EngineError(
+            f"{file} is torn, as a full disk leaves it, and there is no whole copy of it: what bills is found by its "
+            f"tags alone. Once that is ended, rm {shlex.quote(str(file))} lets an up begin anew",
+            hint=reap,
+        )
+    torn_bytes, at = file.stat().st_size, time.gmtime(_age(copies[-1]))
+    os.replace(file, file.with_name(f"{file.name}.torn"))
+    shutil.copyfile(copies[-1], file)
+    file.with_name(f"{file.name}.attrs").unlink(missing_ok=True)  # the torn one's: without it the state reads as it is
+    _kept(file).unlink(missing_ok=True)
+    return (
+        f"the state's file was torn ({torn_bytes} bytes, as a full disk leaves it): put back as it was at "
+        f"{time.strftime('%H:%M:%S', at)} UTC, from {copies[-1].name}"
+    )
+
+
+def state_file(backend_url: str, stack: Stack) -> Path | None:
+    """Where a file backend keeps the stack's state; None for another kind of backend."""
+    parts = urlsplit(backend_url)
+    if parts.scheme != "file":
+        return None
+    return Path(parts.path) / ".pulumi" / "stacks" / stack.project / f"{stack.name}.json"
+
+
+def is_whole(file: Path) -> bool:
+    """Whether a file is a state to its end."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and isinstance(found.get("checkpoint"), dict)
+
+
+def _kept(file: Path) -> Path:
+    return file.with_name(f"{file.name}.kept")
+
+
+def _copies(file: Path, stack: Stack) -> list[Path]:
+    """Ours, and those that the backend makes of each run's beginning and end."""
+    root = file.parents[2]
+    history = (root / "history" / stack.project / stack.name).glob("*.checkpoint.json")
+    backups = (root / "backups" / stack.project / stack.name).glob(f"{stack.name}.*.json")
+    return [_kept(file), file.with_name(f"{file.name}.bak"), *history, *backups]
+
+
+def _age(file: Path) -> float:
+    return file.stat().st_mtime

@@ -1,0 +1,65 @@
+"""Full disks under a cluster: refused before anything changes, and a state that one tore costs nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.recorded_stack import PRIVATE, instances
+from tests.integration.rehearsed import Rehearsed, rehearsed
+
+HOME, STATE = "clusterctl-home", "state"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Rehearsed]:
+    """A stack of one node, with a disk of 4 MiB to be mounted at `small`."""
+    if os.geteuid() != 0:
+        pytest.fail("a small disk is mounted by root alone")
+    with rehearsed(tmp_path, machines="none", nodes=1, **PRIVATE) as made:
+        yield made
+
+
+@pytest.mark.parametrize("place", [HOME, STATE])
+def test_a_change_that_finds_no_room_says_where_and_how_much(cluster: Rehearsed, tmp_path: Path, place: str) -> None:
+    small = tmp_path / place
+    small.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(small)], check=True)
+    try:
+        for verb in ("up", "down"):
+            done = cluster.run(verb, str(cluster.folder))
+            assert done.exit_code == 1, done.text
+            assert "has 4 MiB free, and a change of a cluster needs 32 MiB there: nothing was changed" in done.stderr
+            assert f"next: df -h {small}" in done.stderr
+        assert cluster.run("plan", str(cluster.folder)).exit_code == 0
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
+    cluster.up()
+    cluster.down()
+
+
+def test_a_state_that_a_full_disk_tore_is_put_back_and_what_it_lacks_is_found(
+    cluster: Rehearsed, tmp_path: Path
+) -> None:
+    cluster.up()
+    folder = tmp_path / STATE / ".pulumi/stacks" / cluster.name
+    state, backup, kept = (folder / f"dev.json{end}" for end in ("", ".bak", ".kept"))
+    before, known = state.read_text(), instances(cluster)
+    cluster.up("--nodes", "2")
+    (lost,) = {*instances(cluster)} - {*known}
+    for torn in (state, backup):  # as the backend leaves them
+        torn.write_text("")
+    for folder_of_copies in ("history", "backups"):
+        shutil.rmtree(tmp_path / STATE / ".pulumi" / folder_of_copies)
+    kept.write_text(before)  # as the run left it that was under way
+
+    done = cluster.run("down", str(cluster.folder))
+    assert done.exit_code == 0, done.text
+    assert "the state's file was torn (0 bytes, as a full disk leaves it): put back as it was at" in done.stderr
+    assert f"ending instance {lost}: no state knows it" in done.stderr
+    assert instances(cluster) == []
