@@ -27,6 +27,7 @@ from clusterctl_infra.plan.spot import spot_price
 from clusterctl.changes.data import kept_in
 from clusterctl.cost.correction import corrections
 from clusterctl.cost.sighting import SeenMachine
+from clusterctl.engine.extended_budget import taken_back
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, deadline_in, generation_in, identity_in, ledger_in
@@ -63,6 +64,16 @@ def read_intent(stack: Stack, config_text: str, *, nodes: int | None, fresh_pric
     further = partial(problems_of_sound_parts, catalog=catalog, now=datetime.now(UTC))
     config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
     return Intent(config=config, settings=settings, changes=changes, config_text=text, catalog=catalog)
+
+
+def of_a_new_life(intent: Intent, stack: Stack, *, nodes: int | None, fresh_prices: Path | None = None) -> Intent:
+    """The intent where nothing is there yet: what an `extend` wrote was meant for a cluster that is gone."""
+    changes = taken_back(config_values(intent.config_text))
+    if not changes:
+        return intent
+    text = with_values(intent.config_text, changes)
+    again = read_intent(stack, text, nodes=nodes, fresh_prices=fresh_prices)
+    return replace(again, changes={**again.changes, **changes})
 
 
 def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
@@ -114,7 +125,7 @@ def for_zero_nodes(intent: Intent, state: StackState, seen: Seen) -> Intent:
 
 def without_own_values(config_text: str) -> str:
     """The stack's config after the last resource is gone: only what a person wrote."""
-    return with_values(config_text, dict.fromkeys(OWN_KEYS))
+    return with_values(config_text, {**dict.fromkeys(OWN_KEYS), **taken_back(config_values(config_text))})
 
 
 def plan_of(intent: Intent, state: StackState, *, now: datetime) -> ClusterPlan:

@@ -51,7 +51,8 @@ def command(
 
     Later: the nodes are told first, then AWS. Earlier: AWS first. Until all is moved, the earlier of the two ends the
     cluster. A node that did not take it is named with what that means, and the exit code is 4. On AWS what it adds is
-    agreed to first. It holds for this run; --budget is kept in the stack's config, for later runs too.
+    agreed to first. It holds for this run; --budget holds for later runs too, until all of the cluster is gone: one
+    made anew begins with what cluster.yaml says.
 
     \b
     Examples:

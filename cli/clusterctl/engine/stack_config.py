@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import shlex
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any  # YAML before it is checked
@@ -19,6 +18,8 @@ import yaml
 from clusterctl_infra.config.stack import NAMESPACE, OWN_KEYS
 from clusterctl_infra.errors import ConfigError
 
+from clusterctl.engine.extended_budget import taken_back
+from clusterctl.put_in_place import put_in_place
 from clusterctl.views.again import edit
 
 
@@ -67,7 +68,8 @@ def own_config(path: Path, *, written_for: Path) -> str:
     """The text of a config file; a rehearsal's own one begins with what a person wrote for the real stack."""
     if path == written_for or path.exists():
         return read_config(path)
-    person = {key: value for key, value in config_values(read_config(written_for)).items() if key not in OWN_KEYS}
+    values = config_values(read_config(written_for))
+    person = {key: value for key, value in {**values, **taken_back(values)}.items() if key not in OWN_KEYS}
     text = with_values("", person)
     if text:
         write_config(path, text)
@@ -88,11 +90,7 @@ def write_config(path: Path, text: str) -> None:
     """Puts the file in place, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    descriptor, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(fresh, mode)
-    os.replace(fresh, path)
+    put_in_place(path, text, mode=mode)
 
 
 @contextlib.contextmanager

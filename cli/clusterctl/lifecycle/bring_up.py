@@ -17,7 +17,7 @@ from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
 from clusterctl.changes.ending_stage import wait_for_ending
 from clusterctl.changes.foreseen import Foreseen, ended, late, late_lines, made_anew, made_anew_lines
-from clusterctl.changes.intent import Intent, for_up, plan_of, read_intent, refuse
+from clusterctl.changes.intent import Intent, for_up, of_a_new_life, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
 from clusterctl.changes.place import refuse_other_launch, refuse_other_network
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
@@ -105,6 +105,9 @@ class _Up:
     def run(self, found: StackState | None) -> None:
         change, source = self._change, self._change.stack.source
         state = found or StackState()
+        if state.cluster_id is None:
+            prices = change.home.prices_file
+            self._written = of_a_new_life(self._written, change.stack, nodes=self._request.nodes, fresh_prices=prices)
         self._refuse_as_written(state, source=source)
         intent = for_up(self._written, state, change.seen(state))
         cluster_plan = plan_of(intent, state, now=self._now)

@@ -142,9 +142,10 @@ class _Extension:
         membership = state.find(MEMBERSHIP_TYPE)
         assert membership is not None, "refused before"
         # One that was cut off is done again, not added to.
-        began = config_values(written).get("extended-from") or str(membership.outputs["deadline"])
+        values = config_values(written)
+        began = values.get("extended-from") or str(membership.outputs["deadline"])
         base = datetime.fromisoformat(began)
-        wanted = self._request.wish.changes(base=base)
+        wanted = self._request.wish.changes(values, base=base)
         asked = read_intent(
             change.stack,
             with_values(written, wanted),

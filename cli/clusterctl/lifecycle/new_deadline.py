@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,6 +13,7 @@ from clusterctl_infra.plan.deadline import expenses, spent_usd
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.changes.intent import Intent
+from clusterctl.engine.extended_budget import extended
 from clusterctl.spending import HOUR, Spending
 from clusterctl.views.again import extend_again
 from clusterctl.views.quantities import clock, duration, usd
@@ -33,12 +35,12 @@ class Wish:
     until: datetime | None = None
     budget_usd: float | None = None
 
-    def changes(self, *, base: datetime) -> dict[str, str | None]:
-        """The stack's settings that say it; `base`: the end that holds before it."""
+    def changes(self, values: Mapping[str, str], *, base: datetime) -> dict[str, str | None]:
+        """The stack's settings that say it, over those in `values`; `base`: the end that holds before it."""
         until = base + self.by if self.by is not None else self.until
         told: dict[str, str | None] = {"extended-from": base.isoformat()}
         told |= {} if until is None else {"until": until.isoformat()}
-        return told if self.budget_usd is None else {**told, "budget_usd": f"{self.budget_usd:.2f}"}
+        return told if self.budget_usd is None else {**told, **extended(values, self.budget_usd)}
 
     def again(self, cluster: str, deadline: datetime) -> str:
         """The command that asks for the same end, typed at any later time."""

@@ -20,11 +20,12 @@ from clusterctl.changes.place import refuse_other_network, refuse_other_region
 from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.cloud.found import Found, Known
 from clusterctl.cloud.sweep import KnownNow
+from clusterctl.engine.extended_budget import BUDGET
 from clusterctl.engine.progress import summary
 from clusterctl.engine.repair import state_at_rest
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import refuse_without_program
-from clusterctl.engine.stack_config import read_config, with_values, write_config
+from clusterctl.engine.stack_config import config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
@@ -45,7 +46,7 @@ from clusterctl.lifecycle.other_name import refuse_other_name, refuse_shared_pro
 from clusterctl.lifecycle.stray_data import stray_data
 from clusterctl.output import Output
 from clusterctl.views.again import reap_cluster
-from clusterctl.views.quantities import count
+from clusterctl.views.quantities import count, usd
 
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -253,6 +254,9 @@ class _Down:
         cleaned = without_own_values(text)
         if cleaned != text:
             write_config(config_file, cleaned)
+        budget = config_values(text).get(BUDGET)
+        if budget is not None and config_values(cleaned).get(BUDGET) != budget:
+            self._output.note(f"  the budget of {usd(float(budget))} that extend gave it went with it")
 
     def _what_goes(self, state: StackState, *, keeps_data: bool, kept: Sequence[StoredData]) -> str:
         nodes = count(len(state.instances), "node")

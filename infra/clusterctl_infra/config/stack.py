@@ -27,6 +27,7 @@ OWN_KEYS = (
     "unreserved",
     "until",
     "extended-from",
+    "extended-budget",
 )
 """Written by clusterctl alone; a person's own settings are the others."""
 

@@ -150,6 +150,10 @@ def test_beside_a_machine_that_is_gone_the_others_live_past_the_old_deadline_and
     over = cluster.run("extend", "1h")
     assert over.exit_code == 1, over.text
     assert "ended at" in over.stderr
+    down = cluster.run("down", str(cluster.folder))
+    assert down.exit_code == 0, down.text
+    assert "the budget of $1000.00 that extend gave it went with it" in down.stderr
+    assert "clusterctl:" not in (cluster.folder / "Pulumi.dev.yaml").read_text()
 
 
 def extend_beside_a_gone_one(cluster: Rehearsed, *arguments: str) -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from clusterctl.changes.intent import for_up, for_zero_nodes, plan_of, without_own_values
+from clusterctl.changes.intent import for_up, for_zero_nodes, of_a_new_life, plan_of, without_own_values
 from clusterctl.cost.sighting import SeenMachine
+from clusterctl.engine.extended_budget import extended
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, StateResource
@@ -196,6 +197,17 @@ def test_down_and_the_end_of_all_leave_only_what_a_person_wrote(stack: Stack) ->
         == "true"
     )
     assert config_values(without_own_values(text)) == {"nodes": "6"}
+
+
+@pytest.mark.parametrize("was", [None, "1000"])
+def test_what_extend_agreed_to_is_not_what_a_cluster_made_anew_may_cost(stack: Stack, was: str | None) -> None:
+    person = {"nodes": "6", **({} if was is None else {"budget_usd": was})}
+    text = with_values("", {**person, **extended(person, 2500.0)})
+    assert config_values(without_own_values(text)) == person
+    assert intent_of(stack, text).config.caps.budget_usd == 2500
+    anew = of_a_new_life(intent_of(stack, text), stack, nodes=None)
+    assert anew.config.caps.budget_usd == (None if was is None else 1000)
+    assert config_values(with_values(text, anew.changes)) == person, "as `up` writes it"
 
 
 def test_without_nodes_only_the_storage_that_is_there_to_be_kept_is_meant(stack: Stack) -> None:

@@ -40,7 +40,7 @@ def an_intent(wish: Wish, *, before: timedelta = 12 * HOUR, **config: Any) -> tu
         ends_by=None,
         price_usd_per_hour=55.04,
     ).ledger
-    changes = wish.changes(base=BORN + before)
+    changes = wish.changes({}, base=BORN + before)
     told = {key: value for key, value in changes.items() if value is not None}
     settings = dataclasses.replace(stack_settings(told), ledger=account)
     caps = {**config, **({} if wish.budget_usd is None else {"budget_usd": wish.budget_usd})}
@@ -114,12 +114,16 @@ def test_a_higher_budget_moves_the_end_to_the_run_time_at_most(runtime: str) -> 
 
 
 def test_longer_counts_from_the_end_that_holds() -> None:
-    told = Wish(by=2 * HOUR).changes(base=BORN + 12 * HOUR)
+    told = Wish(by=2 * HOUR).changes({}, base=BORN + 12 * HOUR)
     assert told == {
         "extended-from": "2026-03-02T00:00:00+00:00",
         "until": "2026-03-02T02:00:00+00:00",
     }
-    assert Wish(budget_usd=50).changes(base=BORN) == {"extended-from": BORN.isoformat(), "budget_usd": "50.00"}
+    assert Wish(budget_usd=50).changes({}, base=BORN) == {
+        "extended-from": BORN.isoformat(),
+        "budget_usd": "50.00",
+        "extended-budget": '{"to": "50.00", "from": null}',
+    }
 
 
 @pytest.mark.parametrize(
