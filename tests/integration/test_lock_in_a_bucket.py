@@ -39,10 +39,11 @@ def test_the_lock_of_a_run_that_was_killed_here_keeps_nobody_from_going_on(clust
     record = cluster.home / "runs" / f"{cluster.name}@rehearsal.json"
     kept = shutil.move(record, tmp_path / "record.json")
 
-    refused = cluster.run("up", str(cluster.folder))
-    assert refused.exit_code == 1, refused.text
-    assert "is changing this stack: started by" in refused.stderr
-    assert f"cd {cluster.folder} && pulumi cancel --stack dev" in refused.stderr
+    for verb in ("up", "down"):  # as after a plain `pulumi up` that was killed
+        refused = cluster.run(verb, str(cluster.folder))
+        assert refused.exit_code == 1, refused.text
+        assert "is changing this stack: started by" in refused.stderr
+        assert f"next: cd {cluster.folder} && pulumi cancel --stack dev" in refused.stderr
 
     shutil.move(kept, record)
     done = cluster.run("up", str(cluster.folder))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from clusterctl.engine.pid_namespace import pid_namespace
 from clusterctl.engine.processes import boot_id, find_process, is_alive
 
 MACHINE_ID = Path("/etc/machine-id")
@@ -26,11 +27,15 @@ class EngineStart:
     host: str
     boot: str
     machine: str
+    pids: str = ""
+    """The pid namespace that its number counts in; empty in the file of an older clusterctl."""
 
     @property
     def is_gone(self) -> bool:
         """It surely ran on this computer, and does so no more: no process outlives a boot."""
         if self.boot and self.boot == boot_id():
+            if self.pids not in ("", pid_namespace()):
+                return False  # in another container: it is not seen from here
             return not is_alive(self.pid, self.ticks)
         return bool(self.machine) and self.machine == machine_id()
 
@@ -50,6 +55,7 @@ def engine_start(pid: int) -> EngineStart:
         host=socket.gethostname(),
         boot=boot_id(),
         machine=machine_id(),
+        pids=pid_namespace(),
     )
 
 

@@ -4,7 +4,9 @@ A lock names a user, a host name, a pid and a time, and a host name is no proof 
 node's spare, may be called the same, with one home on NFS or one bucket. Who takes a living run's lock for a dead one
 ends that run's machines. So a lock is dead where this computer itself wrote down that it started that very process
 (engine_start.py), whatever the backend; or where the lock is a file on a disk of this computer, which nobody else
-writes to: that also ends what a plain `pulumi up` left. Of any other, a person decides, by `pulumi cancel`.
+writes to: that also ends what a plain `pulumi up` left. A container may have its host's name and share its folders,
+with numbers of its own: from inside only what lies in the container itself counts as its own disk, and from outside a
+number is looked for within containers, too. Of any other, a person decides, by `pulumi cancel`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from urllib.parse import urlsplit
 
 from clusterctl.engine.engine_start import CLOCK_SLACK, EngineStart
 from clusterctl.engine.own_disk import is_on_own_disk
+from clusterctl.engine.pid_namespace import numbered_within
 from clusterctl.engine.processes import boot_id, command_line, find_process, started_at
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.strays import is_engine
@@ -73,7 +76,9 @@ class Lock:
         if self.host != socket.gethostname() or not boot_id():  # no /proc, and so no process is seen
             return False
         process = find_process(self.pid)
-        return process is None or self._is_older_than(started_at(process))
+        if process is not None and not self._is_older_than(started_at(process)):
+            return False
+        return not any(is_engine(command_line(pid)) for pid in numbered_within(self.pid))
 
     def _is_older_than(self, start: datetime | None) -> bool:
         """Whether who has the number now began after the lock; an engine never counts: the clock may have been set."""

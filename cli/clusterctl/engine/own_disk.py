@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from clusterctl.engine.pid_namespace import INITIAL, pid_namespace
 from clusterctl.engine.processes import PROC
 
 OWN_KINDS = frozenset(
@@ -12,14 +13,22 @@ OWN_KINDS = frozenset(
 )
 """File systems that one computer mounts at a time; any other kind may be shared: nfs4, cifs, lustre, 9p, fuse."""
 
+CONTAINERS_OWN = frozenset({"overlay", "tmpfs"})
+"""Those that a container has for itself: another kind is a folder that its host, or another container, may share."""
+
 
 def is_on_own_disk(folder: Path) -> bool:
     """Whether the file system that `folder` is on belongs to this computer alone; False where that is not known."""
     try:
         mounts = (PROC / "self" / "mountinfo").read_text(encoding="utf-8", errors="replace")
-        return kind_of(os.path.realpath(folder), mounts) in OWN_KINDS
+        return kind_of(os.path.realpath(folder), mounts) in own_kinds(pid_namespace())
     except OSError:
         return False
+
+
+def own_kinds(namespace: str) -> frozenset[str]:
+    """The kinds of file systems that nobody else has, seen from a pid namespace. Pure."""
+    return OWN_KINDS if namespace in ("", INITIAL) else CONTAINERS_OWN
 
 
 def kind_of(path: str, mounts: str) -> str | None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from clusterctl.engine.engine_start import EngineStart, engine_start
 from clusterctl.engine.lock import Lock, locks_in, locks_named
-from clusterctl.engine.own_disk import OWN_KINDS, kind_of
+from clusterctl.engine.own_disk import OWN_KINDS, kind_of, own_kinds
+from clusterctl.engine.pid_namespace import INITIAL, inner_number
 from clusterctl.engine.processes import boot_id
 from clusterctl.engine.stack import Stack
 
@@ -113,6 +114,8 @@ def test_no_engine_outlives_a_boot_of_its_computer() -> None:
     assert not here.is_gone
     assert replace(here, boot="earlier").is_gone
     assert not replace(here, boot="earlier", machine="another").is_gone
+    assert not replace(here, ticks=here.ticks + 1, pids="pid:[7]").is_gone, "in another container nobody is seen"
+    assert replace(here, ticks=here.ticks + 1, pids="").is_gone, "as an older clusterctl noted it"
     assert replace(here, ticks=here.ticks + 1).is_gone
 
 
@@ -184,3 +187,22 @@ def test_a_folder_is_on_the_file_system_that_is_mounted_nearest_above_it(path: s
 
 def test_of_a_folder_without_any_mount_above_it_nothing_is_known() -> None:
     assert kind_of("/x", "") is None
+
+
+def test_in_a_container_a_disk_that_others_may_mount_is_not_its_own() -> None:
+    assert own_kinds(INITIAL) == OWN_KINDS
+    assert own_kinds("pid:[4026532205]") == {"overlay", "tmpfs"}
+
+
+@pytest.mark.parametrize(
+    ("status", "number"),
+    [
+        ("Name:\tpulumi\nNSpid:\t5123\t12\n", 12),
+        ("NSpid:\t5123\t40\t7\n", 7),
+        ("NSpid:\t5123\n", None),
+        ("Name:\tx\n", None),
+    ],
+    ids=["in a container", "in one within another", "in none", "an old kernel"],
+)
+def test_a_process_in_a_container_has_a_number_of_its_own_there(status: str, number: int | None) -> None:
+    assert inner_number(status) == number
