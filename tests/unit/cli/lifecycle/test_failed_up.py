@@ -3,158 +3,33 @@
 from __future__ import annotations
 
 import errno
-import io
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from typing import Any  # options of a run
+from collections.abc import Callable
+from typing import Any  # rows of EC2
 
 import pytest
-from clusterctl.changes.change import Change
-from clusterctl.changes.display import Display
-from clusterctl.changes.intent import Intent, read_intent
 from clusterctl.changes.stopped import telling_if_stopped
-from clusterctl.cloud.clients import Clients
-from clusterctl.engine.call import Engine
-from clusterctl.engine.environment import EngineEnvironment
-from clusterctl.engine.events import Refusal
-from clusterctl.engine.lock import Lock
 from clusterctl.engine.run import RunResult
-from clusterctl.engine.stack import Stack
-from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
-from clusterctl.home import Home
+from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.failed_up import raise_failed
-from clusterctl.lifecycle.up_runs import Ran, Runs, run_up
-from clusterctl.output import Output
-from clusterctl_infra.errors import ClusterctlError, EngineError
+from clusterctl_infra.errors import EngineError
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE
 
 from tests.unit.cli.cloud.fake_session import clients_of
-
-CLUSTER = "name: train\nregion: us-west-2\nnodes: 33\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
-RESERVED = StackState(
-    resources=(StateResource(urn="u::r", type=RESERVATION_TYPE, id="cr-1", inputs={"instanceCount": 33}),)
+from tests.unit.cli.lifecycle.recorded_runs import (
+    BEFORE,
+    HELD,
+    ID,
+    MEANT,
+    NO_ENGINE,
+    RESERVED,
+    Runner,
+    ended,
+    failure_of,
+    intent_of,
+    refused,
+    told,
+    up,
 )
-HELD = "error: the stack is currently locked by 1 lock(s).\n  created by bob@tower (pid 7) at 2026-11-21T10:15:13Z"
-BEFORE = "config:\n  clusterctl:nodes: '2'\n"
-MEANT = "config:\n  clusterctl:nodes: '33'\n"
-LAST = Runs(makes_machines_last=True)
-ID = "0123456789ab"
-NO_ENGINE = EngineError("pulumi does not start: no such file", hint="scripts/engine")
-
-
-def ended(*, is_well: bool, said: str = "", codes: Sequence[str] = ()) -> RunResult:
-    refusals = tuple(Refusal(code=code, text="No.", urn="u") for code in codes)
-    return RunResult(succeeded=is_well, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said=said)
-
-
-def no_place() -> RunResult:
-    return ended(is_well=False, codes=["ReservationCapacityExceeded"])
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneState(Engine):
-    """An engine that exports this, or raises it."""
-
-    state: StackState | ClusterctlError
-    when_asked_for_its_lock: BaseException | None
-
-    def held_by(self) -> tuple[Lock, ...]:
-        if self.when_asked_for_its_lock is not None:
-            raise self.when_asked_for_its_lock
-        return ()
-
-    def export(self) -> StackState:
-        if isinstance(self.state, ClusterctlError):
-            raise self.state
-        return self.state
-
-
-@dataclass(frozen=True, kw_only=True)
-class Runner(Change):
-    """A change whose runs of the engine end one after the other in these ways."""
-
-    ends: list[Callable[[], RunResult]]
-    stderr: io.BytesIO
-    aws: Clients
-    options: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def clients(self) -> Clients:
-        return self.aws
-
-    def run(self, verb: object, **options: Any) -> RunResult:  # all that a run is told
-        self.options.append(options)
-        return self.ends.pop(0)()
-
-
-@pytest.fixture
-def runner(tmp_path: Path) -> Callable[..., Runner]:
-    """A change of a stack in a folder, whose config file says `MEANT`."""
-    stack = Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=False)
-    stack.cluster_file.write_text(CLUSTER)
-    stack.config_file.write_text(MEANT)
-
-    def make(
-        *ends: Callable[[], RunResult],
-        state: StackState | ClusterctlError = RESERVED,
-        when_asked_for_its_lock: BaseException | None = None,
-        aws: Clients | None = None,
-    ) -> Runner:
-        environment = EngineEnvironment(
-            env={"PULUMI_BACKEND_URL": "s3://states"},
-            rehearsal=False,
-            executable="pulumi",
-            config_file=stack.config_file,
-            run_token="1",
-        )
-        engine = OneState(
-            stack=stack, environment=environment, state=state, when_asked_for_its_lock=when_asked_for_its_lock
-        )
-        stderr = io.BytesIO()
-        return Runner(
-            stderr=stderr,
-            verb="up",
-            aws=aws or clients_of({}),
-            engine=engine,
-            home=Home(path=tmp_path / "home"),
-            output=Output(stdout=io.BytesIO(), stderr=stderr, stdin=io.StringIO()),
-            cluster="train",
-            region="us-west-2",
-            environ={"CLUSTERCTL_HOME": str(tmp_path / "home")},
-            previous=None,
-            ends=list(ends),
-        )
-
-    return make
-
-
-def up(change: Runner, *, sleep: Callable[[float], None] = time.sleep) -> Ran:
-    display = Display(change.output)
-    return run_up(change, MEANT, display=display, on_event=lambda event: None, nodes=33, runs=LAST, sleep=sleep)
-
-
-def failure_of(change: Runner, ran: Ran) -> ClusterctlError:
-    with pytest.raises(ClusterctlError) as raised:
-        raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
-    return raised.value
-
-
-def intent_of(change: Runner) -> Intent:
-    return read_intent(change.stack, MEANT, nodes=None)
-
-
-def told(change: Runner) -> str:
-    return change.stderr.getvalue().decode()
-
-
-def refused(error: BaseException) -> Callable[[], RunResult]:
-    def end() -> RunResult:
-        raise error
-
-    return end
 
 
 @pytest.mark.parametrize(
@@ -169,50 +44,6 @@ def test_a_second_run_that_does_not_start_is_one_that_failed_after_the_first(
     assert (ran.has_made, ran.result.succeeded) == (True, False)
     assert said in ran.result.said
     assert [options.get("writes_state_once", False) for options in change.options] == [False, True]
-
-
-def test_machines_that_found_no_reserved_place_are_made_by_another_run(runner: Callable[..., Runner]) -> None:
-    well = partial(ended, is_well=True)
-    change, waited = runner(well, no_place, no_place, well), list[float]()
-    ran = up(change, sleep=waited.append)
-    assert ran.result.succeeded
-    assert waited == [15, 30]
-    assert [options.get("writes_state_once", False) for options in change.options] == [False, True, True, True]
-    assert "does not count all reserved places as free yet (ReservationCapacityExceeded): again in 15 s" in told(change)
-
-
-@pytest.mark.parametrize(
-    ("ends", "runs"),
-    [
-        ([no_place] * 4, 5),
-        ([partial(ended, is_well=False, codes=["ReservationCapacityExceeded", "InvalidIPAddress.InUse"])], 2),
-        ([partial(ended, is_well=False, codes=["InsufficientInstanceCapacity"])], 2),
-        ([partial(ended, is_well=False, said="no")], 2),
-    ],
-)
-def test_places_are_not_waited_for_without_end_nor_for_another_reason(
-    runner: Callable[..., Runner], ends: Sequence[Callable[[], RunResult]], runs: int
-) -> None:
-    change = runner(partial(ended, is_well=True), *ends)
-    assert not up(change, sleep=lambda seconds: None).result.succeeded
-    assert len(change.options) == runs
-
-
-def test_whoever_stops_the_waiting_for_places_is_told_what_exists(runner: Callable[..., Runner]) -> None:
-    def stop(seconds: float) -> None:
-        raise KeyboardInterrupt
-
-    change = runner(partial(ended, is_well=True), no_place)
-    ran = up(change, sleep=stop)
-    assert ran.result.interrupted
-    with pytest.raises(KeyboardInterrupt):
-        raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
-    assert "33 reserved places are empty and bill" in told(change)
-
-
-def test_where_another_run_for_places_does_not_start_the_first_one_has_failed(runner: Callable[..., Runner]) -> None:
-    ran = up(runner(partial(ended, is_well=True), no_place, refused(NO_ENGINE)), sleep=lambda seconds: None)
-    assert [refusal.code for refusal in ran.result.refusals] == ["ReservationCapacityExceeded"]
 
 
 def test_a_first_run_that_does_not_start_leaves_the_config_as_it_was(runner: Callable[..., Runner]) -> None:

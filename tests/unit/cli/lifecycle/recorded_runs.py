@@ -1,0 +1,152 @@
+"""A change of a stack whose runs of the engine end as they are told, and are written down."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any  # options of a run
+
+import pytest
+from clusterctl.changes.change import Change
+from clusterctl.changes.display import Display
+from clusterctl.changes.intent import Intent, read_intent
+from clusterctl.cloud.clients import Clients
+from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.events import Refusal
+from clusterctl.engine.lock import Lock
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+from clusterctl.home import Home
+from clusterctl.lifecycle.failed_up import raise_failed
+from clusterctl.lifecycle.up_runs import Ran, Runs, run_up
+from clusterctl.output import Output
+from clusterctl_infra.errors import ClusterctlError, EngineError
+
+from tests.unit.cli.cloud.fake_session import clients_of
+
+CLUSTER = "name: train\nregion: us-west-2\nnodes: 33\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
+RESERVED = StackState(
+    resources=(StateResource(urn="u::r", type=RESERVATION_TYPE, id="cr-1", inputs={"instanceCount": 33}),)
+)
+HELD = "error: the stack is currently locked by 1 lock(s).\n  created by bob@tower (pid 7) at 2026-11-21T10:15:13Z"
+BEFORE = "config:\n  clusterctl:nodes: '2'\n"
+MEANT = "config:\n  clusterctl:nodes: '33'\n"
+LAST = Runs(makes_machines_last=True)
+ID = "0123456789ab"
+NO_ENGINE = EngineError("pulumi does not start: no such file", hint="scripts/engine")
+
+
+def ended(*, is_well: bool, said: str = "", codes: Sequence[str] = ()) -> RunResult:
+    refusals = tuple(Refusal(code=code, text="No.", urn="u") for code in codes)
+    return RunResult(succeeded=is_well, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said=said)
+
+
+def no_place() -> RunResult:
+    return ended(is_well=False, codes=["ReservationCapacityExceeded"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneState(Engine):
+    """An engine that exports this, or raises it."""
+
+    state: StackState | ClusterctlError
+    when_asked_for_its_lock: BaseException | None
+
+    def held_by(self) -> tuple[Lock, ...]:
+        if self.when_asked_for_its_lock is not None:
+            raise self.when_asked_for_its_lock
+        return ()
+
+    def export(self) -> StackState:
+        if isinstance(self.state, ClusterctlError):
+            raise self.state
+        return self.state
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner(Change):
+    """A change whose runs of the engine end one after the other in these ways."""
+
+    ends: list[Callable[[], RunResult]]
+    stderr: io.BytesIO
+    aws: Clients
+    options: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def clients(self) -> Clients:
+        return self.aws
+
+    def run(self, verb: object, **options: Any) -> RunResult:  # all that a run is told
+        self.options.append(options)
+        return self.ends.pop(0)()
+
+
+def runner_in(folder: Path) -> Callable[..., Runner]:
+    """Makes changes of a stack in a folder, whose config file says `MEANT`."""
+    stack = Stack(directory=folder, project="train", name="dev", is_rehearsal_project=False)
+    stack.cluster_file.write_text(CLUSTER)
+    stack.config_file.write_text(MEANT)
+
+    def make(
+        *ends: Callable[[], RunResult],
+        state: StackState | ClusterctlError = RESERVED,
+        when_asked_for_its_lock: BaseException | None = None,
+        aws: Clients | None = None,
+    ) -> Runner:
+        environment = EngineEnvironment(
+            env={"PULUMI_BACKEND_URL": "s3://states"},
+            rehearsal=False,
+            executable="pulumi",
+            config_file=stack.config_file,
+            run_token="1",
+        )
+        engine = OneState(
+            stack=stack, environment=environment, state=state, when_asked_for_its_lock=when_asked_for_its_lock
+        )
+        stderr = io.BytesIO()
+        return Runner(
+            stderr=stderr,
+            verb="up",
+            aws=aws or clients_of({}),
+            engine=engine,
+            home=Home(path=folder / "home"),
+            output=Output(stdout=io.BytesIO(), stderr=stderr, stdin=io.StringIO()),
+            cluster="train",
+            region="us-west-2",
+            environ={"CLUSTERCTL_HOME": str(folder / "home")},
+            previous=None,
+            ends=list(ends),
+        )
+
+    return make
+
+
+def up(change: Runner, *, sleep: Callable[[float], None] = time.sleep) -> Ran:
+    display = Display(change.output)
+    return run_up(change, MEANT, display=display, on_event=lambda event: None, nodes=33, runs=LAST, sleep=sleep)
+
+
+def failure_of(change: Runner, ran: Ran) -> ClusterctlError:
+    with pytest.raises(ClusterctlError) as raised:
+        raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
+    return raised.value
+
+
+def intent_of(change: Runner) -> Intent:
+    return read_intent(change.stack, MEANT, nodes=None)
+
+
+def told(change: Runner) -> str:
+    return change.stderr.getvalue().decode()
+
+
+def refused(error: BaseException) -> Callable[[], RunResult]:
+    def end() -> RunResult:
+        raise error
+
+    return end
