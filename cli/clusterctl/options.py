@@ -19,6 +19,7 @@ from clusterctl.views.again import nodes_again
 
 F = TypeVar("F", bound=Callable[..., object])
 NO_LIMIT = 999_999_999
+NODES_HELP = "The nodes: 2, or 0,2-5, or train-2, or all."
 UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -56,8 +57,10 @@ def inventory_option(function: F) -> F:
 
 
 def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
-    """Adds `--node SET` with this default and help."""
-    return click.option("--node", metavar="SET", default=default, shell_complete=_complete_nodes, help=help)
+    """Adds `--node SET` with this default, which is shown, and this help."""
+    return click.option(
+        "--node", metavar="SET", default=default, show_default=True, shell_complete=_complete_nodes, help=help
+    )
 
 
 def connect_timeout_option(*, default: str | None, shown: str | None = None) -> Callable[[F], F]:

@@ -14,6 +14,7 @@ from clusterctl.logs.request import LogRequest
 from clusterctl.logs.show import show_history, show_on
 from clusterctl.logs.source import chosen_sources
 from clusterctl.options import (
+    NODES_HELP,
     chosen_cluster,
     chosen_rows,
     cluster_option,
@@ -43,7 +44,7 @@ Examples:
 
 @click.command("logs", help=HELP)
 @cluster_option
-@node_option(default="all", help="The nodes: 2, or 0,2-5, or train-2, or all.")
+@node_option(default="all", help=NODES_HELP)
 @click.option("-f", "--follow", is_flag=True, help="Go on as lines are written, over lost connections too.")
 @time_option("--since", default=None, help="Only the last 10m, 2h.")
 @click.option("--grep", metavar="REGEX", help="Only lines that match, looked for on the nodes.")

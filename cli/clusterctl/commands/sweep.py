@@ -8,6 +8,7 @@ import click
 
 from clusterctl.home import home_directory
 from clusterctl.options import (
+    NODES_HELP,
     chosen_cluster,
     chosen_rows,
     cluster_option,
@@ -24,7 +25,7 @@ from clusterctl.ssh.remote_command import usable_keys
 
 @click.command("sweep")
 @cluster_option
-@node_option(default="all", help="The nodes: 2, or 0,2-5, or train-2, or all.")
+@node_option(default="all", help=NODES_HELP)
 @click.option(
     "--probe", "probes", metavar="NAME", multiple=True, help=f"Only these, separated by commas: {', '.join(PROBES)}."
 )

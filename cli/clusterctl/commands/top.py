@@ -9,6 +9,7 @@ import click
 
 from clusterctl.home import home_directory
 from clusterctl.options import (
+    NODES_HELP,
     chosen_cluster,
     chosen_rows,
     cluster_option,
@@ -29,7 +30,7 @@ SAMPLES_FOR_A_FRAME = 4
 
 @click.command("top")
 @cluster_option
-@node_option(default="all", help="The nodes: 2, or 0,2-5, or train-2, or all.")
+@node_option(default="all", help=NODES_HELP)
 @time_option("--interval", default="1s", help="How often the nodes are looked at.")
 @connect_timeout_option(default="10s")
 @json_option
