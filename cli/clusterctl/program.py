@@ -56,11 +56,19 @@ class VerbGroup(click.Group):
             raise click.exceptions.Exit(READER_GONE) from e
 
     def invoke(self, ctx: click.Context) -> object:
-        """What the verb gives. A reader that went away is met here: click 8.5 would end the program with 1."""
+        """What the verb gives. A reader that went away is met here: click 8.5 would end the program with 1.
+
+        Raises what click does, which does not say of a flag without its value (8.5) which verb it was typed behind.
+        """
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             return READER_GONE
+        except click.UsageError as error:
+            verb = ctx.invoked_subcommand
+            if error.ctx is None and verb is not None and (command := self.get_command(ctx, verb)) is not None:
+                error.ctx = click.Context(command, info_name=verb, parent=ctx)
+            raise
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Verbs from `VERBS` alone: loading every verb for its help would take a second."""

@@ -80,6 +80,7 @@ def test_a_bug_is_one_line_and_a_log(screen: Screen, own_home: Path) -> None:
         (["nodes", "--jsno"], "no such option '--jsno'"),
         (["nodes", "extra"], "unexpected extra argument"),
         (["--nope"], "no such option '--nope'"),
+        (["logs", "--grep"], "option '--grep' requires an argument\n  next: clusterctl logs --help"),
         (["completion", "tcsh"], "'tcsh' is not one of 'bash', 'zsh', 'fish'\n"),
         (["sweep", "--probe", "dsk"], "no probe 'dsk' (did you mean disk?)"),
         (["ssh", "--fanout", "4097", "ls"], "'4097': write how many, a whole number from 1 to 4096\n"),
