@@ -20,6 +20,8 @@ from clusterctl.views.again import nodes_again
 F = TypeVar("F", bound=Callable[..., object])
 NO_LIMIT = 999_999_999
 NODES_HELP = "The nodes: 2, or 0,2-5, or train-2, or all."
+EMPTY = "empty, as from a shell variable that is not set; name {what}, or leave it out"
+"""Nothing at all would be this folder or the only cluster, and `down --yes` would end it."""
 UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -40,11 +42,32 @@ def chosen_rows(inventory: Inventory, text: str) -> tuple[InventoryNode, ...]:
     return tuple(node for node in inventory.nodes if node.slot in slots)
 
 
+class StackFolder(click.Path):
+    """The type of a stack's folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if value == "":
+            self.fail(EMPTY.format(what="the folder"), param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def cluster_option(function: F) -> F:
     """Adds `--cluster NAME`."""
+
+    def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+        if value == "":
+            raise click.BadParameter(EMPTY.format(what="the cluster"), ctx=ctx, param=param)
+        return value
+
     return click.option(
         "--cluster",
         metavar="NAME",
+        callback=convert,
         shell_complete=_complete_clusters,
         help="The cluster; else $CLUSTERCTL_CLUSTER, else the only one known here.",
     )(function)

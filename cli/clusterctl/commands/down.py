@@ -13,12 +13,12 @@ from clusterctl.engine.names_in_state import names_in_state
 from clusterctl.engine.whereabouts import find_whereabouts
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.take_down import DownRequest, take_down
-from clusterctl.options import cluster_option
+from clusterctl.options import StackFolder, cluster_option
 from clusterctl.output import Output
 
 
 @click.command("down")
-@click.argument("stack_dir", metavar="[STACK]", type=click.Path(path_type=Path), required=False)
+@click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), required=False)
 @cluster_option
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="What `up --rehearse` made of STACK.")

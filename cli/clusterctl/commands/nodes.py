@@ -11,16 +11,14 @@ from clusterctl_infra.names import USUAL_STACK_NAME
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.home import home_directory
-from clusterctl.options import chosen_cluster, cluster_option, json_option
+from clusterctl.options import StackFolder, chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 from clusterctl.views.nodes import nodes_json, nodes_text
 
 
 @click.command("nodes")
 @cluster_option
-@click.option(
-    "--stack", "stack_dir", metavar="STACK", type=click.Path(path_type=Path), help="Ask the stack in a folder."
-)
+@click.option("--stack", "stack_dir", metavar="STACK", type=StackFolder(), help="Ask the stack in a folder.")
 @click.option(
     "--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="With --stack: which one."
 )

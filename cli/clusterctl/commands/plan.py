@@ -12,14 +12,14 @@ from clusterctl_infra.names import USUAL_STACK_NAME
 
 from clusterctl.engine.stack import read_stack
 from clusterctl.home import home_directory
-from clusterctl.options import json_option
+from clusterctl.options import StackFolder, json_option
 from clusterctl.output import Output
 from clusterctl.stack_plan import plan_stack, refuse_problems
 from clusterctl.views.plan import plan_json, plan_text
 
 
 @click.command("plan")
-@click.argument("stack_dir", metavar="[STACK]", type=click.Path(path_type=Path), default=".")
+@click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), default=".")
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="As `up --rehearse` would: on the stand-in for AWS.")
 @json_option

@@ -9,12 +9,12 @@ import click
 from clusterctl_infra.names import USUAL_STACK_NAME
 
 from clusterctl.lifecycle.bring_up import UpRequest, bring_up
-from clusterctl.options import count_option, json_option, time_option
+from clusterctl.options import StackFolder, count_option, json_option, time_option
 from clusterctl.output import Output
 
 
 @click.command("up")
-@click.argument("stack_dir", metavar="[STACK]", type=click.Path(path_type=Path), default=".")
+@click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), default=".")
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="On the stand-in for AWS on this computer: costs nothing.")
 @count_option("--nodes", help="Another size; kept in the stack's config.")

@@ -93,6 +93,23 @@ def test_wrong_words_are_usage_with_a_hint_that_is_a_command(screen: Screen, arg
     assert "next: clusterctl" in screen.err
 
 
+@pytest.mark.parametrize("flags", [["--cluster", ""], ["--cluster="], [""]])
+def test_an_empty_name_does_not_end_the_only_cluster(
+    screen: Screen, own_home: Path, make_inventory: MakeInventory, flags: list[str]
+) -> None:
+    (own_home / "inventory").mkdir(parents=True)
+    (own_home / "inventory" / "train.json").write_text(json.dumps(inventory_to_json(make_inventory(size=2))))
+    assert program.run(["down", "--yes", *flags], screen.output) == 2
+    assert "empty, as from a shell variable that is not set" in screen.err
+    assert screen.err.endswith("next: clusterctl down --help\n")
+
+
+@pytest.mark.parametrize("argv", [["plan", ""], ["up", ""], ["nodes", "--stack", ""], ["status", "--cluster", ""]])
+def test_an_empty_name_means_no_folder_and_no_cluster(screen: Screen, argv: list[str]) -> None:
+    assert program.run(argv, screen.output) == 2
+    assert "empty, as from a shell variable that is not set" in screen.err
+
+
 def test_every_verb_has_a_module_with_a_command_and_help() -> None:
     for verb in VERBS:
         command = importlib.import_module(module_of(verb)).command
