@@ -1,4 +1,4 @@
-"""What is said where a stack's state holds a cluster of another name than its file says."""
+"""What is said where a stack's state holds a cluster of another name than its file says, or none of the name."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from pathlib import Path
 
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import Inventory
 
 from clusterctl.changes.change import Change
 from clusterctl.engine.known_folder import cluster_name_in
 from clusterctl.engine.stacks_near import CLUSTER_FILE
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.final_sum import inventory_here
-from clusterctl.views.again import edit
+from clusterctl.views.again import down_again, edit
+
+
+def held_cluster(change: Change, state: StackState) -> str:
+    """The cluster as this computer knows it, `train@rehearsal`, by its name in the state: the file may have another."""
+    return f"{state.cluster_name or change.name}{REHEARSAL_SUFFIX if change.is_rehearsal else ''}"
 
 
 def refuse_other_name(change: Change, state: StackState, name: str) -> None:
@@ -40,7 +46,7 @@ def refuse_shared_project(change: Change, state: StackState, name: str) -> None:
     held, stack = state.cluster_name, change.stack
     if held in (None, name):
         return
-    cluster = f"{held}{REHEARSAL_SUFFIX if change.is_rehearsal else ''}"
+    cluster = held_cluster(change, state)
     known = inventory_here(change.home, cluster)
     if known is None or known.cluster_id != state.cluster_id or known.stack_dir in (None, str(stack.directory)):
         return
@@ -53,6 +59,22 @@ def refuse_shared_project(change: Change, state: StackState, name: str) -> None:
             f"{cluster}",
             hint=edit(stack.project_file),
         )
+
+
+def refuse_other_stack(change: Change, known: Inventory) -> None:
+    """Raises UsageError when the cluster that lives and is not in this stack is of another stack, or another folder."""
+    stack, made_in = change.stack, known.stack_dir
+    if (
+        made_in is None
+        or not Path(made_in).is_dir()
+        or (made_in, known.stack_name) == (str(stack.directory), stack.name)
+    ):
+        return
+    raise UsageError(
+        f"{change.typed(_folder(change))} holds nothing, and {known.cluster} is of the stack {known.stack_name} of "
+        f"{made_in}: nothing was changed",
+        hint=down_again(known),
+    )
 
 
 def _folder(change: Change) -> Path:

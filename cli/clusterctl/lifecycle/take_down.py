@@ -42,7 +42,7 @@ from clusterctl.lifecycle.last_look import (
     refuse_leftovers,
 )
 from clusterctl.lifecycle.machines_last import go_at_once
-from clusterctl.lifecycle.other_name import refuse_other_name, refuse_shared_project
+from clusterctl.lifecycle.other_name import held_cluster, refuse_other_name, refuse_other_stack, refuse_shared_project
 from clusterctl.lifecycle.stray_data import stray_data
 from clusterctl.output import Output
 from clusterctl.views.again import reap_cluster
@@ -144,6 +144,7 @@ class _Down:
         change = self._change
         seen = look_for(known, change.clients)
         if left := billing(seen):
+            refuse_other_stack(self._change, known)
             self._output.note(f"{change.cluster}: this Pulumi backend has no state of it; has another one?")
         refuse_leftovers(left, not_asked=seen.not_asked, again=reap_cluster(known))
 
@@ -152,7 +153,8 @@ class _Down:
         protected = [one.urn for one in state.resources if one.is_protected]
         if protected:
             change.engine.unprotect(protected)
-        known = known_here(change.home, change.cluster, cluster_id=state.cluster_id)
+        cluster = held_cluster(change, state)
+        known = known_here(change.home, cluster, cluster_id=state.cluster_id)
         display = Display(self._output, is_ending=True)
         once = go_at_once(state)
         result = change.run("destroy", nodes=len(state.instances), display=display, writes_state_once=once)
@@ -160,11 +162,11 @@ class _Down:
             self._failed(result)
         self._last_look(state)
         if state.cluster_id is not None:  # a killed `up` may have written them and not come to say so in the state
-            forget_cluster(change.home, change.cluster, cluster_id=state.cluster_id)
+            forget_cluster(change.home, cluster, cluster_id=state.cluster_id)
         self._clean_config()
         change.finish()
         self._output.note(f" {summary(result.changes)}")
-        self._output.note(f"{change.cluster}: gone; nothing of it is left, nothing bills")
+        self._output.note(f"{cluster}: gone; nothing of it is left, nothing bills")
         if known is not None:
             self._tell_sum(known)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any  # options of a run
 
 import pytest
 from clusterctl.changes.opening import Held
+from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.lifecycle.extension import ExtendRequest, move_deadline
@@ -17,11 +20,13 @@ from clusterctl.lifecycle.new_deadline import Wish
 from clusterctl.lifecycle.other_name import refuse_other_name, refuse_shared_project
 from clusterctl.lifecycle.replacement import ReplaceRequest, replace_held
 from clusterctl.lifecycle.take_down import DownRequest, take_down_held
-from clusterctl_infra.errors import UsageError
-from clusterctl_infra.outputs import inventory_to_json
+from clusterctl.output import Output
+from clusterctl_infra.errors import StillBills, UsageError
+from clusterctl_infra.outputs import Inventory, inventory_to_json
 
 from tests.unit.cli.changes.intent_cases import BORN
-from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, held
+from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
+from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, SlowRepair, held
 from tests.unit.cli.paid_cluster import an_inventory
 
 
@@ -85,3 +90,60 @@ def test_a_copied_folder_does_not_end_the_cluster_of_the_folder_that_it_was_copi
     refuse_shared_project(change, there.state, "train")
     (tmp_path / "train" / "cluster.yaml").write_text("name: moved-away\n")
     refuse_shared_project(change, there.state, "mine")
+
+
+class Ended(SlowRepair):
+    """A change whose engine ends what it is told to."""
+
+    def run(self, verb: object, **options: Any) -> RunResult:  # type: ignore[override]
+        changes = {"delete": 9}
+        return RunResult(
+            succeeded=True, interrupted=False, changes=changes, refusals=(), log=self.home.path / "log", said=""
+        )
+
+
+def test_who_was_ended_is_told_by_the_name_that_it_had(tmp_path: Path) -> None:
+    there = held(tmp_path, Clock(BORN), repair_s=0)
+    screen = io.BytesIO()
+    change = Ended(
+        **{
+            **vars(there.change),
+            "cluster": "mine",
+            "aws": clients_of({}),
+            "output": Output(stdout=io.BytesIO(), stderr=screen, stdin=io.StringIO()),
+        }
+    )
+    keep(change.home.inventory_file("train"), replace(an_inventory(), stack_dir=None))
+    where = Whereabouts(stack=change.stack, rehearse=False, name="mine", region="us-west-2", shown="stacks/train")
+    take_down_held(DownRequest(where=where, is_all=True, is_agreed=True), change, there.state, was_cut_off=False)
+    said = screen.getvalue().decode()
+    assert "train (cluster.yaml says mine): ends 4 nodes" in said
+    assert "\ntrain: gone; nothing of it is left, nothing bills\n" in said
+    assert not change.home.inventory_file("train").exists()
+
+
+@pytest.mark.parametrize(("made_in", "stack_name"), [("here", "other"), ("elsewhere", "dev")], ids=["stack", "folder"])
+def test_a_down_of_the_wrong_stack_does_not_advise_to_end_the_right_one(
+    tmp_path: Path, made_in: str, stack_name: str
+) -> None:
+    for folder in ("here", "elsewhere"):
+        (tmp_path / folder).mkdir()
+    address = {"AllocationId": "eipalloc-1", "Tags": []}
+    aws = clients_of({("us-west-2", "describe_addresses", "Addresses"): [address]})
+    there = held(tmp_path / "here", Clock(BORN), repair_s=0, aws=aws)
+    change, known = there.change, replace(an_inventory(), account_id=ACCOUNT, stack_name=stack_name)
+    where = Whereabouts(stack=change.stack, rehearse=False, name="train", region="us-west-2", shown="here")
+    request = DownRequest(where=where, is_all=False, is_agreed=True)
+    keep(change.home.inventory_file("train"), replace(known, stack_dir=str(tmp_path / made_in)))
+    told = rf"train is of the stack {stack_name} of {tmp_path / made_in}: nothing was changed"
+    with pytest.raises(UsageError, match=told) as said:
+        take_down_held(request, change, None, was_cut_off=False)
+    assert said.value.hint == "clusterctl down --cluster train"
+    keep(change.home.inventory_file("train"), replace(known, stack_dir=str(tmp_path / "gone")))
+    with pytest.raises(StillBills):
+        take_down_held(request, change, None, was_cut_off=False)
+
+
+def keep(file: Path, known: Inventory) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(inventory_to_json(known)))
