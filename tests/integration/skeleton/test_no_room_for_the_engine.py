@@ -28,14 +28,35 @@ def test_a_cache_that_cannot_be_made_is_named_with_another_one(tmp_path: Path) -
     assert "Traceback" not in said
 
 
+def wrapper_in(checkout: Path) -> str:
+    """The `pulumi` of a checkout, before an engine that does nothing."""
+    text = (CHECKOUT / "scripts/pulumi-wrapper").read_text()
+    wrapper = checkout / "pulumi"
+    wrapper.write_text(text.replace("@CHECKOUT@", str(checkout)).replace("@ENGINE@", "/bin/true"))
+    wrapper.chmod(0o755)
+    return str(wrapper)
+
+
 def test_a_checkout_that_cannot_keep_a_state_says_so(tmp_path: Path) -> None:
     (tmp_path / ".pulumi").touch()
-    text = (CHECKOUT / "scripts/pulumi-wrapper").read_text()
-    wrapper = tmp_path / "pulumi"
-    wrapper.write_text(text.replace("@CHECKOUT@", str(tmp_path)).replace("@ENGINE@", "/bin/true"))
-    wrapper.chmod(0o755)
-    said = said_by(str(wrapper), "stack", "ls", cwd=tmp_path)
+    said = said_by(wrapper_in(tmp_path), "stack", "ls", cwd=tmp_path)
     assert said == (
         f"pulumi: {tmp_path}/.pulumi keeps the state of this checkout and cannot be made; "
         f"next: git clone '{tmp_path}' ~/clusterctl\n"
     )
+
+
+def test_a_full_disk_is_said_and_leaves_no_passphrase_that_is_none(tmp_path: Path) -> None:
+    own = tmp_path / ".pulumi"
+    own.mkdir()
+    filled = (
+        f'mount -t tmpfs -o size=8k tmpfs {own}; cat /dev/zero >{own}/full 2>/dev/null; "$@"; ls -A {own} >&2; exit 1'
+    )
+    said = said_by("unshare", "-m", "sh", "-c", filled, "sh", wrapper_in(tmp_path), "stack", "ls", cwd=tmp_path)
+    sentence, *left = said.splitlines()
+    assert sentence == (
+        f"pulumi: {own}/passphrase cannot be written, and the state is encrypted with it; next: df -h '{own}'"
+    )
+    assert left == ["full", "home", "state"]
+    subprocess.run([str(tmp_path / "pulumi"), "stack", "ls"], cwd=tmp_path, timeout=30, check=True)
+    assert len((own / "passphrase").read_text()) == 48
