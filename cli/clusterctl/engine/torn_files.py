@@ -2,7 +2,8 @@
 
 The state itself is put in place by a rename and is whole. Beside it the backend keeps `<file>.attrs`, written in place:
 killed in that instant it stays empty, and then every engine says `failed to load checkpoint: EOF` (gocloud.dev/blob
-0.46, fileblob.setAttrs; engine 3.250). Without that file the state reads as it is.
+0.46, fileblob.setAttrs; engine 3.250). Without that file the state reads as it is. A lock that a power cut left empty
+keeps every engine away, too (`unexpected end of JSON input`), and names nobody who could hold it.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ def remove_torn_files(backend_url: str, stack: Stack) -> tuple[Path, ...]:
 
 
 def _files(root: Path, stack: Stack) -> Iterator[Path]:
+    """Those that hold nothing that anybody would miss: never the state itself."""
     yield from root.glob("meta.yaml.attrs")
-    yield from (root / "stacks" / stack.project).glob(f"{stack.name}.json*")
+    yield from (root / "stacks" / stack.project).glob(f"{stack.name}.json*.attrs")
+    yield from (root / "stacks" / stack.project).glob(f"{stack.name}.json*.tmp")
     yield from (root / "locks" / "organization" / stack.project / stack.name).glob("*")
 
 
 def _is_torn(path: Path) -> bool:
     if path.suffix == ".tmp":
         return True
-    if path.suffix != ".attrs":
-        return False
     try:
         json.loads(path.read_bytes())
     except FileNotFoundError:

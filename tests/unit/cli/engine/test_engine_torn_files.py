@@ -27,6 +27,15 @@ def test_an_empty_sidecar_goes_and_the_state_stays(tmp_path: Path) -> None:
     assert whole.exists()
 
 
+def test_a_lock_that_names_nobody_goes_and_one_that_does_stays(tmp_path: Path) -> None:
+    empty = write(tmp_path, "locks/organization/train/dev/a.json", "")
+    held = write(tmp_path, "locks/organization/train/dev/b.json", '{"pid": 7}')
+    state = write(tmp_path, "stacks/train/dev.json", "")
+    assert remove_torn_files(f"file://{tmp_path}", STACK) == (empty,)
+    assert held.exists()
+    assert state.exists(), "a torn state is put back, not removed"
+
+
 def test_other_stacks_are_left_alone(tmp_path: Path) -> None:
     write(tmp_path, "stacks/train/prod.json.attrs", "")
     write(tmp_path, "stacks/other/dev.json.attrs", "")
