@@ -50,6 +50,9 @@ def run_gathered(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]
             return remote.run(sinks=spool.sinks, on_result=note)
         finally:
             # After Ctrl-C too: what the nodes have said so far.
+            for node in remote.nodes:
+                if node.name not in reached:
+                    failed[node.name] = NodeFailure("stopped", f"{node.name}: its end was not waited for")
             silent = {node.slot for node in remote.nodes if node.name in failed}
             output.data_bytes(render_gathered(_groups(remote.nodes, spool.stdout, silent)))
             output.note_bytes(render_gathered(_groups(remote.nodes, spool.stderr, silent)))

@@ -7,13 +7,16 @@ import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.many.link import QUESTIONS
 
-from tests.integration.cli.waiting import has_ended
+from tests.integration.cli.conftest import address
+from tests.integration.cli.kept_connections import WARM
+from tests.integration.cli.waiting import comes_true, has_ended
 
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
@@ -124,6 +127,35 @@ def test_ctrl_c_ends_the_command_on_every_node(steady_cluster: LoopbackCluster) 
     client.communicate(timeout=15)
     assert client.returncode == 130
     assert all(has_ended(pid) for pid in pids)
+
+
+@pytest.mark.parametrize(
+    ("flags", "shown"),
+    [
+        (["--gather"], ["  half a line", "[train-1] ended before its time\n"]),
+        (["--node", "all"], ["[train-1] half a line\n"]),
+        (["--json"], ['"stdout": "half a line"', '"message": "train-1: ended before its time"']),
+    ],
+)
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_after_ctrl_c_all_that_came_is_shown_and_which_nodes_had_not_ended(
+    steady_warm_cluster: LoopbackCluster, tmp_path: Path, flags: list[str], shown: list[str], is_warm: bool
+) -> None:
+    begun = tmp_path / "begun"
+    on_1 = f"set -- $SSH_CONNECTION; [ $3 = {address(1)} ] || exit 0; printf ' a line'; touch {begun}; exec sleep 300"
+    client = subprocess.Popen(
+        steady_warm_cluster.command("ssh", *flags, f"printf half; {on_1}"),
+        env={**steady_warm_cluster.environ, **(WARM if is_warm else {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert comes_true(begun.exists)
+    client.send_signal(signal.SIGINT)
+    said, _ = client.communicate(timeout=15)
+    assert client.returncode == 130
+    assert [words for words in shown if words not in said] == []
 
 
 @pytest.mark.alone

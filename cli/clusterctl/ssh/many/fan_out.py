@@ -60,7 +60,8 @@ def run_on_nodes(
     """The result of every node by its slot; `on_result` hears each one, on this thread, as soon as it is there.
 
     `timeout_s` bounds the command on each node; without it a command may run for ever, its connection may not.
-    KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say is passed on too.
+    KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say, and how each ended, is
+    passed on too.
     `dialled` has connections under way, and what is left of them is closed in the end.
     `pool` has connections that are open already, and gets them back; `canceller` ends the run from another thread.
     `on_quiet` is called, on this thread, when all that has come was passed on.
@@ -97,7 +98,7 @@ def _heard(
                 run.stop()
     except BaseException:
         run.stop()
-        run.hear_last_words()
+        run.hear_last_words(on_result)
         raise
     return results
 
@@ -204,16 +205,22 @@ class _Run:
                     )
                 )
 
-    def hear_last_words(self) -> None:
+    def hear_last_words(self, on_result: Callable[[NodeResult], None] | None) -> None:
         """Passes on what still comes while the commands end; returns when they have, or soon."""
         ends_at = time.monotonic() + MOST_S
-        while any(thread.is_alive() for thread in self._threads) and time.monotonic() < ends_at:
+        while time.monotonic() < ends_at:
+            is_over = not any(thread.is_alive() for thread in self._threads)
             try:
-                event = self._outbox.get(timeout_s=0.05)
+                event = self._outbox.get(timeout_s=0 if is_over else 0.05)
             except queue.Empty:
+                if is_over:
+                    return
                 continue
-            if not isinstance(event, BaseException):
-                with contextlib.suppress(BrokenPipeError):
+            with contextlib.suppress(BrokenPipeError):
+                if isinstance(event, NodeResult):
+                    if on_result is not None:
+                        on_result(event)
+                elif not isinstance(event, BaseException):
                     self._pass_on(event)
 
     def _pass_on(self, event: Event) -> None:
