@@ -19,6 +19,7 @@ from clusterctl_infra.outputs import (
     inventory_to_json,
     read_inventory,
 )
+from clusterctl_infra.provider.inventory_file import rehearsal_proxy_command
 
 from clusterctl.engine.environment import EngineEnvironment, engine_environment
 from clusterctl.engine.install_hint import engine_hint
@@ -45,8 +46,16 @@ def fetch_inventory(
         told = f"{directory}: the stack output {OUTPUT} is no inventory: {text.strip()[:100]}"
         raise EngineError(told, hint=f"clusterctl up {words}") from e
     inventory = dataclasses.replace(inventory, stack_dir=str(stack.directory), stack_name=stack.name)
-    _keep(inventory, home)
+    _keep(with_way_in(inventory, home), home)
     return inventory
+
+
+def with_way_in(inventory: Inventory, home: Home) -> Inventory:
+    """Rehearsed nodes are reached by a network of this computer, which no stack exports; all others as they are."""
+    if not inventory.rehearsal:
+        return inventory
+    command = rehearsal_proxy_command(inventory.name, home=home.path)
+    return dataclasses.replace(inventory, ssh=dataclasses.replace(inventory.ssh, proxy_command=command))
 
 
 def _stack_output(stack: Stack, environment: EngineEnvironment, words: str) -> str:

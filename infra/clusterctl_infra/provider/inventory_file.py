@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any  # JSON before it is checked
@@ -44,9 +46,17 @@ def with_membership(inventory: Json, *, members: Sequence[Json], generation: int
     return {**inventory, "nodes": nodes, "generation": generation, "deadline": deadline}
 
 
-def rehearsal_proxy_command(*, python: str, connect_script: Path, machines: Path, name: str) -> tuple[str, ...]:
-    """argv that carries an SSH connection into a rehearsed machine's network; ssh fills in `{host}` and `{port}`."""
-    return (python, "-I", "-S", str(connect_script), str(machines), name, "{host}", "{port}")
+def rehearsal_proxy_command(name: str, *, home: Path) -> tuple[str, ...] | None:
+    """argv that carries an SSH connection into a rehearsed machine's network; ssh fills in `{host}` and `{port}`.
+
+    None where the package clusterctl_rehearsal is not installed.
+    """
+    found = importlib.util.find_spec("clusterctl_rehearsal")
+    if found is None or found.origin is None:
+        return None
+    connect_script = Path(found.origin).parent / "machines" / "connect.py"
+    machines = home / "rehearsal" / "machines"
+    return (sys.executable, "-I", "-S", str(connect_script), str(machines), name, "{host}", "{port}")
 
 
 def _is_same_run(previous: Json, inventory: Json) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,12 +104,7 @@ class InventoryResource:
     def _proxy_command(self, inventory: Mapping[str, Any]) -> tuple[str, ...] | None:
         if not inventory["rehearsal"]:
             return None
-        found = importlib.util.find_spec("clusterctl_rehearsal")
-        if found is None or found.origin is None:
+        command = rehearsal_proxy_command(str(inventory["name"]), home=self.home.root)
+        if command is None:
             raise ResourceRefused("this is a rehearsal, but the package clusterctl_rehearsal is not installed")
-        return rehearsal_proxy_command(
-            python=sys.executable,
-            connect_script=Path(found.origin).parent / "machines" / "connect.py",
-            machines=self.home.root / "rehearsal" / "machines",
-            name=str(inventory["name"]),
-        )
+        return command

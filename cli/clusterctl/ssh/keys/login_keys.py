@@ -152,7 +152,10 @@ def key_in_file(path: Path) -> LoginKey:
         private = path.read_bytes()
         text = private.decode("ascii")
     except FileNotFoundError as e:
-        raise NodeFailure("key", f"{path} is not there: was the cluster made on another computer?") from e
+        told = (
+            f"{path} is not there: was the cluster made on another computer? clusterctl up of its stack writes it here"
+        )
+        raise NodeFailure("key", told) from e
     except (OSError, UnicodeDecodeError) as e:
         raise NodeFailure("key", f"{path} cannot be read as a private key ({e})") from e
     if "PRIVATE KEY-----" not in text:
