@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from clusterctl_infra.errors import ClusterctlError
@@ -27,19 +26,17 @@ from clusterctl.cost.look import note_look
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import note_cancelled, read_seen
 from clusterctl.engine.call import Engine
-from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.events import Event
 from clusterctl.engine.region import region_endpoint, start_beside
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
-from clusterctl.engine.run_file import RunRecord, new_record, note_engine, only_run, read_record, write_record
+from clusterctl.engine.run_file import RunRecord, new_record, read_record, write_record
 from clusterctl.engine.stack import Stack
-from clusterctl.engine.stack_config import refuse_read_only
 from clusterctl.engine.state import StackState
 from clusterctl.engine.whole_state import KeptState, state_file
 from clusterctl.home import Home
 from clusterctl.output import Output
-from clusterctl.room import COPIES, MIB, NEEDED_BYTES, refuse_without_room
+from clusterctl.room import COPIES, NEEDED_BYTES, refuse_without_room
 from clusterctl.views.again import stack_words
 
 KEPT_LOGS = 20
@@ -267,47 +264,3 @@ class Change:
         write_record(
             file, new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory), engines=engines)
         )
-
-
-@contextlib.contextmanager
-def open_change(
-    verb: str,
-    stack: Stack,
-    *,
-    name: str,
-    region: str,
-    rehearse: bool,
-    home: Home,
-    environ: Mapping[str, str],
-    output: Output,
-) -> Iterator[Change]:
-    """Holds the cluster called `name` for one change. Raises EngineError, RehearsalError."""
-    rehearsal = rehearse or stack.is_rehearsal_project
-    cluster = name + REHEARSAL_SUFFIX if rehearsal else name
-    refuse_without_room(home.path)
-    with only_run(home, cluster, verb=verb):
-        previous = read_record(home.run_file(cluster))
-        environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
-        refuse_read_only(environment.config_file)
-        refuse_without_room(environment.config_file.parent, needed_bytes=MIB)
-        starts = () if previous is None else previous.engines
-        begun = partial(note_engine, home.run_file(cluster))
-        change = Change(
-            verb=verb,
-            engine=Engine(stack=stack, environment=environment, starts=starts, begun=begun),
-            home=home,
-            output=output,
-            cluster=cluster,
-            region=region,
-            environ=environ,
-            previous=previous,
-        )
-        change.begin()
-        try:
-            yield change
-        except BaseException:
-            change.take_back()
-            raise
-        finally:
-            change.note_what_became()
-            (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)

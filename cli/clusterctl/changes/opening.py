@@ -1,4 +1,4 @@
-"""A change of a cluster whose stack is known, as `down`, `extend` and `replace` begin it."""
+"""How a change begins: the cluster is held, the run is written down, and whatever comes of it is noted."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.changes.change import Change, open_change
-from clusterctl.engine.stack import refuse_without_program
+from clusterctl.changes.change import Change
+from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import engine_environment
+from clusterctl.engine.run_file import note_engine, only_run, read_record
+from clusterctl.engine.stack import Stack, refuse_without_program
+from clusterctl.engine.stack_config import refuse_read_only
 from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts, whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.output import Output
+from clusterctl.room import MIB, refuse_without_room
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +34,50 @@ class Held:
     state: StackState
     was_cut_off: bool
     """A run before this one was."""
+
+
+@contextlib.contextmanager
+def open_change(
+    verb: str,
+    stack: Stack,
+    *,
+    name: str,
+    region: str,
+    rehearse: bool,
+    home: Home,
+    environ: Mapping[str, str],
+    output: Output,
+) -> Iterator[Change]:
+    """Holds the cluster called `name` for one change. Raises EngineError, RehearsalError."""
+    rehearsal = rehearse or stack.is_rehearsal_project
+    cluster = name + REHEARSAL_SUFFIX if rehearsal else name
+    refuse_without_room(home.path)
+    with only_run(home, cluster, verb=verb):
+        previous = read_record(home.run_file(cluster))
+        environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
+        refuse_read_only(environment.config_file)
+        refuse_without_room(environment.config_file.parent, needed_bytes=MIB)
+        starts = () if previous is None else previous.engines
+        begun = partial(note_engine, home.run_file(cluster))
+        change = Change(
+            verb=verb,
+            engine=Engine(stack=stack, environment=environment, starts=starts, begun=begun),
+            home=home,
+            output=output,
+            cluster=cluster,
+            region=region,
+            environ=environ,
+            previous=previous,
+        )
+        change.begin()
+        try:
+            yield change
+        except BaseException:
+            change.take_back()
+            raise
+        finally:
+            change.note_what_became()
+            (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)
 
 
 def open_change_at(

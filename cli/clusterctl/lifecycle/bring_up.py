@@ -11,7 +11,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.changes.change import Change, open_change
+from clusterctl.changes.change import Change
 from clusterctl.changes.data import refuse_harm
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
@@ -19,6 +19,7 @@ from clusterctl.changes.ending_stage import wait_for_ending
 from clusterctl.changes.foreseen import Foreseen, ended, late, late_lines, made_anew, made_anew_lines
 from clusterctl.changes.intent import Intent, for_up, of_a_new_life, plan_of, read_intent, refuse
 from clusterctl.changes.node_stage import NodeStage
+from clusterctl.changes.opening import open_change
 from clusterctl.changes.place import refuse_other_launch, refuse_other_network
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spend_gate import agree
