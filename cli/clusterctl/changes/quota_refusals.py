@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from clusterctl.changes.help import Help
 from clusterctl.changes.intent import Intent
-from clusterctl.changes.spot_refusals import Help
 from clusterctl.engine.run import RunResult
 
 CODES = ("VcpuLimitExceeded", "InstanceLimitExceeded")

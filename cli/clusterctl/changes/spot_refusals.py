@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from clusterctl_infra.catalog.fresh_prices import refresh_command
 
+from clusterctl.changes.help import Help
 from clusterctl.changes.intent import Intent
 from clusterctl.engine.run import RunResult
 from clusterctl.views.again import edit
@@ -13,15 +12,6 @@ from clusterctl.views.again import edit
 ROLE = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 _QUOTAS = "--query \"Quotas[?contains(QuotaName, 'Spot')].[Value, QuotaName]\" --output text"
 _AFTER_A_DOWN = "; another zone, or capacity: on-demand, is for a cluster that was ended first"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Help:
-    """What AWS's own sentence leaves open."""
-
-    sentence: str
-    hint: str | None
-    """None: the same again may be granted."""
 
 
 def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -> Help | None:
