@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from typing import Any  # parsed JSON
 
 import pytest
@@ -42,6 +44,19 @@ def test_every_node_is_judged_and_the_exit_code_says_so(gpu_cluster: LoopbackClu
     assert "couldn't communicate with the NVIDIA driver" in rows["train-3"]
     assert "3 of 4 nodes have a fault" in done.stderr.decode()
     assert done.returncode == 4
+
+
+def test_a_watched_sweep_looks_again_until_ctrl_c(steady_cluster: LoopbackCluster) -> None:
+    argv = steady_cluster.command("sweep", "--watch", "1s", "--json", "--node", "0", "--probe", "load")
+    with subprocess.Popen(
+        argv, env=steady_cluster.environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as client:
+        assert client.stdout is not None
+        looks = [json.loads(client.stdout.readline()) for _ in range(2)]
+        client.send_signal(signal.SIGINT)
+        _, said = client.communicate(timeout=15)
+    assert [look["nodes"][0]["readings"]["load"]["cpus"] > 0 for look in looks] == [True, True]
+    assert (client.returncode, said.strip()) == (130, b"clusterctl: interrupted")
 
 
 def test_a_node_that_is_not_there_does_not_keep_the_others_from_being_judged(gpu_cluster: LoopbackCluster) -> None:
