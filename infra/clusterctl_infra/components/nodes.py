@@ -137,6 +137,9 @@ class Nodes(pulumi.ComponentResource):
                 "delete_on_termination": True,
                 "tags": slot.tags,
             },
+            # In the template already. But the provider sends a placement of its own with each launch (an empty zone, in
+            # ec2_instance.go), and nothing says that AWS fills up the rest of it from the template.
+            placement_group=self._args.placement_group_name,
             tags=slot.tags.apply(lambda tags: {**tags, BIRTH_TAG: self._args.birth}),
             opts=pulumi.ResourceOptions(
                 parent=self,

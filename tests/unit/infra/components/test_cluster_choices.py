@@ -54,6 +54,7 @@ def test_without_a_placement_group_there_is_none_anywhere() -> None:
     recording = record(cluster_program(placement="none"))
     assert recording.of_type("aws:ec2/placementGroup:PlacementGroup") == []
     assert "placement" not in recording.one(LAUNCH_TEMPLATE, "train-0").inputs
+    assert "placementGroup" not in recording.one(INSTANCE, "train-0").inputs
     assert "placementGroupArn" not in recording.one("aws:ec2/capacityReservation:CapacityReservation").inputs
 
 

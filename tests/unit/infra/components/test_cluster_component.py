@@ -82,6 +82,11 @@ def test_a_node_is_replaced_by_its_trigger_alone_and_before_its_successor_is_mad
         assert row.inputs["launchTemplate"] == {"id": f"{row.name}-id", "version": "1"}
 
 
+def test_the_placement_group_is_said_at_the_launch_too(four_nodes: Recording) -> None:
+    group = four_nodes.one("aws:ec2/placementGroup:PlacementGroup").inputs["name"]
+    assert {row.inputs["placementGroup"] for row in four_nodes.of_type(INSTANCE)} == {group}
+
+
 def test_a_large_machine_is_waited_for_longer_than_the_provider_would(four_nodes: Recording) -> None:
     for row in four_nodes.of_type(INSTANCE):
         assert (row.request.customTimeouts.create, row.request.customTimeouts.delete) == ("30m", "60m")
