@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
 
 LINUX_SPOT = "Linux/UNIX"
+KEPT = timedelta(days=90)
+"""So long AWS keeps prices (EC2 API, DescribeSpotPriceHistory; 2026-11-22)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +38,7 @@ def spot_prices_by_zone(
 def spot_history(
     clients: Clients, *, instance_type: str, zone: str, since: datetime, until: datetime
 ) -> tuple[SpotPriceChange, ...]:
-    """The changes between the two, oldest first, and the last one before: the price at `since`. Raises CloudError.
-
-    AWS keeps them for 90 days (EC2 API, DescribeSpotPriceHistory; 2026-11-22).
-    """
+    """The changes between the two, oldest first, and the last one before: the price at `since`. Raises CloudError."""
     with aws_errors(f"asking for the spot prices of {instance_type} in {zone}"):
         pages = clients.ec2.get_paginator("describe_spot_price_history").paginate(
             InstanceTypes=[instance_type],  # type: ignore[list-item]  # the stubs know only the types of their day

@@ -7,35 +7,41 @@ AWS bills the price of the moment, by the second, and never more than the maximu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from clusterctl.cloud.spot_history import SpotPriceChange
+from clusterctl.cloud.spot_history import KEPT, SpotPriceChange
 from clusterctl.cost.cost_row import HOUR, CostRow
+from clusterctl.cost.sighting import Observed
 
 FAR = datetime.max.replace(tzinfo=UTC)
 
 
+def spot_machines(observed: Observed, instance_type: str, *, now: datetime) -> dict[str, datetime]:
+    """Instance id → launch of the machines of all runs that AWS called spot machines of this type.
+
+    Those of whose begin AWS tells no price any more are left out.
+    """
+    return {
+        id: one.launched_at
+        for id, one in observed.machines.items()
+        if one.is_spot and one.instance_type == instance_type and one.launched_at > now - KEPT
+    }
+
+
 def machines_at_spot_usd(
-    rows: Iterable[CostRow],
-    history: Sequence[SpotPriceChange],
-    *,
-    types: Mapping[str, str | None],
-    instance_type: str,
-    since: datetime,
-    now: datetime,
+    rows: Iterable[CostRow], history: Sequence[SpotPriceChange], *, on_spot: Collection[str], now: datetime
 ) -> float | None:
     """What all machines cost up to `now`; None where a price is not known for the whole of their time.
 
-    `history`: of `instance_type`, oldest first. Machines of another type, by `types` (instance id → type), and those
-    made before `since`, when the run began, count as their rows say: they may not be spot machines.
+    `history`: of one instance type, oldest first; `on_spot`: the ids of spot machines of that type. All others count as
+    their rows say.
     """
     costs: list[float | None] = []
     for row in rows:
         if row.kind != "node":
             continue
-        is_known = row.started_at >= since and types.get(row.instance_id or "") == instance_type
-        costs.append(_at_spot(row, history, now=now) if is_known else row.spent_usd)
+        costs.append(_at_spot(row, history, now=now) if row.instance_id in on_spot else row.spent_usd)
     known = [cost for cost in costs if cost is not None]
     return math.fsum(known) if len(known) == len(costs) else None
 

@@ -106,12 +106,12 @@ def asked_reserved(
 
 
 def asked_spot_prices(
-    inventory: Inventory, *, home: Home, environ: Mapping[str, str], now: datetime
+    inventory: Inventory, *, home: Home, environ: Mapping[str, str], since: datetime, now: datetime
 ) -> tuple[tuple[SpotPriceChange, ...] | None, str | None]:
-    """What spot machines like the cluster's have cost in its zone since its run began, or None and why."""
+    """What spot machines like the cluster's have cost in its zone, or None and why."""
 
     def ask() -> tuple[SpotPriceChange, ...]:
-        clients, since = _clients(inventory, home, environ), datetime.fromisoformat(inventory.started_at)
+        clients = _clients(inventory, home, environ)
         return spot_history(clients, instance_type=inventory.instance_type, zone=inventory.zone, since=since, until=now)
 
     return Asked(ask).answer()

@@ -8,6 +8,7 @@ from datetime import datetime
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.sighting_file import read_observed
+from clusterctl.cost.spot_bill import spot_machines
 from clusterctl.home import Home
 from clusterctl.status.account import read_account
 from clusterctl.status.cloud_answers import asked_early_end, asked_instances, asked_reserved, asked_spot_prices
@@ -24,9 +25,11 @@ def look_at_cost(inventory: Inventory, *, home: Home, environ: Mapping[str, str]
     end = asked_early_end(
         inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
     )
-    is_spot = inventory.capacity == "spot"
+    since = min(spot_machines(observed, inventory.instance_type, now=now).values(), default=now)
     spot_prices, spot_trouble = (
-        asked_spot_prices(inventory, home=home, environ=environ, now=now) if is_spot else (None, None)
+        asked_spot_prices(inventory, home=home, environ=environ, since=since, now=now)
+        if inventory.capacity == "spot"
+        else (None, None)
     )
     return CostView(
         inventory=ended_early(inventory, end, now=now),

@@ -13,7 +13,7 @@ from clusterctl.cloud.spot_history import SpotPriceChange
 from clusterctl.cost.cost_row import CostRow, Sums, by_kind, sums
 from clusterctl.cost.estimate import NOT_COUNTED, cost_rows, uncounted
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
-from clusterctl.cost.spot_bill import machines_at_spot_usd
+from clusterctl.cost.spot_bill import machines_at_spot_usd, spot_machines
 from clusterctl.views.again import up_again
 from clusterctl.views.headline import about, ends, rehearsed
 from clusterctl.views.quantities import clock, rounded, usd
@@ -43,7 +43,7 @@ class CostView:
     over: Mapping[StandingKind, datetime] = field(default_factory=dict)
     """Since when something beside machines is gone."""
     spot_prices: tuple[SpotPriceChange, ...] | None = None
-    """Of machines like the cluster's in its zone, since its run began; None: not asked, or not known."""
+    """Of machines like the cluster's in its zone, since its first one; None: not asked, or not known."""
     spot_trouble: str | None = None
     """Why they are not known."""
 
@@ -68,9 +68,7 @@ class CostView:
         return machines_at_spot_usd(
             self.rows,
             self.spot_prices,
-            types={id: one.instance_type for id, one in self.observed.machines.items()},
-            instance_type=self.inventory.instance_type,
-            since=datetime.fromisoformat(self.inventory.started_at),
+            on_spot=spot_machines(self.observed, self.inventory.instance_type, now=self.now),
             now=self.now,
         )
 

@@ -52,8 +52,7 @@ def checked_cost(cluster: Rehearsed) -> CostCheck | None:
     if cluster.config.get("capacity") != "spot":
         return compare(told, machines)
     check = compare(at_spot(told, instance_type=str(cluster.config["instance_type"])), machines)
-    spot_usd, began = cost["estimated_cost"]["machines_at_spot_usd"], cluster.inventory()["started_at"]
-    wrong = wrong_spot_sum(spot_usd, told, machines, run_started_at=began)
+    wrong = wrong_spot_sum(cost["estimated_cost"]["machines_at_spot_usd"], told, machines)
     return check if wrong is None else replace(check, wrong=(*check.wrong, wrong))
 
 
@@ -90,17 +89,14 @@ def at_spot(told: Sequence[Mapping[str, Any]], *, instance_type: str) -> list[di
     return [{**row, "spent_usd": row["spent_usd"] * spot / most} for row in told]
 
 
-def wrong_spot_sum(
-    spot_usd: float | None, told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow], *, run_started_at: str
-) -> str | None:
+def wrong_spot_sum(spot_usd: float | None, told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> str | None:
     """What is wrong with what `cost` says that all machines cost by the spot prices of their time. Pure.
 
-    It counts machines of an earlier run at their maximum, and an end that is assumed is late: neither is judged.
+    An end that is assumed is late, and not judged.
     """
     if spot_usd is None:
         return "cost does not know what the machines cost by the spot prices"
-    since = datetime.fromisoformat(run_started_at)
-    if not all(is_told(row) and datetime.fromisoformat(row["started_at"]) >= since for row in told):
+    if not all(map(is_told, told)):
         return None
     true_usd = sum(row.usd or 0.0 for row in bill)
     is_right = abs(spot_usd - true_usd) <= CENT

@@ -10,7 +10,7 @@ from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
 from clusterctl.cost.cost_row import CostRow, by_kind, cost_row
 from clusterctl.cost.estimate import cost_rows
 from clusterctl.cost.sighting import Observed, news, seen_machines, sighting_from_json, sighting_to_json
-from clusterctl.cost.spot_bill import machines_at_spot_usd
+from clusterctl.cost.spot_bill import machines_at_spot_usd, spot_machines
 from clusterctl.views.cost import MAXIMUM, CostView, cost_json, cost_text, remarks
 from clusterctl.views.headline import money
 from clusterctl_infra.ledger import Ledger
@@ -112,12 +112,22 @@ def test_aws_bills_no_more_than_the_maximum() -> None:
     assert at_spot((a_row("i-a", 0),), (price(-1, 30),), now_h=2) == pytest.approx(2 * 20)
 
 
-def test_machines_of_another_type_or_of_an_earlier_run_cost_what_is_counted_for_them() -> None:
-    history = (price(-1, 10),)
-    rows = (a_row("i-a", 0), a_row("i-old", 0, 1), a_row("i-other", 2, 3))
-    types = {"i-a": "p5.48xlarge", "i-old": "p5.48xlarge", "i-other": "p4d.24xlarge"}
-    found = machines_at_spot_usd(rows, history, types=types, instance_type="p5.48xlarge", since=at(0.5), now=at(4))
-    assert found == pytest.approx(4 * 20 + 20 + 20)
+def test_machines_that_are_not_on_spot_cost_what_is_counted_for_them() -> None:
+    rows = (a_row("i-a", 0), a_row("i-other", 2, 3))
+    found = machines_at_spot_usd(rows, (price(-1, 10),), on_spot={"i-a"}, now=at(4))
+    assert found == pytest.approx(4 * 10 + 20)
+
+
+def test_spot_machines_of_every_run_are_told_by_aws_s_word() -> None:
+    machines = {
+        "i-first": seen("i-first", 0, -2, -1, is_spot=True),
+        "i-now": seen("i-now", 0, 0, is_spot=True),
+        "i-reserved": seen("i-reserved", 0, -3, -2),
+        "i-forgotten": seen("i-forgotten", 0, -91 * 24, -90 * 24, is_spot=True),
+    }
+    observed = Observed(machines=machines)
+    assert spot_machines(observed, "p5.48xlarge", now=at(1)) == {"i-first": at(-2), "i-now": at(0)}
+    assert spot_machines(observed, "p4d.24xlarge", now=at(1)) == {}
 
 
 @pytest.mark.parametrize("history", [(), (1,)])
@@ -153,7 +163,7 @@ def test_no_price_history_makes_a_machine_dearer_than_its_maximum(
 def test_cost_says_what_machines_cost_by_the_prices_that_aws_told(
     prices: tuple[int, ...] | None, trouble: str | None, line: str
 ) -> None:
-    machines = {id: seen(id, slot, 0) for slot, id in enumerate(("i-a", "i-b"))}
+    machines = {id: seen(id, slot, 0, is_spot=True) for slot, id in enumerate(("i-a", "i-b"))}
     view = CostView(
         inventory=SPOT,
         account=TWO,
@@ -204,6 +214,5 @@ def a_row(id: str, start_h: float, end_h: float | None = None) -> CostRow:
 
 
 def at_spot(rows: tuple[CostRow, ...], history: tuple[SpotPriceChange, ...], *, now_h: float) -> float | None:
-    """All of them seen as p5.48xlarge, in the first run."""
-    types = {row.instance_id or "": "p5.48xlarge" for row in rows}
-    return machines_at_spot_usd(rows, history, types=types, instance_type="p5.48xlarge", since=BORN, now=at(now_h))
+    """All of them seen as spot machines."""
+    return machines_at_spot_usd(rows, history, on_spot={row.instance_id or "" for row in rows}, now=at(now_h))
