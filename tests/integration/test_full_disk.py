@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.recorded_stack import PRIVATE, instances
-from tests.integration.rehearsed import Rehearsed, rehearsed
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, run
 
 HOME, STATE = "clusterctl-home", "state"
 
@@ -41,6 +41,17 @@ def test_a_change_that_finds_no_room_says_where_and_how_much(cluster: Rehearsed,
         subprocess.run(["umount", "-l", str(small)], check=True)
     cluster.up()
     cluster.down()
+
+
+def test_a_rehearsed_region_that_finds_no_room_says_so(cluster: Rehearsed, tmp_path: Path) -> None:
+    home = tmp_path / HOME
+    home.mkdir()
+    filled = f'mount -t tmpfs -o size=64k tmpfs {home}; cat /dev/zero >{home}/full 2>/dev/null; exec "$@"'
+    asked = ["unshare", "-m", "sh", "-c", filled, "sh", CLUSTERCTL, "reap", "--rehearse"]
+    done = run(asked, env=cluster.env, cwd=cluster.folder, timeout_s=60)
+    assert done.exit_code == 1, done.text
+    assert f"clusterctl: {home}/rehearsal: no space left on device" in done.stderr
+    assert f"next: df -h {home}/rehearsal" in done.stderr
 
 
 def test_a_state_that_a_full_disk_tore_is_put_back_and_what_it_lacks_is_found(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import http.client
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -24,6 +26,8 @@ START_TIMEOUT_S = 20.0
 REQUEST_TIMEOUT_S = 600.0
 """The first machine of all waits for its base image to be built."""
 RETRIES = 5
+FULL_BYTES = 64 * 1024
+"""A region writes less than that when it starts."""
 
 
 class RegionUnreachable(Exception):
@@ -124,7 +128,7 @@ def running_region(home: RehearsalHome) -> dict[str, Any] | None:
 
 
 def ensure_region(home: RehearsalHome) -> dict[str, Any]:
-    """The running region, started if need be. Raises RegionUnreachable."""
+    """The running region, started if need be. Raises RegionUnreachable, and OSError where the home is full."""
     found = running_region(home)
     if found is not None:
         return found
@@ -167,6 +171,8 @@ def _start(home: RehearsalHome) -> dict[str, Any]:
         if found is not None:
             return found
         time.sleep(0.01)
+    if shutil.disk_usage(home.root).free < FULL_BYTES:  # its log has no word of it then
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(home.root))
     raise RegionUnreachable(f"the rehearsed region does not start: {_log_end(home.log_file, before)}")
 
 
