@@ -5,7 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+)
 from clusterctl_infra.errors import CloudError
 
 _OF_CREDENTIALS = frozenset(
@@ -23,6 +32,14 @@ _OF_CREDENTIALS = frozenset(
     }
 )
 """AWS's codes for who asks, not for what is asked (EC2 API error codes, IAM common errors; 2026-11-22)."""
+_HINTS: tuple[tuple[type[BotoCoreError], str], ...] = (
+    (ProfileNotFound, "aws configure list-profiles"),
+    (SSOError, "aws sso login"),
+    (TokenRetrievalError, "aws sso login"),
+    (PartialCredentialsError, "aws configure list"),
+    (CredentialRetrievalError, "aws configure list"),
+)
+"""What helps where the credentials were none before AWS was asked (botocore 1.44.5's errors, 2026-11-22)."""
 _WHO_IS_ASKING = "aws sts get-caller-identity"
 
 
@@ -39,7 +56,8 @@ def aws_errors(doing: str) -> Iterator[None]:
         told = f"{doing}: no AWS credentials on this computer: set AWS_PROFILE, or what your account uses"
         raise CloudError(told, code="NoCredentials", hint="aws configure") from e
     except BotoCoreError as e:
-        raise CloudError(f"{doing}: {e}", code=type(e).__name__) from e
+        hint = next((command for kind, command in _HINTS if isinstance(e, kind)), None)
+        raise CloudError(f"{doing}: {e}", code=type(e).__name__, hint=hint) from e
 
 
 def code_of(error: ClientError) -> str:
