@@ -10,6 +10,8 @@ from clusterctl.output import Output
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_CLUSTERCTL_COMPLETE"
+ZSH_FIRST = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }"
+"""A zsh as it comes, without a .zshrc that did it, has no `compdef`, and click's script calls it."""
 
 
 @click.command("completion")
@@ -21,10 +23,15 @@ def command(ctx: click.Context, shell: str) -> None:
     \b
     Examples:
       echo 'eval "$(clusterctl completion bash)"' >> ~/.bashrc
+      echo 'eval "$(clusterctl completion zsh)"' >> ~/.zshrc
       clusterctl completion fish > ~/.config/fish/completions/clusterctl.fish
     """
     output = ctx.find_object(Output)
     kind = get_completion_class(shell)
     if kind is None or output is None:
         raise UsageError(f"no completion for {shell}", hint="clusterctl completion --help")
-    output.data(kind(ctx.find_root().command, {}, "clusterctl", VARIABLE).source().rstrip())
+    script = kind(ctx.find_root().command, {}, "clusterctl", VARIABLE).source().rstrip()
+    if shell == "zsh":
+        first, rest = script.split("\n", maxsplit=1)  # zsh wants `#compdef clusterctl` in the first line of a file
+        script = f"{first}\n{ZSH_FIRST}\n{rest}"
+    output.data(script)

@@ -110,6 +110,12 @@ def test_an_empty_name_means_no_folder_and_no_cluster(screen: Screen, argv: list
     assert "empty, as from a shell variable that is not set" in screen.err
 
 
+def test_a_zsh_that_has_no_compdef_yet_gets_it_before_it_is_called(screen: Screen) -> None:
+    assert program.run(["completion", "zsh"], screen.output) == 0
+    assert screen.out.startswith("#compdef clusterctl\n")
+    assert 0 < screen.out.index("compinit") < screen.out.index("compdef _clusterctl_completion clusterctl")
+
+
 def test_every_verb_has_a_module_with_a_command_and_help() -> None:
     for verb in VERBS:
         command = importlib.import_module(module_of(verb)).command
