@@ -66,7 +66,7 @@ class NodeMap(ScrollView, can_focus=True):
         scroll_x, scroll_y = self.scroll_offset
         number = y + scroll_y
         if number >= len(self.lines):
-            return Strip.blank(self.size.width)
+            return Strip.blank(self.size.width, PLAIN)  # without a style NO_COLOR would end Textual (8.2)
         strip = Strip([Segment(cell.text, _style(cell.heat, cell.is_bad)) for cell in self.lines[number]])
         strip = strip.crop_extend(scroll_x, scroll_x + self.size.width, PLAIN)
         return strip.apply_style(Style(reverse=True)) if number == self.cursor else strip

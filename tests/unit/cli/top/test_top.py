@@ -204,6 +204,19 @@ def test_keys_sort_open_and_close(make_inventory: MakeInventory) -> None:
         loop.run_until_complete(drive())
 
 
+def test_without_colours_there_is_a_screen_too(make_inventory: MakeInventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    inventory = make_inventory(size=2)
+    app = TopScreen(inventory, Board(inventory.nodes), None, interval_s=3600)
+
+    async def drive() -> None:
+        async with app.run_test(size=(60, 20)) as pilot:
+            await pilot.press("q")
+
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        loop.run_until_complete(drive())
+
+
 def test_what_nobody_expected_leaves_the_screen_and_is_raised(
     make_inventory: MakeInventory, capsys: pytest.CaptureFixture[str]
 ) -> None:
