@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clusterctl.changes.help import Help
 from clusterctl.changes.intent import Intent
+from clusterctl.cloud.quota import raise_quota
 from clusterctl.engine.run import RunResult
 
 CODES = ("VcpuLimitExceeded", "InstanceLimitExceeded")
@@ -22,17 +23,10 @@ def quota_help(result: RunResult, intent: Intent, *, is_rehearsal: bool) -> Help
     if config.capacity == "spot" or row is None or codes.isdisjoint(CODES):
         return None
     vcpus = config.nodes * row.vcpus
-    if is_rehearsal:
-        hint = f"clusterctl rehearse fault quota vcpus={vcpus}"
-    else:
-        hint = (
-            f"aws service-quotas request-service-quota-increase --region {config.region} --service-code ec2 "
-            f"--quota-code {_quota_of(row.family)} --desired-value {vcpus}"
-        )
     return Help(
         sentence=f"Machines on demand have quotas in vCPUs, places that are reserved count, and {config.nodes} × "
         f"{row.name} are {vcpus:,}, beside what else runs in the account; AWS raises a quota on request.",
-        hint=hint,
+        hint=raise_quota("vcpus", _quota_of(row.family), vcpus, region=config.region, is_rehearsal=is_rehearsal),
     )
 
 

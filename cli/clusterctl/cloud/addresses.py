@@ -11,6 +11,7 @@ from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import tags_of
+from clusterctl.cloud.quota import raise_quota
 from clusterctl.cloud.refusal import aws_errors
 
 LIMIT_ATTRIBUTE: Any = "vpc-max-elastic-ips"
@@ -51,17 +52,10 @@ def refuse_without_room(room: AddressRoom, wanted: int, *, region: str, is_rehea
     needed = room.taken + wanted
     if needed <= room.limit:
         return
-    if is_rehearsal:
-        hint = f"clusterctl rehearse fault quota addresses={needed}"
-    else:
-        hint = (
-            f"aws service-quotas request-service-quota-increase --region {region} --service-code ec2 "
-            f"--quota-code {QUOTA_CODE} --desired-value {needed}"
-        )
     raise CloudError(
         f"AddressLimitExceeded: the cluster needs {wanted} elastic IPs, and others have {room.taken} of the "
         f"{room.limit} that this account may have in {region}: nothing was made. access: {{mode: private}} needs one "
         "for all nodes",
         code="AddressLimitExceeded",
-        hint=hint,
+        hint=raise_quota("addresses", QUOTA_CODE, needed, region=region, is_rehearsal=is_rehearsal),
     )

@@ -15,6 +15,8 @@ from clusterctl.cloud.refusal import code_of
 FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
 HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
 """In codes of refusals that no waiting changes: a right is missing, or the machine is protected against being ended."""
+REHEARSAL_PAUSE_S = 0.2
+AWS_PAUSE_S = 3.0
 Key = tuple[str, str]
 Agreed = Callable[[Found], None]
 """Hears of each thing to whose end AWS said yes."""
@@ -23,6 +25,11 @@ Agreed = Callable[[Found], None]
 def key_of(one: Found) -> Key:
     """What tells a thing from all others."""
     return one.kind, one.id
+
+
+def pause_s(clients: Clients) -> float:
+    """From one round to the next: what was ended takes its time to go."""
+    return REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S
 
 
 def nobody_asks(one: Found) -> None:

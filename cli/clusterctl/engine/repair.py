@@ -14,7 +14,7 @@ from clusterctl.cloud.found import Known
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.look import named
 from clusterctl.cloud.sweep import KnownNow, Sweep, sweep
-from clusterctl.cloud.tries import Agreed, nobody_asks
+from clusterctl.cloud.tries import Agreed, nobody_asks, pause_s
 from clusterctl.engine.call import Engine
 from clusterctl.engine.lock import Lock, locks_in, shows_locks
 from clusterctl.engine.run_file import RunRecord
@@ -24,8 +24,6 @@ from clusterctl.engine.torn_files import remove_torn_files
 from clusterctl.engine.whole_state import put_back
 from clusterctl.views.quantities import count
 
-REHEARSAL_PAUSE_S = 0.2
-AWS_PAUSE_S = 3.0
 SWEEP_S = 600.0
 """A big GPU machine takes minutes to end, and its placement group waits for it."""
 Tell = Callable[[str], None]
@@ -117,7 +115,7 @@ def end_orphans(
         state.cluster_id,
         state.physical_ids,
         data_since=data_since,
-        pause=lambda: sleep(REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S),
+        pause=lambda: sleep(pause_s(clients)),
         timeout_s=SWEEP_S,
         tell=lambda what: tell(f"ending {what}: no state knows it"),
         agreed=agreed,

@@ -20,6 +20,7 @@ from clusterctl.lifecycle.files_here import forget_cluster
 from clusterctl.lifecycle.last_look import forgotten, last_look
 from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.lifecycle.shrinking import places_meanwhile
+from clusterctl.views.again import reap_id
 from clusterctl.views.quantities import count
 
 UNDOING = " undoing what was made: a cluster is whole or not at all"
@@ -120,7 +121,6 @@ def _to_nothing(change: Change, before_text: str, state: StackState, *, shown: s
 
 def _look_last(change: Change, cluster_id: str, state: StackState) -> None:
     """As `down` does: what a killed engine had asked for may be there by now. Raises StillBills, CloudError."""
-    rehearse = " --rehearse" if change.is_rehearsal else ""
     last_look(
         change.clients,
         cluster_id,
@@ -128,7 +128,7 @@ def _look_last(change: Change, cluster_id: str, state: StackState) -> None:
         data_since=None,
         tell=change.tell,
         agreed=change.note_agreed,
-        again=f"clusterctl reap --cluster {cluster_id} --region {change.region}{rehearse}",
+        again=reap_id(cluster_id, region=change.region, rehearse=change.is_rehearsal),
     )
 
 

@@ -18,6 +18,7 @@ from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.look import UNKNOWN_REST, named
 from clusterctl.cloud.machine_kinds import RESERVATION
 from clusterctl.cloud.sweep import Sweep, end_all
+from clusterctl.cloud.tries import pause_s
 from clusterctl.cost.look import note_look
 from clusterctl.cost.sighting_file import note_cancelled
 from clusterctl.reap.search import MAKING_S, ClientsOf, Search, made_in_time
@@ -27,8 +28,6 @@ END_S = 600.0
 """A big GPU machine takes minutes to end, and its placement group and subnet wait for it."""
 AT_ONCE = 8
 """Each looks through a region again and again; more at once would run into EC2's limit of requests."""
-REHEARSAL_PAUSE_S = 0.2
-AWS_PAUSE_S = 3.0
 WhyNotNow = Callable[[Verdict, Sequence[Found]], str | None]
 """Why a cluster that was to end is left alone, by what is there of it now."""
 
@@ -133,7 +132,6 @@ class _End:
 
     def _end(self, clients: Clients) -> Sweep:
         remains = self.verdict.remains
-        pause_s = REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S
         return end_all(
             clients,
             remains.cluster_id,
@@ -141,7 +139,7 @@ class _End:
             spares=lambda one: self.verdict.why_stays(one) is not None,
             look_again=self._look_again,
             agreed=self._agreed,
-            pause=lambda: self._pause(pause_s),
+            pause=lambda: self._pause(pause_s(clients)),
             timeout_s=self.timeout_s,
             tell=lambda what: self.tell(f"{remains.name} {remains.cluster_id}: ending {what}"),
             kinds=self.kinds,
@@ -152,8 +150,8 @@ class _End:
         if why is not None:
             raise LeftAlone(why)
 
-    def _pause(self, pause_s: float) -> None:
-        if self.stop.wait(pause_s):
+    def _pause(self, wait_s: float) -> None:
+        if self.stop.wait(wait_s):
             raise LeftAlone("stopped")
 
     def _agreed(self, one: Found) -> None:

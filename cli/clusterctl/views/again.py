@@ -40,8 +40,12 @@ def down_again(inventory: Inventory) -> str:
 
 def reap_cluster(inventory: Inventory) -> str:
     """`clusterctl reap --cluster 0123456789ab --region us-west-2`: ends it without its stack, all but data."""
-    rehearse = ["--rehearse"] if inventory.rehearsal else []
-    words = ["clusterctl", "reap", "--cluster", inventory.cluster_id, "--region", inventory.region, *rehearse]
+    return reap_id(inventory.cluster_id, region=inventory.region, rehearse=inventory.rehearsal)
+
+
+def reap_id(cluster_id: str, *, region: str, rehearse: bool) -> str:
+    """The same for a cluster of which only that is known."""
+    words = ["clusterctl", "reap", "--cluster", cluster_id, "--region", region, *(["--rehearse"] if rehearse else [])]
     return shlex.join(words)
 
 

@@ -1,0 +1,13 @@
+"""The command that has AWS raise a quota of the account's, and the rehearsed region the one that it simulates."""
+
+from __future__ import annotations
+
+
+def raise_quota(name: str, code: str, wanted: int, *, region: str, is_rehearsal: bool) -> str:
+    """`name`: the rehearsed region's word for it; `code`: Service Quotas', such as L-417A185B."""
+    if is_rehearsal:
+        return f"clusterctl rehearse fault quota {name}={wanted}"
+    return (
+        f"aws service-quotas request-service-quota-increase --region {region} --service-code ec2 --quota-code {code} "
+        f"--desired-value {wanted}"
+    )
