@@ -41,7 +41,7 @@ def command(
     """What every node and GPU does now: a heat map of utilisation, memory, power, network, cost and time left.
 
     u m p t w n sort by utilisation, memory, power, temperature, network or node; Enter opens a node, Escape
-    goes back, q ends it. One sampler runs on each node as long as this does. Without a terminal one frame is
+    goes back, q or Ctrl-C ends it. One sampler runs on each node as long as this does. Without a terminal one frame is
     printed, and the exit code is 4 when a node was not heard.
 
     \b
@@ -67,5 +67,5 @@ def command(
         return print_frame(inventory, board, account, output, within_s=within_s, as_json=as_json)
     # Loaded on use: textual takes a third of a second, which one frame for a file need not pay.
     screen = importlib.import_module("clusterctl.top.screen")
-    screen.TopScreen(inventory, board, account, interval_s=interval).show()
-    return 0
+    shown: int = screen.TopScreen(inventory, board, account, interval_s=interval).show()
+    return shown

@@ -27,6 +27,8 @@ INDENT = Cell(text="  ")
 BAD = Style(color="bright_red", bold=True)
 PLAIN = Style()
 HEAT_STEPS = 20
+INTERRUPTED = 130
+"""The exit code."""
 # From deep blue over green to warm yellow, dark enough for white digits.
 _COLD, _WARM = (24, 34, 66), (178, 112, 0)
 HEAT = tuple(
@@ -82,6 +84,8 @@ class TopScreen(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "quit"),
+        # Textual (8.2) would advise Ctrl-Q and go on.
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("enter", "open", "open"),
         Binding("escape", "close", "back"),
         Binding("up,k", "move(-1)", show=False, priority=True),
@@ -102,11 +106,12 @@ class TopScreen(App[None]):
         self._opened: int | None = None
         self._crash: Exception | None = None
 
-    def show(self, *, is_headless: bool = False, loop: AbstractEventLoop | None = None) -> None:
-        """Returns when the person ends it. Raises what nobody expected, the terminal as it was."""
+    def show(self, *, is_headless: bool = False, loop: AbstractEventLoop | None = None) -> int:
+        """The exit code, when the person ends it. Raises what nobody expected, the terminal as it was."""
         self.run(headless=is_headless, loop=loop)
         if self._crash is not None:
             raise self._crash
+        return self.return_code or 0
 
     def _handle_exception(self, error: Exception) -> None:
         # Textual's own (8.2) would show it with the values of all variables, and end as if all had gone well.
@@ -142,6 +147,10 @@ class TopScreen(App[None]):
         rows = sorted_states(states, self._order)
         lines = [(INDENT, *node_line(state, self._inventory.gpus_per_node, now_s)) for state in rows]
         node_map.show(lines, cursor=self._cursor)
+
+    def action_interrupt(self) -> None:
+        """Ends it as Ctrl-C ends every verb."""
+        self.exit(return_code=INTERRUPTED)
 
     def action_sort(self, key: str) -> None:
         """Sorts by this key from now on."""

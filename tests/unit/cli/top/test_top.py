@@ -217,6 +217,20 @@ def test_without_colours_there_is_a_screen_too(make_inventory: MakeInventory, mo
         loop.run_until_complete(drive())
 
 
+@pytest.mark.parametrize(("key", "code"), [("q", 0), ("ctrl+c", 130)])
+def test_q_and_ctrl_c_end_it(make_inventory: MakeInventory, key: str, code: int) -> None:
+    inventory = make_inventory(size=2)
+    app = TopScreen(inventory, Board(inventory.nodes), None, interval_s=3600)
+
+    async def drive() -> None:
+        async with app.run_test() as pilot:
+            await pilot.press(key)
+            assert app.return_code == code
+
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        loop.run_until_complete(drive())
+
+
 def test_what_nobody_expected_leaves_the_screen_and_is_raised(
     make_inventory: MakeInventory, capsys: pytest.CaptureFixture[str]
 ) -> None:
