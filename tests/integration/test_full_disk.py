@@ -18,7 +18,7 @@ HOME, STATE = "clusterctl-home", "state"
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Rehearsed]:
-    """A stack of one node, with a disk of 4 MiB to be mounted at `small`."""
+    """A stack of one node, not yet up. Needs root, for the small disks that these tests mount."""
     if os.geteuid() != 0:
         pytest.fail("a small disk is mounted by root alone")
     with rehearsed(tmp_path, machines="none", nodes=1, **PRIVATE) as made:

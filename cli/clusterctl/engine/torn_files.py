@@ -1,9 +1,10 @@
 """Files that an engine killed while writing its state left torn, in a file backend.
 
-The state itself is put in place by a rename and is whole. Beside it the backend keeps `<file>.attrs`, written in place:
-killed in that instant it stays empty, and then every engine says `failed to load checkpoint: EOF` (gocloud.dev/blob
-0.46, fileblob.setAttrs; engine 3.250). Without that file the state reads as it is. A lock that a power cut left empty
-keeps every engine away, too (`unexpected end of JSON input`), and names nobody who could hold it.
+The state itself is put in place by a rename, and is whole: on a full disk alone it is not (whole_state.py). Beside it
+the backend keeps `<file>.attrs`, written in place: killed in that instant it stays empty, and then every engine says
+`failed to load checkpoint: EOF` (gocloud.dev/blob 0.46, fileblob.setAttrs; engine 3.250). Without that file the state
+reads as it is. A lock that a power cut left empty keeps every engine away, too (`unexpected end of JSON input`), and
+names nobody who could hold it.
 """
 
 from __future__ import annotations

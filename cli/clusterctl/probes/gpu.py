@@ -15,8 +15,8 @@ ONE_GPU = "@@gpu"
 SIMULATED = "SIMULATED"
 """Stands in everything that a rehearsed node's nvidia-smi prints."""
 
-# The whole query ends at the first GPU that does not answer, so then each is asked alone. The list of supported clocks
-# is nine tenths of the output (r555 on an L4: 45 of 51 KB, 2024-07) and nobody reads it.
+# Where the whole query ends at the first GPU that does not answer, each is asked alone. The list of supported clocks is
+# nine tenths of the output (r555 on an L4: 45 of 51 KB, 2024-07) and nobody reads it.
 COMMAND = f"""
 command -v nvidia-smi >/dev/null || {{ echo {NO_PROGRAM}; exit 0; }}
 trim() {{ sed '/<supported_clocks>/,/<\\/supported_clocks>/d'; }}
