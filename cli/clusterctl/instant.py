@@ -30,3 +30,8 @@ def parse_instant(text: str, *, now: datetime) -> datetime:
 def typed_instant(moment: datetime) -> str:
     """`2026-11-22T08:00:00Z`: the moment in words that `parse_instant` takes, whenever they are typed."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def utc_now() -> datetime:
+    """This computer's time, in whole seconds."""
+    return datetime.now(UTC).replace(microsecond=0)

@@ -50,7 +50,7 @@ def what_exists(state: StackState, *, shown: str, unknown: int | None = 0) -> st
 def what_is_there(state: StackState, *, unknown: int | None = 0) -> str:
     """`41 resources are there, no node runs, 33 reserved places are empty and bill`; `unknown` as above."""
     resources = len([resource for resource in state.resources if resource.is_custom])
-    nodes = len(state.instances)
+    nodes = len(state.machines)
     there = f"{count(resources, 'resource')} {'is' if resources == 1 else 'are'} there"
     none = "no node runs" if unknown == 0 else "its state knows no node"
     bills = f"{count(nodes, 'node')} {_run_and_bill(nodes)}" if nodes else none

@@ -38,6 +38,9 @@ class StateResource:
     """The engine deletes it for nobody."""
     is_replaced: bool = False
     """Another of its URN is there already; the next run of the engine ends this one."""
+    is_ended: bool = False
+    """The engine has ended it, and the making of the one in its place failed: the next run makes that. No refresh takes
+    it out of the state (engine 3.250, RefreshStep; tried 2026-11-22)."""
     trigger: str = ""
     """Its replacement trigger; empty without one."""
 
@@ -65,6 +68,8 @@ class SlotInstance:
     """What it took on at birth alone."""
     instance_type: str | None = None
     """As AWS said when it was made; None in a state that does not tell."""
+    is_ended: bool = False
+    """The engine has ended it, and made none in its place."""
 
     @property
     def is_spot(self) -> bool:
@@ -106,8 +111,13 @@ class StackState:
 
     @property
     def instances(self) -> tuple[SlotInstance, ...]:
-        """The instances by slot."""
+        """The instances by slot, with those that the engine has ended and made none in the place of."""
         return tuple(sorted(self._instances(), key=lambda instance: instance.slot))
+
+    @property
+    def machines(self) -> tuple[SlotInstance, ...]:
+        """The instances that the engine has not ended: they run, as far as the state knows."""
+        return tuple(one for one in self.instances if not one.is_ended)
 
     @property
     def empty_places(self) -> int:
@@ -115,7 +125,7 @@ class StackState:
         places = Counter[str]()
         for one in self.of_type(RESERVATION_TYPE):
             places[str(one.inputs.get("instanceType"))] += int(one.inputs.get("instanceCount", 0))
-        places.subtract(str(one.instance_type) for one in self.instances)
+        places.subtract(str(one.instance_type) for one in self.machines)
         return sum(empty for empty in places.values() if empty > 0)
 
     @property
@@ -140,6 +150,7 @@ class StackState:
                     trigger=resource.trigger,
                     birth=tags.get(BIRTH_TAG),
                     instance_type=resource.outputs.get("instanceType"),
+                    is_ended=resource.is_ended,
                 )
 
 
@@ -215,6 +226,7 @@ def _resource(row: Mapping[str, Any]) -> StateResource:
         is_external=bool(row.get("external")),
         is_protected=bool(row.get("protect")),
         is_replaced=bool(row.get("delete")),
+        is_ended=bool(row.get("pendingReplacement")),
         trigger=str(row.get("replacementTrigger") or ""),
     )
 

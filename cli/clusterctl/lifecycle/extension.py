@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
@@ -30,6 +30,7 @@ from clusterctl.engine.region import machine_kind
 from clusterctl.engine.stack_config import config_of_one_run, config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
+from clusterctl.instant import utc_now
 from clusterctl.lifecycle.before_extend import (
     half_done_before,
     refuse_extension,
@@ -55,11 +56,6 @@ class ExtendRequest:
     wish: Wish
     is_agreed: bool
     as_json: bool
-
-
-def utc_now() -> datetime:
-    """This computer's time, in whole seconds."""
-    return datetime.now(UTC).replace(microsecond=0)
 
 
 def extend(request: ExtendRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import partial
 from typing import NoReturn
 
 from clusterctl_infra.errors import EngineError, UsageError
@@ -20,7 +22,7 @@ from clusterctl.changes.opening import Held, open_change_of
 from clusterctl.changes.place import refuse_other_launch, refuse_other_region
 from clusterctl.changes.reservation import forget_ended, reserved_or_not
 from clusterctl.changes.spot_refusals import spot_help
-from clusterctl.changes.stopped import telling_if_stopped, told_stopped
+from clusterctl.changes.stopped import empty_places_bill, telling_if_stopped, told_stopped
 from clusterctl.changes.truth import gone_spot_machines
 from clusterctl.changes.unknown import foretell_unknown
 from clusterctl.cloud.clock import refuse_wrong_clock
@@ -30,7 +32,9 @@ from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
 from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
 from clusterctl.home import Home
+from clusterctl.instant import utc_now
 from clusterctl.lifecycle.before_up import refuse_reaped
+from clusterctl.lifecycle.late_places import run_until_places_are_free
 from clusterctl.lifecycle.other_name import refuse_other_name
 from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
 from clusterctl.lifecycle.spot_rights import refuse_without_rights
@@ -54,30 +58,39 @@ def replace_node(request: ReplaceRequest, output: Output, home: Home, environ: M
         replace_held(request, held)
 
 
-def replace_held(request: ReplaceRequest, held: Held) -> None:
+def replace_held(
+    request: ReplaceRequest,
+    held: Held,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
     """The same for a cluster that is held."""
-    _Replacement(request, held).run(held.state)
+    _Replacement(request, held, sleep).run(held.state, now=now())
 
 
 class _Replacement:
-    def __init__(self, request: ReplaceRequest, held: Held) -> None:
+    def __init__(self, request: ReplaceRequest, held: Held, sleep: Callable[[float], None]) -> None:
         self._request = request
+        self._sleep = sleep
         self._change = held.change
         self._was_cut_off = held.was_cut_off
         self._config_file = held.change.engine.environment.config_file
 
-    def run(self, found: StackState) -> None:
+    def run(self, found: StackState, *, now: datetime) -> None:
         change, request = self._change, self._request
-        now = datetime.now(UTC).replace(microsecond=0)
-        nodes = len(found.instances)
+        shown, source = change.typed(change.stack.directory), change.stack.source
+        refuse_gaps(found, request.slot, shown=shown)
         written = read_intent(
-            change.stack, read_config(self._config_file), nodes=nodes or None, fresh_prices=change.home.prices_file
+            change.stack,
+            read_config(self._config_file),
+            nodes=len(found.instances),
+            fresh_prices=change.home.prices_file,
         )
         intent = for_up(written, found, change.seen(found))
         refuse_other_name(change, found, intent.config.name)
         refuse_other_region(found, intent.config.region, source=change.stack.source)
         cluster_plan = plan_of(intent, found, now=now)
-        shown, source = change.typed(change.stack.directory), change.stack.source
         refuse_other_launch(found, cluster_plan, source=source, shown=shown)
         refuse(intent, cluster_plan, stack=change.stack, config_file=self._config_file, shown=shown, now=now)
         refuse_wrong_clock(change.clients, undone="nothing was replaced")
@@ -126,7 +139,9 @@ class _Replacement:
         options = [*([] if is_gone else [f"--replace={targets[0]}"]), *(f"--target={urn}" for urn in targets)]
         text = with_values(read_config(self._config_file), intent.changes)
         with config_of_one_run(self._config_file, text, why="replace") as config_file:
-            result = change.run(
+            # AWS may count the place of the machine that it has just ended as taken for a while.
+            run = partial(
+                change.run,
                 "up",
                 nodes=len(state.instances),
                 display=display,
@@ -134,6 +149,7 @@ class _Replacement:
                 options=options,
                 config_file=config_file,
             )
+            result = run_until_places_are_free(run, change, sleep=self._sleep)
         if not result.succeeded:
             self._failed(result, intent)
         change.finish()
@@ -147,8 +163,9 @@ class _Replacement:
             change.output.note(told_stopped(change, result, shown=shown))
             raise KeyboardInterrupt
         after = change.engine.export() or StackState()
-        has_machine = instance_in(after, slot) is not None
+        has_machine = slot in {one.slot for one in after.machines}
         left = "its machine runs on" if has_machine else "it has no machine now"
+        left += f", and {empty_places_bill(after.empty_places)}" if after.empty_places else ""
         more, hint = f"Slot {slot}: {left}; the others run on.", f"clusterctl up {shown}"
         if (helps := spot_help(result, intent, source=change.stack.source, is_new=False)) is not None:
             more, hint = f"{helps.sentence} {more}", helps.hint or hint
@@ -168,6 +185,24 @@ class _Replacement:
 def instance_in(state: StackState, slot: int) -> str | None:
     """The instance that the state has in a slot."""
     return next((one.instance_id for one in state.instances if one.slot == slot), None)
+
+
+def refuse_gaps(state: StackState, slot: int, *, shown: str) -> None:
+    """Raises EngineError where the slot has no machine, or one before others has none, as after an `up` that failed.
+
+    The engine is told how many nodes there are: with a gap before it, the last of them would be one too many, and end.
+    """
+    slots = [one.slot for one in state.instances]
+    gaps = [str(one) for one in range(max(slots, default=0)) if one not in slots]
+    if slot not in slots:
+        raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")
+    if gaps:
+        told = f"slot {gaps[0]} has" if len(gaps) == 1 else f"slots {', '.join(gaps)} have"
+        raise EngineError(
+            f"{told} no machine, as after an up that failed: the cluster has to be whole before a node is replaced. "
+            "Nothing was changed",
+            hint=f"clusterctl up {shown}",
+        )
 
 
 def slot_targets(state: StackState, slot: int, *, shown: str) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def nothing_made(state: StackState, *, shown: str) -> str:
     """What is said of a run that failed before it made anything."""
     if state.is_empty:
         return "Nothing was made: no node runs, nothing bills."
-    if nodes := len(state.instances):
+    if nodes := len(state.machines):
         runs = (
             f"{count(nodes, 'node')} {_runs_on(nodes)}: clusterctl down {shown} ends {'it' if nodes == 1 else 'them'}"
         )
@@ -84,7 +84,7 @@ def nothing_made(state: StackState, *, shown: str) -> str:
 
 def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
     """What is left of a cluster that was not made smaller for its failure."""
-    slots = {one.slot for one in state.instances}
+    slots = {one.slot for one in state.machines}
     missing = [str(slot) for slot in range(nodes) if slot not in slots]
     gone = f"{'slot' if len(missing) == 1 else 'slots'} {', '.join(missing)} missing; " if missing else ""
     if not slots:

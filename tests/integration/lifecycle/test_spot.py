@@ -135,6 +135,12 @@ def test_a_machine_in_the_place_of_one_that_aws_took_back_is_asked_for_at_the_pr
     assert {key for key in after if after[key] != before[key]} == {name}
     assert len(machines(spot)) == 2
 
+    spot.write(machines="none", caps=CAPS, settings={"capacity": {"p5.48xlarge": 1}})
+    lost = spot.run("replace", "--node", "0", "--yes")
+    assert lost.exit_code == 1
+    assert "Slot 0: it has no machine now; the others run on." in lost.stderr, "its row stays in the engine's state"
+    assert len(machines(spot)) == 1
+
 
 @pytest.mark.parametrize(
     ("settings", "caps", "told"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from clusterctl.engine.state import RESERVATION_TYPE, identity_in, ledger_in, parse_state
+from clusterctl.engine.state import INSTANCE_TYPE, RESERVATION_TYPE, identity_in, ledger_in, parse_state
 from clusterctl.lifecycle.replacement import slot_targets
+from clusterctl_infra.names import SLOT_TAG
 
 PREFIX = "urn:pulumi:dev::p::"
 
@@ -128,3 +129,25 @@ def test_what_was_replaced_and_is_still_there_is_told_from_what_took_its_place()
     rows = [{"urn": "u", "id": id, "type": RESERVATION_TYPE, "custom": True} for id in ("cr-2", "cr-1")]
     state = parse_state(json.dumps({"deployment": {"resources": [rows[0], {**rows[1], "delete": True}]}}))
     assert [(one.id, one.is_replaced) for one in state.resources] == [("cr-2", False), ("cr-1", True)]
+
+
+def test_a_machine_that_was_ended_to_be_made_anew_and_was_not_does_not_run() -> None:
+    """Its row stays, with the old id, until the next run makes the one in its place."""
+    rows = [
+        {
+            "urn": f"u{slot}",
+            "id": f"i-{slot}",
+            "type": INSTANCE_TYPE,
+            "custom": True,
+            "inputs": {"tags": {SLOT_TAG: str(slot)}},
+            "outputs": {"instanceType": "p5.48xlarge"},
+            "pendingReplacement": slot == 1,
+        }
+        for slot in range(2)
+    ]
+    inputs = {"instanceType": "p5.48xlarge", "instanceCount": 2}
+    reservation = {"urn": "r", "id": "cr-1", "type": RESERVATION_TYPE, "custom": True, "inputs": inputs}
+    state = parse_state(json.dumps({"deployment": {"resources": [*rows, reservation]}}))
+    assert [one.slot for one in state.instances] == [0, 1]
+    assert [one.slot for one in state.machines] == [0]
+    assert state.empty_places == 1

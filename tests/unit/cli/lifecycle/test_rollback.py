@@ -75,6 +75,20 @@ def test_what_runs_on_is_said_with_what_is_missing_and_what_it_costs() -> None:
     assert what_runs_on(state((0,), 1), nodes=1, shown="s") == "1 node runs on and bills: clusterctl down s ends them."
 
 
+def test_a_machine_that_was_ended_and_has_no_successor_does_not_run_on() -> None:
+    """Its row stays in the engine's state until the next run makes the one in its place."""
+    whole = reserved(state((0, 1), 2), places=2)
+    half = replace(whole, resources=tuple(replace(one, is_ended=one.id == "i-1") for one in whole.resources))
+    assert old_size(half) == 2
+    assert not is_as_before(half, whole)
+    told = what_runs_on(half, nodes=2, shown="s")
+    assert told == (
+        "slot 1 missing; 1 node runs on and bills, and 1 reserved place is empty and bills: "
+        "clusterctl down s ends them."
+    )
+    assert nothing_made(half, shown="s").startswith("Nothing was made or changed, and 1 node runs on and bills")
+
+
 def test_a_reservation_of_a_type_that_no_machine_has_yet_is_empty_and_named() -> None:
     """Another instance_type for many: the first run reserves it, and the second, which makes the machines, failed."""
     told = what_runs_on(reserved(state((0, 1), 2), places=2, type="p5e.48xlarge"), nodes=2, shown="s")

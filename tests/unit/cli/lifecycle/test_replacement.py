@@ -1,0 +1,104 @@
+"""A `replace` whose machine cannot be made: how often it is tried, and what is said of the slot."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any  # options of a run
+
+import pytest
+from clusterctl.changes.opening import Held
+from clusterctl.engine.run import RunResult
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+from clusterctl.lifecycle.replacement import ReplaceRequest, refuse_gaps, replace_held
+from clusterctl_infra.errors import ClusterctlError, EngineError
+
+from tests.unit.cli.engine.state_rows import machines
+from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, SlowRepair, held
+from tests.unit.cli.lifecycle.recorded_runs import OneState, ended, no_place
+from tests.unit.cli.paid_cluster import an_inventory
+
+SLOT = 2
+NO_ROOM = ended(is_well=False, codes=["InsufficientInstanceCapacity"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried(SlowRepair):
+    """A change whose runs of the engine end one after the other like this."""
+
+    ends: list[RunResult]
+    options: list[Sequence[str]]
+
+    def run(self, verb: object, **options: Any) -> RunResult:  # type: ignore[override]  # the others never end
+        self.options.append(options["options"])
+        return self.ends.pop(0)
+
+
+def tried(folder: Path, *ends: RunResult, after: StackState) -> Held:
+    """A cluster that is held, whose state is `after` when the engine has run."""
+    there = held(folder, Clock(DEADLINE), repair_s=0)
+    change = there.change
+    engine = OneState(
+        stack=change.stack, environment=change.engine.environment, state=after, when_asked_for_its_lock=None
+    )
+    facts = {one.name: getattr(change, one.name) for one in dataclasses.fields(change)}
+    again = Tried(**{**facts, "engine": engine, "ends": list(ends), "options": []})
+    return dataclasses.replace(there, change=again)
+
+
+def replaced(there: Held, waited: list[float]) -> ClusterctlError:
+    """What slot 2's replacement fails with."""
+    request = ReplaceRequest(inventory=an_inventory(), slot=SLOT, is_agreed=True, ready_timeout_s=None)
+    with pytest.raises(ClusterctlError) as raised:
+        replace_held(request, there, now=lambda: DEADLINE - timedelta(hours=1), sleep=waited.append)
+    return raised.value
+
+
+def state(*, without: int | None) -> StackState:
+    """Four machines and their places; the engine has ended the one `without`."""
+    rows = [dataclasses.replace(row, is_ended=row.id == f"i-{without}") for row in machines(SLOTS)]
+    inputs = {"instanceCount": 4, "instanceType": "p5.48xlarge"}
+    return StackState(resources=(*rows, StateResource(urn="u::r", type=RESERVATION_TYPE, id="cr-1", inputs=inputs)))
+
+
+def test_a_place_that_aws_does_not_count_as_free_yet_is_asked_for_again(tmp_path: Path) -> None:
+    there, waited = tried(tmp_path, no_place(), no_place(), NO_ROOM, after=state(without=SLOT)), list[float]()
+    assert "InsufficientInstanceCapacity" in replaced(there, waited).message
+    assert waited == [15, 30]
+    change = there.change
+    assert isinstance(change, Tried)
+    first, *others = change.options
+    assert f"--replace=urn:{SLOT}" in first
+    assert others == [first, first], "the engine ends no machine twice"
+
+
+@pytest.mark.parametrize(
+    ("without", "told"),
+    [
+        (SLOT, "Slot 2: it has no machine now, and 1 reserved place is empty and bills; the others run on."),
+        (None, "Slot 2: its machine runs on; the others run on."),
+    ],
+)
+def test_it_is_said_whether_the_slot_still_has_its_machine(tmp_path: Path, without: int | None, told: str) -> None:
+    refused = replaced(tried(tmp_path, NO_ROOM, after=state(without=without)), [])
+    assert refused.message.endswith(told)
+    assert refused.hint is not None
+    assert refused.hint.startswith("clusterctl up ")
+
+
+@pytest.mark.parametrize(
+    ("slots", "slot", "told"),
+    [
+        ([0, 2, 3], 3, "slot 1 has no machine, as after an up that failed"),
+        ([3], 3, "slots 0, 1, 2 have no machine"),
+        ([0, 2], 1, "slot 1 has no machine to replace"),
+        ([], 0, "slot 0 has no machine to replace"),
+    ],
+)
+def test_where_a_slot_is_empty_no_other_is_replaced(slots: list[int], slot: int, told: str) -> None:
+    with pytest.raises(EngineError, match=told):
+        refuse_gaps(StackState(resources=machines(slots)), slot, shown="s")
+    refuse_gaps(StackState(resources=machines(range(4))), 3, shown="s")
