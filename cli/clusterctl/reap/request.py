@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import CloudError, NothingMatched
+from clusterctl_infra.errors import CloudError, ClusterctlError, NothingMatched
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory
 
@@ -49,23 +49,37 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
 
 
 def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, home: Home) -> None:
-    """The same with the clients of each region."""
+    """The same with the clients of each region.
+
+    Who was told to end something ends it, also where nobody reads what it shows, or stdout takes nothing: a scheduler's
+    log may be full. Then that is raised last.
+    """
     view = _seen(request, home, clients_of, output.live)
     refuse_unknown(view)
-    if not request.as_json:
-        output.data(reap_text(view))
+    unshown = None if request.as_json else _unshown(lambda: output.data(reap_text(view)))
     ended: tuple[Ended, ...] = ()
     if request.acts:
         # Grace is counted by this computer's clock; AWS refuses only what is five minutes off.
         refuse_wrong_clock(clients_of(view.search.regions[0]), undone="nothing was ended")
         ended = _end(request, view, clients_of, output, home)
     if request.as_json:
-        output.json(reap_json(view, ended))
+        unshown = _unshown(lambda: output.json(reap_json(view, ended)))
     for one in ended:
         if one.is_done and one.verdict.known is not None:
             output.note(f"  next: clusterctl down --cluster {one.verdict.known.cluster} forgets it here, too")
     refuse_left(ended, again=again(view))
     refuse_unseen(view.search)
+    if unshown is not None:
+        raise unshown
+
+
+def _unshown(show: Callable[[], None]) -> BrokenPipeError | ClusterctlError | None:
+    """Why stdout did not take it; None where it did."""
+    try:
+        show()
+    except (BrokenPipeError, ClusterctlError) as e:
+        return e
+    return None
 
 
 def region_clients(endpoint_url: str | None) -> ClientsOf:

@@ -18,7 +18,7 @@ from clusterctl.output import Output
 from clusterctl.reap.request import ReapRequest, look_and_end, reap, refuse_unseen, region_clients
 from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, anything, made_in_time, search
 from clusterctl.reap.verdict import Asked
-from clusterctl_infra.errors import CloudError, UsageError
+from clusterctl_infra.errors import CloudError, ClusterctlError, StillBills, UsageError
 
 from tests.unit.cli.cloud.fake_ec2 import NoClients, Waiting
 from tests.unit.cli.cloud.fake_session import FakeSession, clients_of
@@ -128,6 +128,44 @@ def test_with_a_clock_that_is_off_what_is_there_is_shown_and_nothing_ended(
     session = clients.session
     assert isinstance(session, FakeSession)
     assert "terminate_instances" not in session.asked
+
+
+class Unread(io.BytesIO):
+    """A stdout whose reader has gone, or whose disk is full."""
+
+    def __init__(self, refusal: Exception) -> None:
+        super().__init__()
+        self.refusal = refusal
+
+    def write(self, data: object) -> int:
+        raise self.refusal
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("refusal", [BrokenPipeError(), ClusterctlError("stdout cannot be written: no space left")])
+def test_what_was_to_end_is_ended_and_what_is_left_is_said_though_nobody_reads_what_is_shown(
+    tmp_path: Path, refusal: Exception, as_json: bool
+) -> None:
+    """EC2 refuses for good here, so that the end is over at once."""
+    rows = {("us-west-2", "describe_instances", "Reservations"): [{"Instances": [INSTANCE]}]}
+    clients = clients_of(rows, refused={("ec2", "terminate_instances"): "UnauthorizedOperation"})
+    wish = Asked(grace=timedelta(minutes=10), clusters=frozenset({ID}))
+    request = ReapRequest(asked=wish, region="us-west-2", all_regions=False, rehearse=False, acts=True, as_json=as_json)
+    output = Output(stdout=Unread(refusal), stderr=io.BytesIO())
+    with pytest.raises(StillBills, match="not all could be ended"):
+        look_and_end(request, lambda region: clients, output, Home(path=tmp_path))
+    session = clients.session
+    assert isinstance(session, FakeSession)
+    assert "terminate_instances" in session.asked
+
+
+@pytest.mark.parametrize("refusal", [BrokenPipeError(), ClusterctlError("stdout cannot be written: no space left")])
+def test_that_stdout_took_nothing_is_said_in_the_end(tmp_path: Path, refusal: Exception) -> None:
+    wish = Asked(grace=timedelta(minutes=10))
+    request = ReapRequest(asked=wish, region="us-west-2", all_regions=False, rehearse=False, acts=True, as_json=False)
+    output = Output(stdout=Unread(refusal), stderr=io.BytesIO())
+    with pytest.raises(type(refusal)):
+        look_and_end(request, lambda region: clients_of({}), output, Home(path=tmp_path))
 
 
 def test_the_clients_of_all_regions_share_one_person_s_credentials() -> None:
