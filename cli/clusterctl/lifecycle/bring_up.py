@@ -26,6 +26,7 @@ from clusterctl.changes.spend_gate import agree
 from clusterctl.changes.stopped import telling_if_stopped
 from clusterctl.changes.truth import living_slots, lost_beside, missing_instances
 from clusterctl.changes.unknown import foretell_unknown
+from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
@@ -230,11 +231,10 @@ class _Up:
         """On AWS somebody agrees to the price, and True says so; a rehearsal costs nothing."""
         if self._change.is_rehearsal or self._request.is_agreed:
             return False
-        question = price_question(cluster_plan, running=len(state.instances), anew=anew, now=self._now)
         agree(
             self._output,
             cluster_plan,
-            question=question,
+            question=question_of(self._change.clients, cluster_plan, state, anew=anew, now=self._now),
             now=self._now,
             shown=self._shown,
             asks=not self._request.as_json,
@@ -254,3 +254,12 @@ class _Up:
 
     def _waits(self) -> bool:
         return not (self._change.is_rehearsal and machine_kind(self._change.stack.directory) == "none")
+
+
+def question_of(clients: Clients, cluster_plan: ClusterPlan, state: StackState, *, anew: int, now: datetime) -> str:
+    """What a person agrees to; a machine that died or was taken back does not run, though the state has it.
+
+    Raises CloudError.
+    """
+    running = len(living_slots(clients, state))
+    return price_question(cluster_plan, running=running, anew=anew, now=now)
