@@ -23,6 +23,8 @@ LONG_REBOOT = timedelta(minutes=15)
 """A choice, not a measurement: machines with terabytes of memory take minutes to start."""
 SHORT_IDLE = timedelta(minutes=10)
 """A choice: about a break with a coffee."""
+SHORTEST_RULE = timedelta(seconds=10)
+"""A choice: what is enough to try a rule in a rehearsal. Within less, one look that comes late ends a cluster."""
 EVERYBODY = "0.0.0.0/0"
 
 
@@ -131,7 +133,9 @@ def dead_man_is_patient(case: Case) -> Iterator[Problem]:
     allowed = case.config.caps.dead_man
     if allowed is None:
         return
-    if case.config.nodes == 1:
+    if allowed < SHORTEST_RULE:
+        yield _too_short("caps.dead_man", allowed, usual=LONG_REBOOT)
+    elif case.config.nodes == 1:
         yield warning("caps.dead_man", "one node has nobody to see: the rule does nothing")
     elif allowed < LONG_REBOOT:
         yield warning(
@@ -145,7 +149,9 @@ def idle_is_patient(case: Case) -> Iterator[Problem]:
     caps = case.config.caps
     if caps.idle is None:
         return
-    if caps.idle >= caps.runtime:
+    if caps.idle < SHORTEST_RULE:
+        yield _too_short("caps.idle", caps.idle, usual=SHORT_IDLE)
+    elif caps.idle >= caps.runtime:
         told = f"{format_duration(caps.idle)} is not shorter than runtime, {format_duration(caps.runtime)}"
         yield warning("caps.idle", f"{told}: the deadline always comes first")
     elif caps.idle < SHORT_IDLE:
@@ -179,3 +185,12 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     *SPOT_RULES,
     *STORAGE_RULES,
 )
+
+
+def _too_short(path: str, written: timedelta, *, usual: timedelta) -> Problem:
+    """For a typing error, such as a letter too few."""
+    return error(
+        path,
+        f"{format_duration(written)}: one look that comes late would end the cluster; at least "
+        f"{format_duration(SHORTEST_RULE)}, to try it in a rehearsal, and {format_duration(usual)} or more on AWS",
+    )

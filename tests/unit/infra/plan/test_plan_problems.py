@@ -30,6 +30,8 @@ ERRORS: list[tuple[dict[str, Any], str, tuple[str, ...]]] = [
         "caps.total_usd_per_hour",
         ("4 × p5.48xlarge with disks, addresses and storage cost $220.27 an hour", "the cap is $200.00", "fewer nodes"),
     ),
+    ({"caps": {"idle": "9s"}}, "caps.idle", ("9s: one look that comes late", "at least 10s", "10m or more on AWS")),
+    ({"caps": {"dead_man": "1s"}}, "caps.dead_man", ("1s: one look", "at least 10s", "15m or more on AWS")),
 ]
 
 
@@ -50,6 +52,8 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"caps": {"dead_man": "5m"}}, "caps.dead_man", "5m: a large machine may take 15m to reboot"),
         ({"caps": {"dead_man": "30m"}, "nodes": 1}, "caps.dead_man", "one node has nobody to see"),
         ({"caps": {"idle": "5m"}}, "caps.idle", "5m: the cluster ends while somebody thinks"),
+        ({"caps": {"idle": "10s"}}, "caps.idle", "10s: the cluster ends while somebody thinks"),
+        ({"caps": {"dead_man": "10s"}}, "caps.dead_man", "10s: a large machine may take"),
         ({"caps": {"idle": "12h", "runtime": "6h"}}, "caps.idle", "12h is not shorter than runtime, 6h"),
         ({"instance_type": "p3dn.24xlarge"}, "image", "NVIDIA's open driver, which knows no V100"),
         ({"nodes": 6}, "access.mode", "AWS gives 5 per region by default (up asks for your number"),
