@@ -45,7 +45,7 @@ from clusterctl.lifecycle.machines_last import go_at_once
 from clusterctl.lifecycle.other_name import held_cluster, refuse_other_name, refuse_other_stack, refuse_shared_project
 from clusterctl.lifecycle.stray_data import stray_data
 from clusterctl.output import Output
-from clusterctl.views.again import reap_cluster
+from clusterctl.views.again import reap_cluster, reap_id
 from clusterctl.views.quantities import count, usd
 
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
@@ -241,9 +241,7 @@ class _Down:
 
     def _reaps(self, cluster_id: str) -> str:
         """What ends what this `down` left; its stack may know nothing of it any more."""
-        where = self._request.where
-        rehearse = " --rehearse" if self._change.is_rehearsal else ""
-        return f"clusterctl reap --cluster {cluster_id} --region {where.region}{rehearse}"
+        return reap_id(cluster_id, region=self._request.where.region, rehearse=self._change.is_rehearsal)
 
     def _staying(self, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:
         """What stays and what it costs, by the state."""
