@@ -32,7 +32,9 @@ SPOT_INTERRUPTED: Reason = (
     "Server.SpotInstanceTermination",
     "Server.SpotInstanceTermination: Spot instance termination",
 )
-HOST_FAILED: Reason = ("Server.InternalError", "Server.InternalError: Internal error on launch")
+HOST_FAILED: Reason = ("Server.InternalError", "Server.InternalError: hardware failure (simulated)")
+"""AWS has this code for a launch that failed, and none for a machine that dies later (EC2 API, StateReason;
+2026-11-22): so the words are ours."""
 _INITIATED = {USER_INITIATED[0]: "User", SPOT_INTERRUPTED[0]: "Service"}
 _STOPS = ("instanceType", "userData", "userDataBase64")
 """Changed in place by stopping and starting (the provider's ec2_instance.go)."""

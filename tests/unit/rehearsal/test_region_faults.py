@@ -35,7 +35,8 @@ def test_a_killed_node_is_a_terminated_instance(world: SmallRegion, faults: Faul
     assert faults.do("kill", ["train-2"]) == "train-2 is dead, as after a hardware failure"
     ended = world.store.get(network.INSTANCE, node.id)
     assert ended is not None
-    assert (ended.state, ended.facts["reason"][0]) == ("terminated", "Server.InternalError")
+    told = "Server.InternalError: hardware failure (simulated)"
+    assert (ended.state, ended.facts["reason"]) == ("terminated", ("Server.InternalError", told))
 
 
 def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faults) -> None:
