@@ -37,14 +37,15 @@ def ended(done: Done, *, exit_code: int, told: str) -> None:
     assert told in done.text
 
 
-def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
-    everything = [SHARED, WORK, SCRATCH, DATA]
-    booted.write(machines="nspawn", settings={"buckets": ["another"]}, storage=everything)
-    refused = booted.run("up", str(booted.folder))
+def test_a_bucket_that_is_not_there_is_said_before_anything_is_made(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"buckets": ["another"]}, storage=[SHARED, DATA])
+    refused = recorded.run("up", str(recorded.folder))
     ended(refused, exit_code=1, told="reading S3 Bucket (ml-datasets)")
-    assert in_region(booted) == {}, "a bucket that is not there is said before anything is made"
+    assert in_region(recorded) == {}
 
-    booted.write(machines="nspawn", storage=everything)
+
+def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
+    booted.write(machines="nspawn", storage=[SHARED, WORK, SCRATCH, DATA])
     booted.up()
     before = in_region(booted)
     assert len(before["Instance"]) == 2
@@ -52,12 +53,7 @@ def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
     booted.ok("ssh", "--node", "0", "echo step 7 | sudo tee /shared/checkpoint /work/log")
     assert booted.ok("ssh", "--node", "1", "cat", "/shared/checkpoint", "/work/log") == "step 7\nstep 7\n"
 
-    booted.write(machines="nspawn", storage=[WORK])
-    for verb in ("up", "down"):
-        refused = booted.run(verb, str(booted.folder))
-        ended(refused, exit_code=2, told="/shared (FSx for Lustre, 2400 GiB, ")
-    booted.write(machines="nspawn", storage=everything)
-
+    refuses_to_lose_data(booted)
     down = booted.run("down", str(booted.folder))
     ended(down, exit_code=0, told="no node runs; network and storage are kept")
     assert "$0.48/h" in down.text
@@ -84,6 +80,16 @@ def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
     ended(gone, exit_code=0, told="/shared (FSx for Lustre, 2400 GiB, ")
     assert in_region(booted) == {}
     assert list(shares(booted).iterdir()) == []
+
+
+def refuses_to_lose_data(cluster: Rehearsed) -> None:
+    """Neither `up` nor `down` takes a file without the mount that holds data; the file is as before then."""
+    written = cluster.config["storage"]
+    cluster.write(machines="nspawn", storage=[WORK])
+    for verb in ("up", "down"):
+        refused = cluster.run(verb, str(cluster.folder))
+        ended(refused, exit_code=2, told="/shared (FSx for Lustre, 2400 GiB, ")
+    cluster.write(machines="nspawn", storage=written)
 
 
 def test_storage_is_kept_without_room_for_nodes_and_may_be_mounted_twice(recorded: Rehearsed) -> None:
