@@ -1,6 +1,6 @@
 """Runs a state machine's definition: the few kinds of states that ours has, with Step Functions' own limits.
 
-Checked once against moto's interpreter (5.2.5, 2026-11-21), which ended the same machines; docs/adr/0014 says why it is
+Checked against moto's interpreter (5.2.5, 2026-11-22), which ended the same machines; docs/adr/0014 says why that is
 not used.
 """
 

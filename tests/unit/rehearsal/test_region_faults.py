@@ -36,7 +36,7 @@ def test_a_killed_node_is_a_terminated_instance(world: SmallRegion, faults: Faul
     ended = world.store.get(network.INSTANCE, node.id)
     assert ended is not None
     told = "Server.InternalError: hardware failure (simulated)"
-    assert (ended.state, ended.facts["reason"]) == ("terminated", ("Server.InternalError", told))
+    assert (ended.state, *ended.facts["reason"]) == ("terminated", "Server.InternalError", told)
 
 
 def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faults) -> None:
