@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 from clusterctl_infra.errors import ClusterctlError
@@ -44,8 +45,9 @@ def full_folder(said: str, *, log: Path, is_silent: bool) -> Path | None:
 
 
 def free_bytes(path: Path) -> int:
-    """What can still be written where `path` is, or would be."""
-    return shutil.disk_usage(existing(path)).free
+    """What can still be written where `path` is, or would be; endless where the file system does not tell its size."""
+    usage = shutil.disk_usage(existing(path))
+    return usage.free if usage.total else sys.maxsize
 
 
 def existing(path: Path) -> Path:

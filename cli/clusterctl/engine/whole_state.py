@@ -80,8 +80,11 @@ def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
             hint=reap,
         )
     torn_bytes, at = file.stat().st_size, time.gmtime(_age(copies[-1]))
-    os.replace(file, file.with_name(f"{file.name}.torn"))
-    shutil.copyfile(copies[-1], file)
+    fresh = file.with_name(f"{file.name}.tmp")  # which torn_files.py removes, should this be killed
+    shutil.copy(copies[-1], fresh)  # with its rights: a state is its owner's alone
+    # At no moment is there no state: the next `up` would take that for a cluster that was never made.
+    shutil.copy(file, file.with_name(f"{file.name}.torn"))
+    os.replace(fresh, file)
     file.with_name(f"{file.name}.attrs").unlink(missing_ok=True)  # the torn one's: without it the state reads as it is
     _kept(file).unlink(missing_ok=True)
     return (

@@ -21,6 +21,10 @@ def test_a_folder_without_room_is_refused_with_what_is_free_and_what_is_needed(t
     refuse_without_room(later, needed_bytes=1)
 
 
+def test_a_file_system_that_does_not_tell_its_size_is_not_taken_for_a_full_one() -> None:
+    refuse_without_room(Path("/proc/self"), needed_bytes=2**60)
+
+
 @pytest.mark.parametrize(
     "said",
     [

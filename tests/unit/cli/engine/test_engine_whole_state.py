@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,6 +116,29 @@ def test_what_the_backend_itself_copied_serves_when_it_is_newer(backend: Backend
     assert said is not None
     assert said.endswith(name.rpartition("/")[2])
     assert backend.state.read_text() == state_of(2)
+
+
+def test_what_is_put_back_is_its_owners_alone(backend: Backend) -> None:
+    backend.save("{", at=200)
+    backend.write(KEPT, state_of(1), at=101)
+    backend.file(KEPT).chmod(0o600)
+    put_back(backend.url, STACK, reap=REAP)
+    assert stat.S_IMODE(backend.state.stat().st_mode) == 0o600
+
+
+def test_a_copy_that_cannot_be_written_leaves_the_torn_state_as_it_was(backend: Backend) -> None:
+    backend.save('{"version": 3, "checkp', at=200)
+    backend.write(KEPT, state_of(1), at=101)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            put_back(backend.url, STACK, reap=REAP)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert backend.state.read_text() == '{"version": 3, "checkp'
+    put_back(backend.url, STACK, reap=REAP)
+    assert backend.state.read_text() == state_of(1)
 
 
 def whole(backend: Backend) -> None:
