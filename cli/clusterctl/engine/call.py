@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from clusterctl_infra.errors import EngineError
 
+from clusterctl.engine.backend import home_of_user, whole_url
 from clusterctl.engine.engine_start import EngineStart
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.install_hint import engine_hint
@@ -73,11 +74,11 @@ class Engine:
         self._check(self._call(["cancel", "--yes"], timeout_s=SHORT_S))
 
     def backend_url(self) -> str:
-        """Where the state is kept. Raises EngineError."""
-        if chosen := self.environment.env.get("PULUMI_BACKEND_URL"):
-            return chosen
+        """Where the state is kept, a path in full. Raises EngineError."""
         if not self._backend_urls:
-            self._backend_urls.append(self._asked_backend_url())
+            url = self.environment.env.get("PULUMI_BACKEND_URL") or self._asked_backend_url()
+            whole = whole_url(url, folder=self.environment.config_file.parent, user_home=home_of_user())
+            self._backend_urls.append(whole)
         return self._backend_urls[0]
 
     def _asked_backend_url(self) -> str:

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from clusterctl.engine.backend import folder_of
 from clusterctl.engine.engine_start import CLOCK_SLACK, EngineStart
 from clusterctl.engine.own_disk import is_on_own_disk
 from clusterctl.engine.pid_namespace import numbered_within
@@ -90,14 +90,15 @@ class Lock:
 
 def shows_locks(backend_url: str) -> bool:
     """Whether the backend's locks are files that can be seen from here."""
-    return urlsplit(backend_url).scheme == "file"
+    return folder_of(backend_url) is not None
 
 
 def locks_in(backend_url: str, stack: Stack) -> tuple[Lock, ...]:
     """The locks in a file backend; none when the backend is of another kind."""
-    if not shows_locks(backend_url):
+    root = folder_of(backend_url)
+    if root is None:
         return ()
-    folder = Path(urlsplit(backend_url).path) / ".pulumi" / "locks" / "organization" / stack.project / stack.name
+    folder = root / "locks" / "organization" / stack.project / stack.name
     files = sorted(folder.glob("*.json"))
     is_own = bool(files) and is_on_own_disk(folder)
     found = (_read(path, is_of_own_disk=is_own) for path in files)

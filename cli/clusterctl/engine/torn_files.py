@@ -12,17 +12,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from clusterctl.engine.backend import folder_of
 from clusterctl.engine.stack import Stack
 
 
 def remove_torn_files(backend_url: str, stack: Stack) -> tuple[Path, ...]:
     """Removes torn `.attrs` files and half-written copies of this stack; to be called while no engine runs."""
-    parts = urlsplit(backend_url)
-    if parts.scheme != "file":
+    root = folder_of(backend_url)
+    if root is None:
         return ()
-    removed = tuple(path for path in _files(Path(parts.path) / ".pulumi", stack) if _is_torn(path))
+    removed = tuple(path for path in _files(root, stack) if _is_torn(path))
     for path in removed:
         path.unlink(missing_ok=True)
     return removed

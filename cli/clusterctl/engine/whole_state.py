@@ -16,10 +16,10 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from clusterctl_infra.errors import EngineError
 
+from clusterctl.engine.backend import folder_of
 from clusterctl.engine.stack import Stack
 
 LOOK_S = 1.0
@@ -95,10 +95,8 @@ def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
 
 def state_file(backend_url: str, stack: Stack) -> Path | None:
     """Where a file backend keeps the stack's state; None for another kind of backend."""
-    parts = urlsplit(backend_url)
-    if parts.scheme != "file":
-        return None
-    return Path(parts.path) / ".pulumi" / "stacks" / stack.project / f"{stack.name}.json"
+    root = folder_of(backend_url)
+    return None if root is None else root / "stacks" / stack.project / f"{stack.name}.json"
 
 
 def is_whole(file: Path) -> bool:
