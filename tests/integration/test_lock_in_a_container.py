@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -28,6 +29,14 @@ from clusterctl.engine.stack import Stack
 stack = Stack(directory=Path("/x"), project="train", name="dev", is_rehearsal_project=False)
 print(locks_in(sys.argv[1], stack)[0].is_dead(()))
 """
+JUDGE_OF_OWN_DISK = """
+import os, sys
+from clusterctl.engine.lock import Lock
+pid, host, since, user = sys.argv[1:]
+os.setgroups([]), os.setgid(int(user)), os.setuid(int(user))
+print(Lock(user="ada", host=host, pid=int(pid), since=since, is_of_own_disk=True).is_dead(()))
+"""
+HIDING = ("unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=invisible proc /proc && exec "$@"', "sh")
 STACK = Stack(directory=Path("/x"), project="train", name="dev", is_rehearsal_project=False)
 
 
@@ -53,13 +62,16 @@ def engine_inside() -> Iterator[int]:
     """The number that a living engine has in its container; outside nobody has it."""
     far = (os.getpid() + 15_000) % 30_000 + 1_000  # from what the kernel gives next
     free = next(number for number in range(far, 2**15) if find_process(number) is None)
-    script = f"echo {free - 1} > /proc/sys/kernel/ns_last_pid; bash -c 'echo $$; exec -a pulumi sleep 60' & wait"
+    # Called so before it says its number.
+    engine = "exec -a pulumi bash -c 'echo $$; sleep 60; :'"
+    script = f"echo {free - 1} > /proc/sys/kernel/ns_last_pid; bash -c {shlex.quote(engine)} & wait"
     with subprocess.Popen([*CONTAINER, "bash", "-c", script], stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
         try:
-            assert started.stdout is not None
             yield int(started.stdout.readline())
         finally:
             started.kill()
+            started.stdout.read()  # to its end, when nobody in there has it open any more
 
 
 def is_dead(url: str, *where: str) -> bool:
@@ -87,3 +99,14 @@ def test_from_inside_nothing_is_known_of_a_lock_in_a_folder_that_is_shared(state
     assert not is_dead(living, *CONTAINER)
     gone = lock(state, 2**22 + 1)
     assert not is_dead(gone, *CONTAINER)
+
+
+@pytest.mark.parametrize(("user", "is_dead"), [("0", True), ("65534", False)], ids=["root", "nobody"])
+def test_where_the_processes_of_others_are_hidden_a_number_that_is_not_seen_proves_nothing(
+    user: str, is_dead: bool
+) -> None:
+    asked = ["2000000000", socket.gethostname(), datetime.now(UTC).isoformat(), user]
+    done = subprocess.run(
+        [*HIDING, sys.executable, "-c", JUDGE_OF_OWN_DISK, *asked], capture_output=True, text=True, timeout=30
+    )
+    assert done.stdout == f"{is_dead}\n", done.stderr

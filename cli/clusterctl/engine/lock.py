@@ -23,7 +23,7 @@ from clusterctl.engine.backend import folder_of
 from clusterctl.engine.engine_start import CLOCK_SLACK, EngineStart
 from clusterctl.engine.own_disk import is_on_own_disk
 from clusterctl.engine.pid_namespace import numbered_within
-from clusterctl.engine.processes import boot_id, command_line, find_process, started_at
+from clusterctl.engine.processes import command_line, find_process, sees_all_processes, started_at
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.strays import is_engine
 
@@ -73,7 +73,7 @@ class Lock:
     @property
     def _is_gone_from_here(self) -> bool:
         """No process of this computer holds it, by its number: that may be another process's by now."""
-        if self.host != socket.gethostname() or not boot_id():  # no /proc, and so no process is seen
+        if self.host != socket.gethostname() or not sees_all_processes():
             return False
         process = find_process(self.pid)
         if process is not None and not self._is_older_than(started_at(process)):

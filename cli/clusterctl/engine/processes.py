@@ -51,6 +51,11 @@ def find_process(pid: int) -> Process | None:
         return None
 
 
+def sees_all_processes() -> bool:
+    """Whether those of other users are seen: not without /proc, nor where it hides them (`hidepid`, proc(5))."""
+    return find_process(1) is not None
+
+
 def all_processes() -> tuple[Process, ...]:
     """Every living process, by pid."""
     if not PROC.is_dir():
