@@ -12,9 +12,17 @@ from clusterctl.home import home_directory
 from clusterctl.lifecycle.rehearsal_clean import hold_for_clean
 from clusterctl.process import become
 
+VERBS = ("region", "list", "bill", "clean", "fault", "image")
+"""Of the rehearsal's own program, which knows them; these are for completion alone."""
+
+
+def complete_verbs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The verbs that a first word may become."""
+    return [] if ctx.params.get("words") else [verb for verb in VERBS if verb.startswith(incomplete)]
+
 
 @click.command("rehearse", add_help_option=False, context_settings={"ignore_unknown_options": True}, options_metavar="")
-@click.argument("words", metavar="VERB [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.argument("words", metavar="VERB [ARGS]...", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_verbs)
 def command(words: tuple[str, ...]) -> None:
     """The rehearsed region on this computer: its base image, what it holds, making it fail, ending it.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
+from collections.abc import Mapping
 
 import click
 
@@ -31,7 +33,7 @@ SAMPLES_FOR_A_FRAME = 4
 @click.command("top")
 @cluster_option
 @node_option(default="all", help=NODES_HELP)
-@time_option("--interval", default="1s", help="How often the nodes are looked at.")
+@time_option("--interval", default="1s", help="How often the nodes are looked at; one frame takes two looks.")
 @connect_timeout_option(default="10s")
 @json_option
 @click.pass_obj
@@ -62,10 +64,15 @@ def command(
         connect_timeout_s=connect_timeout,
     )
     account = read_account(home.ledger_file(inventory.cluster_id))
-    if as_json or not output.stdout_is_terminal:
+    if as_json or not (output.stdout_is_terminal and takes_a_screen(os.environ)):
         within_s = connect_timeout + SAMPLES_FOR_A_FRAME * interval
         return print_frame(inventory, board, account, output, within_s=within_s, as_json=as_json)
     # Loaded on use: textual takes a third of a second, which one frame for a file need not pay.
     screen = importlib.import_module("clusterctl.top.screen")
     shown: int = screen.TopScreen(inventory, board, account, interval_s=interval).show()
     return shown
+
+
+def takes_a_screen(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal can place a cursor, as an editor's shell or a log of a build cannot, and hears keys."""
+    return environ.get("TERM", "dumb") not in ("", "dumb") and sys.stdin.isatty()

@@ -45,6 +45,7 @@ from clusterctl.lifecycle.other_name import refuse_other_name
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
 from clusterctl.lifecycle.spot_rights import refuse_without_rights
+from clusterctl.lifecycle.typed_size import said_of_the_flag
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.output import Output
 from clusterctl.stack_plan import config_folder
@@ -77,7 +78,8 @@ def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> 
     refuse_without_program(stack)
     folder = config_folder(stack, home=home, rehearse=request.rehearse)
     config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
-    intent = read_intent(stack, config_text, nodes=request.nodes, fresh_prices=home.prices_file)
+    with said_of_the_flag(request.nodes):
+        intent = read_intent(stack, config_text, nodes=request.nodes, fresh_prices=home.prices_file)
     with open_change(
         "up",
         stack,
@@ -243,7 +245,8 @@ class _Up:
 
     def _refuse(self, intent: Intent, cluster_plan: ClusterPlan, *, now: datetime) -> None:
         change, config_file = self._change, self._change.engine.environment.config_file
-        refuse(intent, cluster_plan, stack=change.stack, config_file=config_file, shown=self._shown, now=now)
+        with said_of_the_flag(self._request.nodes):
+            refuse(intent, cluster_plan, stack=change.stack, config_file=config_file, shown=self._shown, now=now)
 
     def _warn(self, cluster_plan: ClusterPlan) -> None:
         overrides = self._written.settings.overrides

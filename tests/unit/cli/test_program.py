@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import importlib
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -17,6 +18,7 @@ from clusterctl.verbs import VERBS, module_of
 from clusterctl_infra.errors import ConfigError, NothingMatched
 from clusterctl_infra.outputs import inventory_to_json
 from clusterctl_infra.version import VERSION
+from clusterctl_rehearsal.verbs import main as rehearsal
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory, Screen
@@ -114,6 +116,23 @@ def test_a_zsh_that_has_no_compdef_yet_gets_it_before_it_is_called(screen: Scree
     assert program.run(["completion", "zsh"], screen.output) == 0
     assert screen.out.startswith("#compdef clusterctl\n")
     assert 0 < screen.out.index("compinit") < screen.out.index("compdef _clusterctl_completion clusterctl")
+
+
+def test_the_verbs_of_a_rehearsal_are_completed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        rehearsal(["--help"])
+    there = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    command = importlib.import_module(module_of("rehearse")).command
+    (words,) = command.params
+
+    def completed(typed: str, *before: str) -> list[str]:
+        context = click.Context(command)
+        context.params["words"] = before
+        return [item.value for item in words.shell_complete(context, typed)]
+
+    assert sorted(completed("")) == sorted(there)
+    assert completed("f") == ["fault"]
+    assert completed("k", "fault") == []
 
 
 def test_every_verb_has_a_module_with_a_command_and_help() -> None:

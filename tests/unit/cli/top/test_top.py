@@ -7,11 +7,14 @@ import contextlib
 import dataclasses
 import io
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any  # rows of JSON
 
 import pytest
+from clusterctl.commands.top import takes_a_screen
 from clusterctl.on_node import sampler
 from clusterctl.output import Output
 from clusterctl.ssh.failures import NodeFailure
@@ -239,3 +242,22 @@ def test_what_nobody_expected_leaves_the_screen_and_is_raised(
     with contextlib.closing(asyncio.new_event_loop()) as loop, pytest.raises(ValueError, match="no time at all"):
         app.show(is_headless=True, loop=loop)
     assert "no time at all" not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("environ", "has_keys", "takes"),
+    [
+        ({"TERM": "xterm-256color"}, True, True),
+        ({"TERM": "dumb"}, True, False),
+        ({"TERM": ""}, True, False),
+        ({}, True, False),
+        ({"TERM": "xterm-256color"}, False, False),
+    ],
+)
+def test_a_screen_is_for_a_terminal_that_places_a_cursor_and_hears_keys(
+    monkeypatch: pytest.MonkeyPatch, environ: Mapping[str, str], has_keys: bool, takes: bool
+) -> None:
+    master, slave = os.openpty()
+    with os.fdopen(master, "rb"), os.fdopen(slave) as keys, open(os.devnull) as none:
+        monkeypatch.setattr(sys, "stdin", keys if has_keys else none)
+        assert takes_a_screen(environ) is takes

@@ -1,0 +1,28 @@
+"""A number of nodes that is refused is said of what a person typed: the flag, or the stack's config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clusterctl.changes.intent import read_intent
+from clusterctl.engine.stack import Stack
+from clusterctl.lifecycle.typed_size import said_of_the_flag
+from clusterctl_infra.errors import ConfigError
+
+CLUSTER = "name: train\nregion: us-west-2\nnodes: 2\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "config", "said"),
+    [
+        (99_999, "", "  --nodes: "),
+        (None, "config:\n  clusterctl:nodes: '99999'\n", "  config clusterctl:nodes: "),
+    ],
+)
+def test_it_is_named_by_where_it_was_written(tmp_path: Path, nodes: int | None, config: str, said: str) -> None:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    stack = Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=False)
+    with pytest.raises(ConfigError) as refused, said_of_the_flag(nodes):
+        read_intent(stack, config, nodes=nodes)
+    assert [problem[: len(said)] for problem in refused.value.problems] == [said]
