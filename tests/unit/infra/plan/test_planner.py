@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
 from typing import Any  # configurations as YAML gives them
 
 import pytest
+from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.network import slot_capacity
@@ -18,6 +21,7 @@ from hypothesis import strategies as st
 
 from tests.unit.infra.plan.plan_cases import BORN, IDENTITY, a_config, a_plan, problems_of
 
+PAGE = Path(__file__).parents[4] / "docs" / "nodes.md"
 FEW = 25
 """Examples of a property that needs whole plans, 10 ms each."""
 PREFIXES = st.integers(min_value=16, max_value=28)
@@ -86,7 +90,13 @@ def test_the_size_of_user_data_is_that_of_the_largest_slot() -> None:
     made = a_plan()
     sizes = [len(user_data(config, made, IDENTITY, slot)) for slot in range(4)]
     assert abs(max(sizes) - made.user_data_bytes) <= 16  # the keys differ, and compress a few bytes better or worse
-    assert made.user_data_bytes < 16_384
+    assert made.user_data_bytes < USER_DATA_LIMIT_BYTES
+
+
+def test_an_ordinary_cluster_leaves_about_as_much_for_scripts_as_the_page_of_nodes_says() -> None:
+    said = re.search(r"About ([\d,]+) are\s+free for them", PAGE.read_text())
+    assert said is not None
+    assert 0 <= USER_DATA_LIMIT_BYTES - a_plan().user_data_bytes - int(said[1].replace(",", "")) < 200
 
 
 @pytest.mark.parametrize(
