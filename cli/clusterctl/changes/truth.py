@@ -38,6 +38,11 @@ class Missing:
         """AWS's word for it, with AWS's reason."""
         return "AWS does not know it" if self.seen is None else self.seen.told
 
+    def told(self, *, nodes: int) -> str:
+        """What is said of it by an `up` that goes to so many nodes."""
+        remade = "; the slot is remade" if self.known.slot < nodes else ""
+        return f"slot {self.known.slot}: {self.known.instance_id} is gone ({self.why}){remade}"
+
 
 def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[Missing, ...]:
     """The state's instances that are gone; what is still ending is waited for. Raises CloudError."""

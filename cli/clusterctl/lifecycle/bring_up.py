@@ -138,8 +138,8 @@ class _Up:
         else:
             wait_for_ending(change, state, again=f"clusterctl up {self._shown}")
             state = change.mend(state, was_cut_off=self._was_cut_off)
-            living = self._forget_missing(state)
             slots = len(cluster_plan.slots)
+            living = self._forget_missing(state, nodes=slots)
             stays = {one.slot for one in living.instances if one.slot < slots} - {one.slot for one in anew}
             intent = reserved_or_not(intent, living, stays=stays)
         runs = runs_for(living, cluster_plan, anew=tuple(one.slot for one in anew))
@@ -198,12 +198,11 @@ class _Up:
             inventory = self._change.home.inventory_file(self._change.cluster)
             self._output.json(nodes_json(read_inventory(inventory)))
 
-    def _forget_missing(self, state: StackState) -> StackState:
+    def _forget_missing(self, state: StackState, *, nodes: int) -> StackState:
         """The state without the instances that AWS has no more, so that their slots alone are remade."""
         missing = missing_instances(self._change.clients, state, tell=self._change.tell)
         for one in missing:
-            known = one.known
-            self._change.tell(f"slot {known.slot}: {known.instance_id} is gone ({one.why}); the slot is remade")
+            self._change.tell(one.told(nodes=nodes))
         gone = [one.known.urn for one in missing]
         if gone or self._was_cut_off:  # a `down` that was cut off ends addresses before their machines
             gone += [one.urn for one in lost_beside(self._change.clients, state)]
@@ -224,7 +223,8 @@ class _Up:
         if going is not None:
             self._output.note(f"  ends     {going}")
         waiting = late(state, cluster_plan, except_slots=(one.slot for one in anew))
-        for line in made_anew_lines(anew):
+        is_reserved = cluster_plan.price.spot is None
+        for line in made_anew_lines(anew, is_reserved=is_reserved):
             self._output.note(f"  replace  {line}")
         for line in late_lines(waiting):
             self._output.note(f"  later    {line}")

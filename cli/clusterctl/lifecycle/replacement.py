@@ -163,10 +163,7 @@ class _Replacement:
             change.output.note(told_stopped(change, result, shown=shown))
             raise KeyboardInterrupt
         after = change.engine.export() or StackState()
-        has_machine = slot in {one.slot for one in after.machines}
-        left = "its machine runs on" if has_machine else "it has no machine now"
-        left += f", and {empty_places_bill(after.empty_places)}" if after.empty_places else ""
-        more, hint = f"Slot {slot}: {left}; the others run on.", f"clusterctl up {shown}"
+        more, hint = what_is_left(after, slot), f"clusterctl up {shown}"
         if (helps := spot_help(result, intent, source=change.stack.source, is_new=False)) is not None:
             more, hint = f"{helps.sentence} {more}", helps.hint or hint
         raise change.failure(result, doing=f"replacing slot {slot}", more=more, hint=hint)
@@ -185,6 +182,14 @@ class _Replacement:
 def instance_in(state: StackState, slot: int) -> str | None:
     """The instance that the state has in a slot."""
     return next((one.instance_id for one in state.instances if one.slot == slot), None)
+
+
+def what_is_left(state: StackState, slot: int) -> str:
+    """What is said of the slot, and of the others, after a replacement that failed."""
+    slots = {one.slot for one in state.machines}
+    left = "its machine runs on" if slot in slots else "it has no machine now"
+    left += f", and {empty_places_bill(state.empty_places)}" if state.empty_places else ""
+    return f"Slot {slot}: {left}; the others run on." if slots - {slot} else f"Slot {slot}: {left}."
 
 
 def refuse_gaps(state: StackState, slot: int, *, shown: str) -> None:

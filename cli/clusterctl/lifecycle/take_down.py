@@ -259,7 +259,7 @@ class _Down:
             self._output.note(f"  the budget of {usd(float(budget))} that extend gave it went with it")
 
     def _what_goes(self, state: StackState, *, keeps_data: bool, kept: Sequence[StoredData]) -> str:
-        nodes = count(len(state.instances), "node")
+        nodes = count(len(state.machines), "node")
         parts = len([one for one in state.resources if one.is_custom])
         label = " (rehearsed)" if self._change.is_rehearsal else ""
         data, name = data_in(state), self._change.cluster

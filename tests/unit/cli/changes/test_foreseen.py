@@ -7,7 +7,8 @@ from typing import Any  # a configuration as YAML gives it
 
 import pytest
 from clusterctl.changes.foreseen import ended, late, late_lines, made_anew, made_anew_lines
-from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource, identity_in
+from clusterctl.changes.truth import Missing
+from clusterctl.engine.state import INSTANCE_TYPE, SlotInstance, StackState, StateResource, identity_in
 from clusterctl.views.smaller import ends_line, size_said_in
 from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.names import IDENTITY_TYPE
@@ -88,6 +89,21 @@ def test_machines_of_different_makes_are_told_apart() -> None:
     rows[3] = dataclasses.replace(rows[3], trigger="a digest of an older clusterctl")
     told = lines(StackState(resources=tuple(rows)))
     assert told == ["train-2: made anew, what is on its disks is lost: made by an older clusterctl"]
+
+
+def test_of_spot_machines_it_is_said_that_no_place_is_held_for_the_new_ones() -> None:
+    state, changes = state_of(a_plan()), {"fabric": "none"}
+    anew = made_anew(state, a_config(**changes), planned(state, **changes))
+    told = made_anew_lines(anew, is_reserved=False)
+    assert told[:-1] == made_anew_lines(anew)
+    assert told[-1] == "no place is reserved for spot machines: these end first, and AWS may have none to put there"
+    assert made_anew_lines((), is_reserved=False) == []
+
+
+def test_of_a_machine_that_is_gone_it_is_said_whether_its_slot_is_remade() -> None:
+    one = Missing(known=SlotInstance(slot=2, instance_id="i-2", urn="u"), seen=None)
+    assert one.told(nodes=3) == "slot 2: i-2 is gone (AWS does not know it); the slot is remade"
+    assert one.told(nodes=2) == "slot 2: i-2 is gone (AWS does not know it)"
 
 
 def test_what_waits_for_a_new_machine_is_told_of_those_that_run_on() -> None:

@@ -13,7 +13,7 @@ import pytest
 from clusterctl.changes.opening import Held
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
-from clusterctl.lifecycle.replacement import ReplaceRequest, refuse_gaps, replace_held
+from clusterctl.lifecycle.replacement import ReplaceRequest, refuse_gaps, replace_held, what_is_left
 from clusterctl_infra.errors import ClusterctlError, EngineError
 
 from tests.unit.cli.engine.state_rows import machines
@@ -87,6 +87,12 @@ def test_it_is_said_whether_the_slot_still_has_its_machine(tmp_path: Path, witho
     assert refused.message.endswith(told)
     assert refused.hint is not None
     assert refused.hint.startswith("clusterctl up ")
+
+
+def test_nothing_is_said_of_others_where_no_other_runs() -> None:
+    alone = StackState(resources=machines([0]))
+    assert what_is_left(alone, 0) == "Slot 0: its machine runs on."
+    assert what_is_left(StackState(), 0) == "Slot 0: it has no machine now."
 
 
 @pytest.mark.parametrize(
