@@ -15,6 +15,7 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
 )
+from botocore.parsers import ResponseParserError
 from clusterctl_infra.errors import CloudError
 
 _OF_CREDENTIALS = frozenset(
@@ -58,6 +59,9 @@ def aws_errors(doing: str) -> Iterator[None]:
     except BotoCoreError as e:
         hint = next((command for kind, command in _HINTS if isinstance(e, kind)), None)
         raise CloudError(f"{doing}: {e}", code=type(e).__name__, hint=hint) from e
+    except ResponseParserError as e:  # no BotoCoreError (botocore 1.44), and it shows the whole page
+        told = f"{doing}: what answered is not AWS, as where a proxy shows a page of its own"
+        raise CloudError(told, code=type(e).__name__) from e
 
 
 def code_of(error: ClientError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 from clusterctl_infra.errors import CloudError
 
 from clusterctl.cloud.clients import Clients
@@ -94,7 +95,7 @@ class Tries:
         """
         try:
             kind_of(one, self._kinds).delete(self._clients, one)
-        except BotoCoreError as e:
+        except (BotoCoreError, ResponseParserError) as e:
             return type(e).__name__
         except ClientError as e:
             code = code_of(e)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.plan.model import ClusterPlan
 
@@ -52,6 +53,6 @@ def _is_denied(ask: Callable[[], object]) -> bool:
         ask()
     except ClientError as e:
         return any(word in code_of(e) for word in DENIED)
-    except BotoCoreError:
+    except (BotoCoreError, ResponseParserError):
         return False
     return False

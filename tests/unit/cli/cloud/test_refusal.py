@@ -14,6 +14,7 @@ from botocore.exceptions import (
     TokenRetrievalError,
     UnauthorizedSSOTokenError,
 )
+from botocore.parsers import ResponseParserError
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl_infra.errors import CloudError
 
@@ -37,3 +38,10 @@ def test_what_is_wrong_with_credentials_names_the_command_that_shows_or_mends_it
     with pytest.raises(CloudError, match="asking AWS for the time: ") as said, aws_errors("asking AWS for the time"):
         raise error
     assert said.value.hint == hint
+
+
+def test_a_page_of_a_proxy_is_told_in_a_sentence_and_not_shown() -> None:
+    told = "asking: what answered is not AWS, as where a proxy shows a page of its own"
+    with pytest.raises(CloudError) as said, aws_errors("asking"):
+        raise ResponseParserError("Unable to parse response, invalid XML received: b'<!doctype html>\n<html lang=en>'")
+    assert (said.value.message, said.value.code) == (told, "ResponseParserError")

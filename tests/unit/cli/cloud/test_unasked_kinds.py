@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from botocore.parsers import ResponseParserError
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.found import Found, Kind
 from clusterctl.cloud.sweep import Sweep, end_all
 from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG
 
 from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients, thing
 
@@ -48,6 +50,27 @@ def test_where_aws_tells_of_nothing_nothing_is_called_ended() -> None:
     region = FakeRegion(silent={"instance": "ExpiredToken"})
     with pytest.raises(CloudError, match="ExpiredToken: looking for each instance of 0123456789ab in us-west-2"):
         all_ended(region, [region.kind("instance")])
+
+
+def test_what_is_another_cluster_s_is_never_ended_whatever_the_filter_let_through() -> None:
+    foreign = replace(thing("i-2"), tags={ID_TAG: "ba9876543210"})
+    own = replace(thing("i-1"), tags={ID_TAG: "0123456789ab"})
+    region = FakeRegion(things={"i-1": own, "i-2": foreign})
+    all_ended(region, [region.kind("instance")])
+    assert region.ended == ["i-1"]
+
+
+def test_an_answer_that_is_no_answer_is_a_refusal_for_now() -> None:
+    region = FakeRegion(things={"i-1": thing("i-1"), "s-1": thing("s-1", "subnet")})
+    row, tries = region.kind("instance"), [ResponseParserError("<!doctype html>")]
+
+    def delete(clients: Clients, found: Found) -> None:
+        if tries:
+            raise tries.pop()
+        row.delete(clients, found)
+
+    swept = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
+    assert (swept.not_ended, sorted(region.ended)) == ((), ["i-1", "s-1"])
 
 
 def all_ended(region: FakeRegion, kinds: Sequence[Kind]) -> Sweep:
