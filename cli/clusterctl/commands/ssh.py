@@ -28,10 +28,11 @@ from clusterctl.ssh.request import SshRequest, carry_out
 HELP = """Run a command on nodes, or log in to one.
 
 Everything after the options is the command: one word is a line for the shell there, several are
-passed on word by word, a single - is a script from stdin. What is piped in goes to every node.
-Without a command the system's ssh logs in. A host that does not show the host key it was made with
-is refused. The command ends with clusterctl, also when the network goes; with -t it ends as a terminal's
-commands do, by Ctrl-C, or by SIGHUP when the connection does or the network has been gone for 45 s.
+passed on word by word, a single - is a script from stdin. What is piped in goes to every node; for several
+it has to fit into $TMPDIR. Without a command the system's ssh logs in. A host that does not show the host
+key it was made with is refused. The command ends with clusterctl, also when the network goes; with -t it
+ends as a terminal's commands do, by Ctrl-C, or by SIGHUP when the connection does or the network has been
+gone for 45 s.
 --sudo has the node's variables too.
 
 On one node the exit code is the command's own, 255 when the node was not reached, or the command was

@@ -51,6 +51,14 @@ def test_a_command_that_does_not_read_its_stdin_still_ends(steady_cluster: Loopb
     assert done.returncode == 0
 
 
+def test_a_stdin_that_cannot_be_read_is_not_taken_for_an_empty_one(steady_cluster: LoopbackCluster) -> None:
+    argv = steady_cluster.command("ssh", "--node", "0", "cat && echo all of it")
+    with open("/proc/self/mem", "rb") as broken:  # nothing is mapped where it begins
+        done = subprocess.run(argv, stdin=broken, env=steady_cluster.environ, capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b"clusterctl: stdin cannot be read: input/output error\n"
+
+
 def test_a_command_ended_by_a_signal_has_the_shells_exit_code(steady_cluster: LoopbackCluster) -> None:
     done = steady_cluster.run("ssh", "--node", "0", "--json", "kill -KILL $$")
     assert done.returncode == 137

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import select
 import threading
 from collections.abc import Callable
 from typing import IO
+
+from clusterctl_infra.errors import ClusterctlError
+
+from clusterctl.ssh.many.scratch import named_folder
 
 CHUNK_BYTES = 64 * 1024
 AHEAD_BYTES = 16 * 1024 * 1024
@@ -32,6 +37,7 @@ class CommandInput:
         self._read = 0
         self._is_at_end = False
         self._has_ended = False
+        self._lost: OSError | ClusterctlError | None = None
         self._end_reader, self._end_writer = os.pipe()
 
     def start(self) -> None:
@@ -46,8 +52,14 @@ class CommandInput:
         os.close(self._end_writer)
 
     def read(self, offset: int) -> bytes | None:
-        """What follows at `offset`; None when it has not come yet, b"" at the end."""
+        """What follows at `offset`; None when it has not come yet, b"" at the end.
+
+        Raises OSError where the input could not be kept, and ClusterctlError where it could not be read: to a command
+        its end would look like the input's own.
+        """
         with self._is_wanted:
+            if self._lost is not None:
+                raise self._lost
             left = self._written - offset
             if left == 0:
                 return b"" if self._is_at_end else None
@@ -65,7 +77,11 @@ class CommandInput:
         while chunk := self._next():
             with self._is_wanted:
                 self._is_wanted.wait_for(self._has_room)
-                self._store(chunk)
+                try:
+                    self._store(chunk)
+                except OSError as e:  # a full disk
+                    self._lost = e
+                    break
                 self._written += len(chunk)
             self._on_more()
         os.close(self._end_reader)
@@ -77,21 +93,31 @@ class CommandInput:
         return self._has_ended or self._written - self._read <= AHEAD_BYTES - CHUNK_BYTES
 
     def _next(self) -> bytes:
-        """What comes next; empty at the end, and when nobody wants it any more."""
+        """What comes next; empty at the end, when nobody wants it any more, and where it is lost."""
         poll = select.poll()
         poll.register(self._end_reader, select.POLLIN)
         try:
             poll.register(self._source, select.POLLIN)
-            poll.poll()
-            return b"" if self._has_ended else os.read(self._source.fileno(), CHUNK_BYTES)
-        except (OSError, ValueError):
+            while True:
+                poll.poll()
+                with contextlib.suppress(BlockingIOError):  # who shares it was quicker
+                    return b"" if self._has_ended else os.read(self._source.fileno(), CHUNK_BYTES)
+        except ValueError:  # closed meanwhile
+            return b""
+        except OSError as e:
+            if not self._source.isatty():  # of a terminal it is the end: somebody hung up
+                self._lost = ClusterctlError(f"stdin cannot be read: {(e.strerror or str(e)).lower()}")
             return b""
 
     def _store(self, chunk: bytes) -> None:
-        if not self._ring_bytes:
-            os.pwrite(self._file.fileno(), chunk, self._written)
-            return
-        position = self._written % self._ring_bytes
-        fits = self._ring_bytes - position
-        os.pwrite(self._file.fileno(), chunk[:fits], position)
-        os.pwrite(self._file.fileno(), chunk[fits:], 0)
+        position = self._written % self._ring_bytes if self._ring_bytes else self._written
+        fits = self._ring_bytes - position if self._ring_bytes else len(chunk)
+        with named_folder():
+            self._write(chunk[:fits], position)
+            self._write(chunk[fits:], 0)
+
+    def _write(self, data: bytes, position: int) -> None:
+        """All of it: a disk that gets full takes a part first."""
+        while data:
+            taken = os.pwrite(self._file.fileno(), data, position)
+            data, position = data[taken:], position + taken

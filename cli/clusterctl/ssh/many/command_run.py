@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Generator
 from typing import Protocol
 
+from clusterctl_infra.errors import ClusterctlError
+
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.guard import MOST_S, first_input, guarded, watcher, with_input
@@ -131,7 +133,10 @@ class CommandRun:
         return NodeFailure("session", f"{name} opened no session ({error})", phase="session")
 
     def to_its_end(self) -> Generator[Waiting, bool, ExitCode]:
-        """The exit code. Raises NodeFailure when there is none: the command is ended at its timeout."""
+        """The exit code. Raises NodeFailure when there is none: the command is ended at its timeout.
+
+        Raises OSError, ClusterctlError where its input was lost.
+        """
         timeout_s = self._command.timeout_s
         ends_at = NEVER if timeout_s is None else time.monotonic() + timeout_s
         try:
@@ -144,6 +149,9 @@ class CommandRun:
             raise lost(self._link, e) from e
         except Stopped:
             yield from self._end(MOST_S)
+            raise
+        except (OSError, ClusterctlError):  # its input is lost: it must not take that for the input's end
+            yield from self._end(LAST_WORDS_S)
             raise
 
     def give_up_channel(self) -> Generator[Waiting, bool, bool]:

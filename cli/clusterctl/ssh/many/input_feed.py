@@ -42,7 +42,10 @@ class InputFeed:
             # It has ended already, as sudo does where it may not: that is told by its exit code.
 
     def give(self, channel: Channel, ends_at: float) -> Generator[Waiting, bool, bool]:
-        """Gives what is there; True when the node would take more at once. Raises Late, Silent, Libssh2Error."""
+        """Gives what is there; True when the node would take more at once.
+
+        Raises Late, Silent, Libssh2Error, and OSError, ClusterctlError where the input is lost.
+        """
         if self._source is None or not self.is_open:
             return False
         try:

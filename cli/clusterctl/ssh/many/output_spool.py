@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import tempfile
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from typing import IO, Self
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.ssh.many.many_files import allow_many_files
+from clusterctl.ssh.many.scratch import named_folder
 from clusterctl.ssh.many.sinks import NodeSinks
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -29,18 +31,20 @@ class Spooled:
     _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
 
     def add(self, chunk: bytes) -> None:
-        """Keeps what fits."""
+        """Keeps what fits. Raises OSError with the folder's name where the disk is full."""
         room = MOST_BYTES - self.length_bytes
         self.is_truncated = self.is_truncated or len(chunk) > room
         chunk = chunk[:room]
-        self._file.write(chunk)
+        with named_folder():
+            self._file.write(chunk)
         self._digest.update(chunk)
         self.length_bytes += len(chunk)
 
     def read(self) -> bytes:
-        """All that is kept."""
-        self._file.seek(0)
-        return self._file.read()
+        """All that is kept. Raises OSError as `add`."""
+        with named_folder():
+            self._file.seek(0)
+            return self._file.read()
 
     @property
     def fingerprint(self) -> bytes:
@@ -71,7 +75,8 @@ class OutputSpool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._files.close()
+        with contextlib.suppress(OSError):  # a full disk, which was told of where something was to be kept
+            self._files.close()
 
     def _spooled(self) -> Spooled:
         return Spooled(self._files.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)))
