@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -34,6 +34,8 @@ class Image:
     name: str
     meaning: str
     parameters: Mapping[str, str]
+    lacks: Collection[str] = ()
+    """What machines with GPUs or EFA need and it has not: `NVIDIA driver`, `EFA driver`."""
 
 
 @dataclass(frozen=True, kw_only=True)

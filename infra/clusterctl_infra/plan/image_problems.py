@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterctl_infra.config.model import DEFAULT_IMAGE
 from clusterctl_infra.plan.case import Case, warning
 from clusterctl_infra.plan.model import Problem
 
@@ -24,4 +25,22 @@ def driver_knows_the_gpus(case: Case) -> Iterator[Problem]:
         )
 
 
-IMAGE_RULES = (driver_knows_the_gpus,)
+def drivers_are_there(case: Case) -> Iterator[Problem]:
+    """No errors: a script may bring NVIDIA's driver, and a kernel may have an EFA driver of its own."""
+    image, machine = case.catalog.images.get(case.config.image), case.instance_type
+    lacks = () if image is None else image.lacks
+    if "NVIDIA driver" in lacks and machine.gpu_count:
+        yield warning(
+            "image",
+            f"{case.config.image} has no NVIDIA driver: the GPUs of {machine.name} bill and do nothing until a script "
+            f"of yours has installed one; {DEFAULT_IMAGE} has it",
+        )
+    if "EFA driver" in lacks and machine.has_efa and case.config.fabric != "none":
+        outcome = "nodes fail while they boot" if case.config.fabric == "required" else "nodes talk TCP"
+        yield warning(
+            "fabric",
+            f"{case.config.image} has no EFA driver: unless its kernel brings one, {outcome}; {DEFAULT_IMAGE} has it",
+        )
+
+
+IMAGE_RULES = (driver_knows_the_gpus, drivers_are_there)

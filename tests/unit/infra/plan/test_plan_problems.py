@@ -56,6 +56,9 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"caps": {"dead_man": "10s"}}, "caps.dead_man", "10s: a large machine may take"),
         ({"caps": {"idle": "12h", "runtime": "6h"}}, "caps.idle", "12h is not shorter than runtime, 6h"),
         ({"instance_type": "p3dn.24xlarge"}, "image", "NVIDIA's open driver, which knows no V100"),
+        ({"image": "ubuntu-22.04"}, "image", "has no NVIDIA driver: the GPUs of p5.48xlarge bill and do nothing"),
+        ({"image": "ubuntu-22.04"}, "fabric", "no EFA driver: unless its kernel brings one, nodes talk TCP"),
+        ({"image": "ubuntu-22.04", "fabric": "required"}, "fabric", "nodes fail while they boot"),
         ({"nodes": 6}, "access.mode", "AWS gives 5 per region by default (up asks for your number"),
         ({"access": {"mode": "private"}}, "access.mode", "what the NAT gateway carries is not in the price"),
         (
@@ -85,11 +88,16 @@ def test_more_network_interfaces_than_an_account_usually_has_are_a_warning() -> 
         {"instance_type": "p4d.24xlarge"},
         {"instance_type": "g4dn.xlarge"},
         {"instance_type": "p3dn.24xlarge", "image": "ami-0123456789abcdef0"},
-        {"instance_type": "p3dn.24xlarge", "image": "ubuntu-22.04"},
+        {"instance_type": "m5.large", "image": "ubuntu-22.04", "placement": "none"},
     ],
 )
 def test_an_image_whose_driver_knows_the_gpus_or_is_not_known_is_no_problem(changes: dict[str, Any]) -> None:
     assert "image" not in problems_of(a_plan(**changes), "warning")
+
+
+@pytest.mark.parametrize("changes", [{"fabric": "none"}, {"instance_type": "g4dn.xlarge"}])
+def test_a_plain_image_is_no_problem_for_a_fabric_that_nobody_asked_for(changes: dict[str, Any]) -> None:
+    assert "EFA driver" not in problems_of(a_plan(image="ubuntu-22.04", **changes), "warning").get("fabric", "")
 
 
 def test_where_the_price_of_a_disk_is_not_known_no_sum_is_and_a_budget_is_refused() -> None:
