@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import posixpath
 from collections.abc import Callable
 from functools import partial as given
 
+from clusterctl.cannot_write import FULL
 from clusterctl.copying.content import Content
 from clusterctl.copying.files import CopyFailed, Files
 from clusterctl.copying.kept_parts import KeptParts
@@ -51,8 +51,13 @@ def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: K
     content = files.content(transfer.remote)
     if (told := there_already(here, target, content)) is not None:
         return told
-    with kept.gathering(partial_name(target, content.sha256)):
-        bring(target, content, here, given(files.read_on, transfer.remote, content.size_bytes), progress)
+    try:
+        with kept.gathering(partial_name(target, content.sha256)):
+            bring(target, content, here, given(files.read_on, transfer.remote, content.size_bytes), progress)
+    except OSError as e:
+        if e.errno in FULL:  # it names no file, and would be told of the node's
+            raise CopyFailed(f"{target} cannot be written here: {str(e.strerror).lower()}") from e
+        raise
     return target
 
 
@@ -124,7 +129,7 @@ def _gathered(partial: str, offset: int, content: Content, files: Files, give: G
         with progress.of_one(content.size_bytes - offset) as moved:
             give(partial, offset, moved)
     except OSError as e:
-        if e.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if e.errno in FULL:
             files.remove(partial)  # else it would be what keeps the disk full
         raise
     return None if files.size_bytes(partial) is None else files.digest(partial, content.size_bytes)

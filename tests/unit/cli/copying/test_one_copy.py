@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from clusterctl.copying.content import Content
 from clusterctl.copying.files import CopyFailed
+from clusterctl.copying.kept_parts import KeptParts
 from clusterctl.copying.local_files import LocalFiles
-from clusterctl.copying.one_copy import WrongContent, bring, target_path, there_already
+from clusterctl.copying.one_copy import WrongContent, bring, download, target_path, there_already
 from clusterctl.copying.partial import partial_name
-from clusterctl.copying.place import Upload
+from clusterctl.copying.place import Download, Upload
 from clusterctl.copying.progress import Progress
+from clusterctl.copying.remote_files import RemoteFiles
 from clusterctl_infra.outputs import Inventory
 
 TEXT = b"weights"
@@ -139,6 +141,30 @@ def test_a_disk_that_is_full_does_not_stay_full_of_half_a_file(target: Path) -> 
     with pytest.raises(OSError, match="No space left"):
         brought(target, Giver(fills_it))
     assert list(target.parent.iterdir()) == [target]
+
+
+class NodeOfABigFile(RemoteFiles):
+    """A node with a file that does not fit on this computer."""
+
+    def __init__(self) -> None:
+        """Without a connection."""
+
+    def content(self, path: str) -> Content:
+        return CONTENT
+
+    def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: object) -> None:
+        Path(sink).write_bytes(b"weig")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_disk_that_is_full_here_is_not_told_of_the_nodes_file(
+    target: Path, make_inventory: Callable[..., Inventory]
+) -> None:
+    wanted = Download(node=make_inventory().nodes[0], remote="/data/w.bin", local=target, is_into_folder=False)
+    with pytest.raises(CopyFailed) as caught:
+        download(wanted, NodeOfABigFile(), Progress(1), KeptParts())
+    assert str(caught.value) == f"{target} cannot be written here: no space left on device"
+    assert target.read_bytes() == b"old"
 
 
 class SmallDisk(LocalFiles):
