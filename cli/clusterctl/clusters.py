@@ -20,6 +20,8 @@ from clusterctl.engine.stacks_near import stacks_near
 from clusterctl.home import Home
 
 VARIABLE = "CLUSTERCTL_CLUSTER"
+_STAND_IN = re.compile(r"^\s*-\s*\{?\s*name:\s*[\"']?aws[\"']?\s*(?:,|\}|$)", re.MULTILINE)
+"""The provider that makes a stack one that is always rehearsed, in its Pulumi.yaml; a YAML parser would load long."""
 _STACK_DIR = re.compile(r'"stack_dir": *("(?:[^"\\]|\\.)*")')
 
 
@@ -85,21 +87,34 @@ def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
 
 
 def make_one(folder: Path) -> str:
-    """`clusterctl up stacks/train`: the first stack in or near a folder; where there is none, what one is."""
-    near = next(iter(stacks_near(folder)), None)
-    if near is None:
+    """`clusterctl up stacks/rehearsal`: of the stacks near a folder one that costs nothing; without any, what one is.
+
+    Of stacks for AWS only a plan is offered: nobody has said which of them was meant.
+    """
+    near = stacks_near(folder)
+    if not near:
         return "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"
-    return f"clusterctl up {shlex.quote(str(near))}"
+    rehearsed = next((one for one in near if _is_always_rehearsed(one)), None)
+    if rehearsed is None:
+        return f"clusterctl plan {shlex.quote(str(near[0]))}"
+    return f"clusterctl up {shlex.quote(str(rehearsed))}"
+
+
+def _is_always_rehearsed(stack: Path) -> bool:
+    try:
+        return _STAND_IN.search((stack / "Pulumi.yaml").read_text(encoding="utf-8")) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _read_again(cluster: str, inventory_file: Path) -> str:
     """`clusterctl nodes --stack stacks/train`: the folder as the broken file still has it, if it does."""
+    rehearse = " --rehearse" if cluster.endswith(REHEARSAL_SUFFIX) else ""
     with contextlib.suppress(OSError, ValueError):
         found = _STACK_DIR.search(inventory_file.read_text(encoding="utf-8"))
         if found is not None:
-            rehearse = " --rehearse" if cluster.endswith(REHEARSAL_SUFFIX) else ""
             return f"clusterctl nodes --stack {shlex.quote(json.loads(found[1]))}{rehearse}"
-    return "clusterctl nodes --stack STACK  (STACK: the folder)"
+    return f"clusterctl nodes --stack STACK{rehearse}  (STACK: the folder)"
 
 
 def _half_made(home: Home, wanted: str | None, known: Sequence[str]) -> str | None:

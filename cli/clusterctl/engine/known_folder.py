@@ -12,7 +12,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stacks_near import CLUSTER_FILE, STACK_FILES, stacks_near
-from clusterctl.views.again import edit, reap_cluster
+from clusterctl.views.again import edit, reap_cluster, stack_words
 
 
 def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES) -> Stack:
@@ -20,7 +20,7 @@ def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES
     if inventory.stack_dir is None:
         raise UsageError(
             f"the folder of {inventory.cluster}'s stack is not known on this computer: say where it is, once",
-            hint="clusterctl nodes --stack STACK  (STACK: the folder)",
+            hint=f"{_tell('STACK', inventory)}  (STACK: the folder)",
         )
     folder = Path(inventory.stack_dir)
     if not folder.is_dir():
@@ -37,10 +37,17 @@ def _gone(inventory: Inventory, folder: Path) -> UsageError:
     told = f"the folder of {inventory.cluster}'s stack, {folder}, is not there any more; nothing was changed"
     moved = next((one for one in stacks_near(folder) if cluster_name_in(one / CLUSTER_FILE) == inventory.name), None)
     if moved is not None:
-        hint = f"clusterctl nodes --stack {shlex.quote(str(moved))}"
+        hint = _tell(moved, inventory)
         return UsageError(f"{told}. {moved} says the same name: if it is that one, tell this computer", hint=hint)
     ways = "put it back; or tell where it is, by clusterctl nodes --stack; or, if it is lost, end the cluster by its id"
     return UsageError(f"{told}; {ways}", hint=reap_cluster(inventory))
+
+
+def _tell(folder: Path | str, inventory: Inventory) -> str:
+    """`clusterctl nodes --stack stacks/train --rehearse`: without the flags it is another stack."""
+    return (
+        f"clusterctl nodes --stack {stack_words(folder, stack_name=inventory.stack_name, rehearse=inventory.rehearsal)}"
+    )
 
 
 def cluster_name_in(file: Path) -> object:

@@ -12,6 +12,9 @@ from clusterctl.home import Home
 from clusterctl_infra.errors import NothingMatched
 from clusterctl_infra.outputs import InventoryUnreadable, inventory_to_json
 
+STACKS = Path(__file__).parents[3] / "stacks"
+CLUSTERCTL = "plugins:\n  providers:\n    - {name: clusterctl, path: ../../infra/plugin}\n"
+
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory
 
@@ -52,13 +55,28 @@ def test_no_cluster_says_how_to_make_one(tmp_path: Path, monkeypatch: pytest.Mon
         find_cluster(Home(path=tmp_path), name=name, environ={})
     assert caught.value.hint == "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"
     assert caught.value.exit_code == 3
-    for stack in ("b c", "d"):
+
+
+@pytest.mark.parametrize("name", [None, "train"])
+def test_of_the_stacks_near_a_rehearsed_one_is_offered_and_of_others_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str | None
+) -> None:
+    """What stands behind `next:` is typed; nobody has said that a stack for AWS was meant."""
+    monkeypatch.chdir(tmp_path)
+    stacks = {"b c": CLUSTERCTL, "d": CLUSTERCTL, "aws": f"name: aws\n{CLUSTERCTL}"}
+    for stack, text in stacks.items():
         (tmp_path / "stacks" / stack).mkdir(parents=True)
-        for file in ("Pulumi.yaml", "cluster.yaml"):
-            (tmp_path / "stacks" / stack / file).touch()
+        (tmp_path / "stacks" / stack / "Pulumi.yaml").write_text(text)
+        (tmp_path / "stacks" / stack / "cluster.yaml").touch()
+    assert offered(tmp_path, name) == "clusterctl plan stacks/aws"
+    (tmp_path / "stacks/d/Pulumi.yaml").write_text((STACKS / "rehearsal/Pulumi.yaml").read_text())
+    assert offered(tmp_path, name) == "clusterctl up stacks/d"
+
+
+def offered(home: Path, name: str | None) -> str | None:
     with pytest.raises(NothingMatched) as caught:
-        find_cluster(Home(path=tmp_path), name=name, environ={})
-    assert caught.value.hint == "clusterctl up 'stacks/b c'"
+        find_cluster(Home(path=home), name=name, environ={})
+    return caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -95,6 +113,7 @@ def test_a_broken_inventory_is_named_by_its_file(tmp_path: Path, content: bytes)
         ("train@rehearsal", '{"stack_dir":"/s/train"', "/s/train --rehearse"),
         ("train", '{"stack_dir": null}', "STACK  (STACK: the folder)"),
         ("train", "", "STACK  (STACK: the folder)"),
+        ("train@rehearsal", "", "STACK --rehearse  (STACK: the folder)"),
     ],
 )
 def test_a_broken_inventory_is_read_again_from_the_folder_that_it_still_names(

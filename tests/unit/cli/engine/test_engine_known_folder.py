@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # the fields of an inventory
 
 import pytest
 from clusterctl.engine.known_folder import stack_of_cluster
@@ -24,9 +24,9 @@ def stack(folder: Path, *, name: str = "train") -> Path:
     return folder
 
 
-def refusal(make_inventory: MakeInventory, folder: Path | None) -> UsageError:
+def refusal(make_inventory: MakeInventory, folder: Path | None, **known: Any) -> UsageError:
     with pytest.raises(UsageError) as refused:
-        stack_of_cluster(make_inventory(stack_dir=None if folder is None else str(folder)))
+        stack_of_cluster(make_inventory(stack_dir=None if folder is None else str(folder), **known))
     return refused.value
 
 
@@ -67,7 +67,18 @@ def test_what_ends_a_cluster_needs_no_cluster_yaml(tmp_path: Path, make_inventor
 
 
 def test_a_folder_that_nobody_noted_is_asked_for(make_inventory: MakeInventory) -> None:
-    assert "clusterctl nodes --stack STACK" in str(refusal(make_inventory, None).hint)
+    assert refusal(make_inventory, None).hint == "clusterctl nodes --stack STACK  (STACK: the folder)"
+
+
+def test_the_folder_is_told_with_the_flags_that_make_it_the_same_stack(
+    tmp_path: Path, make_inventory: MakeInventory
+) -> None:
+    moved = stack(tmp_path / "stacks/renamed")
+    known: dict[str, Any] = {"cluster": "train@rehearsal", "rehearsal": True, "stack_name": "big"}
+    error = refusal(make_inventory, tmp_path / "stacks/train", **known)
+    assert error.hint == f"clusterctl nodes --stack {moved} --rehearse --stack-name big"
+    unknown = refusal(make_inventory, None, **known)
+    assert unknown.hint == "clusterctl nodes --stack STACK --rehearse --stack-name big  (STACK: the folder)"
 
 
 @pytest.mark.parametrize(
