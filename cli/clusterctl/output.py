@@ -6,7 +6,7 @@ import io
 import json
 import sys
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import IO, TextIO
 
 from clusterctl_infra.errors import ClusterctlError
@@ -144,6 +144,15 @@ class Output:
 
     def _encoded(self, text: str) -> bytes:
         return text.encode(self._encoding, errors="replace")
+
+
+def unshown_by(show: Callable[[], None]) -> BrokenPipeError | ClusterctlError | None:
+    """Why stdout did not take what `show` prints, for who has to go on all the same; None where it did."""
+    try:
+        show()
+    except (BrokenPipeError, ClusterctlError) as e:
+        return e
+    return None
 
 
 class _Stdout(WholeWriter):

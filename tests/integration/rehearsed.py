@@ -63,6 +63,23 @@ class Rehearsed:
         """clusterctl with `arguments`; its end, whatever it was."""
         return run([CLUSTERCTL, *arguments], env={**self.env, **(env or {})}, cwd=self.folder, timeout_s=timeout_s)
 
+    def run_unshown(self, *arguments: str, timeout_s: float = 180) -> Done:
+        """The same where stdout takes nothing, as with a full disk behind it."""
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [CLUSTERCTL, *arguments],
+                env=self.env,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                timeout=timeout_s,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+        return Done(exit_code=done.returncode, stdout="", stderr=done.stderr)
+
     def ok(self, *arguments: str, timeout_s: float = 180) -> str:
         """What clusterctl printed to stdout; an exit code other than 0 fails the test with all it said."""
         done = self.run(*arguments, timeout_s=timeout_s)

@@ -47,7 +47,7 @@ from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
 from clusterctl.lifecycle.spot_rights import refuse_without_rights
 from clusterctl.lifecycle.typed_size import said_of_the_flag
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
-from clusterctl.output import Output
+from clusterctl.output import Output, unshown_by
 from clusterctl.stack_plan import config_folder
 from clusterctl.views.nodes import nodes_json
 from clusterctl.views.smaller import ends_line, size_said_in
@@ -189,14 +189,17 @@ class _Up:
             try:
                 stage.finish(timeout_s=self._request.ready_timeout_s)
             finally:
-                self._tell_program()
-        if unproven is not None:
-            raise unproven
+                unshown = self._tell_program()
+        failed = unproven or unshown
+        if failed is not None:
+            raise failed
 
-    def _tell_program(self) -> None:
-        if self._request.as_json:
-            inventory = self._change.home.inventory_file(self._change.cluster)
-            self._output.json(nodes_json(read_inventory(inventory)))
+    def _tell_program(self) -> Exception | None:
+        """Why stdout did not take it: what is wrong with the nodes is said first."""
+        inventory = self._change.home.inventory_file(self._change.cluster)
+        if not self._request.as_json:
+            return None
+        return unshown_by(lambda: self._output.json(nodes_json(read_inventory(inventory))))
 
     def _forget_missing(self, state: StackState, *, nodes: int) -> StackState:
         """The state without the instances that AWS has no more, so that their slots alone are remade."""

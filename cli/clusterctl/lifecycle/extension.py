@@ -40,7 +40,7 @@ from clusterctl.lifecycle.before_extend import (
 )
 from clusterctl.lifecycle.before_up import refuse_reaped
 from clusterctl.lifecycle.new_deadline import Move, Wish
-from clusterctl.output import Output
+from clusterctl.output import Output, unshown_by
 from clusterctl.readiness.delivery import deliver
 from clusterctl.readiness.membership import membership_of
 from clusterctl.views.extend import move_json, move_line, move_told, untold
@@ -224,8 +224,7 @@ class _Extension:
         move = meant.move
         inventory = read_inventory(self._change.home.inventory_file(self._change.cluster))
         self._output.note(f" {move_line(inventory, move, now=self._now)}")
-        if self._request.as_json:
-            self._output.json(move_json(inventory, move, meant.plan, {**gone, **untaken}))
+        unshown = self._tell_program(move_json(inventory, move, meant.plan, {**gone, **untaken}))
         names = {node.slot: node.name for node in inventory.nodes}
         for slot, why in sorted(untaken.items()):
             self._output.note(f" {untold(names[slot], move, why, now=self._now)}")
@@ -238,6 +237,12 @@ class _Extension:
                 f"{count(len(slots), 'node')} of {len(names)} did not take the new deadline: {named}",
                 hint=self._again(move) if untaken else f"clusterctl up {self._shown}",
             )
+        if unshown is not None:
+            raise unshown
+
+    def _tell_program(self, moved: Mapping[str, object]) -> Exception | None:
+        """Why stdout did not take it: which nodes did not take the deadline is said first."""
+        return unshown_by(lambda: self._output.json(moved)) if self._request.as_json else None
 
     @contextlib.contextmanager
     def _telling_if_stopped(self, move: Move) -> Iterator[None]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import CloudError, ClusterctlError, NothingMatched
+from clusterctl_infra.errors import CloudError, NothingMatched
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory
 
@@ -19,7 +19,7 @@ from clusterctl.cloud.found import Found, kind_of
 from clusterctl.cloud.kinds import KINDS
 from clusterctl.engine.region import region_endpoint
 from clusterctl.home import Home
-from clusterctl.output import Output
+from clusterctl.output import Output, unshown_by
 from clusterctl.price_rows import check_region
 from clusterctl.reap.ending import Ended, end_judged, refuse_left
 from clusterctl.reap.known_here import inventories_here, known_here
@@ -56,14 +56,14 @@ def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, ho
     """
     view = _seen(request, home, clients_of, output.live)
     refuse_unknown(view)
-    unshown = None if request.as_json else _unshown(lambda: output.data(reap_text(view)))
+    unshown = None if request.as_json else unshown_by(lambda: output.data(reap_text(view)))
     ended: tuple[Ended, ...] = ()
     if request.acts:
         # Grace is counted by this computer's clock; AWS refuses only what is five minutes off.
         refuse_wrong_clock(clients_of(view.search.regions[0]), undone="nothing was ended")
         ended = _end(request, view, clients_of, output, home)
     if request.as_json:
-        unshown = _unshown(lambda: output.json(reap_json(view, ended)))
+        unshown = unshown_by(lambda: output.json(reap_json(view, ended)))
     for one in ended:
         if one.is_done and one.verdict.known is not None:
             output.note(f"  next: clusterctl down --cluster {one.verdict.known.cluster} forgets it here, too")
@@ -71,15 +71,6 @@ def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, ho
     refuse_unseen(view.search)
     if unshown is not None:
         raise unshown
-
-
-def _unshown(show: Callable[[], None]) -> BrokenPipeError | ClusterctlError | None:
-    """Why stdout did not take it; None where it did."""
-    try:
-        show()
-    except (BrokenPipeError, ClusterctlError) as e:
-        return e
-    return None
 
 
 def region_clients(endpoint_url: str | None) -> ClientsOf:

@@ -21,8 +21,8 @@ def test_capacity_for_fewer_than_all_leaves_nothing_running(booted: Rehearsed) -
 
 def test_a_node_whose_bootstrap_fails_is_named_with_its_phase(booted: Rehearsed) -> None:
     booted.fault("fail-bootstrap", f"{booted.name}-1")
-    done = booted.run("up", str(booted.folder))
-    assert done.exit_code == 4, done.text
+    done = booted.run_unshown("up", str(booted.folder), "--json")
+    assert done.exit_code == 4, f"whoever reads the JSON: {done.text}"
     assert f"{booted.name}-1" in done.text
     assert "simulated" in done.text
     assert booted.nodes()[f"{booted.name}-0"]["state"] == "ready"
