@@ -76,6 +76,24 @@ def test_what_holds_another_is_tried_again_until_both_are_gone() -> None:
     assert region.things == {}
 
 
+def test_each_thing_is_told_of_once_and_noted_when_aws_agrees_to_its_end() -> None:
+    region = FakeRegion(things={"s-1": thing("s-1", "subnet"), "i-1": thing("i-1")}, holds={"s-1": "i-1"})
+    told, noted = list[str](), list[str]()
+    sweep(
+        NoClients(),
+        "0123456789ab",
+        {},
+        data_since=None,
+        pause=lambda: None,
+        timeout_s=5.0,
+        tell=told.append,
+        agreed=lambda one: noted.append(one.id),
+        kinds=[region.kind("subnet"), region.kind("instance")],
+    )
+    assert told == ["subnet s-1", "instance i-1"], "the subnet was tried twice"
+    assert noted == ["i-1", "s-1"]
+
+
 def test_what_appears_late_is_ended_too() -> None:
     region = FakeRegion(late=[thing("i-7")])
     assert swept(region, set()) == (["i-7"], [])

@@ -9,14 +9,15 @@ from typing import Any  # rows of EC2
 import pytest
 from clusterctl.changes.stopped import telling_if_stopped
 from clusterctl.engine.run import RunResult
-from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
 from clusterctl.lifecycle.failed_up import raise_failed
-from clusterctl_infra.errors import EngineError
-from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE
+from clusterctl_infra.errors import ClusterctlError, EngineError
+from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.lifecycle.recorded_runs import (
     BEFORE,
+    CLUSTER,
     HELD,
     ID,
     MEANT,
@@ -149,6 +150,21 @@ def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(run
     assert error.hint == f"clusterctl reap --cluster {ID} --region us-west-2"
     told_of = [line for line in told(change).splitlines() if "no state knows it" in line]
     assert told_of == ["  repair   ending elastic IP eipalloc-1: no state knows it"]
+
+
+@pytest.mark.parametrize("runs_on", [False, True], ids=["a new cluster", "one that ran before"])
+def test_of_spot_machines_only_what_can_still_be_chosen_is_advised(
+    runner: Callable[..., Runner], runs_on: bool
+) -> None:
+    machine = StateResource(urn="u::n", type=INSTANCE_TYPE, id="i-0", inputs={"tags": {SLOT_TAG: "0"}})
+    before = StackState(resources=(machine,) if runs_on else ())
+    change = runner(lambda: ended(is_well=False, codes=["InsufficientInstanceCapacity"]), state=before)
+    change.stack.cluster_file.write_text(f"{CLUSTER}capacity: spot\n")
+    ran, intent = up(change), intent_of(change)
+    with pytest.raises(ClusterctlError) as said:
+        raise_failed(change, ran, before_text=BEFORE, before_state=before, intent=intent, shown="s")
+    assert ("try again, or write another zone" in said.value.message) is not runs_on
+    assert said.value.hint == "clusterctl up s"
 
 
 def test_where_the_disk_was_full_nothing_is_undone_which_may_cost_the_state(runner: Callable[..., Runner]) -> None:

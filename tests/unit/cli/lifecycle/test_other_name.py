@@ -87,6 +87,8 @@ def test_a_copied_folder_does_not_end_the_cluster_of_the_folder_that_it_was_copi
     with pytest.raises(UsageError, match=r"name one project, train, so that to Pulumi both folders are one") as said:
         take_down_held(DownRequest(where=where, is_all=True, is_agreed=True), change, there.state, was_cut_off=False)
     assert said.value.hint == f"${{EDITOR:-nano}} {change.stack.project_file}"
+    with pytest.raises(UsageError, match="name one project, train"):
+        refuse_other_name(change, there.state, "mine")
     refuse_shared_project(change, there.state, "train")
     (tmp_path / "train" / "cluster.yaml").write_text("name: moved-away\n")
     refuse_shared_project(change, there.state, "mine")
