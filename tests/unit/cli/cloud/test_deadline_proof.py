@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any  # AWS's answers
 
-from clusterctl.cloud.deadline_proof import NOT_FOUND, answers, refusals, without_gone
+import pytest
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.deadline_proof import NOT_FOUND, answers, not_ended, refusals, without_gone
 from clusterctl.cloud.instances import InstanceState
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG, SLOT_TAG, guard_name
+from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT
+
+from tests.unit.cli.cloud.fake_session import clients_of
+
+ID = "0123456789ab"
+OVER = -60.0
+"""A time to wait that is over before anything was asked."""
 
 WOULD = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412, Request ID: x)"
 DENIED = "You are not authorized to perform this operation. (Service: Ec2, Status Code: 403, Request ID: x)"
@@ -38,3 +52,74 @@ def test_a_machine_that_died_meanwhile_needs_no_end() -> None:
     ]
     left = dict.fromkeys("abcd", NOT_FOUND)
     assert without_gone(left, seen) == {"b": NOT_FOUND, "d": NOT_FOUND}
+
+
+@dataclass
+class StateMachine:
+    """Step Functions with one state machine: what each look at its executions shows, one after the other."""
+
+    looks: list[dict[str, str]]
+    name: str = guard_name(ID)
+    started: list[str] = field(default_factory=list)
+
+    def get_paginator(self, call: str) -> StateMachine:
+        return self
+
+    def paginate(self) -> Iterable[dict[str, Any]]:
+        return ({"stateMachines": [{"name": self.name, "stateMachineArn": "arn:machine"}]},)
+
+    def start_execution(self, **asked: str) -> dict[str, str]:
+        self.started.append(asked["input"])
+        return {"executionArn": "arn:execution"}
+
+    def describe_execution(self, **asked: str) -> dict[str, str]:
+        return self.looks.pop(0)
+
+
+def asking(machine: StateMachine, *, state: str = "running") -> Clients:
+    """Clients of a region with this state machine, and one instance in this state."""
+    tags = [{"Key": ID_TAG, "Value": ID}, {"Key": SLOT_TAG, "Value": "0"}]
+    row = {"InstanceId": "a", "State": {"Name": state}, "Tags": tags}
+    clients = clients_of({("us-west-2", "describe_instances", "Reservations"): [{"Instances": [row]}]})
+    vars(clients)["sfn"] = machine
+    return clients
+
+
+def succeeded(**causes: str) -> dict[str, str]:
+    return {"status": "SUCCEEDED", "output": said(**causes)}
+
+
+def test_a_machine_whose_tag_is_found_late_is_tried_again() -> None:
+    machine, pauses = StateMachine([succeeded(), {"status": "RUNNING"}, succeeded(a=WOULD)]), list[None]()
+    assert not_ended(asking(machine), ID, ["a"], pause=lambda: pauses.append(None)) == {}
+    assert machine.started == [DRY_RUN_INPUT] * 2
+    assert len(pauses) == 2, "before the second try, and while that was under way"
+
+
+@pytest.mark.parametrize(("state", "left"), [("running", {"a": NOT_FOUND}), ("terminated", {})])
+def test_one_that_is_never_found_is_named_unless_it_is_gone(state: str, left: dict[str, str]) -> None:
+    machine = StateMachine([succeeded()])
+    assert not_ended(asking(machine, state=state), ID, ["a"], pause=lambda: None, timeout_s=OVER) == left
+
+
+def test_what_aws_refuses_is_told_at_once() -> None:
+    machine = StateMachine([succeeded(a=DENIED)])
+    assert not_ended(asking(machine), ID, ["a"], pause=lambda: None) == {"a": DENIED}
+
+
+@pytest.mark.parametrize(
+    ("name", "looks", "told", "code"),
+    [
+        (guard_name("ba9876543210"), [], f"no state machine {guard_name(ID)}", "StateMachineDoesNotExist"),
+        (guard_name(ID), [{"status": "FAILED", "error": "States.Runtime", "cause": "no"}], ": no", "States.Runtime"),
+        (guard_name(ID), [{"status": "RUNNING"}], "is still under way", "Timeout"),
+    ],
+    ids=["another cluster's alone", "it failed", "it takes too long"],
+)
+def test_where_nobody_can_say_that_is_a_failure_and_no_proof(
+    name: str, looks: list[dict[str, str]], told: str, code: str
+) -> None:
+    machine = StateMachine([*looks], name=name)
+    with pytest.raises(CloudError, match=told) as refused:
+        not_ended(asking(machine), ID, ["a"], pause=lambda: None, timeout_s=OVER)
+    assert refused.value.code == code
