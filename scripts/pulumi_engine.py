@@ -162,7 +162,9 @@ def wrapper_text(template: str, *, checkout: Path, engine: Path) -> str:
 
 def engine_version(binary: Path) -> str:
     """The version `binary` reports, without the leading v. Raises EngineFailure when it does not run."""
-    environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    # It keeps a log of even this, in ~/.pulumi where no home is named; the checkout's is the wrapper's.
+    home = {"PULUMI_HOME": str(CHECKOUT / ".pulumi" / "home"), "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    environment = {**home, **os.environ}
     argv = [str(binary), "version"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=30, env=environment)

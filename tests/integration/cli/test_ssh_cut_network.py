@@ -35,7 +35,7 @@ results = run_on_nodes(
 failure = results[0].failure
 print(*["ended", results[0].exit_code] if failure is None else [failure.kind, failure.phase], flush=True)
 """
-SLEEPER = "trap '' TERM; echo $$ | tee pid; sleep 300; sleep 301"
+SLEEPER = "trap '' TERM; echo $$; sleep 300; sleep 301"
 
 
 AT_A_TERMINAL = """
@@ -95,9 +95,10 @@ def test_a_network_that_is_cut_before_the_watcher_is_there_ends_the_command_too(
     here, there = cable
     (tmp_path / ".bashrc").write_text(f"cd {tmp_path}; ip link set cable down\n")
     with sshd_in(there, tmp_path) as inventory:
-        argv = running(SLEEPER, inventory, stdin="pipe", silence_s=3, namespace=here)
+        pid_file = tmp_path / "pid"
+        line = SLEEPER.replace("echo $$", f"echo $$ >{pid_file}")
+        argv = running(line, inventory, stdin="pipe", silence_s=3, namespace=here)
         with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
-            pid_file = tmp_path / "pid"
             assert comes_true(lambda: pid_file.exists() and pid_file.read_text() != "")
             pid = int(pid_file.read_text())
             assert watchers_of(pid) == 0

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pulumi_engine
 import pytest
 from clusterctl.engine.environment import PYTHON
 
@@ -158,3 +159,14 @@ def test_setup_run_again_does_nothing_and_says_which_engine(tmp_path: Path) -> N
 def canonical_name(written: str) -> str:
     """One spelling of a package's name (packaging.python.org, "Names and normalization")."""
     return re.sub(r"[-_.]+", "-", written).lower()
+
+
+def test_an_engine_that_is_asked_for_its_version_leaves_no_log_in_the_persons_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every start of it writes one below its home; `scripts/setup` asks each time."""
+    binary = tmp_path / "pulumi"
+    binary.write_text('#!/bin/sh\necho "v$PULUMI_HOME"\n')
+    binary.chmod(0o755)
+    monkeypatch.delenv("PULUMI_HOME", raising=False)
+    assert pulumi_engine.engine_version(binary) == str(CHECKOUT / ".pulumi/home")
