@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from datetime import datetime
+from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
 
 from clusterctl.clusters import cluster_names
 from clusterctl.engine.processes import is_alive
 from clusterctl.engine.run_file import RunRecord, read_record
+from clusterctl.engine.whereabouts import PROJECT_FILES
 from clusterctl.home import Home
 from clusterctl.reap.verdict import KnownHere
+from clusterctl.views.again import down_again
 
 
 def inventories_here(home: Home, *, rehearsal: bool) -> tuple[Inventory, ...]:
@@ -37,6 +42,17 @@ def known_of(inventory: Inventory, record: RunRecord | None) -> KnownHere:
         is_down=inventory.run_nodes_down,
         changing=None if record is None else _under_way(record),
     )
+
+
+def forgetting(home: Home, cluster: str) -> str:
+    """What has this computer forget a cluster that is ended: `down`, as long as the folder of its stack is there."""
+    file = home.inventory_file(cluster)
+    with contextlib.suppress(InventoryUnreadable, OSError):
+        inventory = read_inventory(file)
+        folder = inventory.stack_dir
+        if folder is not None and all((Path(folder) / one).is_file() for one in PROJECT_FILES):
+            return down_again(inventory)
+    return f"rm {shlex.quote(str(file))}"
 
 
 def _under_way(record: RunRecord) -> str | None:

@@ -22,7 +22,7 @@ from clusterctl.home import Home
 from clusterctl.output import Output, unshown_by
 from clusterctl.price_rows import check_region
 from clusterctl.reap.ending import Ended, end_judged, refuse_left
-from clusterctl.reap.known_here import inventories_here, known_here
+from clusterctl.reap.known_here import forgetting, inventories_here, known_here
 from clusterctl.reap.search import ClientsOf, Search, regions_asked, search
 from clusterctl.reap.spot_market import spot_market
 from clusterctl.reap.verdict import Asked, Verdict, judge, spared_since
@@ -66,7 +66,7 @@ def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, ho
         unshown = unshown_by(lambda: output.json(reap_json(view, ended)))
     for one in ended:
         if one.is_done and one.verdict.known is not None:
-            output.note(f"  next: clusterctl down --cluster {one.verdict.known.cluster} forgets it here, too")
+            output.note(f"  next: {forgetting(home, one.verdict.known.cluster)} forgets it here, too")
     refuse_left(ended, again=again(view))
     refuse_unseen(view.search)
     if unshown is not None:
