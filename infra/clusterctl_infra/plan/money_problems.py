@@ -87,9 +87,7 @@ def time_is_left(case: Case) -> Iterator[Problem]:
     if left <= timedelta(0):
         passed = f"the cluster's deadline has passed ({deadline.at:%Y-%m-%d %H:%M} UTC, {deadline.reason})"
         if deadline.reason == "budget" and case.plan.started_at >= case.now:
-            yield error(
-                "caps.budget_usd", f"${deadline.budget_usd or 0:.2f} pays for less than a second of the cluster"
-            )
+            yield error("caps.budget_usd", f"${deadline.budget_usd or 0:g} pays for less than a second of the cluster")
         elif deadline.reason == "budget":
             yield error(
                 "caps.budget_usd",

@@ -150,9 +150,10 @@ def test_a_spent_budget_is_refused_with_its_sum_and_what_helps() -> None:
     assert "a higher budget goes on" in message
 
 
-def test_a_budget_that_pays_for_nothing_is_not_said_to_be_spent() -> None:
-    message = problems_of(a_plan(caps={"budget_usd": 0.01}))["caps.budget_usd"]
-    assert message == "$0.01 pays for less than a second of the cluster"
+@pytest.mark.parametrize("budget_usd", [0.01, 0.001])
+def test_a_budget_that_pays_for_nothing_is_not_said_to_be_spent(budget_usd: float) -> None:
+    message = problems_of(a_plan(caps={"budget_usd": budget_usd}))["caps.budget_usd"]
+    assert message == f"${budget_usd} pays for less than a second of the cluster"
 
 
 def test_a_total_within_its_cap_is_no_problem() -> None:
