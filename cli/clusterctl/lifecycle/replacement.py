@@ -12,6 +12,7 @@ from typing import NoReturn
 from clusterctl_infra.errors import EngineError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
+from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.changes.deadline_stage import try_deadline
 from clusterctl.changes.display import Display
@@ -79,26 +80,8 @@ class _Replacement:
 
     def run(self, found: StackState, *, now: datetime) -> None:
         change, request = self._change, self._request
-        shown, source = change.typed(change.stack.directory), change.stack.source
-        refuse_gaps(found, request.slot, shown=shown)
-        written = read_intent(
-            change.stack,
-            read_config(self._config_file),
-            nodes=len(found.instances),
-            fresh_prices=change.home.prices_file,
-        )
-        intent = for_up(written, found, change.seen(found))
-        refuse_other_name(change, found, intent.config.name)
-        refuse_other_region(found, intent.config.region, source=change.stack.source)
-        cluster_plan = plan_of(intent, found, now=now)
-        refuse_other_launch(found, cluster_plan, source=source, shown=shown)
-        refuse(intent, cluster_plan, stack=change.stack, config_file=self._config_file, shown=shown, now=now)
-        refuse_wrong_clock(change.clients, undone="nothing was replaced")
-        refuse_reaped(change, found, shown=shown)
-        foretell_unknown(change, found)
-        refuse_without_rights(change.clients, cluster_plan)
-        refuse_below_spot_price(change.clients, cluster_plan, now=now, source=source, tell=change.output.note)
-        self._ask(is_spot=cluster_plan.price.spot is not None)
+        shown = change.typed(change.stack.directory)
+        intent, cluster_plan = self._agreed(found, now=now)
         wait_for_ending(change, found, again=replace_slot(change.cluster, request.slot))
         state = change.mend(found, was_cut_off=self._was_cut_off)
         targets = slot_targets(state, request.slot, shown=shown)
@@ -120,6 +103,31 @@ class _Replacement:
             stage.finish(timeout_s=request.ready_timeout_s)
         if unproven is not None:
             raise unproven
+
+    def _agreed(self, found: StackState, *, now: datetime) -> tuple[Intent, ClusterPlan]:
+        """What the slot is made from, after all that is refused, and the question. Raises ClusterctlError."""
+        change = self._change
+        shown, source = change.typed(change.stack.directory), change.stack.source
+        refuse_gaps(found, self._request.slot, shown=shown)
+        written = read_intent(
+            change.stack,
+            read_config(self._config_file),
+            nodes=len(found.instances),
+            fresh_prices=change.home.prices_file,
+        )
+        intent = for_up(written, found, change.seen(found))
+        refuse_other_name(change, found, intent.config.name)
+        refuse_other_region(found, intent.config.region, source=change.stack.source)
+        cluster_plan = plan_of(intent, found, now=now)
+        refuse_other_launch(found, cluster_plan, source=source, shown=shown)
+        refuse(intent, cluster_plan, stack=change.stack, config_file=self._config_file, shown=shown, now=now)
+        refuse_wrong_clock(change.clients, undone="nothing was replaced")
+        refuse_reaped(change, found, shown=shown)
+        foretell_unknown(change, found)
+        refuse_without_rights(change.clients, cluster_plan)
+        refuse_below_spot_price(change.clients, cluster_plan, now=now, source=source, tell=change.output.note)
+        self._ask(is_spot=cluster_plan.price.spot is not None)
+        return intent, cluster_plan
 
     def _run(
         self,
