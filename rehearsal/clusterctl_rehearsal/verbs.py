@@ -50,7 +50,9 @@ def main(argv: Sequence[str]) -> int:
         return _failed(str(e), e.hint)
     except NothingThere as e:
         return _failed(str(e), f"{PROGRAM} list", code=3)
-    except (RegionUnreachable, StandInRefusal) as e:
+    except RegionUnreachable as e:
+        return _failed(str(e), _end_of_region(current_home()))
+    except StandInRefusal as e:
         return _failed(str(e), "")
     except OSError as e:  # a home that is none, a full disk
         return _failed(*cannot_keep(e, os.environ))
@@ -178,6 +180,12 @@ def _image(asked: argparse.Namespace, home: RehearsalHome) -> int:
         return _failed(problem, "")
     driver.prepare(lambda message: print(message, file=sys.stderr, flush=True))
     return 0
+
+
+def _end_of_region(home: RehearsalHome) -> str:
+    """What ends a region's server that lives and does not answer: the next command starts it, and machines live on."""
+    found = running_region(home)
+    return "" if found is None else f"kill {found['pid']}"
 
 
 def _ask(home: RehearsalHome, verb: str, asked: dict[str, Any]) -> dict[str, Any]:

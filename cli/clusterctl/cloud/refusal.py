@@ -9,6 +9,7 @@ from botocore.exceptions import (
     BotoCoreError,
     ClientError,
     CredentialRetrievalError,
+    EndpointConnectionError,
     NoCredentialsError,
     PartialCredentialsError,
     ProfileNotFound,
@@ -41,6 +42,7 @@ _HINTS: tuple[tuple[type[BotoCoreError], str], ...] = (
     (CredentialRetrievalError, "aws configure list"),
 )
 """What helps where the credentials were none before AWS was asked (botocore 1.44.5's errors, 2026-11-22)."""
+_REHEARSED = "http://127.0.0.1:"
 _WHO_IS_ASKING = "aws sts get-caller-identity"
 
 
@@ -57,11 +59,16 @@ def aws_errors(doing: str) -> Iterator[None]:
         told = f"{doing}: no AWS credentials on this computer: set AWS_PROFILE, or what your account uses"
         raise CloudError(told, code="NoCredentials", hint="aws configure") from e
     except BotoCoreError as e:
-        hint = next((command for kind, command in _HINTS if isinstance(e, kind)), None)
-        raise CloudError(f"{doing}: {e}", code=type(e).__name__, hint=hint) from e
+        raise CloudError(f"{doing}: {e}", code=type(e).__name__, hint=_hint(e)) from e
     except ResponseParserError as e:  # no BotoCoreError (botocore 1.44), and it shows the whole page
         told = f"{doing}: what answered is not AWS, as where a proxy shows a page of its own"
         raise CloudError(told, code=type(e).__name__) from e
+
+
+def _hint(error: BotoCoreError) -> str | None:
+    if isinstance(error, EndpointConnectionError) and str(error.kwargs.get("endpoint_url")).startswith(_REHEARSED):
+        return "clusterctl rehearse list"  # it names what ends a server that lives and does not answer
+    return next((command for kind, command in _HINTS if isinstance(error, kind)), None)
 
 
 def code_of(error: ClientError) -> str:

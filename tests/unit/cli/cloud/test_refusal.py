@@ -1,4 +1,4 @@
-"""What is said where AWS was not even asked: the credentials of this computer are none."""
+"""What is said where AWS was not even asked, as with credentials that are none."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from clusterctl_infra.errors import CloudError
         (TokenRetrievalError(provider="sso", error_msg="Token has expired and refresh failed"), "aws sso login"),
         (PartialCredentialsError(provider="env", cred_var="aws_secret_access_key"), "aws configure list"),
         (CredentialRetrievalError(provider="custom-process", error_msg="not found"), "aws configure list"),
+        (EndpointConnectionError(endpoint_url="http://127.0.0.1:41487/"), "clusterctl rehearse list"),
         (EndpointConnectionError(endpoint_url="https://sts.us-west-2.amazonaws.com/"), None),
     ],
 )
-def test_what_is_wrong_with_credentials_names_the_command_that_shows_or_mends_it(
+def test_what_kept_the_question_from_aws_has_the_command_that_shows_or_mends_it(
     error: BotoCoreError, hint: str | None
 ) -> None:
     with pytest.raises(CloudError, match="asking AWS for the time: ") as said, aws_errors("asking AWS for the time"):
