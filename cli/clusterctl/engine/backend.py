@@ -7,6 +7,8 @@ import pwd
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from clusterctl.engine.stack import Stack
+
 FILES = "file://"
 
 
@@ -34,3 +36,31 @@ def folder_of(url: str) -> Path | None:
     """Where a backend of files keeps all that it knows; None for another kind of backend. Pure."""
     parts = urlsplit(url)
     return Path(unquote(parts.path)) / ".pulumi" if parts.scheme == "file" else None
+
+
+def state_path(root: Path, stack: Stack) -> Path:
+    """The file of a stack's state; `root` as of `folder_of`."""
+    return root / "stacks" / _place(root, stack) / f"{stack.name}.json"
+
+
+def lock_folder(root: Path, stack: Stack) -> Path:
+    """Where the locks of a stack are."""
+    projects = Path() if _has_no_projects(root, stack) else Path("organization")
+    return root / "locks" / projects / _place(root, stack) / stack.name
+
+
+def copy_folders(root: Path, stack: Stack) -> tuple[Path, Path]:
+    """Where the backend keeps the states of earlier runs, and those of the last one."""
+    history, backups = (root / kind / _place(root, stack) / stack.name for kind in ("history", "backups"))
+    return history, backups
+
+
+def _place(root: Path, stack: Stack) -> Path:
+    return Path() if _has_no_projects(root, stack) else Path(stack.project)
+
+
+def _has_no_projects(root: Path, stack: Stack) -> bool:
+    """Its layout is that from before `pulumi state upgrade`, which the engine keeps (3.250, tried 2026-11-22): stacks
+    stand beside each other, whatever their project, and no meta.yaml tells a version."""
+    known = (root / "stacks" / f"{stack.name}.json", root / "locks" / stack.name)
+    return not (root / "meta.yaml").exists() and any(path.exists() for path in known)

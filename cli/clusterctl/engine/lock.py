@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clusterctl.engine.backend import folder_of
+from clusterctl.engine.backend import folder_of, lock_folder
 from clusterctl.engine.engine_start import CLOCK_SLACK, EngineStart
 from clusterctl.engine.own_disk import is_on_own_disk
 from clusterctl.engine.pid_namespace import numbered_within
@@ -98,7 +98,7 @@ def locks_in(backend_url: str, stack: Stack) -> tuple[Lock, ...]:
     root = folder_of(backend_url)
     if root is None:
         return ()
-    folder = root / "locks" / "organization" / stack.project / stack.name
+    folder = lock_folder(root, stack)
     files = sorted(folder.glob("*.json"))
     is_own = bool(files) and is_on_own_disk(folder)
     found = (_read(path, is_of_own_disk=is_own) for path in files)

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from clusterctl.engine.backend import folder_of
+from clusterctl.engine.backend import folder_of, lock_folder, state_path
 from clusterctl.engine.stack import Stack
 
 
@@ -31,9 +31,10 @@ def remove_torn_files(backend_url: str, stack: Stack) -> tuple[Path, ...]:
 def _files(root: Path, stack: Stack) -> Iterator[Path]:
     """Those that hold nothing that anybody would miss: never the state itself."""
     yield from root.glob("meta.yaml.attrs")
-    yield from (root / "stacks" / stack.project).glob(f"{stack.name}.json*.attrs")
-    yield from (root / "stacks" / stack.project).glob(f"{stack.name}.json*.tmp")
-    yield from (root / "locks" / "organization" / stack.project / stack.name).glob("*")
+    state = state_path(root, stack)
+    yield from state.parent.glob(f"{state.name}*.attrs")
+    yield from state.parent.glob(f"{state.name}*.tmp")
+    yield from lock_folder(root, stack).glob("*")
 
 
 def _is_torn(path: Path) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from clusterctl_infra.errors import EngineError
 
-from clusterctl.engine.backend import folder_of
+from clusterctl.engine.backend import copy_folders, folder_of, state_path
 from clusterctl.engine.stack import Stack
 
 LOOK_S = 1.0
@@ -69,10 +69,10 @@ def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
     To be called while no engine runs. What was made since is in no state then: it is known by its tags. Raises
     EngineError where there is no copy; `reap`: the command that lists what bills without a state.
     """
-    file = state_file(backend_url, stack)
-    if file is None or not os.access(file, os.R_OK) or is_whole(file):
+    root, file = folder_of(backend_url), state_file(backend_url, stack)
+    if root is None or file is None or not os.access(file, os.R_OK) or is_whole(file):
         return None
-    copies = sorted((one for one in _copies(file, stack) if is_whole(one)), key=_age)
+    copies = sorted((one for one in _copies(file, root, stack) if is_whole(one)), key=_age)
     if not copies:
         raise EngineError(
             f"{file} is torn, as a full disk leaves it, and there is no whole copy of it: what bills is found by its "
@@ -96,7 +96,7 @@ def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
 def state_file(backend_url: str, stack: Stack) -> Path | None:
     """Where a file backend keeps the stack's state; None for another kind of backend."""
     root = folder_of(backend_url)
-    return None if root is None else root / "stacks" / stack.project / f"{stack.name}.json"
+    return None if root is None else state_path(root, stack)
 
 
 def is_whole(file: Path) -> bool:
@@ -112,12 +112,11 @@ def _kept(file: Path) -> Path:
     return file.with_name(f"{file.name}.kept")
 
 
-def _copies(file: Path, stack: Stack) -> list[Path]:
+def _copies(file: Path, root: Path, stack: Stack) -> list[Path]:
     """Ours, and those that the backend makes of each run's beginning and end."""
-    root = file.parents[2]
-    history = (root / "history" / stack.project / stack.name).glob("*.checkpoint.json")
-    backups = (root / "backups" / stack.project / stack.name).glob(f"{stack.name}.*.json")
-    return [_kept(file), file.with_name(f"{file.name}.bak"), *history, *backups]
+    history, backups = copy_folders(root, stack)
+    older = [*history.glob("*.checkpoint.json"), *backups.glob(f"{stack.name}.*.json")]
+    return [_kept(file), file.with_name(f"{file.name}.bak"), *older]
 
 
 def _age(file: Path) -> float:

@@ -7,7 +7,7 @@ import pwd
 from pathlib import Path
 
 import pytest
-from clusterctl.engine.backend import folder_of, whole_url
+from clusterctl.engine.backend import copy_folders, folder_of, lock_folder, state_path, whole_url
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.stack import Stack
@@ -46,3 +46,30 @@ def test_locks_and_states_are_looked_for_where_the_engine_has_them(tmp_path: Pat
     home = pwd.getpwuid(os.getuid()).pw_dir
     found = Engine(stack=stack, environment=environment).backend_url()
     assert found == f"file://{shown.format(home=home, stack=tmp_path)}"
+
+
+@pytest.mark.parametrize(
+    ("there", "stack", "lock", "copies"),
+    [
+        ((), "stacks/train/dev.json", "locks/organization/train/dev", ("history/train/dev", "backups/train/dev")),
+        (
+            ("meta.yaml", "stacks/dev.json"),
+            "stacks/train/dev.json",
+            "locks/organization/train/dev",
+            ("history/train/dev", "backups/train/dev"),
+        ),
+        (("stacks/dev.json",), "stacks/dev.json", "locks/dev", ("history/dev", "backups/dev")),
+        (("locks/dev/a.json",), "stacks/dev.json", "locks/dev", ("history/dev", "backups/dev")),
+    ],
+    ids=["new", "with projects", "without, as an older engine made it", "the same, while its first run goes on"],
+)
+def test_both_layouts_of_a_backend_are_known(
+    tmp_path: Path, there: tuple[str, ...], stack: str, lock: str, copies: tuple[str, str]
+) -> None:
+    for name in there:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    dev = Stack(directory=Path("/x"), project="train", name="dev", is_rehearsal_project=False)
+    assert state_path(tmp_path, dev) == tmp_path / stack
+    assert lock_folder(tmp_path, dev) == tmp_path / lock
+    assert copy_folders(tmp_path, dev) == (tmp_path / copies[0], tmp_path / copies[1])
