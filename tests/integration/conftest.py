@@ -53,8 +53,9 @@ LONGEST = (
     "lifecycle/test_deadline_from_outside.py",
     "lifecycle/test_storage_and_scripts.py",
     "lifecycle/test_ranks_by_topology.py",
+    "skeleton/test_quickstart.py",
 )
-"""Files with a test of more than 100 s, the longest first (`--durations`): begun last, such a one keeps all waiting."""
+"""Files with a test of more than 80 s, the longest first (`--durations`): begun last, such a one keeps all waiting."""
 
 
 class BySharing(LoadScopeScheduling):  # type: ignore[misc]

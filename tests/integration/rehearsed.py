@@ -199,7 +199,14 @@ def rehearsed(folder: Path, *, machines: str, nodes: int, **config: Any) -> Iter
     stack = folder / "stack"
     state.mkdir()
     stack.mkdir()
-    env = _environment(folder, state)
+    env = {
+        **own_environment(folder),
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "PULUMI_HOME": str(folder / "pulumi-home"),
+        "PULUMI_BACKEND_URL": f"file://{state}",
+        "PULUMI_CONFIG_PASSPHRASE": "a test",
+        "PULUMI_STACK": "dev",
+    }
     (stack / "__main__.py").write_bytes((ROOT / "stacks" / "rehearsal" / "__main__.py").read_bytes())
     plugins = "".join(f"    - name: {plugin}\n      path: {path}\n" for plugin, path in PLUGINS)
     (stack / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\nplugins:\n  providers:\n{plugins}")
@@ -219,30 +226,29 @@ def rehearsed(folder: Path, *, machines: str, nodes: int, **config: Any) -> Iter
         },
     )
     cluster.write(machines=machines)
-    try:
+    with nothing_left(name, env=env, folder=folder):
         yield cluster
+
+
+@contextmanager
+def nothing_left(name: str, *, env: Mapping[str, str], folder: Path) -> Iterator[None]:
+    """After it nothing is left of the cluster `name`, and of any other that `env` has, whatever happens meanwhile."""
+    try:
+        yield
     finally:
         # Not by the command line: it refuses while an `up` runs that a failed test has left.
         clean = [sys.executable, "-m", "clusterctl_rehearsal", "clean", "--all"]
-        run(clean, env=cluster.env, cwd=folder, timeout_s=120)
+        run(clean, env=env, cwd=folder, timeout_s=120)
         assert alive(name) == []
         assert namespaces(name) == []
 
 
-def _environment(folder: Path, state: Path) -> dict[str, str]:
-    """What a command of the cluster in `folder` sees: nothing that points at anybody's account, home or engine."""
+def own_environment(folder: Path) -> dict[str, str]:
+    """What a command sees whose home is in `folder`: nothing that points at anybody's account, home or engine."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PULUMI_", "CLUSTERCTL_"))}
     kept |= {
         key: os.environ[key]
         for key in ("CLUSTERCTL_CACHE", "CLUSTERCTL_TEST_RUN", "CLUSTERCTL_WARM")
         if key in os.environ
     }
-    return {
-        **kept,
-        "PATH": f"{BIN}:{os.environ['PATH']}",
-        "CLUSTERCTL_HOME": str(folder / "clusterctl-home"),
-        "PULUMI_HOME": str(folder / "pulumi-home"),
-        "PULUMI_BACKEND_URL": f"file://{state}",
-        "PULUMI_CONFIG_PASSPHRASE": "a test",
-        "PULUMI_STACK": "dev",
-    }
+    return {**kept, "CLUSTERCTL_HOME": str(folder / "clusterctl-home")}
