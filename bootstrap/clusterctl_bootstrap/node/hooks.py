@@ -53,6 +53,6 @@ def _run(root: Path, outside: Outside, name: str, argv: List[str], is_once: bool
         lines = (place.read_text(errors="replace") if place.exists() else said).splitlines()[-LOG_LINES:]
         for line in lines:
             log(root, "%s: %s" % (name, line))
-        raise PhaseFailed("%s: %s: %s" % (ended, place, "".join(lines[-1:])))
+        raise PhaseFailed("%s: %s" % (ended, "%s: %s" % (place, lines[-1]) if lines else "it said nothing"))
     log(root, ended)
     write_atomically(done, "")

@@ -40,7 +40,7 @@ def test_once_is_not_run_again_and_boot_is(tmp_path: Path) -> None:
     assert ran(second) == ["b"]
 
 
-def fail(name: str) -> FakeOutside:
+def fail(name: str, said: str = "fetching\nno such mirror\n") -> FakeOutside:
     """A machine on which that hook says something and exits with 3."""
     outside = FakeOutside()
 
@@ -48,7 +48,7 @@ def fail(name: str) -> FakeOutside:
         if len(argv) < 4 or not argv[3].endswith(f"/{name}.log"):
             return None
         Path(argv[3]).parent.mkdir(parents=True, exist_ok=True)
-        Path(argv[3]).write_text("fetching\nno such mirror\n")
+        Path(argv[3]).write_text(said)
         return 3, ""
 
     outside.answer = answer
@@ -65,6 +65,12 @@ def test_a_script_that_fails_fails_the_node_by_name_with_its_last_lines(tmp_path
     assert error["message"].endswith("/var/log/clusterctl/b.log: no such mirror")
     assert any(row.endswith("b: fetching") for row in error["log"])
     assert ran(outside) == ["a", "b"]
+
+
+def test_a_script_that_fails_without_a_word_is_said_to(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, scripts=(script("a"),))
+    assert boot(root, fail("a", said="")) == 1
+    assert status(root)["error"]["message"] == "a: exit 3 after 0 s: it said nothing"
 
 
 def test_what_failed_once_runs_again_at_the_next_boot(tmp_path: Path) -> None:

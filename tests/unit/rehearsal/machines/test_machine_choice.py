@@ -65,7 +65,12 @@ TOOLS = {"nft": "nftables", "ip": "iproute2"}
         ("linux", 0, TOOLS, None),
         ("darwin", 0, TOOLS, "booted machines need Linux, this is darwin"),
         ("darwin", 501, {}, "booted machines need Linux, this is darwin"),
-        ("linux", 1000, {}, 'booted machines need root: sudo -E "$(command -v clusterctl)" up …'),
+        (
+            "linux",
+            1000,
+            {},
+            'booted machines need root: the same with sudo -E "$(command -v clusterctl)" for clusterctl',
+        ),
         ("linux", 0, {"ip"}, "tools are missing: apt-get install -y --no-install-recommends nftables"),
     ],
 )
