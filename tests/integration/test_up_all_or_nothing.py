@@ -30,6 +30,20 @@ def test_elastic_addresses_are_counted_before_anything_is_made(recorded: Rehears
     assert len(instances(recorded)) == 2
 
 
+def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"quotas": {"vcpus": 192}})
+    refused = recorded.run("up", str(recorded.folder))
+    assert refused.exit_code == 1, refused.text
+    assert "VcpuLimitExceeded: 2 × p5.48xlarge are 384 vCPUs, and this account may have 192" in refused.stderr
+    assert "next: clusterctl rehearse fault quota vcpus=384" in refused.stderr
+    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+    recorded.fault("quota", "vcpus=384")
+    recorded.up()
+    recorded.fault("quota", "vcpus=192")
+    recorded.up()
+    assert len(instances(recorded)) == 2
+
+
 def test_a_cluster_that_cannot_grow_keeps_its_old_size(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
     recorded.up()

@@ -5,14 +5,11 @@ from __future__ import annotations
 from clusterctl.changes.help import Help
 from clusterctl.changes.intent import Intent
 from clusterctl.cloud.quota import raise_quota
+from clusterctl.cloud.vcpus import quota_code
 from clusterctl.engine.run import RunResult
 
 CODES = ("VcpuLimitExceeded", "InstanceLimitExceeded")
 """EC2 API, "Error codes for the Amazon EC2 API" (2026-11-22)."""
-QUOTAS = {"p": "L-417A185B", "g": "L-DB2E81BA", "vt": "L-DB2E81BA"}
-"""First letters of a type → its quota of machines on demand, in vCPUs (EC2 User Guide, "On-Demand Instance quotas")."""
-STANDARD = "L-1216C47A"
-"""Of types of other letters, as far as the catalog has them."""
 
 
 def quota_help(result: RunResult, intent: Intent, *, is_rehearsal: bool) -> Help | None:
@@ -26,9 +23,5 @@ def quota_help(result: RunResult, intent: Intent, *, is_rehearsal: bool) -> Help
     return Help(
         sentence=f"Machines on demand have quotas in vCPUs, places that are reserved count, and {config.nodes} × "
         f"{row.name} are {vcpus:,}, beside what else runs in the account; AWS raises a quota on request.",
-        hint=raise_quota("vcpus", _quota_of(row.family), vcpus, region=config.region, is_rehearsal=is_rehearsal),
+        hint=raise_quota("vcpus", quota_code(row.family), vcpus, region=config.region, is_rehearsal=is_rehearsal),
     )
-
-
-def _quota_of(family: str) -> str:
-    return next((quota for letters, quota in QUOTAS.items() if family.startswith(letters)), STANDARD)

@@ -24,6 +24,9 @@ NOBODYS_SETTINGS = {
 }
 """botocore's session variables (configuration key, environment variable, default, conversion): no profile, no files."""
 
+NOT_NEEDED = Config(connect_timeout=3.0, read_timeout=3.0, retries={"mode": "standard", "total_max_attempts": 2})
+"""For a service whose answer helps, and without which a command goes on."""
+
 
 class Clients:
     """The services of one region; each client is made when it is first used."""
@@ -91,6 +94,11 @@ class Clients:
         return self._client("cloudwatch")
 
     @functools.cached_property
+    def service_quotas(self) -> Any:
+        """Service Quotas, which nobody waits for long."""
+        return self._client("service-quotas", config=self._config.merge(NOT_NEEDED))
+
+    @functools.cached_property
     def sfn(self) -> Any:
         """AWS Step Functions."""
         return self._client("stepfunctions")
@@ -124,10 +132,10 @@ class Clients:
             aws_secret_access_key=REHEARSAL_CREDENTIAL,
         )
 
-    def _client(self, service: str, *, region: str | None = None) -> Any:
+    def _client(self, service: str, *, region: str | None = None, config: Config | None = None) -> Any:
         session: Any = self.session  # its types want the name of a service as a literal
         where = region or self.region
-        return session.client(service, region_name=where, endpoint_url=self.endpoint_url, config=self._config)
+        return session.client(service, region_name=where, endpoint_url=self.endpoint_url, config=config or self._config)
 
 
 def configured_region() -> str | None:

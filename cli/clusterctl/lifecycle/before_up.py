@@ -11,12 +11,14 @@ from clusterctl_infra.plan.inventory import proxy_command
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.changes.change import Change
+from clusterctl.changes.intent import Intent
 from clusterctl.changes.truth import lost_parts
 from clusterctl.cloud.addresses import address_room, addresses_wanted, refuse_without_room
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import instances_of, other_ids_alive
 from clusterctl.cloud.look import look
 from clusterctl.cloud.storage_kinds import DATA_KINDS
+from clusterctl.cloud.vcpus import refuse_beyond, vcpu_limit
 from clusterctl.engine.region import tell_region
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.final_sum import inventory_here
@@ -101,3 +103,16 @@ def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: S
         return
     room = address_room(change.clients, own_id=state.cluster_id)
     refuse_without_room(room, wanted, region=cluster_plan.region, is_rehearsal=change.is_rehearsal)
+
+
+def refuse_without_vcpus(change: Change, intent: Intent, state: StackState) -> None:
+    """AWS would say no after minutes of network and gateway. Raises CloudError.
+
+    Where no machine is added nobody is asked: a quota that shrank ends no cluster.
+    """
+    config = intent.config
+    row = config.instance_row(intent.catalog)
+    if config.capacity != "on-demand" or row is None or config.nodes <= len(state.instances):
+        return
+    limit = vcpu_limit(change.clients, row.family)
+    refuse_beyond(limit, row, config.nodes, region=config.region, is_rehearsal=change.is_rehearsal)

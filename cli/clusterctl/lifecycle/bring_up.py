@@ -39,6 +39,7 @@ from clusterctl.lifecycle.before_up import (
     refuse_reaped,
     refuse_unreachable,
     refuse_without_addresses,
+    refuse_without_vcpus,
 )
 from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.other_name import refuse_other_name
@@ -127,6 +128,7 @@ class _Up:
         self._foretell(intent, cluster_plan, state, anew)
         self._ask_spot_market(cluster_plan, state, anew)
         refuse_without_addresses(change, cluster_plan, state)
+        refuse_without_vcpus(change, intent, state)
         foretell_unknown(change, state)
         if self._ask(cluster_plan, state, anew=len(anew)):
             # Whoever was asked may have thought about it until after the deadline.

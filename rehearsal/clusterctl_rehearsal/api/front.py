@@ -15,7 +15,7 @@ from clusterctl_rehearsal.api.cloudwatch import cloudwatch
 from clusterctl_rehearsal.api.ec2 import EC2
 from clusterctl_rehearsal.api.file_systems import FSX, efs_route
 from clusterctl_rehearsal.api.iam import IAM
-from clusterctl_rehearsal.api.json_services import SSM, STS, TAGGING
+from clusterctl_rehearsal.api.json_services import SERVICE_QUOTAS, SSM, STS, TAGGING
 from clusterctl_rehearsal.api.model import ServiceModel, form
 from clusterctl_rehearsal.api.scheduler import scheduler_route
 from clusterctl_rehearsal.api.step_functions import step_functions
@@ -25,7 +25,12 @@ from clusterctl_rehearsal.states.executions import Executions
 
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request")
 _QUERY_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ec2": EC2, "iam": IAM, "sts": STS}
-_JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ssm": SSM, "tagging": TAGGING, "fsx": FSX}
+_JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {
+    "fsx": FSX,
+    "servicequotas": SERVICE_QUOTAS,
+    "ssm": SSM,
+    "tagging": TAGGING,
+}
 _REST_SERVICES = {"elasticfilesystem": efs_route, "scheduler": scheduler_route}
 
 

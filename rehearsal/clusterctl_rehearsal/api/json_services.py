@@ -1,4 +1,4 @@
-"""STS, Systems Manager and the tagging API, as far as clusterctl asks them."""
+"""STS, Systems Manager, Service Quotas and the tagging API, as far as clusterctl asks them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any  # parameters and answers are JSON-like
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
 from clusterctl_rehearsal.region.lookups import CALLER_ARN, CALLER_ID, parameter_value
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
+from clusterctl_rehearsal.region.refusal import AwsError
 
 
 def _caller_identity(call: Call) -> dict[str, Any]:
@@ -18,6 +19,14 @@ def _parameter(call: Call) -> dict[str, Any]:
     value = parameter_value(name, call.region.settings())
     arn = f"arn:aws:ssm:{call.region_name}::parameter{name}"
     return {"Parameter": {"Name": name, "Type": "String", "Value": value, "Version": 1, "ARN": arn}}
+
+
+def _service_quota(call: Call) -> dict[str, Any]:
+    """One number stands for every family's quota of machines on demand; without it the region answers as AWS does."""
+    code, limit = call.parameters["QuotaCode"], call.region.settings().quotas.get("vcpus")
+    if limit is None:
+        raise AwsError("NoSuchResourceException", f"The request failed because the specified quota {code} has no value")
+    return {"Quota": {"ServiceCode": call.parameters["ServiceCode"], "QuotaCode": code, "Value": float(limit)}}
 
 
 def _resources(call: Call) -> dict[str, Any]:
@@ -44,5 +53,6 @@ def _is_kind(arn: str, kind: str) -> bool:
 
 
 STS: dict[str, Handler] = {"GetCallerIdentity": _caller_identity}
+SERVICE_QUOTAS: dict[str, Handler] = {"GetServiceQuota": _service_quota}
 SSM: dict[str, Handler] = {"GetParameter": _parameter}
 TAGGING: dict[str, Handler] = {"GetResources": _resources}

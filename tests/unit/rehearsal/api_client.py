@@ -18,6 +18,7 @@ SIGNED_AS = {
     "efs": "elasticfilesystem",
     "stepfunctions": "states",
     "cloudwatch": "monitoring",
+    "service-quotas": "servicequotas",
 }
 
 

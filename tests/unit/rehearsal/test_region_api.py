@@ -219,6 +219,13 @@ def test_an_image_parameter_is_an_image_id_and_newer_ones_come_out(world: SmallR
     assert client.call("ssm", "GetParameter", Name="/mine") == "ParameterNotFound"
 
 
+def test_a_quota_of_vcpus_is_told_where_the_region_has_one(world: SmallRegion, client: Client) -> None:
+    asked = {"ServiceCode": "ec2", "QuotaCode": "L-417A185B"}
+    assert client.call("service-quotas", "GetServiceQuota", **asked) == "NoSuchResourceException"
+    world.behaviour.set_fault("quotas", {"vcpus": 384})
+    assert client.call("service-quotas", "GetServiceQuota", **asked)["Quota"]["Value"] == 384.0
+
+
 def test_the_tagging_api_finds_what_carries_the_id(world: SmallRegion, client: Client) -> None:
     world.node()
     wanted = [{"Key": "clusterctl:id", "Values": [TAGS["clusterctl:id"]]}]
