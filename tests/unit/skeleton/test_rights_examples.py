@@ -1,0 +1,143 @@
+"""The rights in examples/rights are those that the program and the AWS provider use, and no others."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "examples" / "rights"
+POLICIES = ("policy.json", "policy-storage.json")
+MANAGED_POLICY_CHARACTERS = 6144
+"""Without white space (IAM and STS quotas; 2026-11-22)."""
+SERVICES = {
+    "cloudwatch": "cloudwatch",
+    "ec2": "ec2",
+    "efs": "elasticfilesystem",
+    "fsx": "fsx",
+    "iam": "iam",
+    "pricing": "pricing",
+    "scheduler": "scheduler",
+    "service_quotas": "servicequotas",
+    "sfn": "states",
+    "sts": "sts",
+}
+NO_CALLS = ("get_paginator", "meta", "exceptions")
+NEEDS_NO_RIGHT = {"sts:GetCallerIdentity"}
+BESIDE_CALLS = {"ssm:StartSession", "ssm:TerminateSession", "ssm:ResumeSession"}
+"""`aws ssm start-session`, which ssh starts where the nodes are private."""
+
+
+def test_the_policies_grant_what_is_called_and_nothing_else() -> None:
+    wanted = called_by_the_provider() | called_by_the_command_line() | BESIDE_CALLS
+    granted = {action for name in POLICIES for row in statements(name) for action in actions(row)}
+    assert granted == wanted - NEEDS_NO_RIGHT
+
+
+def test_every_thing_that_the_program_makes_or_asks_for_has_its_rights() -> None:
+    assert set(provider_rights()) == {*made_by_the_program(), "aws:s3/getBucket:getBucket"}
+
+
+def test_storage_alone_needs_the_second_policy() -> None:
+    services = {action.partition(":")[0] for row in statements("policy.json") for action in actions(row)}
+    assert services.isdisjoint({"s3"})
+    data = {action for row in statements("policy.json") for action in actions(row) if is_about_data(action)}
+    assert data == {
+        *("elasticfilesystem:DescribeFileSystems", "elasticfilesystem:DescribeMountTargets"),
+        *("fsx:DescribeFileSystems", "ec2:DescribeVolumes"),
+    }, "what down and reap look for in every account"
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_fits_where_iam_keeps_it(name: str) -> None:
+    text = (EXAMPLES / name).read_text(encoding="utf-8")
+    assert len(re.sub(r"\s", "", text)) <= MANAGED_POLICY_CHARACTERS
+
+
+def test_machines_and_data_are_ended_by_their_clusters_tag_alone() -> None:
+    ends = ("ec2:TerminateInstances", "ec2:DeleteVolume", "fsx:DeleteFileSystem", "elasticfilesystem:DeleteFileSystem")
+    rows = [row for name in POLICIES for row in statements(name) if not actions(row).isdisjoint(ends)]
+    assert rows
+    for row in rows:
+        assert row["Condition"] == {"Null": {"aws:ResourceTag/clusterctl:id": "false"}}, row["Sid"]
+
+
+def test_no_role_but_a_clusters_can_be_made_changed_or_handed_on() -> None:
+    for name in POLICIES:
+        for row in statements(name):
+            changes = {one for one in actions(row) if one.startswith("iam:") and "List" not in one and "Get" not in one}
+            resources = row["Resource"] if isinstance(row["Resource"], list) else [row["Resource"]]
+            if changes:
+                assert all(
+                    re.search(r":(role|instance-profile)/(clusterctl-|aws-service-role/)", one) for one in resources
+                )
+            if "iam:PassRole" in changes:
+                services = {"ec2.amazonaws.com", "scheduler.amazonaws.com", "states.amazonaws.com"}
+                assert set(row["Condition"]["StringEquals"]["iam:PassedToService"]) == services
+
+
+def is_about_data(action: str) -> bool:
+    return action.startswith(("fsx:", "elasticfilesystem:")) or action.endswith(("Volume", "Volumes"))
+
+
+def statements(name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((EXAMPLES / name).read_text(encoding="utf-8"))["Statement"]
+    return rows
+
+
+def actions(row: dict[str, Any]) -> set[str]:
+    return {row["Action"]} if isinstance(row["Action"], str) else set(row["Action"])
+
+
+def provider_rights() -> dict[str, list[str]]:
+    text = Path(__file__).with_name("provider_rights.yaml").read_text(encoding="utf-8")
+    rights: dict[str, list[str]] = yaml.safe_load(text)
+    return rights
+
+
+def called_by_the_provider() -> set[str]:
+    return {action for row in provider_rights().values() for action in row}
+
+
+def made_by_the_program() -> set[str]:
+    """`ec2.Vpc` for `aws.ec2.Vpc(…)` and `aws.ec2.Vpc.get(…)`, and functions that ask: `ssm.get_parameter_output`."""
+    found = set()
+    for node in nodes_below(ROOT / "infra" / "clusterctl_infra" / "components"):
+        if isinstance(node, ast.Call):
+            words = ast.unparse(node.func).split(".")
+            if words[0] == "aws" and words[1] != "Provider":
+                found.add(".".join(word for word in words[1:] if word != "get"))
+    return found
+
+
+def called_by_the_command_line() -> set[str]:
+    """The IAM actions of all calls by boto3: `clients.ec2.delete_vpc(…)`, `….ec2.get_paginator("…")`."""
+    found = set()
+    for node in nodes_below(ROOT / "cli" / "clusterctl"):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        words = ast.unparse(node.func.value).split(".")
+        is_client = words[-2:-1] in (["clients"], ["self"]) or words in (["ec2"], ["iam"])  # two have local names
+        service = SERVICES.get(words[-1]) if is_client else None
+        if service is not None and node.func.attr == "get_paginator":
+            found.add(f"{service}:{camel(str(ast.literal_eval(node.args[0])))}")
+        elif service is not None and node.func.attr not in NO_CALLS:
+            found.add(f"{service}:{camel(node.func.attr)}")
+    return found
+
+
+def nodes_below(folder: Path) -> Iterator[ast.AST]:
+    for path in sorted(folder.rglob("*.py")):
+        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def camel(operation: str) -> str:
+    """`delete_vpc_endpoints` is `DeleteVpcEndpoints`."""
+    return "".join(part.capitalize() for part in operation.split("_"))
