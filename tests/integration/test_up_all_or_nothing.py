@@ -39,9 +39,12 @@ def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(rec
     assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
     recorded.fault("quota", "vcpus=384")
     recorded.up()
+    before = recorded.instance_ids()
+    grown = recorded.run("up", str(recorded.folder), "--nodes", "3")
+    assert (grown.exit_code, "3 × p5.48xlarge are 576 vCPUs" in grown.stderr) == (1, True), grown.text
     recorded.fault("quota", "vcpus=192")
     recorded.up()
-    assert len(instances(recorded)) == 2
+    assert recorded.instance_ids() == before
 
 
 def test_a_cluster_that_cannot_grow_keeps_its_old_size(recorded: Rehearsed) -> None:

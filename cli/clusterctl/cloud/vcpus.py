@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from clusterctl_infra.catalog.instance import InstanceType
@@ -10,15 +12,18 @@ from clusterctl_infra.errors import CloudError
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.quota import raise_quota
 
-QUOTA_CODES = {"p": "L-417A185B", "g": "L-DB2E81BA", "vt": "L-DB2E81BA"}
-"""First letters of a type → its quota in Service Quotas (EC2 User Guide, "On-Demand Instance quotas"; 2026-11-22)."""
-STANDARD = "L-1216C47A"
-"""Of types of other letters, as far as the catalog has them."""
+QUOTA_CODES = {
+    **dict.fromkeys(("g", "gr", "vt"), "L-DB2E81BA"),
+    "p": "L-417A185B",
+    **dict.fromkeys(("a", "c", "d", "h", "i", "m", "r", "t", "z"), "L-1216C47A"),
+}
+"""Letters of a family → its quota in Service Quotas (EC2 User Guide, "On-Demand Instance quotas"; 2026-11-22)."""
 
 
-def quota_code(family: str) -> str:
-    """`p5` → L-417A185B."""
-    return next((code for letters, code in QUOTA_CODES.items() if family.startswith(letters)), STANDARD)
+def quota_code(family: str) -> str | None:
+    """`p5` → L-417A185B; None for a family that is in no quota known here."""
+    letters = re.match("[a-z]*", family)
+    return QUOTA_CODES.get(letters[0]) if letters is not None else None
 
 
 def vcpu_limit(clients: Clients, family: str) -> int | None:
@@ -26,8 +31,11 @@ def vcpu_limit(clients: Clients, family: str) -> int | None:
 
     That is no failure: whoever lacks servicequotas:GetServiceQuota has AWS's own refusal, later.
     """
+    code = quota_code(family)
+    if code is None:
+        return None
     try:
-        answer = clients.service_quotas.get_service_quota(ServiceCode="ec2", QuotaCode=quota_code(family))
+        answer = clients.service_quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)
     except (BotoCoreError, ClientError, ResponseParserError):
         return None
     value = answer.get("Quota", {}).get("Value")
@@ -42,7 +50,7 @@ def refuse_beyond(limit: int | None, row: InstanceType, nodes: int, *, region: s
     code = quota_code(row.family)
     raise CloudError(
         f"VcpuLimitExceeded: {nodes} × {row.name} are {wanted:,} vCPUs, and this account may have {limit:,} of that "
-        f"family on demand in {region} (quota {code}): nothing was made. AWS raises a quota on request",
+        f"family on demand in {region} (quota {code}): nothing was changed. AWS raises a quota on request",
         code="VcpuLimitExceeded",
         hint=raise_quota("vcpus", code, wanted, region=region, is_rehearsal=is_rehearsal),
     )

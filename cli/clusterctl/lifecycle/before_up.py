@@ -105,14 +105,19 @@ def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: S
     refuse_without_room(room, wanted, region=cluster_plan.region, is_rehearsal=change.is_rehearsal)
 
 
-def refuse_without_vcpus(change: Change, intent: Intent, state: StackState) -> None:
+def refuse_without_vcpus(change: Change, intent: Intent, state: StackState, *, anew: int) -> None:
     """AWS would say no after minutes of network and gateway. Raises CloudError.
 
-    Where no machine is added nobody is asked: a quota that shrank ends no cluster.
+    `anew`: how many machines of the state are made anew.
     """
     config = intent.config
     row = config.instance_row(intent.catalog)
-    if config.capacity != "on-demand" or row is None or config.nodes <= len(state.instances):
+    if row is None or not adds_on_demand(config, state, anew=anew):
         return
     limit = vcpu_limit(change.clients, row.family)
     refuse_beyond(limit, row, config.nodes, region=config.region, is_rehearsal=change.is_rehearsal)
+
+
+def adds_on_demand(config: ClusterConfig, state: StackState, *, anew: int) -> bool:
+    """Whether machines come that the account's quota has not been asked for: one that shrank ends no cluster."""
+    return config.capacity == "on-demand" and (anew > 0 or config.nodes > len(state.instances))

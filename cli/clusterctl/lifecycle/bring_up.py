@@ -128,7 +128,7 @@ class _Up:
         self._foretell(intent, cluster_plan, state, anew)
         self._ask_spot_market(cluster_plan, state, anew)
         refuse_without_addresses(change, cluster_plan, state)
-        refuse_without_vcpus(change, intent, state)
+        refuse_without_vcpus(change, intent, state, anew=len(anew))
         foretell_unknown(change, state)
         if self._ask(cluster_plan, state, anew=len(anew)):
             # Whoever was asked may have thought about it until after the deadline.

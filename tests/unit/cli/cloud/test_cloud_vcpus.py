@@ -30,10 +30,25 @@ def p5() -> InstanceType:
         ("g6e", "L-DB2E81BA"),
         ("gr6", "L-DB2E81BA"),
         ("c5n", "L-1216C47A"),
+        ("trn2", None),
+        ("inf2", None),
+        ("hpc7a", None),
+        ("u-6tb1", None),
     ],
 )
-def test_each_family_has_its_quota(family: str, code: str) -> None:
+def test_each_family_has_its_quota_and_none_has_another_ones(family: str, code: str | None) -> None:
     assert quota_code(family) == code
+
+
+def test_every_type_of_the_catalog_has_a_quota() -> None:
+    families = {name.partition(".")[0] for name in load_catalog().names()}
+    assert {family for family in families if quota_code(family) is None} == set()
+
+
+def test_of_a_family_without_a_known_quota_nobody_is_asked() -> None:
+    clients = NoClients()
+    with Stubber(clients.service_quotas):
+        assert vcpu_limit(clients, "trn2") is None
 
 
 @pytest.mark.parametrize(
