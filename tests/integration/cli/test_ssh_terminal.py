@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.cli.conftest import LoopbackCluster
 from tests.integration.cli.terminal import at_a_terminal
-from tests.integration.cli.waiting import comes_true, has_ended, is_alive, watchers_of
+from tests.integration.cli.waiting import comes_true, has_ended, runs, watchers_of
 
 CTRL_C = b"\x03"
 LINE = "echo pid $$; sleep 300; sleep 301"
@@ -46,7 +46,7 @@ def test_ctrl_c_at_a_terminal_ends_the_command_on_the_node(
     argv = rooted_cluster.command("ssh", *flags, "--command", LINE)
     with at_a_terminal(argv, rooted_cluster.environ) as terminal:
         pid = terminal.remote_pid()
-        assert is_alive(pid)
+        assert comes_true(lambda: runs(pid, "sleep"))
         terminal.type(CTRL_C)
         assert has_ended(pid)
         assert terminal.process.wait(timeout=20) in exit_codes

