@@ -66,11 +66,20 @@ class Peer:
             self.is_stopped.wait(AGAIN_S)
 
     def _take(self, report: Dict[str, Any]) -> None:
-        self.report = {
-            "generation": int(report["generation"]),
-            "quiet_s": float(report["quiet_s"]),
-            "signs": [str(sign) for sign in report["signs"]],
-            "saves": bool(report["saves"]),
-            "asked": int(report["asked"]),
-        }
+        self.report = newest(report, self.report)
         self.reported_s = self.seen_s = time.monotonic()
+
+
+def newest(report: Dict[str, Any], before: Dict[str, Any]) -> Dict[str, Any]:
+    """The report that came, marked with the last question that it is younger than. Raises LookupError, ValueError.
+
+    A node answers a question by one report. What it says later answers it as well, and while slot 0 waits for others
+    it says more.
+    """
+    return {
+        "generation": int(report["generation"]),
+        "quiet_s": float(report["quiet_s"]),
+        "signs": [str(sign) for sign in report["signs"]],
+        "saves": bool(report["saves"]),
+        "asked": max(int(report["asked"]), int(before.get("asked", 0))),
+    }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from clusterctl_bootstrap.node.idle_cluster import interval_s, limit_s, warn_s, warning
 from clusterctl_bootstrap.node.idle_node import WANTED, wanted_end
-from clusterctl_bootstrap.node.idle_peer import argv
+from clusterctl_bootstrap.node.idle_peer import argv, newest
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,19 @@ def test_other_nodes_are_asked_over_ssh_and_told_which_connection_is_ours() -> N
     assert place == "ubuntu@train-2"
     assert "BatchMode=yes" in options
     assert command.endswith("idle-report 30 $SSH_CONNECTION")
+
+
+def test_an_answer_holds_while_slot_0_waits_for_others_and_what_is_said_meanwhile_counts() -> None:
+    said = {"generation": 1, "quiet_s": 12.0, "signs": [], "saves": False}
+    answer = newest({**said, "asked": 2}, {})
+    later = newest({**said, "quiet_s": 0.0, "signs": ["job train"], "asked": 0}, answer)
+    assert (later["asked"], later["signs"], later["quiet_s"]) == (2, ["job train"], 0.0)
+    assert newest({**said, "asked": 3}, later)["asked"] == 3
+
+
+def test_a_report_from_before_the_question_answers_nothing() -> None:
+    said = {"generation": 1, "quiet_s": 12.0, "signs": [], "saves": False, "asked": 0}
+    assert newest(said, newest(said, {}))["asked"] == 0
 
 
 def test_a_node_ends_only_when_it_was_told_why(tmp_path: Path) -> None:
