@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 WHO = "echo $SSH_CONNECTION | cut -d' ' -f3"
 KEEPALIVE_S = Deadlines().silence_s / QUESTIONS
 
+TAKEN = """python3 -c '
+import fcntl, termios, time
+while any(fcntl.ioctl(1, termios.FIONREAD, bytes(4))):
+    time.sleep(0.01)'"""
+"""On a node: until sshd has read all that was written to it so far, which on a busy machine takes a while."""
+
 
 def test_every_line_carries_its_nodes_name(steady_cluster: LoopbackCluster) -> None:
     done = steady_cluster.run("ssh", "--node", "all", WHO)
@@ -142,7 +148,8 @@ def test_after_ctrl_c_all_that_came_is_shown_and_which_nodes_had_not_ended(
     steady_warm_cluster: LoopbackCluster, tmp_path: Path, flags: list[str], shown: list[str], is_warm: bool
 ) -> None:
     begun = tmp_path / "begun"
-    on_1 = f"set -- $SSH_CONNECTION; [ $3 = {address(1)} ] || exit 0; printf ' a line'; touch {begun}; exec sleep 300"
+    words = f"printf ' a line'; {TAKEN}; touch {begun}; exec sleep 300"
+    on_1 = f"set -- $SSH_CONNECTION; [ $3 = {address(1)} ] || exit 0; {words}"
     client = subprocess.Popen(
         steady_warm_cluster.command("ssh", *flags, f"printf half; {on_1}"),
         env={**steady_warm_cluster.environ, **(WARM if is_warm else {})},
