@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from itertools import takewhile
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
@@ -22,8 +22,7 @@ QUOTA_CODES = {
 
 def quota_code(family: str) -> str | None:
     """`p5` → L-417A185B; None for a family that is in no quota known here."""
-    letters = re.match("[a-z]*", family)
-    return QUOTA_CODES.get(letters[0]) if letters is not None else None
+    return QUOTA_CODES.get("".join(takewhile(str.isalpha, family)))
 
 
 def vcpu_limit(clients: Clients, family: str) -> int | None:
