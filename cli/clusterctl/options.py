@@ -12,10 +12,10 @@ import click
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.clusters import cluster_names, find_cluster
+from clusterctl.engine.known_clusters import cluster_names, find_cluster
 from clusterctl.home import home_directory, named_home
-from clusterctl.node_set import ALL, parse_node_set
-from clusterctl.views.again import nodes_again
+from clusterctl.text.next_commands import nodes_again
+from clusterctl.text.node_set import ALL, parse_node_set
 
 F = TypeVar("F", bound=Callable[..., object])
 NO_LIMIT = 999_999_999

@@ -11,8 +11,8 @@ from typing import IO, TextIO
 
 from clusterctl_infra.errors import ClusterctlError
 
-from clusterctl.views.table import display_width, render_table
-from clusterctl.whole_write import WholeWriter
+from clusterctl.system.whole_write import WholeWriter
+from clusterctl.text.table import display_width, render_table
 
 ERASE_LINE = "\r\x1b[K"
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +17,7 @@ from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.version import VERSION
 
+from clusterctl.home import named_home
 from clusterctl.output import Output
 from clusterctl.verbs import VERBS, module_of
 
@@ -136,11 +140,11 @@ def told(step: Callable[[], object], output: Output) -> int:
     except BrokenPipeError:
         return READER_GONE
     except Exception as error:  # noqa: BLE001 the boundary: what nobody expected becomes one line and a log
-        cannot_write = importlib.import_module("clusterctl.cannot_write").cannot_write  # loaded on use, as a verb is
+        cannot_write = importlib.import_module("clusterctl.system.room").cannot_write  # loaded on use, as a verb is
         if isinstance(error, OSError) and (reason := cannot_write(error, environ=os.environ)) is not None:
             output.error(reason)
             return ClusterctlError.exit_code
-        report_crash = importlib.import_module("clusterctl.crash").report_crash  # loaded on use, as a verb is
+        report_crash = importlib.import_module("clusterctl.program").report_crash  # loaded on use, as a verb is
         output.note(report_crash(error, environ=os.environ))
         return EXIT_BUG
 
@@ -150,3 +154,22 @@ def _usage(error: click.ClickException) -> UsageError:
     path = context.command_path if context is not None else "clusterctl"
     message = error.format_message().removesuffix(".")
     return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
+
+
+def report_crash(error: Exception, *, environ: Mapping[str, str]) -> str:
+    """The one line for the person; the traceback is in the file that it names."""
+    directory = named_home(environ).log_dir
+    path = write_crash_log(error, directory=directory, now=datetime.now(UTC))
+    told = f"the traceback is in {path}" if path is not None else f"no traceback: {directory} cannot be written"
+    return f"clusterctl: unexpected {type(error).__name__}: {error}; {told}"
+
+
+def write_crash_log(error: Exception, *, directory: Path, now: datetime) -> Path | None:
+    """The file that the traceback was written to; None when it could not be written."""
+    path = directory / f"crash-{now:%Y%m%d-%H%M%S}-{os.getpid()}.log"
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    except OSError:
+        return None
+    return path

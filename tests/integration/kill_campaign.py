@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from clusterctl.engine.processes import all_processes, command_line, has_variable
 from clusterctl.engine.strays import is_engine, is_part
+from clusterctl.system.processes import all_processes, command_line, has_variable
 from clusterctl_infra.names import HOME_VARIABLE
 
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, namespaces, rehearsed, wait_until

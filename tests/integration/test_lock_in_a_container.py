@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 from clusterctl.engine.lock import locks_in
-from clusterctl.engine.own_disk import CONTAINERS_OWN, kind_of
-from clusterctl.engine.processes import find_process
 from clusterctl.engine.stack import Stack
+from clusterctl.system.own_disk import CONTAINERS_OWN, kind_of
+from clusterctl.system.processes import find_process
 
 CONTAINER = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 JUDGE = """

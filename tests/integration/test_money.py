@@ -15,7 +15,7 @@ from typing import Any  # parsed JSON
 
 import pytest
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.deadline_kinds import state_machines
+from clusterctl.cloud.deadline_resources import state_machines
 from clusterctl.cloud.early_end import SINCE
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.client import ensure_region

@@ -17,6 +17,9 @@ from clusterctl.cloud.refusal import aws_errors
 if TYPE_CHECKING:
     from types_boto3_ec2 import EC2Client
 
+
+from clusterctl_infra.errors import CloudError
+
 NOBODYS_SETTINGS = {
     "profile": (None, None, None, None),
     "config_file": (None, None, os.devnull, None),
@@ -141,3 +144,16 @@ class Clients:
 def configured_region() -> str | None:
     """The region that a person's AWS settings name."""
     return boto3.Session().region_name
+
+
+def refuse_account(own: str | None, account: str, *, undone: str = "") -> None:
+    """Raises CloudError where the cluster is in the account `own`, and the credentials are of another; None: unknown.
+
+    `undone`: what the sentence says was not done because of it.
+    """
+    if own is not None and own != account:
+        raise CloudError(
+            f"this cluster is in the AWS account {own}, and the credentials here are of {account}{undone}",
+            code="OtherAccount",
+            hint="aws sts get-caller-identity",
+        )

@@ -12,7 +12,7 @@ from clusterctl_infra.errors import CloudError
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
-from clusterctl.views.quantities import duration
+from clusterctl.text.quantities import duration
 
 CLOCK_TOLERANCE = timedelta(seconds=60)
 

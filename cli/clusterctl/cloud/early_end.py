@@ -16,10 +16,10 @@ from typing import Any  # rows of ListExecutions
 from clusterctl_infra.plan.ending_machine import SPARED
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.deadline_kinds import state_machines
+from clusterctl.cloud.deadline_resources import state_machines
 from clusterctl.cloud.look import look_at_each
 from clusterctl.cloud.refusal import aws_errors
-from clusterctl.cloud.storage_kinds import DATA_KINDS
+from clusterctl.cloud.storage_resources import DATA_KINDS
 
 UNSURE = "unsure"
 """Of nodes that could not know whether slot 0 died: AWS looks for its machine, and may end nothing."""

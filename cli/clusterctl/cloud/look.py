@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from clusterctl_infra.errors import CloudError
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind
-from clusterctl.cloud.kinds import KINDS
 from clusterctl.cloud.refusal import aws_errors
+from clusterctl.cloud.resource import Found, Kind
+from clusterctl.cloud.resource_types import KINDS
 
 PARALLEL_LOOKS = 8
 UNKNOWN_REST = "not all is known to be gone: AWS does not tell of every kind"

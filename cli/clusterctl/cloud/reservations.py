@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any  # EC2's answers: typed dictionaries with every key optional
 
-from clusterctl.cloud.by_tag import is_of
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.refusal import aws_errors
+from clusterctl.cloud.resource import is_of
 
 ENDED = ("cancelled", "expired", "failed", "unavailable")
 """States in which a reservation holds nothing, and bills nothing, any more."""

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 import click
 
+from clusterctl.cost.view import CostView, cost_json, cost_text
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 from clusterctl.status.cost_look import look_at_cost
-from clusterctl.views.cost import CostView, cost_json, cost_text
 
 WATCH_S = 10.0
 

@@ -10,10 +10,10 @@ import click
 from clusterctl.copying.copies import copy_all
 from clusterctl.copying.place import transfers
 from clusterctl.home import home_directory
-from clusterctl.machines import chosen_machines
 from clusterctl.options import cluster_option, connect_timeout_option, inventory_option
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.machines import chosen_machines
 from clusterctl.ssh.remote_command import usable_keys
 
 

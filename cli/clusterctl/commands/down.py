@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 from clusterctl_infra.names import USUAL_STACK_NAME
 
-from clusterctl.engine.names_in_state import names_in_state
-from clusterctl.engine.whereabouts import find_whereabouts
+from clusterctl.engine.whereabouts import find_whereabouts, names_in_state
 from clusterctl.home import home_directory
-from clusterctl.lifecycle.take_down import DownRequest, take_down
+from clusterctl.lifecycle.down import DownRequest, take_down
 from clusterctl.options import StackFolder, cluster_option
 from clusterctl.output import Output
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 
 import click
 from clusterctl_infra.errors import ClusterctlError, UsageError
@@ -18,9 +19,8 @@ from clusterctl.options import (
 )
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.guard import ENVIRONMENT_FILE
 from clusterctl.ssh.on_nodes import read_file
-from clusterctl.views.environment import environment_json
+from clusterctl.ssh.watchdog import ENVIRONMENT_FILE
 
 
 @click.command("env")
@@ -50,3 +50,17 @@ def command(output: Output, cluster: str | None, node: str, connect_timeout: flo
     except ValueError as e:
         hint = f"clusterctl env --cluster {inventory.cluster} --node {rows[0].slot}"
         raise ClusterctlError(f"{rows[0].name}:{ENVIRONMENT_FILE} cannot be read: {e}", hint=hint) from e
+
+
+def environment_json(text: str) -> dict[str, str]:
+    """Name → value, quotes and all undone as a shell would, values over several lines too.
+
+    Raises ValueError for what is no `NAME=value`.
+    """
+    found = {}
+    for word in shlex.split(text, comments=True):
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"{word!r} is no NAME=value")
+        found[name] = value
+    return found

@@ -10,8 +10,8 @@ import click
 from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
-from clusterctl.lifecycle.extension import ExtendRequest, extend
-from clusterctl.lifecycle.typed_wish import typed_wish
+from clusterctl.lifecycle.deadline_request import typed_wish
+from clusterctl.lifecycle.extend import ExtendRequest, extend
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
 

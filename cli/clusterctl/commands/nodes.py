@@ -13,7 +13,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.home import home_directory
 from clusterctl.options import StackFolder, chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
-from clusterctl.views.nodes import nodes_json, nodes_text
+from clusterctl.status.nodes_table import nodes_json, nodes_text
 
 
 @click.command("nodes")
@@ -46,7 +46,7 @@ def command(
 
 def _fetched(stack_dir: Path, stack_name: str, rehearse: bool) -> Inventory:
     # Loaded on use, as a verb is: the engine's side has no place in a start of 60 ms.
-    fetch = importlib.import_module("clusterctl.stack_inventory").fetch_inventory
+    fetch = importlib.import_module("clusterctl.engine.fetch_inventory").fetch_inventory
     home = home_directory(os.environ)
     inventory: Inventory = fetch(stack_dir, stack_name=stack_name, rehearse=rehearse, home=home, environ=os.environ)
     return inventory

@@ -11,11 +11,11 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import USUAL_STACK_NAME
 
 from clusterctl.engine.stack import read_stack
+from clusterctl.engine.stack_plan import plan_stack, refuse_problems
 from clusterctl.home import home_directory
+from clusterctl.lifecycle.plan_view import plan_json, plan_text
 from clusterctl.options import StackFolder, json_option
 from clusterctl.output import Output
-from clusterctl.stack_plan import plan_stack, refuse_problems
-from clusterctl.views.plan import plan_json, plan_text
 
 
 @click.command("plan")

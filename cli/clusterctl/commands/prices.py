@@ -12,8 +12,8 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl.home import home_directory
 from clusterctl.options import json_option
 from clusterctl.output import Output
-from clusterctl.price_rows import price_rows
-from clusterctl.views.prices import prices_json, prices_text
+from clusterctl.prices.rows import price_rows
+from clusterctl.prices.view import prices_json, prices_text
 
 REFRESH = "refresh"
 
@@ -42,7 +42,7 @@ def command(output: Output, words: tuple[str, ...], region: str | None, spot: bo
     catalog = load_catalog(home.prices_file)
     if words[:1] == (REFRESH,):
         # Loaded on use, as a verb is: boto3 takes a quarter of a second.
-        refresh = importlib.import_module("clusterctl.price_refresh").refresh_prices
+        refresh = importlib.import_module("clusterctl.prices.refresh").refresh_prices
         words = words[1:]
         output.note(refresh(catalog, words, region=region, file=home.prices_file, now=now))
         catalog = load_catalog(home.prices_file)

@@ -10,7 +10,7 @@ import click
 
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.rehearsal_clean import hold_for_clean
-from clusterctl.process import become
+from clusterctl.system.processes import become
 
 VERBS = ("region", "list", "bill", "clean", "fault", "image")
 """Of the rehearsal's own program, which knows them; these are for completion alone."""

@@ -8,10 +8,10 @@ import click
 from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
-from clusterctl.lifecycle.replacement import ReplaceRequest, replace_node
+from clusterctl.lifecycle.replace import ReplaceRequest, replace_node
 from clusterctl.options import chosen_cluster, chosen_nodes, cluster_option, time_option
 from clusterctl.output import Output
-from clusterctl.views.again import replace_slot
+from clusterctl.text.next_commands import replace_slot
 
 
 @click.command("replace")

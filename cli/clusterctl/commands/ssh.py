@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from clusterctl.caller import this_process
 from clusterctl.options import (
     cluster_option,
     connect_timeout_option,
@@ -20,10 +19,10 @@ from clusterctl.options import (
     time_option,
 )
 from clusterctl.output import Output
-from clusterctl.ssh.command_line import command_line
-from clusterctl.ssh.flags import refuse_contradiction
+from clusterctl.ssh.command import command_line
 from clusterctl.ssh.on_nodes import Shown
-from clusterctl.ssh.request import SshRequest, carry_out
+from clusterctl.ssh.request import SshRequest, carry_out, refuse_contradiction
+from clusterctl.system.caller import this_process
 
 HELP = """Run a command on nodes, or log in to one.
 

@@ -10,7 +10,7 @@ from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option
 from clusterctl.output import Output
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
-from clusterctl.views.ssh_config import ssh_config_text
+from clusterctl.ssh.openssh_config import ssh_config_text
 
 
 @click.command("ssh-config")

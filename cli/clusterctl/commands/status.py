@@ -12,10 +12,10 @@ from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, json_option
 from clusterctl.output import Output
-from clusterctl.status.gather import gather
+from clusterctl.status.facts import gather
 from clusterctl.status.node_answers import USUAL_WAITS, usual_wait_s
 from clusterctl.status.overview import overview
-from clusterctl.views.status import status_json, status_text
+from clusterctl.status.view import status_json, status_text
 
 
 @click.command("status")

@@ -18,8 +18,7 @@ from clusterctl.options import (
     time_option,
 )
 from clusterctl.output import Output
-from clusterctl.probes.sweep import Sweep, sweep_on, sweep_once
-from clusterctl.probes.table import PROBES, chosen_probes
+from clusterctl.probes.sweep import PROBES, Sweep, chosen_probes, sweep_on, sweep_once
 from clusterctl.ssh.remote_command import usable_keys
 
 

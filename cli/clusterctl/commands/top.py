@@ -22,7 +22,7 @@ from clusterctl.options import (
 )
 from clusterctl.output import Output
 from clusterctl.ssh.remote_command import usable_keys
-from clusterctl.status.account import read_account
+from clusterctl.status.ledger import read_account
 from clusterctl.top.board import Board
 from clusterctl.top.feed import start_feeds
 from clusterctl.top.one_frame import print_frame

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from clusterctl_infra.names import USUAL_STACK_NAME
 
-from clusterctl.lifecycle.bring_up import UpRequest, bring_up
+from clusterctl.lifecycle.up import UpRequest, bring_up
 from clusterctl.options import StackFolder, count_option, json_option, time_option
 from clusterctl.output import Output
 

@@ -15,9 +15,9 @@ from clusterctl.copying.place import NodeFile
 from clusterctl.copying.remote_files import SILENT_S, RemoteFiles
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.fanout.canceller import Canceller
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl.ssh.many.canceller import Canceller
-from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.results import NodeResult, outcome
 
 LOOK_S = 0.25

@@ -15,20 +15,20 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.copying.between_nodes import Givers
 from clusterctl.copying.broadcast import Broadcast, is_worth_a_tree
-from clusterctl.copying.content import Content, content_of
 from clusterctl.copying.copied import COPY_ERRORS, Copied, reason
-from clusterctl.copying.kept_parts import KeptParts
+from clusterctl.copying.files import Content, content_of
 from clusterctl.copying.one_copy import download, upload
+from clusterctl.copying.partial import KeptParts
 from clusterctl.copying.place import Download, NodeFile, Transfer, Upload, is_one_machine
 from clusterctl.copying.progress import Progress
 from clusterctl.copying.remote_files import RemoteFiles
-from clusterctl.node_set import fold_numbers
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failure_hints import not_reached
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.one.transport import NodeConnection
-from clusterctl.ssh.reached import not_reached
+from clusterctl.text.node_set import fold_numbers
 
 AT_A_TIME = 8
 """Nodes: encryption for more than that fills the processor, and one line out is shared by all of them."""

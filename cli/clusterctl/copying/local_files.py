@@ -8,8 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from clusterctl.copying.content import content_of
-from clusterctl.copying.files import CopyFailed, Files
+from clusterctl.copying.files import CopyFailed, Files, content_of
 
 
 class LocalFiles(Files):

@@ -7,15 +7,13 @@ import posixpath
 from collections.abc import Callable
 from functools import partial as given
 
-from clusterctl.cannot_write import FULL
-from clusterctl.copying.content import Content
-from clusterctl.copying.files import CopyFailed, Files
-from clusterctl.copying.kept_parts import KeptParts
+from clusterctl.copying.files import Content, CopyFailed, Files
 from clusterctl.copying.local_files import LocalFiles
-from clusterctl.copying.partial import left_over, partial_name, partial_prefix
+from clusterctl.copying.partial import KeptParts, left_over, partial_name, partial_prefix
 from clusterctl.copying.place import Download, Upload
 from clusterctl.copying.progress import BYTES_PER_MB, Progress
 from clusterctl.copying.remote_files import RemoteFiles
+from clusterctl.system.room import FULL
 
 Give = Callable[[str, int, Callable[[int], None]], None]
 """Brings the content from this offset on into the file of this name; tells how many bytes have moved."""

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.node_set import parse_node_set
-from clusterctl.views.again import nodes_again
+from clusterctl.text.next_commands import nodes_again
+from clusterctl.text.node_set import parse_node_set
 
 HINT = "clusterctl cp --help"
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from clusterctl.views.quantities import count
+from clusterctl.text.quantities import count
 
 BYTES_PER_MB = 1_000_000
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import paramiko
 
-from clusterctl.copying.content import Content
-from clusterctl.copying.files import CopyFailed, Files
+from clusterctl.copying.files import Content, CopyFailed, Files
 from clusterctl.ssh.one.transport import NodeConnection
 
 CHUNK_BYTES = 32 * 1024

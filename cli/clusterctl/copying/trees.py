@@ -18,15 +18,15 @@ from clusterctl.copying.silence import shell_argv
 from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failure_hints import not_reached
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import identities_for_ssh
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
-from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.one.system_ssh import login_argv
-from clusterctl.ssh.reached import not_reached
 from clusterctl.ssh.remote_command import usable_keys
 from clusterctl.ssh.target import target_of
-from clusterctl.views.again import on_slot
-from clusterctl.views.quantities import count as counted
+from clusterctl.text.next_commands import on_slot
+from clusterctl.text.quantities import count as counted
 
 AT_A_TIME = 8
 ASK_S = 10.0

@@ -10,7 +10,7 @@ from typing import Literal
 
 from clusterctl_infra.ledger import StandingKind
 
-from clusterctl.node_set import fold_names
+from clusterctl.text.node_set import fold_names
 
 Kind = Literal["node", "empty"] | StandingKind
 """`empty`: a reserved place in which nothing runs."""

@@ -19,7 +19,7 @@ from clusterctl_infra.ledger import Ledger, Span, StandingKind
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.cost_row import HOUR, CostRow, cost_row, folded
-from clusterctl.cost.paid import Paid
+from clusterctl.cost.places import Paid
 from clusterctl.cost.reconcile import reconcile, released_at
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.cost.standing_rows import assumed_rates, gone_with_machines, standing_rows

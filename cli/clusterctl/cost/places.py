@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from clusterctl.cost.paid import Paid
 from clusterctl.cost.reserved import SeenReservation
 
 FAR = datetime.max.replace(tzinfo=UTC)
@@ -78,3 +77,22 @@ def _said(machines: Iterable[Paid]) -> Iterator[datetime]:
             yield one.started_at
         if one.is_end_seen and one.ended_at is not None:
             yield one.ended_at
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paid:
+    """From when to when something was paid for, and at what rate."""
+
+    slot: int | None
+    instance_id: str | None
+    """None: an empty place."""
+    started_at: datetime
+    ended_at: datetime | None
+    """None: no end is known."""
+    is_start_seen: bool
+    """AWS said it; else it is assumed."""
+    is_end_seen: bool
+    usd_per_hour: float | None
+    is_in_account: bool = True
+    instance_type: str | None = None
+    """None: nobody saw the machine."""

@@ -14,8 +14,7 @@ from datetime import datetime
 
 from clusterctl_infra.ledger import Span
 
-from clusterctl.cost.paid import Paid
-from clusterctl.cost.places import empty_places
+from clusterctl.cost.places import Paid, empty_places
 from clusterctl.cost.reserved import SeenReservation
 from clusterctl.cost.sighting import Observed, SeenMachine
 

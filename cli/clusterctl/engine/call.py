@@ -11,12 +11,11 @@ from clusterctl_infra.errors import EngineError
 
 from clusterctl.engine.backend import home_of_user, whole_url
 from clusterctl.engine.engine_start import EngineStart
-from clusterctl.engine.environment import EngineEnvironment
-from clusterctl.engine.install_hint import engine_hint
+from clusterctl.engine.environment import EngineEnvironment, engine_hint
 from clusterctl.engine.lock import Lock, locks_named
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, parse_state
-from clusterctl.room import full_folder, full_told, look_at
+from clusterctl.system.room import full_folder, full_told, look_at
 
 SHORT_S = 60.0
 REFRESH_S = 600.0

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from clusterctl.engine.pid_namespace import pid_namespace
-from clusterctl.engine.processes import boot_id, find_process, is_alive
+from clusterctl.system.pid_namespace import pid_namespace
+from clusterctl.system.processes import boot_id, find_process, is_alive
 
 MACHINE_ID = Path("/etc/machine-id")
 CLOCK_SLACK = timedelta(seconds=5)

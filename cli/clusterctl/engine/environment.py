@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -27,7 +28,6 @@ from clusterctl_infra.names import (
 )
 from clusterctl_infra.version import VERSION
 
-from clusterctl.engine.install_hint import engine_hint
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
 
@@ -162,3 +162,18 @@ def prepare_config_folder(folder: Path, *, project: str) -> None:
     """Makes the folder in which a rehearsed real stack has its config: the stack's own file stays as it is."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     (folder / "Pulumi.yaml").write_text(f"name: {json.dumps(project)}\nruntime: python\n", encoding="utf-8")
+
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def engine_hint(checkout: Path = _CHECKOUT, *, folder: Path | None = None) -> str:
+    """What to type when there is no engine, or one that does not start; `folder`: where, None: where this process is.
+
+    The installer's option is from Pulumi's "Download & install" page (checked 2026-11); the engine and its SDK have one
+    version.
+    """
+    script = checkout / "scripts" / "engine"
+    if script.is_file():
+        return "scripts/engine" if (folder or Path.cwd()) == checkout else shlex.quote(str(script))
+    return f"curl -fsSL https://get.pulumi.com | sh -s -- --version {version('pulumi')}"

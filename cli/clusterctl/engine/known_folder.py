@@ -12,7 +12,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stacks_near import CLUSTER_FILE, STACK_FILES, stacks_near
-from clusterctl.views.again import edit, reap_cluster, stack_words
+from clusterctl.text.next_commands import edit, reap_cluster, stack_words
 
 
 def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES) -> Stack:

@@ -21,11 +21,11 @@ from pathlib import Path
 
 from clusterctl.engine.backend import folder_of, lock_folder
 from clusterctl.engine.engine_start import CLOCK_SLACK, EngineStart
-from clusterctl.engine.own_disk import is_on_own_disk
-from clusterctl.engine.pid_namespace import numbered_within
-from clusterctl.engine.processes import command_line, find_process, sees_all_processes, started_at
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.strays import is_engine
+from clusterctl.system.own_disk import is_on_own_disk
+from clusterctl.system.pid_namespace import numbered_within
+from clusterctl.system.processes import command_line, find_process, sees_all_processes, started_at
 
 _LOCKED = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
 

@@ -16,9 +16,9 @@ import yaml
 from clusterctl_infra.errors import RehearsalError
 from clusterctl_infra.names import HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_FILE, REGION_TOKEN_HEADER
 
-from clusterctl.engine.processes import command_line
 from clusterctl.home import Home
-from clusterctl.views.again import edit
+from clusterctl.system.processes import command_line
+from clusterctl.text.next_commands import edit
 
 ENSURE_S = 60.0
 ANSWER_S = 5.0

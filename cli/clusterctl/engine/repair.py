@@ -10,19 +10,18 @@ from datetime import datetime
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Known
+from clusterctl.cloud.delete_orphans import KnownNow, Sweep, sweep
+from clusterctl.cloud.deletion_attempts import Agreed, nobody_asks, pause_s
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.look import named
-from clusterctl.cloud.sweep import KnownNow, Sweep, sweep
-from clusterctl.cloud.tries import Agreed, nobody_asks, pause_s
+from clusterctl.cloud.resource import Known
 from clusterctl.engine.call import Engine
 from clusterctl.engine.lock import Lock, locks_in, shows_locks
 from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import INSTANCE_TYPE, StackState
+from clusterctl.engine.state_file import put_back, remove_torn_files
 from clusterctl.engine.strays import end_orphans_of_folder, end_run
-from clusterctl.engine.torn_files import remove_torn_files
-from clusterctl.engine.whole_state import put_back
-from clusterctl.views.quantities import count
+from clusterctl.text.quantities import count
 
 SWEEP_S = 600.0
 """A big GPU machine takes minutes to end, and its placement group waits for it."""

@@ -21,8 +21,8 @@ from typing import IO, Any, Literal  # `Any`: what signal.signal gives back
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import engine_hint
 from clusterctl.engine.events import Event, Finished, Message, Refusal, Step, parse_event, refusals
-from clusterctl.engine.install_hint import engine_hint
 from clusterctl.engine.strays import end_program, end_run
 
 POLL_S = 0.02

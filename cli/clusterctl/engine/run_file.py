@@ -20,9 +20,9 @@ from clusterctl_infra.config.load import login_name
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.engine.engine_start import EngineStart, engine_start
-from clusterctl.engine.processes import boot_id, find_process, is_alive
 from clusterctl.home import Home
-from clusterctl.put_in_place import put_in_place
+from clusterctl.system.processes import boot_id, find_process, is_alive
+from clusterctl.system.put_in_place import put_in_place
 
 VERSION = 1
 

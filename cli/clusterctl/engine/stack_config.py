@@ -19,8 +19,8 @@ from clusterctl_infra.config.stack import NAMESPACE, OWN_KEYS
 from clusterctl_infra.errors import ConfigError
 
 from clusterctl.engine.extended_budget import taken_back
-from clusterctl.put_in_place import put_in_place
-from clusterctl.views.again import edit
+from clusterctl.system.put_in_place import put_in_place
+from clusterctl.text.next_commands import edit
 
 
 def config_values(text: str) -> dict[str, str]:

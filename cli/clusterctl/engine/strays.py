@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clusterctl.engine.environment import RUN_VARIABLE
-from clusterctl.engine.processes import (
+from clusterctl.system.processes import (
     Process,
     all_processes,
     command_line,

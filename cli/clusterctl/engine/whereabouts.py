@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.load import load_cluster, load_whereabouts
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import stack_settings
 from clusterctl_infra.errors import ConfigError, NothingMatched, UsageError
-from clusterctl_infra.names import REHEARSAL_SUFFIX, USUAL_STACK_NAME
+from clusterctl_infra.names import IDENTITY_TYPE, REHEARSAL_SUFFIX, USUAL_STACK_NAME
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable
 
-from clusterctl.clusters import cluster_names, find_cluster
+from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import engine_environment
+from clusterctl.engine.known_clusters import cluster_names, find_cluster
 from clusterctl.engine.known_folder import stack_of_cluster
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stack_config import config_values, own_config
+from clusterctl.engine.stack_plan import config_folder
 from clusterctl.engine.stacks_near import STACK_FILES
+from clusterctl.engine.state import StackState
 from clusterctl.home import Home
-from clusterctl.stack_plan import config_folder
-from clusterctl.views.again import stack_words
+from clusterctl.text.next_commands import stack_words
 
 PROJECT_FILES = ("Pulumi.yaml",)
 """What the engine ends a stack by; cluster.yaml says what is to be, and is not asked."""
@@ -152,3 +156,20 @@ def _of_run(cluster: str, *, home: Home, in_state: NamesInState) -> Whereabouts 
         if candidate == found.name + (REHEARSAL_SUFFIX if is_rehearsal else ""):
             return found
     return None
+
+
+def names_in_state(stack: Stack, *, rehearse: bool, home: Home, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """The name and the region of the cluster that the stack holds; None where it holds none. Raises EngineError."""
+    environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
+    state = Engine(stack=stack, environment=environment).export()
+    return None if state is None else names_of_cluster(state, load_catalog().region_names)
+
+
+def names_of_cluster(state: StackState, regions: Iterable[str]) -> tuple[str, str] | None:
+    """The same, of a state; `regions`: all there are. Pure."""
+    identity = state.find(IDENTITY_TYPE)
+    zone = "" if identity is None else str(identity.outputs.get("zone") or "")
+    # A zone's name begins with its region's: us-west-2b, and us-west-2-lax-1a.
+    region = max((one for one in regions if zone.startswith(one)), key=len, default=zone[:-1])
+    name = state.cluster_name
+    return None if name is None or not region else (name, region)

@@ -6,21 +6,20 @@ from typing import NoReturn
 
 from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
 
-from clusterctl.cannot_write import cannot_write
-from clusterctl.changes.change import Change
-from clusterctl.changes.failure import full_disk
-from clusterctl.changes.intent import Intent
-from clusterctl.changes.quota_refusals import quota_help
-from clusterctl.changes.spot_refusals import spot_help
-from clusterctl.changes.stopped import told_stopped, what_is_there
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import write_config
 from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.capacity_refusals import quota_help, spot_help
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.failure import full_disk
+from clusterctl.lifecycle.intent import Intent
 from clusterctl.lifecycle.rollback import roll_back
+from clusterctl.lifecycle.stopped import told_stopped, what_is_there
 from clusterctl.lifecycle.up_runs import Ran
-from clusterctl.views.again import edit
+from clusterctl.system.room import cannot_write
+from clusterctl.text.next_commands import edit
 
 NO_PLUGIN = ("no folder at path", "failed to load plugin")
 """The engine's words where a folder has none (3.250, tried 2026-11-22); of one that died it says others."""

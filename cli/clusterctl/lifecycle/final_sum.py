@@ -11,8 +11,8 @@ from clusterctl.cost.cost_row import sums
 from clusterctl.cost.estimate import cost_rows
 from clusterctl.cost.sighting_file import read_observed
 from clusterctl.home import Home
-from clusterctl.status.account import read_account
-from clusterctl.views.quantities import usd
+from clusterctl.status.ledger import read_account
+from clusterctl.text.quantities import usd
 
 
 def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory | None:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.errors import CloudError, StillBills
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind, Known, kind_of, orphans
-from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.clients import Clients, refuse_account
+from clusterctl.cloud.delete_orphans import NOT_ENDED, KnownNow
+from clusterctl.cloud.deletion_attempts import Agreed
 from clusterctl.cloud.look import UNKNOWN_REST, Look, NotAsked, look_at_each, named
-from clusterctl.cloud.other_account import refuse_account
-from clusterctl.cloud.sweep import NOT_ENDED, KnownNow
-from clusterctl.cloud.tries import Agreed
+from clusterctl.cloud.resource import Found, Kind, Known, kind_of, orphans
+from clusterctl.cloud.resource_types import KINDS
 from clusterctl.engine.repair import Tell, end_orphans
-from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
+from clusterctl.engine.state import EIP_TYPE, RESERVATION_TYPE, StackState, StateResource
+from clusterctl.home import Home
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.drift import gone_reservations, gone_spot_machines, lost_parts
 
 ENDPOINT_TYPE = "aws:ec2/vpcEndpoint:VpcEndpoint"
 NAT_TYPE = "aws:ec2/natGateway:NatGateway"
@@ -124,3 +128,38 @@ def _hourly(usd_per_hour: float | None) -> str:
 def _is_gateway_endpoint(one: StateResource) -> bool:
     """A gateway endpoint, the default type, costs nothing (Amazon VPC pricing; 2026-11-21)."""
     return one.type == ENDPOINT_TYPE and one.inputs.get("vpcEndpointType", "Gateway") == "Gateway"
+
+
+def forget_gone(change: Change, state: StackState) -> None:
+    """A reservation past its end date, or of a cluster that ended early, is gone: it leaves the state.
+
+    AWS takes no cancelling of it, nor of the request of a spot machine that has ended long ago.
+    """
+    if lost_parts(change.clients, state):
+        change.tell("what its state names is gone from AWS, as after reap: AWS is asked about all of it")
+        change.engine.refresh(())
+        return
+    gone = {*expired_reservations(state, now=datetime.now(UTC)), *gone_reservations(change.clients, state)}
+    gone |= {*gone_spot_machines(change.clients, state)}
+    if gone:
+        change.engine.refresh(sorted(gone))
+
+
+def expired_reservations(state: StackState, *, now: datetime) -> tuple[str, ...]:
+    """URNs of the capacity reservations whose end date has passed."""
+    ends = ((one.urn, one.inputs.get("endDate")) for one in state.of_type(RESERVATION_TYPE))
+    return tuple(urn for urn, end in ends if isinstance(end, str) and datetime.fromisoformat(end) <= now)
+
+
+def forget_cluster(home: Home, cluster: str, *, cluster_id: str) -> bool:
+    """Removes inventory and login key of `cluster`, unless they are another cluster's by now; whether they were its."""
+    file = home.inventory_file(cluster)
+    try:
+        known = json.loads(file.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return False
+    if not isinstance(known, dict) or known.get("cluster_id") != cluster_id:
+        return False
+    file.unlink(missing_ok=True)
+    shutil.rmtree(home.keys_dir / cluster, ignore_errors=True)
+    return True

@@ -11,14 +11,14 @@ from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYP
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.ranks import topology_ranks
 
-from clusterctl.changes.change import Change
-from clusterctl.changes.display import Display
-from clusterctl.changes.intent import Intent
 from clusterctl.cloud.topology import network_paths
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import StackState
-from clusterctl.views.again import edit
-from clusterctl.views.quantities import count
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.display import Display
+from clusterctl.lifecycle.intent import Intent
+from clusterctl.text.next_commands import edit
+from clusterctl.text.quantities import count
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,20 +8,18 @@ from __future__ import annotations
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import MEMBERSHIP_TYPE
 
-from clusterctl.changes.change import Change
-from clusterctl.changes.data import bill_lines, data_in, holds_data
-from clusterctl.changes.display import Display
-from clusterctl.changes.intent import Intent, for_zero_nodes, without_own_values
-from clusterctl.changes.stopped import empty_places_bill
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
-from clusterctl.lifecycle.files_here import forget_cluster
-from clusterctl.lifecycle.last_look import forgotten, last_look
-from clusterctl.lifecycle.machines_last import go_at_once
-from clusterctl.lifecycle.shrinking import places_meanwhile
-from clusterctl.views.again import reap_id
-from clusterctl.views.quantities import count
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.data import bill_lines, data_in, holds_data
+from clusterctl.lifecycle.display import Display
+from clusterctl.lifecycle.intent import Intent, for_zero_nodes, without_own_values
+from clusterctl.lifecycle.last_look import forget_cluster, forgotten, last_look
+from clusterctl.lifecycle.stopped import empty_places_bill
+from clusterctl.lifecycle.up_runs import go_at_once, places_meanwhile
+from clusterctl.text.next_commands import reap_id
+from clusterctl.text.quantities import count
 
 UNDOING = " undoing what was made: a cluster is whole or not at all"
 

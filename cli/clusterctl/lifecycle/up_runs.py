@@ -1,10 +1,26 @@
-"""The runs of the engine that one `up` takes: one, or two where machines make room for others or are many."""
+"""The runs of the engine that one `up` takes: one, or two where machines make room for others or are many.
+
+Places that AWS has reserved and does not count as free yet: machines that want one are refused for a while.
+
+Seen seconds after a reservation was made (scylladb/scylla-cluster-tests, issue 8839; 2026-11-22); EC2 promises that
+what was changed is seen, but not when ("Eventual consistency in the Amazon EC2 API").
+
+Many machines at once: everything else is made first, then they, by a run that writes the state at its end alone.
+
+The engine writes the whole state before and after each resource, and a node is 80 KB of it: its user-data is a secret,
+and it has up to 33 interfaces. The time and the memory of an `up` grow with the square of the nodes (docs/adr/0022).
+
+Fewer nodes while one of those that stay has to be made: the reservation has room for both, until the others go.
+
+The engine ends what is too much after it has made what is missing, and makes the reservation smaller before either:
+the machines that are still to go would sit in the places of those that are to come (ReservationCapacityExceeded).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,17 +29,14 @@ from typing import Any  # options of a run
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cannot_write import cannot_write
-from clusterctl.changes.change import Change
-from clusterctl.changes.display import Display
 from clusterctl.engine.events import Event
 from clusterctl.engine.progress import summary
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
-from clusterctl.engine.state import StackState
-from clusterctl.lifecycle.late_places import run_until_places_are_free
-from clusterctl.lifecycle.machines_last import OPTIONS, are_many
-from clusterctl.lifecycle.shrinking import places_meanwhile
+from clusterctl.engine.state import INSTANCE_TYPE, LAUNCH_TEMPLATE_TYPE, RESERVATION_TYPE, StackState
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.display import Display
+from clusterctl.system.room import cannot_write
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,3 +126,78 @@ def _started(run: Callable[[], RunResult], change: Change, *, done: str, log: Pa
             raise
         refused = full
     return RunResult(succeeded=False, interrupted=False, changes={}, refusals=(), log=log, said=refused.message)
+
+
+CODE = "ReservationCapacityExceeded"
+PAUSES_S = (15.0, 30.0, 60.0)
+"""Before another run each. The provider tries no machine again for it, and an `up` that failed would be undone."""
+
+
+def run_until_places_are_free(
+    run: Callable[[], RunResult], change: Change, *, sleep: Callable[[float], None]
+) -> RunResult:
+    """What a run of the engine gave; one that only found no free place begins again, for what it has not made."""
+    result = run()
+    for pause_s in () if change.is_rehearsal else PAUSES_S:
+        if not _is_refused_for_places(result):
+            break
+        change.output.note(f" AWS does not count all reserved places as free yet ({CODE}): again in {pause_s:.0f} s")
+        try:
+            sleep(pause_s)
+        except KeyboardInterrupt:  # there is no engine to take it
+            return RunResult(
+                succeeded=False, interrupted=True, changes=result.changes, refusals=(), log=result.log, said=""
+            )
+        try:
+            result = run()
+        except (ClusterctlError, OSError):  # it did not start: what the one before made is undone
+            break
+    return result
+
+
+def _is_refused_for_places(result: RunResult) -> bool:
+    codes = {refusal.code for refusal in result.refusals if refusal.code is not None}
+    return not result.interrupted and result.killed_by is None and codes == {CODE}
+
+
+FEWEST = 32
+"""Fewer are made by one run: a second start of the engine takes seconds."""
+LEFT_OUT = (INSTANCE_TYPE, LAUNCH_TEMPLATE_TYPE)
+OPTIONS = (*(word for type in LEFT_OUT for word in ("--exclude", f"**{type}**")), "--exclude-dependents")
+"""For the first run: neither the machines, nor what they are made of, nor what is made of them."""
+
+
+def are_many(living: StackState, *, nodes: int, anew: Iterable[int] = ()) -> bool:
+    """Whether going to `nodes` makes so many machines that they are made last.
+
+    `living` holds the machines that live, `anew` the slots whose machines are replaced. Where machines go as well,
+    it is never so: the first run would take the launch template of one that it leaves alone.
+    """
+    slots = {one.slot for one in living.instances}
+    if any(slot >= nodes for slot in slots):
+        return False
+    return len(set(range(nodes)) - slots | set(anew)) >= FEWEST
+
+
+def go_at_once(state: StackState) -> bool:
+    """Whether so many machines end with this cluster that the state is written when all are gone.
+
+    Killed, such a run leaves a state with machines that are gone, which every change looks for first.
+    """
+    return len(state.instances) >= FEWEST
+
+
+def places_meanwhile(state: StackState, *, nodes: int, instance_type: str, anew: Iterable[int] = ()) -> int | None:
+    """How many places the reservation needs while the engine goes to `nodes`; None where no more than in the end.
+
+    `state` holds the machines that live, `anew` the slots whose machines are replaced. For another instance type there
+    will be another reservation, which none of the present machines is in. There may be two already: an `up` with
+    another type that failed leaves the old one, which the engine's next run ends, beside the new one.
+    """
+    held = {one.inputs.get("instanceType") for one in state.of_type(RESERVATION_TYPE) if not one.is_replaced}
+    if instance_type not in held:
+        return None
+    living = {one.slot for one in state.instances}
+    surplus = {one.slot for one in state.instances if one.slot >= nodes and one.instance_type in (None, instance_type)}
+    comes = set(range(nodes)) - living | set(anew)
+    return nodes + len(surplus) if surplus and comes else None

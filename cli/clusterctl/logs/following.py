@@ -13,9 +13,9 @@ from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.logs.request import LogRequest, reader_command
 from clusterctl.logs.stream import LogLine, NodeStream
+from clusterctl.ssh.failure_hints import told_in_a_row
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.many.kept_running import KeptCommand, keep_running
-from clusterctl.ssh.reached import told_in_a_row
+from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
 
 HOLD_S = 0.5
 """How long a line waits for older ones of other nodes: twice what a reader takes to look again."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from clusterctl.logs.request import LogRequest, reader_command
 from clusterctl.logs.stream import LogLine, NodeStream
-from clusterctl.ssh.many.fan_out import run_on_nodes
-from clusterctl.ssh.many.sinks import NodeSinks
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.results import NodeResult
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from clusterctl_infra.errors import SomeNodesFailed
 
 from clusterctl.logs.following import Notice, followed
 from clusterctl.logs.history import read_history
+from clusterctl.logs.line_time import without_time
 from clusterctl.logs.request import LogRequest
 from clusterctl.logs.stream import LogLine
 from clusterctl.output import Output
-from clusterctl.ssh.reached import next_step
+from clusterctl.ssh.failure_hints import next_step
+from clusterctl.ssh.failures import node_failure_json
 from clusterctl.ssh.results import NodeResult, failure_summary
-from clusterctl.views.logs import log_json, log_text
-from clusterctl.views.node_failure import node_failure_json
 
 
 def show_history(request: LogRequest, output: Output, *, as_json: bool) -> int:
@@ -66,3 +67,28 @@ def _show(line: LogLine, request: LogRequest, output: Output, *, as_json: bool) 
     else:
         has_sources = len(request.sources) > 1
         output.data(log_text(line, has_sources=has_sources, is_coloured=output.stdout_is_terminal))
+
+
+_BAD, _END = "\x1b[1;31m", "\x1b[0m"
+_BAD_WORDS = ("Xid", "SXid", "Out of memory: Killed")
+
+
+def log_text(line: LogLine, *, has_sources: bool, is_coloured: bool) -> str:
+    """`[Node 0] [10:30:15] …`, times in UTC and not twice; with the source's name when there are several."""
+    at = datetime.fromtimestamp(line.at_s, UTC)
+    source = f" [{line.source}]" if has_sources else ""
+    is_bad = is_coloured and any(word in line.text for word in _BAD_WORDS)
+    text = without_time(line.text)
+    text = f"{_BAD}{text}{_END}" if is_bad else text
+    return f"[Node {line.slot}] [{at:%H:%M:%S}]{source} {text}"
+
+
+def log_json(line: LogLine) -> dict[str, object]:
+    """One line of NDJSON."""
+    return {
+        "node": line.name,
+        "slot": line.slot,
+        "time": datetime.fromtimestamp(line.at_s, UTC).isoformat(),
+        "source": line.source,
+        "line": line.text,
+    }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clusterctl.node_set import fold_numbers
+from clusterctl.text.node_set import fold_numbers
 
 Level = Literal["fault", "remark"]
 """A fault ends the sweep with exit code 4; a remark is only told."""

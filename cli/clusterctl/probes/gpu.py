@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from clusterctl.probes.bus_id import bus_key
-from clusterctl.probes.gpu_xml import Gpu, gpu_blocks, is_lost, read_gpu, text_of
+from clusterctl.probes.gpu_xml import Gpu, bus_key, gpu_blocks, is_lost, read_gpu, text_of
 from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
 
 NO_PROGRAM = "@@no-nvidia-smi"

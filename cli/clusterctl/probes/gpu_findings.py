@@ -10,8 +10,8 @@ from clusterctl.probes.finding import Finding
 from clusterctl.probes.gpu import GpuReading
 from clusterctl.probes.gpu_xml import Gpu
 from clusterctl.probes.readings import Readings
-from clusterctl.views.again import gpu_reset, replace_slot
-from clusterctl.views.quantities import count
+from clusterctl.text.next_commands import gpu_reset, replace_slot
+from clusterctl.text.quantities import count
 
 FEWEST_FOR_A_MEDIAN = 3
 HOT_C = 85.0

@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
-from clusterctl.probes.bus_id import bus_key
 from clusterctl.probes.probe import ProbeUnreadable
 
 # Slowdowns that cost speed and have a cause outside the job; a power cap under full load is how GPUs are meant to run.
@@ -207,3 +206,12 @@ def _action(gpu: Element) -> str | None:
     if action not in (None, "None"):
         return action
     return "GPU Reset" if _text(gpu, "gpu_reset_status/reset_required") == "Yes" else None
+
+
+_ADDRESS = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})", re.IGNORECASE)
+
+
+def bus_key(text: str) -> str | None:
+    """`0000:9b:00` for `00000000:9B:00.0`, `GPU0000:9B:00.0` and `PCI:0000:9b:00`; None without an address."""
+    match = _ADDRESS.search(text)
+    return None if match is None else f"{int(match[1], 16):04x}:{match[2]}:{match[3]}".lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from clusterctl.probes.bus_id import bus_key
+from clusterctl.probes.gpu_xml import bus_key
 from clusterctl.probes.probe import Probe
 
 UNREADABLE = "@@unreadable"

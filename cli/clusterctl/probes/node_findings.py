@@ -9,8 +9,8 @@ from clusterctl.probes.finding import Finding, Level
 from clusterctl.probes.kernel_log import XidEvent
 from clusterctl.probes.readings import Readings
 from clusterctl.probes.xid import xid_kind
-from clusterctl.views.again import gpu_reset, replace_slot
-from clusterctl.views.quantities import count
+from clusterctl.text.next_commands import gpu_reset, replace_slot
+from clusterctl.text.quantities import count
 
 FULL_PERCENT, ALMOST_FULL_PERCENT = 97.0, 90.0
 LOAD_PER_CPU = 2.0

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn  # Any: probes of any reading
 
-from clusterctl_infra.errors import SomeNodesFailed
+from clusterctl_infra.errors import SomeNodesFailed, UsageError
+from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.output import Output
 from clusterctl.probes.ask import ask_nodes
+from clusterctl.probes.clock import CLOCK
+from clusterctl.probes.disk import DISK
+from clusterctl.probes.efa import EFA
+from clusterctl.probes.gpu import GPU
+from clusterctl.probes.kernel_log import KERNEL
+from clusterctl.probes.load import LOAD
+from clusterctl.probes.nvlink import NVLINK
 from clusterctl.probes.probe import Probe
 from clusterctl.probes.report import SweepReport, judged
+from clusterctl.probes.spot import SPOT
+from clusterctl.probes.versions import VERSIONS
+from clusterctl.probes.view import summary, sweep_json, sweep_text
+from clusterctl.ssh.failure_hints import look_at
 from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl.ssh.reached import look_at
-from clusterctl.views.sweep import summary, sweep_text
-from clusterctl.views.sweep_json import sweep_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,3 +85,18 @@ def _report(sweep: Sweep) -> SweepReport:
 
 def _text(sweep: Sweep, report: SweepReport) -> str:
     return sweep_text(report, probes=[probe.name for probe in sweep.probes], is_chosen=sweep.is_chosen)
+
+
+PROBES: dict[str, Probe[Any]] = {
+    probe.name: probe for probe in (CLOCK, LOAD, SPOT, VERSIONS, EFA, KERNEL, DISK, GPU, NVLINK)
+}
+
+
+def chosen_probes(names: Sequence[str]) -> tuple[Probe[Any], ...]:
+    """The probes called so, all without names, in their own order. Raises UsageError naming the nearest one."""
+    wanted = [word for name in names for word in name.split(",") if word]
+    for word in wanted:
+        if word not in PROBES:
+            known = f"; there are {', '.join(PROBES)}"
+            raise UsageError(f"no probe {word!r}{did_you_mean(word, PROBES) or known}", hint="clusterctl sweep --help")
+    return tuple(probe for name, probe in PROBES.items() if not wanted or name in wanted)

@@ -13,14 +13,13 @@ from pathlib import Path
 from clusterctl_infra.errors import CloudError, StillBills
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind, kind_of
-from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.delete_orphans import Sweep, end_all
+from clusterctl.cloud.deletion_attempts import pause_s
 from clusterctl.cloud.look import UNKNOWN_REST, named
-from clusterctl.cloud.machine_kinds import RESERVATION
-from clusterctl.cloud.sweep import Sweep, end_all
-from clusterctl.cloud.tries import pause_s
-from clusterctl.cost.look import note_look
-from clusterctl.cost.sighting_file import note_cancelled
+from clusterctl.cloud.machine_resources import RESERVATION
+from clusterctl.cloud.resource import Found, Kind, kind_of
+from clusterctl.cloud.resource_types import KINDS
+from clusterctl.cost.sighting_file import note_cancelled, note_look
 from clusterctl.reap.search import MAKING_S, ClientsOf, Search, made_in_time
 from clusterctl.reap.verdict import Verdict
 

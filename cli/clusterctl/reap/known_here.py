@@ -9,13 +9,13 @@ from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
 
-from clusterctl.clusters import cluster_names
-from clusterctl.engine.processes import is_alive
+from clusterctl.engine.known_clusters import cluster_names
 from clusterctl.engine.run_file import RunRecord, read_record
 from clusterctl.engine.whereabouts import PROJECT_FILES
 from clusterctl.home import Home
 from clusterctl.reap.verdict import KnownHere
-from clusterctl.views.again import down_again
+from clusterctl.system.processes import is_alive
+from clusterctl.text.next_commands import down_again
 
 
 def inventories_here(home: Home, *, rehearsal: bool) -> tuple[Inventory, ...]:

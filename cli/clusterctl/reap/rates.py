@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from clusterctl_infra.catalog.reader import Catalog
 
-from clusterctl.cloud.found import Found, Meter
+from clusterctl.cloud.resource import Found, Meter
 from clusterctl.reap.spot_market import Market
 
 HOURS_PER_DAY = 24

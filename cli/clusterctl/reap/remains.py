@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from clusterctl_infra.names import DEADLINE_TAG, NAME_TAG, NO_DEADLINE, OWNER_TAG
 
-from clusterctl.cloud.found import Found, Kind, kind_of
-from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.sweep import GUARDED
+from clusterctl.cloud.delete_orphans import GUARDED
+from clusterctl.cloud.resource import Found, Kind, kind_of
+from clusterctl.cloud.resource_types import KINDS
 
 UNNAMED = "?"
 

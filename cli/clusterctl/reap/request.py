@@ -15,18 +15,18 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.clients import Clients, configured_region
 from clusterctl.cloud.clock import refuse_wrong_clock
-from clusterctl.cloud.found import Found, kind_of
-from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.resource import Found, kind_of
+from clusterctl.cloud.resource_types import KINDS
 from clusterctl.engine.region import region_endpoint
 from clusterctl.home import Home
 from clusterctl.output import Output, unshown_by
-from clusterctl.price_rows import check_region
+from clusterctl.prices.rows import check_region
 from clusterctl.reap.ending import Ended, end_judged, refuse_left
 from clusterctl.reap.known_here import forgetting, inventories_here, known_here
 from clusterctl.reap.search import ClientsOf, Search, regions_asked, search
 from clusterctl.reap.spot_market import spot_market
 from clusterctl.reap.verdict import Asked, Verdict, judge, spared_since
-from clusterctl.views.reap import ReapView, again, reap_json, reap_text, typed
+from clusterctl.reap.view import ReapView, again, reap_json, reap_text, typed
 
 
 @dataclass(frozen=True, kw_only=True)

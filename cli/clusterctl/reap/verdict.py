@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from clusterctl.cloud.found import Found, Kind, kind_of
-from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.storage_kinds import DATA_KINDS
-from clusterctl.cloud.sweep import GUARDED
+from clusterctl.cloud.delete_orphans import GUARDED
+from clusterctl.cloud.resource import Found, Kind, kind_of
+from clusterctl.cloud.resource_types import KINDS
+from clusterctl.cloud.storage_resources import DATA_KINDS
 from clusterctl.reap.remains import Remains, latest_of
-from clusterctl.views.quantities import clock, duration
+from clusterctl.text.quantities import clock, duration
 
 FILE_SYSTEMS = tuple(kind.name for kind in DATA_KINDS)
 """What is reached through a network; a volume is not."""

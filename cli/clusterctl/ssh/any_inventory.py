@@ -13,9 +13,9 @@ from typing import Any  # JSON before it is checked
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import Inventory, inventory_from_json
 
-from clusterctl.ssh.persons_node import PersonsNode
-from clusterctl.views.again import edit
-from clusterctl.views.quantities import count
+from clusterctl.ssh.target import PersonsNode
+from clusterctl.text.next_commands import edit
+from clusterctl.text.quantities import count
 
 _NOT_MADE = {
     "version": 1,

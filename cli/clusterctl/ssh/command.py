@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from clusterctl_infra.errors import UsageError
 
 FAN_OUT = 256
 """Nodes at a time: a handshake is eight round trips and half a millisecond of CPU, so waiting is what is shared."""
@@ -17,3 +20,27 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     is_sudo: bool = False
     timeout_s: float | None = None
+
+
+SCRIPT_FROM_INPUT = 'exec "${SHELL:-/bin/sh}" -s'
+
+
+def command_line(argv: Sequence[str], line: str | None) -> str | None:
+    """The line to run; None when nothing was asked for (a login).
+
+    One argument is a shell line as it stands, `-` alone a script that is read from the input; several are an argv
+    and quoted; `--command` is always a line.
+    """
+    if line is not None:
+        if argv:
+            raise UsageError(
+                f"a command twice: --command {shlex.quote(line)}, and {shlex.join(argv)}", hint="clusterctl ssh --help"
+            )
+        if not line.strip():
+            raise UsageError("--command is empty", hint="clusterctl ssh --help")
+        return line
+    if not argv:
+        return None
+    if tuple(argv) == ("-",):
+        return SCRIPT_FROM_INPUT
+    return argv[0] if len(argv) == 1 else shlex.join(argv)

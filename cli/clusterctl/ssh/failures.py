@@ -48,3 +48,15 @@ class NodeFailure(Exception):
     def told_under(self, name: str) -> str:
         """The message for a line that begins with the node's name: `[train-0] has no machine yet`."""
         return self.message.removeprefix(f"{name}: ").removeprefix(f"{name} ")
+
+
+def node_failure_json(name: str, *, slot: int, rank: int, failure: NodeFailure | None) -> dict[str, object]:
+    """The node, and `error_class`, `error_phase` and `message`, which are null when nothing failed."""
+    return {
+        "node": name,
+        "slot": slot,
+        "rank": rank,
+        "error_class": None if failure is None else failure.kind,
+        "error_phase": None if failure is None else failure.phase,
+        "message": None if failure is None else failure.message,
+    }

@@ -14,11 +14,10 @@ from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.many.sinks import NodeSinks
-from clusterctl.ssh.reached import look_at, not_reached
+from clusterctl.ssh.failure_hints import look_at, not_reached
+from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand, usable_keys
 from clusterctl.ssh.results import NodeResult, failure_summary
-from clusterctl.views.prefixed import LinePrefixer
 
 READ_S = 10.0
 
@@ -102,3 +101,31 @@ def _run_prefixed(remote: RemoteCommand, output: Output) -> dict[int, NodeResult
         stderr=lambda node, chunk: stderr[node.slot].feed(chunk),
     )
     return remote.run(sinks=sinks, on_result=finish)
+
+
+LONGEST_HELD_BYTES = 64 * 1024
+"""A line longer than this is shown in pieces rather than held."""
+
+
+class LinePrefixer:
+    """Turns one stream's chunks into prefixed lines for `sink`; used by one thread at a time."""
+
+    def __init__(self, name: str, sink: Callable[[bytes], None]) -> None:
+        self._prefix = f"[{name}] ".encode()
+        self._sink = sink
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> None:
+        """Passes on the lines that `chunk` completes, in one call."""
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        if len(self._rest) > LONGEST_HELD_BYTES:
+            whole.append(self._rest)
+            self._rest = b""
+        if whole:
+            self._sink(b"".join(self._prefix + line + b"\n" for line in whole))
+
+    def finish(self) -> None:
+        """Passes on a last line that has no newline."""
+        if self._rest:
+            self._sink(self._prefix + self._rest + b"\n")
+            self._rest = b""

@@ -13,7 +13,7 @@ from pathlib import Path
 import paramiko
 from clusterctl_infra.errors import ConfigError
 
-from clusterctl.views.again import edit
+from clusterctl.text.next_commands import edit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Ends the session $clusterctl_group, as guard.sh does, after $clusterctl_silence_s seconds, unless the watcher came and
+# Ends the session $clusterctl_group, as watchdog.sh does, after $clusterctl_silence_s seconds, unless the watcher came and
 # ended this.
 # When the group's leader has ended by itself, nothing is done: what it left running was meant to stay.
 {

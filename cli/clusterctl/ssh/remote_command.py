@@ -13,18 +13,18 @@ from typing import IO, Protocol
 from clusterctl_infra.errors import NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.caller import Caller, this_process
 from clusterctl.home import Home
+from clusterctl.ssh.broker.place import is_off
 from clusterctl.ssh.command import FAN_OUT, Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.dialling import Dialled, dialled
+from clusterctl.ssh.fanout.many_files import allow_many_files
+from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
-from clusterctl.ssh.many.dialling import Dialled, dialled
-from clusterctl.ssh.many.many_files import allow_many_files
-from clusterctl.ssh.many.sinks import NodeSinks
-from clusterctl.ssh.persons_node import PersonsNode
 from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.warm.place import is_off
+from clusterctl.ssh.target import PersonsNode
+from clusterctl.system.caller import Caller, this_process
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class RemoteCommand:
         allow_many_files()
         under_way_to = dialled(self.inventory, self.nodes[: self.fan_out or FAN_OUT])
         # Loaded on use, when nodes are dialled already: it takes 20 ms.
-        run: _NewLinksRun = importlib.import_module("clusterctl.ssh.warm.new_links_run").run_on_new_links
+        run: _NewLinksRun = importlib.import_module("clusterctl.ssh.broker.new_links_run").run_on_new_links
         return run(self, sinks, on_result, kept_in, under_way_to)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from clusterctl.ssh.many.canceller import Canceller
-from clusterctl.ssh.many.dialling import Dialled
-from clusterctl.ssh.many.fan_out import run_on_nodes
-from clusterctl.ssh.many.link_pool import LinkPool
-from clusterctl.ssh.many.sinks import NodeSinks
+from clusterctl.ssh.fanout.canceller import Canceller
+from clusterctl.ssh.fanout.dialling import Dialled
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.fanout.link_pool import LinkPool
+from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.results import NodeResult
 

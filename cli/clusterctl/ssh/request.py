@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.caller import Caller
-from clusterctl.machines import machines_of
-from clusterctl.node_set import ALL
 from clusterctl.options import chosen_rows
 from clusterctl.output import Output
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.flags import refuse_beside_terminal
+from clusterctl.ssh.machines import machines_of
 from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
 from clusterctl.ssh.remote_command import RemoteCommand, input_for, keys_of, warm_folder
+from clusterctl.system.caller import Caller
+from clusterctl.text.node_set import ALL
 
 FIRST = "0"
 
@@ -122,3 +122,22 @@ def _log_in(request: SshRequest, caller: Caller) -> NoReturn:
         is_terminal_wanted=request.is_terminal_wanted,
         deadlines=Deadlines.within(request.connect_timeout_s),
     )
+
+
+HINT = "clusterctl ssh --help"
+WITHOUT_TERMINAL = ("--gather", "--json", "--env", "--sudo", "--timeout", "--fail-fast")
+
+
+def refuse_contradiction(*, gather: bool, as_json: bool) -> None:
+    """Raises UsageError where two flags answer the same question."""
+    if gather and as_json:
+        raise UsageError("--gather and --json are two ways to show the same", hint=HINT)
+
+
+def refuse_beside_terminal(given: Mapping[str, object]) -> None:
+    """Raises UsageError when a flag that is only for a command without a terminal was given; `given`: flag → value."""
+    seen = [flag for flag in WITHOUT_TERMINAL if given[flag]]
+    if seen:
+        *most, last = WITHOUT_TERMINAL
+        told = f"{', '.join(most)} and {last} are for a command without a terminal"
+        raise UsageError(f"{', '.join(seen)} beside a login or --tty: {told}", hint=HINT)

@@ -6,8 +6,8 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from clusterctl.node_set import fold_names
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.text.node_set import fold_names
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.persons_node import PersonsNode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,3 +75,15 @@ def _filled(word: str, values: Mapping[str, str]) -> str:
     for placeholder, value in values.items():
         word = word.replace(placeholder, value)
     return word
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonsNode(InventoryNode):
+    """A machine from a person's file, with what is its own; None: as all have it."""
+
+    user: str | None = None
+    port: int | None = None
+    proxy_argv: tuple[str, ...] | None = None
+    identity_files: tuple[str, ...] = ()
+    identity_agent: str | None = None
+    has_identities_only: bool = False

@@ -14,14 +14,13 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.alarms import Alarm, alarms_on
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clients import Clients, refuse_account
 from clusterctl.cloud.early_end import EarlyEnd, early_end
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.cloud.other_account import refuse_account
 from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
-from clusterctl.cost.look import look_at_instances, look_at_reservations
 from clusterctl.cost.reconcile import all_gone_at
 from clusterctl.cost.sighting import Observed
+from clusterctl.cost.sighting_file import look_at_instances, look_at_reservations
 from clusterctl.engine.region import region_endpoint
 from clusterctl.home import Home
 

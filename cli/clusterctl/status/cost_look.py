@@ -9,11 +9,11 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.sighting_file import read_observed
 from clusterctl.cost.spot_bill import spot_machines
+from clusterctl.cost.view import CostView
 from clusterctl.home import Home
-from clusterctl.status.account import read_account
 from clusterctl.status.cloud_answers import asked_early_end, asked_instances, asked_reserved, asked_spot_prices
+from clusterctl.status.ledger import read_account
 from clusterctl.status.overview import ended_early, ended_kinds
-from clusterctl.views.cost import CostView
 
 
 def look_at_cost(inventory: Inventory, *, home: Home, environ: Mapping[str, str], now: datetime) -> CostView:

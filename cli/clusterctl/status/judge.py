@@ -10,13 +10,13 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.replaceable import late_facts
 
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.readiness.node_report import FAILED, READY, NodeCheck, NodeReport, SpotNotice
+from clusterctl.ssh.failure_hints import told_in_a_row
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.reached import told_in_a_row
-from clusterctl.status.account import replaced
 from clusterctl.status.facts import Facts
-from clusterctl.views.late import late_words
-from clusterctl.views.quantities import clock, duration
+from clusterctl.status.ledger import replaced
+from clusterctl.status.node_report import FAILED, READY, NodeCheck, NodeReport, SpotNotice
+from clusterctl.text.late import late_words
+from clusterctl.text.quantities import clock, duration
 
 State = Literal["ready", "booting", "failed", "unreachable", "stopped", "terminated", "missing", "unknown"]
 BOOT_TIME = timedelta(minutes=10)

@@ -9,15 +9,15 @@ from pathlib import Path
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import Home
-from clusterctl.readiness.node_report import NodeReport, parse_report
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
-from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import names_machine
 from clusterctl.ssh.way_in import uses_session_manager
 from clusterctl.status.cloud_answers import Asked, Instances
+from clusterctl.status.node_report import NodeReport, parse_report
 
 ASK = "clusterctl-node status"
 ASK_S = 5.0

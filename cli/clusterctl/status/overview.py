@@ -12,10 +12,10 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.early_end import EarlyEnd
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.status.account import spent_usd
 from clusterctl.status.facts import Facts
 from clusterctl.status.judge import NodeStatus, judge, strays
-from clusterctl.views.quantities import clock
+from clusterctl.status.ledger import spent_usd
+from clusterctl.text.quantities import clock
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from dataclasses import dataclass
+from datetime import datetime
 
-from clusterctl.engine.processes import is_alive
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.outputs import Inventory
+
 from clusterctl.engine.run_file import RunRecord, read_record
+from clusterctl.engine.stack_config import config_values, read_config
+from clusterctl.engine.stack_plan import config_folder
+from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
+from clusterctl.system.processes import is_alive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,3 +38,29 @@ def unfinished_of(record: RunRecord | None) -> Unfinished | None:
         return None
     lives = record.is_of_this_boot and is_alive(record.cli_pid, record.cli_ticks)
     return Unfinished(verb=record.verb, pid=record.cli_pid if lives else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfExtend:
+    """From which end, and to which: a moment, a budget, or both."""
+
+    before: datetime
+    until: datetime | None
+    budget_usd: str | None
+    """As it was typed."""
+
+
+def half_extend(inventory: Inventory, home: Home) -> HalfExtend | None:
+    """The one that is not finished; None where all is, and where this computer has no config of the cluster."""
+    with contextlib.suppress(ClusterctlError, ValueError, OSError):
+        where = whereabouts_of_cluster(inventory)
+        folder = config_folder(where.stack, home=home, rehearse=where.rehearse)
+        values = config_values(read_config(folder / where.stack.config_file.name))
+        if (before := values.get("extended-from")) is not None:
+            until = values.get("until")
+            return HalfExtend(
+                before=datetime.fromisoformat(before),
+                until=None if until is None else datetime.fromisoformat(until),
+                budget_usd=values.get("budget_usd"),
+            )
+    return None

@@ -8,10 +8,10 @@ from importlib.resources import files
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failure_hints import told_in_a_row
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
 from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl.ssh.many.kept_running import KeptCommand, keep_running
-from clusterctl.ssh.reached import told_in_a_row
 from clusterctl.top.board import Board
 from clusterctl.top.sample import parse_sample
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from statistics import fmean
 
+from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.status.ledger import spent_usd
+from clusterctl.text.headline import ends, hardware, money, rehearsed
 from clusterctl.top.board import NodeState, silence
 from clusterctl.top.sample import GpuSample, Sample
 
@@ -166,3 +172,20 @@ ORDERS = {
     "t": Order(word="temperature", key=lambda state: -max((g.temperature_c or 0 for g in _gpus(state)), default=0)),
     "w": Order(word="network", key=_most_network),
 }
+
+
+def title(
+    inventory: Inventory, states: Mapping[int, NodeState], account: Ledger | None, *, now: datetime, now_s: float
+) -> str:
+    """`train · 4 × p5.48xlarge · 32 × H100 80GB · 4/4 heard · util 97 % · about $265.85 · ends 17:22 UTC (…)`."""
+    heard = [state for state in states.values() if silence(state, now_s) is None]
+    use = mean_use([state.sample for state in heard if state.sample is not None])
+    parts = [
+        inventory.name,
+        hardware(inventory),
+        f"{len(heard)}/{len(states)} heard",
+        *([] if use is None else [f"util {use:.0f} %"]),
+        money(inventory, spent_usd(inventory, account, alive=None, now=now)),
+        ends(inventory, now),
+    ]
+    return " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)

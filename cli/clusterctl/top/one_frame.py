@@ -12,10 +12,9 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.output import Output
+from clusterctl.ssh.failures import node_failure_json
 from clusterctl.top.board import Board, NodeState, silence
-from clusterctl.top.frame import header, node_line, sorted_states, text_of
-from clusterctl.top.title import title
-from clusterctl.views.node_failure import node_failure_json
+from clusterctl.top.frame import header, node_line, sorted_states, text_of, title
 
 LOOK_S = 0.1
 

@@ -20,8 +20,7 @@ from textual.strip import Strip
 from textual.widgets import Footer, Static
 
 from clusterctl.top.board import Board
-from clusterctl.top.frame import ORDERS, Cell, Line, gpu_lines, header, node_line, sorted_states
-from clusterctl.top.title import title
+from clusterctl.top.frame import ORDERS, Cell, Line, gpu_lines, header, node_line, sorted_states, title
 
 INDENT = Cell(text="  ")
 BAD = Style(color="bright_red", bold=True)

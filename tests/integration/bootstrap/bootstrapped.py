@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
-from clusterctl.readiness.membership import INSTALL
+from clusterctl.lifecycle.membership import INSTALL
 from clusterctl_bootstrap.agent_source import later_sources
 from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
 from clusterctl_bootstrap.render import render_user_data

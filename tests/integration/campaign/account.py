@@ -9,7 +9,7 @@ from pathlib import Path
 from clusterctl.cost.correction import SHORT_S, corrections
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import read_seen
-from clusterctl.status.account import read_account
+from clusterctl.status.ledger import read_account
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.ledger import Span
 from clusterctl_infra.ledger_correction import corrected

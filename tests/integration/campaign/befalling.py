@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterctl.changes.change import STOPPING
+from clusterctl.lifecycle.change import STOPPING
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
 from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 

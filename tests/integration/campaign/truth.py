@@ -6,7 +6,7 @@ import functools
 import time
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found
+from clusterctl.cloud.resource import Found
 from clusterctl.reap.search import search
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home

@@ -55,8 +55,8 @@ def test_a_command_on_nodes_that_are_near_loads_nothing_of_proxies_and_of_kept_c
     done = subprocess.run(argv, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "clusterctl.ssh.many.libssh2" in loaded
-    assert not loaded & {"tempfile", "shutil", "subprocess", "clusterctl.ssh.proxy", "clusterctl.ssh.warm.process"}
+    assert "clusterctl.ssh.fanout.libssh2" in loaded
+    assert not loaded & {"tempfile", "shutil", "subprocess", "clusterctl.ssh.proxy", "clusterctl.ssh.broker.process"}
 
 
 def test_a_program_that_loads_the_sdk_after_our_providers_gets_all_of_it() -> None:

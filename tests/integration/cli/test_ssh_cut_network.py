@@ -21,8 +21,8 @@ CUT = """
 import sys, json, pathlib, threading
 from clusterctl.ssh.any_inventory import read_any_inventory
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.many.fan_out import run_on_nodes
-from clusterctl.ssh.many.sinks import NodeSinks
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.keys.login_keys import LoginKeys, key_in_file
 inventory = read_any_inventory(pathlib.Path(sys.argv[1]), ssh_config=pathlib.Path("/nonexistent"))
 keys = LoginKeys(keys=(key_in_file(pathlib.Path(sys.argv[2])),), described="the test's key")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clusterctl.ssh.fanout.dialling import dialled
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import LoginKeys, key_in_file
-from clusterctl.ssh.many.dialling import dialled
-from clusterctl.ssh.many.fan_out import run_on_nodes
 from clusterctl.ssh.target import target_of
 
 from tests.integration.cli.waiting import comes_true

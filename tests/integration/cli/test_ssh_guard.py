@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from clusterctl.ssh.guard import BEAT, Told, first_input, group_in, guarded, watcher, with_input
+from clusterctl.ssh.watchdog import BEAT, Told, first_input, group_in, guarded, watcher, with_input
 
 from tests.integration.cli.shell_process import close_input, first_number
 from tests.integration.cli.waiting import comes_true, has_ended, is_alive

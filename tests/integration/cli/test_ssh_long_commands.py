@@ -6,8 +6,8 @@ import time
 
 from clusterctl.home import Home
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.many.fan_out import run_on_nodes
-from clusterctl.ssh.many.sinks import NodeSinks
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.remote_command import usable_keys
 
 from tests.integration.cli.conftest import LoopbackCluster

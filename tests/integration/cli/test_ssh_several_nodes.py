@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.many.link import QUESTIONS
+from clusterctl.ssh.fanout.link import QUESTIONS
 
 from tests.integration.cli.conftest import address
 from tests.integration.cli.kept_connections import WARM

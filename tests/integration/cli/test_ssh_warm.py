@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.ssh.many.node_task import WARM_ANSWER_S
+from clusterctl.ssh.fanout.node_task import WARM_ANSWER_S
 
 from tests.integration.cli.kept_connections import PORT, await_warm, ports
 from tests.integration.cli.waiting import comes_true

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.ssh.warm.place import opened
+from clusterctl.ssh.broker.place import opened
 
 from tests.integration.cli.kept_connections import PORT, WARM, await_warm, ports
 from tests.integration.cli.terminal import at_a_terminal
@@ -64,7 +64,7 @@ def test_a_command_left_to_the_process_loads_next_to_nothing(steady_warm_cluster
     )
     assert (done.returncode, done.stdout.count(b"here")) == (0, 4)
     loaded = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
-    assert "clusterctl.ssh.warm.client" in loaded
+    assert "clusterctl.ssh.broker.client" in loaded
     assert not loaded & {"click", "dataclasses", "json", "pathlib", "typing", "clusterctl.program"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from clusterctl.views.cost import CostView
+from clusterctl.cost.view import CostView
 from clusterctl_infra.ledger import Ledger, Span
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
 from hypothesis import strategies as st

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.readiness.node_report import NodeReport
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.status.node_report import NodeReport
 from clusterctl_infra.ledger import Span
 
 BEGAN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any  # a configuration as YAML gives it
 
 import pytest
-from clusterctl.views.afterwards import bills_on_after
+from clusterctl.cost.after_deadline import bills_on_after
 
 from tests.unit.infra.plan.plan_cases import a_plan
 

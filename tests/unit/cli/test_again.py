@@ -8,7 +8,7 @@ from typing import Any  # what an inventory may say
 import click
 import pytest
 from clusterctl.program import cli
-from clusterctl.views.again import (
+from clusterctl.text.next_commands import (
     down_again,
     gpu_reset,
     nodes_again,

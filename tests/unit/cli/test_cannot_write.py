@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from clusterctl.cannot_write import cannot_write
 from clusterctl.commands.rehearse import command as rehearse
 from clusterctl.home import home_directory
+from clusterctl.system.room import cannot_write
 from clusterctl_infra.errors import UsageError
 
 ENVIRON = {"CLUSTERCTL_HOME": "/home/a person/state"}

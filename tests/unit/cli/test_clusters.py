@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.clusters import find_cluster, matching_cluster
+from clusterctl.engine.known_clusters import find_cluster, matching_cluster
 from clusterctl.engine.run_file import new_record, write_record
 from clusterctl.home import Home
 from clusterctl_infra.errors import NothingMatched

@@ -10,8 +10,8 @@ import pytest
 from clusterctl.cloud.early_end import REAPED, EarlyEnd
 from clusterctl.cost.cost_row import by_kind, sums
 from clusterctl.cost.estimate import EMPTY, LATE, NO_ACCOUNT, TAIL, cost_rows, uncounted
+from clusterctl.cost.view import cost_text
 from clusterctl.status.overview import ended_early, ended_kinds
-from clusterctl.views.cost import cost_text
 from clusterctl_infra.ledger import Ledger, Standing
 from clusterctl_infra.plan.deadline import expenses, spent_usd
 from hypothesis import given, settings

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from clusterctl.views.cost import CostView, cost_json, cost_text
+from clusterctl.cost.view import CostView, cost_json, cost_text
 
 from tests.unit.cli.paid_cluster import (
     ALL,

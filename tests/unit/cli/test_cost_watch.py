@@ -7,8 +7,8 @@ import json
 from contextlib import suppress
 
 from clusterctl.commands.cost import WATCH_S, show
+from clusterctl.cost.view import CostView
 from clusterctl.output import Output
-from clusterctl.views.cost import CostView
 
 from tests.unit.cli.paid_cluster import a_view, at
 

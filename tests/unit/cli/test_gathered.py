@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.views.gathered import SameOutput, render_gathered
+from clusterctl.ssh.spooled_run import SameOutput, render_gathered
 
 
 def group(said: bytes, *names: str, is_truncated: bool = False) -> SameOutput:

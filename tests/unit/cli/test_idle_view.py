@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from clusterctl.readiness.node_report import IdleReport, NodeReport
 from clusterctl.status.facts import Facts
-from clusterctl.views.idle import idle_json, idle_line
+from clusterctl.status.idle import idle_json, idle_line
+from clusterctl.status.node_report import IdleReport, NodeReport
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 

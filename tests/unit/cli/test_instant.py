@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from clusterctl.instant import parse_instant, typed_instant
+from clusterctl.text.instant import parse_instant, typed_instant
 
 NOW = datetime(2026, 11, 21, 16, 30, 12, tzinfo=UTC)
 

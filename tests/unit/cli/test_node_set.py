@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.node_set import fold_names, fold_numbers, parse_node_set
+from clusterctl.text.node_set import fold_names, fold_numbers, parse_node_set
 from clusterctl_infra.errors import NothingMatched, UsageError
 from hypothesis import given
 from hypothesis import strategies as st

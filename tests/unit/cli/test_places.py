@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from clusterctl.cost.paid import Paid
-from clusterctl.cost.places import empty_places
+from clusterctl.cost.places import Paid, empty_places
 from clusterctl.cost.reserved import SeenReservation
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.bill import Billed, bill

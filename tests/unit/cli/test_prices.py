@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.price_list import on_demand_price
-from clusterctl.price_refresh import told
-from clusterctl.price_rows import age_days, price_rows
-from clusterctl.views.prices import prices_json, prices_text
+from clusterctl.prices.refresh import told
+from clusterctl.prices.rows import age_days, price_rows
+from clusterctl.prices.view import prices_json, prices_text
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import NothingMatched, UsageError
 

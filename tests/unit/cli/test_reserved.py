@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from clusterctl.changes.reservation_step import note_step
 from clusterctl.cloud.reservations import ReservationState
 from clusterctl.cost.reserved import AGAIN, SeenReservation
 from clusterctl.cost.sighting_file import note_reservations, read_reserved, read_seen
 from clusterctl.engine.events import Step
 from clusterctl.engine.state import RESERVATION_TYPE
+from clusterctl.lifecycle.change import note_step
 
 MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 END_DATE = MADE + timedelta(hours=12)

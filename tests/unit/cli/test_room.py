@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clusterctl.room import existing, full_folder, refuse_without_room, shown
+from clusterctl.system.room import existing, full_folder, refuse_without_room, shown
 from clusterctl_infra.errors import ClusterctlError
 
 

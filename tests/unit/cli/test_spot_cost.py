@@ -11,8 +11,8 @@ from clusterctl.cost.cost_row import CostRow, by_kind, cost_row
 from clusterctl.cost.estimate import cost_rows
 from clusterctl.cost.sighting import Observed, news, seen_machines, sighting_from_json, sighting_to_json
 from clusterctl.cost.spot_bill import machines_at_spot_usd, spot_machines
-from clusterctl.views.cost import MAXIMUM, CostView, cost_json, cost_text, remarks
-from clusterctl.views.headline import money
+from clusterctl.cost.view import MAXIMUM, CostView, cost_json, cost_text, remarks
+from clusterctl.text.headline import money
 from clusterctl_infra.ledger import Ledger
 from hypothesis import given
 from hypothesis import strategies as st

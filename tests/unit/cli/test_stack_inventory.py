@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from clusterctl.engine.fetch_inventory import with_way_in
 from clusterctl.home import Home
-from clusterctl.stack_inventory import with_way_in
 from clusterctl_infra.outputs import InventorySsh
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any  # `Any`: JSON
 
 import pytest
 from clusterctl.engine.stack import read_stack
+from clusterctl.engine.stack_plan import StackPlan, plan_stack
 from clusterctl.home import Home
+from clusterctl.lifecycle.plan_view import plan_json, plan_text
 from clusterctl.program import run
-from clusterctl.stack_plan import StackPlan, plan_stack
-from clusterctl.views.plan import plan_json, plan_text
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.outputs import inventory_to_json
 

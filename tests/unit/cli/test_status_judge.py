@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING  # an inventory's facts
 
 import pytest
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.readiness.node_report import NodeCheck, NodeReport, SpotNotice
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.facts import Facts
 from clusterctl.status.judge import NodeStatus, judge
+from clusterctl.status.node_report import NodeCheck, NodeReport, SpotNotice
 from clusterctl.status.overview import overview
-from clusterctl.views.status import status_json, status_text
+from clusterctl.status.view import status_json, status_text
 from clusterctl_infra.ledger import Ledger
 
 from tests.unit.cli.status_facts import BEGAN, NOW, READY, SILENT, machine, span

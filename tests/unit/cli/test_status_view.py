@@ -10,13 +10,12 @@ import pytest
 from clusterctl.cloud.alarms import Alarm
 from clusterctl.cloud.early_end import REAPED, EarlyEnd
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.readiness.node_report import NodeReport
-from clusterctl.status.account import account_of, spent_usd
 from clusterctl.status.facts import Facts
-from clusterctl.status.half_extend import HalfExtend
+from clusterctl.status.ledger import account_of, spent_usd
+from clusterctl.status.node_report import NodeReport
 from clusterctl.status.overview import overview
-from clusterctl.status.unfinished import Unfinished
-from clusterctl.views.status import headline, status_json, status_text
+from clusterctl.status.unfinished import HalfExtend, Unfinished
+from clusterctl.status.view import headline, status_json, status_text
 from clusterctl_infra.ledger import Ledger, Standing, ledger_to_json
 
 from tests.unit.cli.status_facts import BEGAN, NOW, READY, SILENT, machine, span

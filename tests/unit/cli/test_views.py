@@ -3,10 +3,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from clusterctl.views.environment import environment_json
-from clusterctl.views.prefixed import LONGEST_HELD_BYTES, LinePrefixer
-from clusterctl.views.quantities import clock, duration, thousands, usd
-from clusterctl.views.table import render_table
+from clusterctl.commands.env import environment_json
+from clusterctl.ssh.on_nodes import LONGEST_HELD_BYTES, LinePrefixer
+from clusterctl.text.quantities import clock, duration, thousands, usd
+from clusterctl.text.table import render_table
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ import io
 import os
 import threading
 
-from clusterctl.whole_write import WholeWriter
+from clusterctl.system.whole_write import WholeWriter
 
 
 def test_a_pipe_that_does_not_wait_gets_all_of_it() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any  # rows of parsed JSON
 
 import pytest
-from clusterctl.changes.change import STOPPING
+from clusterctl.lifecycle.change import STOPPING
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.bill import BillRow
 

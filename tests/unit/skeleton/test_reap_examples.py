@@ -13,12 +13,12 @@ from typing import Any  # parsed JSON and YAML
 import pytest
 import yaml
 from clusterctl.cloud import (
-    deadline_kinds,
-    machine_kinds,
-    network_kinds,
-    permission_kinds,
+    deadline_resources,
+    machine_resources,
+    network_resources,
+    permission_resources,
     spot_history,
-    storage_kinds,
+    storage_resources,
 )
 from clusterctl.commands.reap import command
 from clusterctl.reap import search
@@ -76,7 +76,15 @@ def test_the_workflow_takes_a_role_by_openid_connect_and_keeps_no_secret() -> No
 
 
 def test_the_policies_name_exactly_what_the_program_calls() -> None:
-    modules = (machine_kinds, storage_kinds, network_kinds, deadline_kinds, permission_kinds, search, spot_history)
+    modules = (
+        machine_resources,
+        storage_resources,
+        network_resources,
+        deadline_resources,
+        permission_resources,
+        search,
+        spot_history,
+    )
     called = {action for module in modules for action in calls_in(Path(str(module.__file__)).read_text())}
     assert called == granted("policy.json") | granted("policy-data.json")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clusterctl_infra.outputs import InventoryNode
 
-from clusterctl.ssh.persons_node import PersonsNode
+from clusterctl.ssh.target import PersonsNode
 
 WORDS = ("identityfile", "identityagent", "identitiesonly", "include")
 """A configuration without these says nothing of keys, and need not be understood, which takes 0.1 s."""

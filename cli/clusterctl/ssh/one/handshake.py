@@ -8,12 +8,7 @@ import socket
 import paramiko
 from paramiko.ssh_exception import IncompatiblePeer
 
-from clusterctl.ssh.deadlines import Clock, Deadlines
-from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.host_key import refuse_other_host_key
-from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl.ssh.keys.paramiko_keys import paramiko_keys
-from clusterctl.ssh.no_way import (
+from clusterctl.ssh.connect_failures import (
     broken_key_exchange,
     closed_unheard,
     endless_key_exchange,
@@ -25,6 +20,10 @@ from clusterctl.ssh.no_way import (
     unknown_key_type,
     unreachable,
 )
+from clusterctl.ssh.deadlines import Clock, Deadlines
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.host_key import refuse_other_host_key
+from clusterctl.ssh.keys.login_keys import LoginKey, LoginKeys
 from clusterctl.ssh.one.watchful_transport import WatchfulTransport
 from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target
@@ -127,3 +126,20 @@ def _log_in(transport: paramiko.Transport, target: Target, keys: LoginKeys, time
         except (paramiko.SSHException, EOFError, OSError) as e:
             raise NodeFailure("lost", f"{target.place} broke off the login ({e})", phase="login") from e
     raise not_let_in(target, keys.described)
+
+
+def paramiko_keys(keys: LoginKeys) -> list[paramiko.PKey]:
+    """The same keys in the same order, without those that the agent has dropped. Raises NodeFailure."""
+    held: dict[bytes, paramiko.PKey] = {}
+    if any(key.path is None for key in keys.keys):
+        held = {key.asbytes(): key for key in paramiko.Agent().get_keys()}
+    found = (held.get(key.public) if key.path is None else _parsed(key) for key in keys.keys)
+    return [key for key in found if key is not None]
+
+
+def _parsed(key: LoginKey) -> paramiko.PKey:
+    assert key.path is not None
+    try:
+        return paramiko.PKey.from_path(key.path)
+    except (OSError, ValueError, paramiko.SSHException) as e:
+        raise NodeFailure("key", f"{key.path} cannot be read as a private key ({e})") from e

@@ -1,10 +1,15 @@
-"""A login, or a command with a terminal, on one node: the system's ssh takes over."""
+"""A login, or a command with a terminal, on one node: the system's ssh takes over.
+
+Whether a node answers as the machine that was declared, before another program than ours goes there.
+
+OpenSSH and rsync say in their own words what is wrong, and know no `clusterctl replace`; so we look first.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -13,17 +18,19 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import Home
-from clusterctl.process import become
-from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.deadlines import Clock, Deadlines
+from clusterctl.ssh.failure_hints import not_reached
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.event_loop import EventLoop, Task, Waiting
+from clusterctl.ssh.fanout.libssh2 import load
+from clusterctl.ssh.fanout.reaching import reach_host
 from clusterctl.ssh.keys.login_keys import identities_for_ssh, load_login_keys
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
-from clusterctl.ssh.one.host_check import check_host
 from clusterctl.ssh.one.system_ssh import login_argv
 from clusterctl.ssh.one.terminal_guard import TerminalGuard, marked
-from clusterctl.ssh.reached import not_reached
-from clusterctl.ssh.target import target_of
-from clusterctl.ssh.way_in import missing_programs
+from clusterctl.ssh.target import Target, target_of
+from clusterctl.ssh.way_in import missing_programs, uses_session_manager
+from clusterctl.system.processes import become
 
 
 def log_in(
@@ -69,3 +76,30 @@ def _guard(inventory: Inventory, node: InventoryNode, home: Home, deadlines: Dea
     with contextlib.suppress(NodeFailure):
         keys = load_login_keys(replace(inventory, nodes=(node,)), home, ssh_dir=Path.home() / ".ssh")
         TerminalGuard(inventory=inventory, node=node, keys=keys, deadlines=deadlines, token=token).start()
+
+
+def check_host(target: Target, deadlines: Deadlines) -> None:
+    """Returns when it shows the declared host key; nobody logs in. Raises NodeFailure.
+
+    A session of Session Manager takes seconds to open, so there nobody looks first.
+    """
+    if uses_session_manager(target.proxy_argv):
+        return
+    load()
+    failures: list[BaseException] = []
+
+    def task() -> Task:
+        try:
+            yield from _looked(target, deadlines)
+        except BaseException as e:  # noqa: BLE001 the loop drops it; raised below
+            failures.append(e)
+
+    EventLoop(iter([task()]), width=1).run()
+    if failures:
+        raise failures[0]
+
+
+def _looked(target: Target, deadlines: Deadlines) -> Generator[Waiting, bool, None]:
+    link = yield from reach_host(target, deadlines, Clock(deadlines.total_s))
+    yield Waiting(until=0.0)
+    link.close()

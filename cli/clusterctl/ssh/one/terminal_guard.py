@@ -18,10 +18,10 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.fanout.canceller import Canceller
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl.ssh.many.canceller import Canceller
-from clusterctl.ssh.many.fan_out import run_on_nodes
-from clusterctl.ssh.many.sinks import NodeSinks
 
 LOOK_S = 0.5
 _MARK = "clusterctl-terminal-"

@@ -16,10 +16,10 @@ import paramiko
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import home_directory
+from clusterctl.ssh.connect_failures import no_way
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import FailureKind, NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
-from clusterctl.ssh.no_way import no_way
 from clusterctl.ssh.one.channel import Sink, chunks, drained, ended, feed
 from clusterctl.ssh.one.ending import end_commands
 from clusterctl.ssh.one.handshake import handshake, open_socket

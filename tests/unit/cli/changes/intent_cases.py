@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from clusterctl.changes.intent import Intent, read_intent
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, StateResource
+from clusterctl.lifecycle.intent import Intent, read_intent
 
 BORN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 CLUSTER = """name: train

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.changes.account import account_of, refuse_other_account
 from clusterctl.engine.state import StackState, StateResource
+from clusterctl.lifecycle.change import account_of, refuse_other_account
 from clusterctl_infra.errors import CloudError
 
 VPC = StateResource(urn="urn:vpc", type="aws:ec2/vpc:Vpc", id="vpc-1", outputs={"ownerId": "111122223333"})

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from clusterctl.changes.failure import failure
 from clusterctl.engine.events import Refusal
 from clusterctl.engine.run import RunResult
+from clusterctl.lifecycle.failure import failure
 
 CANCEL = "cd /stacks/train && pulumi cancel --stack dev"
 KEPT = "Nothing was kept: no node runs, nothing bills."

@@ -6,8 +6,8 @@ import json
 from typing import Any  # configurations and states as JSON has them
 
 import pytest
-from clusterctl.changes.data import bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl.engine.state import StackState, parse_state
+from clusterctl.lifecycle.data import bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError

@@ -6,10 +6,10 @@ import dataclasses
 from typing import Any  # a configuration as YAML gives it
 
 import pytest
-from clusterctl.changes.foreseen import ended, late, late_lines, made_anew, made_anew_lines
-from clusterctl.changes.truth import Missing
+from clusterctl.engine.stack_plan import ends_line, size_said_in
 from clusterctl.engine.state import INSTANCE_TYPE, SlotInstance, StackState, StateResource, identity_in
-from clusterctl.views.smaller import ends_line, size_said_in
+from clusterctl.lifecycle.drift import Missing
+from clusterctl.lifecycle.preview import ended, late, late_lines, made_anew, made_anew_lines
 from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.names import IDENTITY_TYPE
 from clusterctl_infra.plan.model import ClusterPlan

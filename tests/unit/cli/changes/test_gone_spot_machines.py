@@ -6,9 +6,9 @@ import json
 from typing import Any  # rows of a state
 
 import pytest
-from clusterctl.changes.truth import gone_spot_machines, living_slots
 from clusterctl.cloud.clients import Clients
 from clusterctl.engine.state import StackState, parse_state
+from clusterctl.lifecycle.drift import gone_spot_machines, living_slots
 from clusterctl_infra.names import BIRTH_TAG, ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from clusterctl.changes.intent import for_up, for_zero_nodes, of_a_new_life, plan_of, without_own_values
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.engine.extended_budget import extended
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, StateResource
+from clusterctl.lifecycle.intent import for_up, for_zero_nodes, of_a_new_life, plan_of, without_own_values
 
 from tests.unit.cli.changes.intent_cases import BORN, CLUSTER, intent_of, resource, state_of
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any  # a state as JSON has it
 
 import pytest
-from clusterctl.changes.place import (
+from clusterctl.engine.state import StackState, parse_state
+from clusterctl.lifecycle.fixed_at_birth import (
     refuse_other_home,
     refuse_other_launch,
     refuse_other_network,
     refuse_other_region,
 )
-from clusterctl.engine.state import StackState, parse_state
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError, UsageError
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any  # configurations as YAML gives them
 
 import pytest
-from clusterctl.changes.intent import Intent
-from clusterctl.changes.quota_refusals import quota_help
 from clusterctl.engine.events import Refusal
 from clusterctl.engine.run import RunResult
+from clusterctl.lifecycle.capacity_refusals import quota_help
+from clusterctl.lifecycle.intent import Intent
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.stack import stack_settings
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from clusterctl.changes.intent import Intent, for_up, plan_of, refuse
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import with_values
 from clusterctl.engine.state import StackState
-from clusterctl.views.up import price_question
+from clusterctl.lifecycle.intent import Intent, for_up, plan_of, refuse
+from clusterctl.lifecycle.up import price_question
 from clusterctl_infra.errors import CapExceeded, ConfigError
 
 from tests.unit.cli.changes.intent_cases import BORN, CLUSTER, intent_of, state_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from clusterctl.changes.intent import Intent
-from clusterctl.changes.reservation import left_the_state, reserved_or_not
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+from clusterctl.lifecycle.intent import Intent
+from clusterctl.lifecycle.reservation import left_the_state, reserved_or_not
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.stack import stack_settings
 

@@ -8,11 +8,10 @@ from datetime import timedelta
 from typing import Any  # configurations as YAML gives them
 
 import pytest
-from clusterctl.changes.spend_gate import LOUD_TOTAL_USD, LOUD_USD_PER_HOUR, agree, why_loud
 from clusterctl.commands.up import command as up_command
+from clusterctl.lifecycle.spend_gate import LOUD_TOTAL_USD, LOUD_USD_PER_HOUR, Spending, agree, spending, why_loud
+from clusterctl.lifecycle.up import price_question
 from clusterctl.output import Output
-from clusterctl.spending import Spending, spending
-from clusterctl.views.up import price_question
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.plan.model import ClusterPlan
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clusterctl.changes.stopped import what_exists
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
+from clusterctl.lifecycle.stopped import what_exists
 from clusterctl_infra.names import IDENTITY_TYPE
 
 from tests.unit.cli.engine.state_rows import machines

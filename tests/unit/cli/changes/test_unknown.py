@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from clusterctl.changes.unknown import unknown_lines
 from clusterctl.cloud.instances import InstanceState
+from clusterctl.lifecycle.unknown_machines import unknown_lines
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from botocore.exceptions import ClientError
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind
+from clusterctl.cloud.resource import Found, Kind
 
 PATIENCE_S = 20.0
 

@@ -6,7 +6,7 @@ from typing import Any  # a configuration as YAML gives it
 
 import pytest
 from botocore.stub import Stubber
-from clusterctl.cloud.addresses import AddressRoom, address_room, addresses_wanted, refuse_without_room
+from clusterctl.cloud.quotas import AddressRoom, address_room, addresses_wanted, refuse_without_room
 from clusterctl_infra.errors import CloudError
 
 from tests.unit.cli.cloud.fake_ec2 import NoClients

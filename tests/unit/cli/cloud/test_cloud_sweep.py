@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from botocore.exceptions import ReadTimeoutError
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Known, orphans
+from clusterctl.cloud.delete_orphans import KnownNow, due, end_all, sweep
 from clusterctl.cloud.instances import instance_state
-from clusterctl.cloud.kinds import KINDS
-from clusterctl.cloud.sweep import KnownNow, due, end_all, sweep
+from clusterctl.cloud.resource import Found, Known, orphans
+from clusterctl.cloud.resource_types import KINDS
 from clusterctl_infra.errors import CloudError
 
 from tests.unit.cli.cloud.fake_ec2 import FakeRegion, NoClients, thing

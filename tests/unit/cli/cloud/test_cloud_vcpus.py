@@ -6,7 +6,7 @@ from typing import Any  # answers as botocore gives them
 
 import pytest
 from botocore.stub import Stubber
-from clusterctl.cloud.vcpus import quota_code, refuse_beyond, vcpu_limit
+from clusterctl.cloud.quotas import quota_code, refuse_beyond, vcpu_limit
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError

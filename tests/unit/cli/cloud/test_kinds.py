@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any  # AWS's answers
 
 import pytest
-from clusterctl.cloud.found import Meter
-from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.resource import Meter
+from clusterctl.cloud.resource_types import KINDS
 from clusterctl_infra.names import ID_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of

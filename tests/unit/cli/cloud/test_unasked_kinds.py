@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from botocore.parsers import ResponseParserError
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found, Kind
-from clusterctl.cloud.sweep import Sweep, end_all
+from clusterctl.cloud.delete_orphans import Sweep, end_all
+from clusterctl.cloud.resource import Found, Kind
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from clusterctl.copying.broadcast import LEAST_BYTES
-from clusterctl.copying.content import Content
 from clusterctl.copying.copies import shared_out
+from clusterctl.copying.files import Content
 from clusterctl.copying.place import Download, NodeFile, Upload, remote_place, transfers
 from clusterctl.copying.progress import Progress
 from clusterctl_infra.errors import ClusterctlError, NothingMatched, UsageError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.copying.between_nodes import giving_line
-from clusterctl.copying.holders import FROM_HERE, TRIES, Holders
+from clusterctl.copying.broadcast import FROM_HERE, TRIES, Holders
 from clusterctl.copying.place import NodeFile
 from clusterctl_infra.outputs import Inventory
 

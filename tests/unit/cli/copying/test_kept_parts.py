@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from clusterctl.copying.kept_parts import KeptParts
+from clusterctl.copying.partial import KeptParts
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])

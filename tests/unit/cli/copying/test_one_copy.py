@@ -9,12 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from clusterctl.copying.content import Content
-from clusterctl.copying.files import CopyFailed
-from clusterctl.copying.kept_parts import KeptParts
+from clusterctl.copying.files import Content, CopyFailed
 from clusterctl.copying.local_files import LocalFiles
 from clusterctl.copying.one_copy import WrongContent, bring, download, target_path, there_already
-from clusterctl.copying.partial import partial_name
+from clusterctl.copying.partial import KeptParts, partial_name
 from clusterctl.copying.place import Download, Upload
 from clusterctl.copying.progress import Progress
 from clusterctl.copying.remote_files import RemoteFiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-from clusterctl.engine.install_hint import engine_hint
+from clusterctl.engine.environment import engine_hint
 
 
 def test_in_a_checkout_it_is_the_checkouts_own_script_from_any_folder(tmp_path: Path) -> None:

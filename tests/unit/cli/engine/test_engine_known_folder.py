@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any  # the fields of an inventory
 
 import pytest
 from clusterctl.engine.known_folder import stack_of_cluster
-from clusterctl.engine.names_in_state import names_of_cluster
 from clusterctl.engine.state import StackState, StateResource
-from clusterctl.engine.whereabouts import PROJECT_FILES
+from clusterctl.engine.whereabouts import PROJECT_FILES, names_of_cluster
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import IDENTITY_TYPE
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from clusterctl.engine.engine_start import EngineStart, engine_start
 from clusterctl.engine.lock import Lock, locks_in, locks_named
-from clusterctl.engine.own_disk import OWN_KINDS, kind_of, own_kinds
-from clusterctl.engine.pid_namespace import INITIAL, inner_number
-from clusterctl.engine.processes import boot_id
 from clusterctl.engine.stack import Stack
+from clusterctl.system.own_disk import OWN_KINDS, kind_of, own_kinds
+from clusterctl.system.pid_namespace import INITIAL, inner_number
+from clusterctl.system.processes import boot_id
 
 STACK = Stack(directory=Path("/x"), project="train", name="dev", is_rehearsal_project=True)
 GONE = 2**22 + 1

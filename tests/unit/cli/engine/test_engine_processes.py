@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from clusterctl.engine.processes import Process, boot_id, find_process, is_alive, parse_stat
 from clusterctl.engine.run_file import RunRecord, new_record, note_engine, only_run, read_record, write_record
 from clusterctl.engine.strays import is_engine, is_part, orphaned_parts
 from clusterctl.home import Home
+from clusterctl.system.processes import Process, boot_id, find_process, is_alive, parse_stat
 from clusterctl_infra.errors import EngineError
 
 STAT = "4242 (a (b) c) S 17 4242 4240 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 10 18446744073709551615"

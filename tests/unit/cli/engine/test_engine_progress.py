@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.changes.display import remark
 from clusterctl.engine.events import Message, Step
 from clusterctl.engine.progress import Progress, clock_text, group_line, group_of, live_line, summary
+from clusterctl.lifecycle.display import remark
 
 INSTANCE = "aws:ec2/instance:Instance"
 VPC = "aws:ec2/vpc:Vpc"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from clusterctl.engine.state import INSTANCE_TYPE, RESERVATION_TYPE, identity_in, ledger_in, parse_state
-from clusterctl.lifecycle.replacement import slot_targets
+from clusterctl.lifecycle.replace import slot_targets
 from clusterctl_infra.names import SLOT_TAG
 
 PREFIX = "urn:pulumi:dev::p::"

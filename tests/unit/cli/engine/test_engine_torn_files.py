@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clusterctl.engine.stack import Stack
-from clusterctl.engine.torn_files import remove_torn_files
+from clusterctl.engine.state_file import remove_torn_files
 
 STACK = Stack(directory=Path("/x"), project="train", name="dev", is_rehearsal_project=True)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.engine.stack import Stack
-from clusterctl.engine.whole_state import KeptState, put_back, state_file
+from clusterctl.engine.state_file import KeptState, put_back, state_file
 from clusterctl_infra.errors import EngineError
 
 STACK = Stack(directory=Path("/x"), project="train", name="dev", is_rehearsal_project=True)

@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn  # options of a run
 
-from clusterctl.changes.change import Change
-from clusterctl.changes.intent import plan_of, read_intent
-from clusterctl.changes.opening import Held
 from clusterctl.cloud.clients import Clients
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.intent import plan_of, read_intent
+from clusterctl.lifecycle.opening import Held
 from clusterctl.output import Output
 from clusterctl_infra.names import ID_TAG, MEMBERSHIP_TYPE, SLOT_TAG
 

@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any  # options of a run
 
 import pytest
-from clusterctl.changes.change import Change
-from clusterctl.changes.display import Display
-from clusterctl.changes.intent import Intent, read_intent
 from clusterctl.cloud.clients import Clients
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
@@ -22,7 +19,10 @@ from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl.home import Home
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.failed_up import raise_failed
+from clusterctl.lifecycle.intent import Intent, read_intent
 from clusterctl.lifecycle.up_runs import Ran, Runs, run_up
 from clusterctl.output import Output
 from clusterctl_infra.errors import ClusterctlError, EngineError

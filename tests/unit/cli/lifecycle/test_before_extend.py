@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.engine.run_file import RunRecord, new_record
-from clusterctl.lifecycle.before_extend import half_done_before
+from clusterctl.lifecycle.extend_checks import half_done_before
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory

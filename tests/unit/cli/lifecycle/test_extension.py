@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from clusterctl.lifecycle.extension import ExtendRequest, move_deadline
-from clusterctl.lifecycle.new_deadline import AWS_LEFT, Wish
+from clusterctl.lifecycle.deadline_request import AWS_LEFT, Wish
+from clusterctl.lifecycle.extend import ExtendRequest, move_deadline
 from clusterctl.output import Output
 from clusterctl_infra.errors import CapExceeded, CloudError
 

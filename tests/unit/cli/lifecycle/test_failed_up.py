@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any  # rows of EC2
 
 import pytest
-from clusterctl.changes.stopped import telling_if_stopped
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
 from clusterctl.lifecycle.failed_up import raise_failed
+from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl_infra.errors import ClusterctlError, EngineError
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, SLOT_TAG
 

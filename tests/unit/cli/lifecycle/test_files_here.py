@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.home import Home
-from clusterctl.lifecycle.files_here import forget_cluster
+from clusterctl.lifecycle.last_look import forget_cluster
 
 CLUSTER = "train@rehearsal"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from clusterctl.engine.state import StackState, StateResource
-from clusterctl.lifecycle.gone_before import expired_reservations
+from clusterctl.lifecycle.last_look import expired_reservations
 
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 

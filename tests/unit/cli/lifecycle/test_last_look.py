@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.cloud.found import Found
-from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.resource import Found
+from clusterctl.cloud.resource_types import KINDS
 from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
 from clusterctl.lifecycle.last_look import (
     ENDPOINT_TYPE,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 from clusterctl.engine.state import StackState
-from clusterctl.lifecycle.machines_last import FEWEST, are_many, go_at_once
+from clusterctl.lifecycle.up_runs import FEWEST, are_many, go_at_once
 
 from tests.unit.cli.engine.state_rows import machines
 

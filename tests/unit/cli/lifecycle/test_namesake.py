@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from clusterctl.changes.change import Change
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
-from clusterctl.lifecycle.before_up import refuse_namesake, taken_elsewhere
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.up_checks import refuse_namesake, taken_elsewhere
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json

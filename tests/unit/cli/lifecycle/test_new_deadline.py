@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any  # configurations as YAML gives them
 
 import pytest
-from clusterctl.changes.intent import Intent
 from clusterctl.engine.state import StackState, StateResource
-from clusterctl.lifecycle.before_extend import refuse_state, refuse_too_late
-from clusterctl.lifecycle.new_deadline import AWS_AHEAD, Move, Wish, refuse_move
-from clusterctl.spending import Spending
-from clusterctl.views.extend import move_told, untold
+from clusterctl.lifecycle.deadline_request import AWS_AHEAD, Move, Wish, refuse_move
+from clusterctl.lifecycle.extend import move_told, untold
+from clusterctl.lifecycle.extend_checks import refuse_state, refuse_too_late
+from clusterctl.lifecycle.intent import Intent
+from clusterctl.lifecycle.spend_gate import Spending
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.stack import stack_settings
 from clusterctl_infra.errors import CapExceeded, ClusterctlError, UsageError

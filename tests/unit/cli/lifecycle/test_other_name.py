@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any  # options of a run
 
 import pytest
-from clusterctl.changes.opening import Held
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.engine.whereabouts import Whereabouts
-from clusterctl.lifecycle.extension import ExtendRequest, move_deadline
-from clusterctl.lifecycle.new_deadline import Wish
-from clusterctl.lifecycle.other_name import refuse_other_name, refuse_shared_project
-from clusterctl.lifecycle.replacement import ReplaceRequest, replace_held
-from clusterctl.lifecycle.take_down import DownRequest, take_down_held
+from clusterctl.lifecycle.cluster_name import refuse_other_name, refuse_shared_project
+from clusterctl.lifecycle.deadline_request import Wish
+from clusterctl.lifecycle.down import DownRequest, take_down_held
+from clusterctl.lifecycle.extend import ExtendRequest, move_deadline
+from clusterctl.lifecycle.opening import Held
+from clusterctl.lifecycle.replace import ReplaceRequest, replace_held
 from clusterctl.output import Output
 from clusterctl_infra.errors import StillBills, UsageError
 from clusterctl_infra.outputs import Inventory, inventory_to_json

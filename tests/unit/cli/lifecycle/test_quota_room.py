@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from clusterctl.engine.state import StackState, StateResource
-from clusterctl.lifecycle.before_up import adds_on_demand
+from clusterctl.lifecycle.up_checks import adds_on_demand
 
 from tests.unit.infra.plan.plan_cases import a_config
 

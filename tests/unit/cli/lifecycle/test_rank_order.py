@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clusterctl.changes.intent import Intent, read_intent
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import with_values
+from clusterctl.lifecycle.intent import Intent, read_intent
 from clusterctl.lifecycle.rank_order import is_wanted, order_of, refuse_reorder
 from clusterctl_infra.errors import UsageError
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any  # options of a run
 
 import pytest
-from clusterctl.changes.opening import Held
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
-from clusterctl.lifecycle.replacement import ReplaceRequest, refuse_gaps, replace_held, what_is_left
+from clusterctl.lifecycle.opening import Held
+from clusterctl.lifecycle.replace import ReplaceRequest, refuse_gaps, replace_held, what_is_left
 from clusterctl_infra.errors import ClusterctlError, EngineError
 
 from tests.unit.cli.engine.state_rows import machines

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from clusterctl.changes.data import LUSTRE_TYPE
 from clusterctl.engine.state import RESERVATION_TYPE, PendingOperation, StackState, StateResource
+from clusterctl.lifecycle.data import LUSTRE_TYPE
 from clusterctl.lifecycle.rollback import is_as_before, nothing_made, old_size, what_runs_on
 from clusterctl_infra.names import MEMBERSHIP_TYPE, MOUNT_TAG, ON_DELETE_TAG
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
-from clusterctl.lifecycle.shrinking import places_meanwhile
+from clusterctl.lifecycle.up_runs import places_meanwhile
 
 from tests.unit.cli.engine.state_rows import machines
 

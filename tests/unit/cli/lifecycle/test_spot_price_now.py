@@ -7,7 +7,7 @@ from typing import Any  # configurations as YAML gives them
 import pytest
 from botocore.exceptions import ClientError
 from clusterctl.cloud.clients import Clients
-from clusterctl.lifecycle.spot_price_now import refuse_below_spot_price
+from clusterctl.lifecycle.spot_checks import refuse_below_spot_price
 from clusterctl_infra.errors import CapExceeded
 
 from tests.unit.cli.cloud.fake_session import clients_of

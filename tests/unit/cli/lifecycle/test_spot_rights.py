@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.lifecycle.spot_rights import refuse_without_rights
+from clusterctl.lifecycle.spot_checks import refuse_without_rights
 from clusterctl_infra.errors import CloudError
 
 from tests.unit.cli.cloud.fake_session import clients_of

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any  # AWS's answers
 
 import pytest
-from clusterctl.changes.intent import plan_of, read_intent
-from clusterctl.lifecycle.bring_up import question_of
+from clusterctl.lifecycle.intent import plan_of, read_intent
+from clusterctl.lifecycle.up import question_of
 
 from tests.unit.cli.changes.intent_cases import BORN
 from tests.unit.cli.cloud.fake_session import clients_of

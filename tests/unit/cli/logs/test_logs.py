@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from clusterctl.logs.following import HOLD_S, MOST_HELD, End, Notice, merged
 from clusterctl.logs.line_time import SourceClock, without_time, written_at_s
+from clusterctl.logs.show import log_json, log_text
 from clusterctl.logs.source import Source, chosen_sources
 from clusterctl.logs.stream import LogLine, NodeStream
 from clusterctl.on_node.log_reader import LogFile, absence_in_journal, absence_of_file
-from clusterctl.views.logs import log_json, log_text
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
 

@@ -14,7 +14,7 @@ from typing import Any  # parsed YAML
 
 import pytest
 import yaml
-from clusterctl.probes.table import PROBES
+from clusterctl.probes.sweep import PROBES
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*/*.yaml"))
 

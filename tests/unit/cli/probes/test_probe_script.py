@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from clusterctl.probes.ask import probe_script, read_script
 from clusterctl.probes.load import LOAD
 from clusterctl.probes.probe import ProbeTrouble
-from clusterctl.probes.script import probe_script, read_script
-from clusterctl.probes.table import PROBES, chosen_probes
+from clusterctl.probes.sweep import PROBES, chosen_probes
 from clusterctl.probes.versions import VERSIONS
 from clusterctl_infra.errors import UsageError
 

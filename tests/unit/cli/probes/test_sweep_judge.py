@@ -17,11 +17,10 @@ from clusterctl.probes.nvlink import Links
 from clusterctl.probes.readings import NodeAnswer, Readings
 from clusterctl.probes.report import SweepReport, judged
 from clusterctl.probes.spot import SpotReading
-from clusterctl.probes.table import PROBES
+from clusterctl.probes.sweep import PROBES
 from clusterctl.probes.versions import VersionsReading
+from clusterctl.probes.view import summary, sweep_json, sweep_text, verdict
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.views.sweep import summary, sweep_text, verdict
-from clusterctl.views.sweep_json import sweep_json
 from clusterctl_infra.outputs import Inventory
 
 MakeInventory = Callable[..., Inventory]

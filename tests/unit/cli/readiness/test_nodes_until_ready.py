@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any  # what cluster.yaml may say
 
 import pytest
-from clusterctl.changes.lost_machines import lost_slots
-from clusterctl.changes.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s, what_helps
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.readiness.membership import membership_file, membership_of, refusal_in
-from clusterctl.readiness.node_report import FAILED, READY, NodeReport, SpotNotice, parse_report
-from clusterctl.readiness.patience import Patience
-from clusterctl.readiness.ready import REHEARSED_WAIT_S, NodeWatch, ReadyWatch, way_that_waits, why_not_ready
+from clusterctl.lifecycle.membership import membership_file, membership_of, refusal_in
+from clusterctl.lifecycle.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s, lost_slots, what_helps
+from clusterctl.lifecycle.readiness import (
+    REHEARSED_WAIT_S,
+    NodeWatch,
+    Patience,
+    ReadyWatch,
+    way_that_waits,
+    why_not_ready,
+)
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.status.node_report import FAILED, READY, NodeReport, SpotNotice, parse_report
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.readiness.patience import Patience
+from clusterctl.lifecycle.readiness import Patience
 
 USUAL = Patience(usual_s=120, phase_s=60)
 TYPED = Patience(usual_s=120)

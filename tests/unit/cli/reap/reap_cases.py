@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from clusterctl.cloud.found import Found
+from clusterctl.cloud.resource import Found
 from clusterctl.reap.verdict import KnownHere
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Found
+from clusterctl.cloud.resource import Found
 from clusterctl.reap.ending import Ended, WhyNotNow, end_judged
 from clusterctl.reap.remains import Remains
 from clusterctl.reap.search import Search

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.cloud.found import Found, Meter
+from clusterctl.cloud.resource import Found, Meter
 from clusterctl.reap.rates import is_at_most, usd_per_day, usd_per_hour
 from clusterctl_infra.catalog.reader import load_catalog
 

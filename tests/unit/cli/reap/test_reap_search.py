@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.found import Kind
 from clusterctl.cloud.look import Look
+from clusterctl.cloud.resource import Kind
 from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.reap.request import ReapRequest, look_and_end, reap, refuse_unseen, region_clients

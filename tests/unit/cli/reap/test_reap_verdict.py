@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from clusterctl.cloud.found import Found, kind_of
-from clusterctl.cloud.kinds import KINDS
+from clusterctl.cloud.resource import Found, kind_of
+from clusterctl.cloud.resource_types import KINDS
 from clusterctl.reap.remains import Remains, remains_of
 from clusterctl.reap.verdict import Asked, KnownHere, Verdict, judge, latest_deadline, spared_since
 from hypothesis import given

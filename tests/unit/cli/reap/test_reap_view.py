@@ -7,15 +7,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from clusterctl.cloud.found import Found, Meter
-from clusterctl.cloud.sweep import Sweep
+from clusterctl.cloud.delete_orphans import Sweep
+from clusterctl.cloud.resource import Found, Meter
 from clusterctl.reap.ending import Ended, refuse_left
 from clusterctl.reap.known_here import known_of
 from clusterctl.reap.remains import Remains
 from clusterctl.reap.request import ReapRequest, looks_everywhere, refuse_unknown
 from clusterctl.reap.search import Search, regions_asked
 from clusterctl.reap.verdict import Asked, Verdict, judge
-from clusterctl.views.reap import ReapView, again, reap_json, reap_text
+from clusterctl.reap.view import ReapView, again, reap_json, reap_text
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched, StillBills, UsageError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clusterctl.machines import chosen_machines
-from clusterctl.ssh.flags import WITHOUT_TERMINAL, refuse_beside_terminal, refuse_contradiction
+from clusterctl.ssh.machines import chosen_machines
+from clusterctl.ssh.request import WITHOUT_TERMINAL, refuse_beside_terminal, refuse_contradiction
 from clusterctl_infra.errors import UsageError
 
 

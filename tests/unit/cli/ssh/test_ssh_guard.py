@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 
 import pytest
-from clusterctl.ssh.guard import Told, first_input, group_in, guarded, watcher, with_input
+from clusterctl.ssh.watchdog import Told, first_input, group_in, guarded, watcher, with_input
 
 MOST_BYTES = 1500
 TextOf = Callable[..., bytes]

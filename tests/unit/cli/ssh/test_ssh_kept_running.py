@@ -7,7 +7,7 @@ from typing import Any  # fields of a dataclass
 
 import pytest
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.many.kept_running import reason
+from clusterctl.ssh.fanout.kept_running import reason
 from clusterctl.ssh.results import NodeResult
 
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from clusterctl.ssh.connect_failures import no_way, no_word
+from clusterctl.ssh.failure_hints import look_at, not_reached, told_in_a_row
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.no_way import no_way, no_word
-from clusterctl.ssh.reached import look_at, not_reached, told_in_a_row
 from clusterctl.ssh.results import NodeResult, failure_summary, signal_exit_code
+from clusterctl.ssh.spooled_run import node_result_json
 from clusterctl.ssh.target import Target
-from clusterctl.views.node_result import node_result_json
 
 from tests.unit.cli.conftest import MakeInventory
 

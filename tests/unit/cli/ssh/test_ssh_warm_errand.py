@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import IO, Any  # keyword arguments of Asked
 
 import pytest
-from clusterctl.ssh.many.link_pool import LinkPool
+from clusterctl.ssh.broker.asked import Asked
+from clusterctl.ssh.broker.errand import Errand, errand
+from clusterctl.ssh.broker.place import is_off, stamp
+from clusterctl.ssh.fanout.link_pool import LinkPool
 from clusterctl.ssh.on_nodes import Shown
-from clusterctl.ssh.warm.asked import Asked
-from clusterctl.ssh.warm.errand import Errand, errand
-from clusterctl.ssh.warm.place import is_off, stamp
 from clusterctl_infra.keys import host_key
 from clusterctl_infra.outputs import InventorySsh, inventory_to_json
 

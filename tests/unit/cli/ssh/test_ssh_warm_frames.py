@@ -7,10 +7,10 @@ import socket
 from typing import cast
 
 import pytest
-from clusterctl.ssh.warm.asked import Asked, asked_from_bytes
-from clusterctl.ssh.warm.frames import EXIT, MOST_BYTES, STDERR, STDOUT, Frames, frame
-from clusterctl.ssh.warm.way_back import MOST_BYTES as MOST_HELD_BYTES
-from clusterctl.ssh.warm.way_back import WayBack
+from clusterctl.ssh.broker.asked import Asked, asked_from_bytes
+from clusterctl.ssh.broker.frames import EXIT, MOST_BYTES, STDERR, STDOUT, Frames, frame
+from clusterctl.ssh.broker.way_back import MOST_BYTES as MOST_HELD_BYTES
+from clusterctl.ssh.broker.way_back import WayBack
 
 SAID = [(STDOUT, b"one\n"), (STDERR, b""), (STDOUT, bytes(range(256)) * 5), (EXIT, b"4")]
 

@@ -20,11 +20,10 @@ from clusterctl.output import Output
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.top.board import STALE_S, Board, NodeState, silence
 from clusterctl.top.feed import SampleLines, sampler_command
-from clusterctl.top.frame import gpu_lines, header, node_line, per_second, sorted_states, text_of
+from clusterctl.top.frame import gpu_lines, header, node_line, per_second, sorted_states, text_of, title
 from clusterctl.top.one_frame import print_frame
 from clusterctl.top.sample import Sample, parse_sample, rates_between
 from clusterctl.top.screen import NodeMap, TopScreen
-from clusterctl.top.title import title
 from clusterctl_infra.outputs import Inventory
 
 MakeInventory = Callable[..., Inventory]

@@ -1,0 +1,169 @@
+"""Ends what carries a cluster's id and is in no state, until nothing more appears."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.deletion_attempts import Agreed, Key, Tries, key_of, nobody_asks
+from clusterctl.cloud.look import NotAsked, look_at_each, named
+from clusterctl.cloud.machine_resources import RESERVATION
+from clusterctl.cloud.resource import Found, Kind, Known, kind_of, orphans
+from clusterctl.cloud.resource_types import KINDS
+
+LOOKS = 2
+"""So many looks in a row have to find nothing: what a killed engine asked for may still be on its way."""
+NOT_ENDED = "NotEnded"
+"""The code of the error about things that AWS did not let go in time."""
+GUARDED = ("instance", RESERVATION)
+"""Kinds that a cluster's guard ends at the deadline."""
+KnownNow = Callable[[], Known]
+"""What states know at this moment; raises while somebody is changing that."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What was ended, what was spared, and what was to be ended and is there."""
+
+    ended: tuple[Found, ...]
+    left: tuple[Found, ...]
+    not_ended: tuple[Found, ...] = ()
+    refusals: Mapping[Key, str] = field(default_factory=dict)
+    """AWS's last code for what is in `not_ended`, boto3's where AWS did not answer; none where it said yes and the
+    thing is still on its way out."""
+    not_asked: NotAsked = field(default_factory=dict)
+    """Kinds of which AWS did not tell in the end: what is there of them is not known, and was not ended."""
+
+    def named(self, one: Found) -> str:
+        """A thing in `not_ended`, with AWS's code."""
+        code = self.refusals.get(key_of(one))
+        return f"{one.kind} {one.id}" + (f" ({code})" if code else "")
+
+
+def sweep(
+    clients: Clients,
+    cluster_id: str,
+    known: Known,
+    *,
+    data_since: datetime | None,
+    pause: Callable[[], None],
+    timeout_s: float,
+    tell: Callable[[str], None],
+    agreed: Agreed = nobody_asks,
+    known_now: KnownNow | None = None,
+    kinds: Sequence[Kind] = KINDS,
+) -> Sweep:
+    """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over.
+
+    `known_now`: as for `end_all`.
+    """
+    swept = end_all(
+        clients,
+        cluster_id,
+        known,
+        spares=lambda one: _is_kept(one, data_since, kinds),
+        pause=pause,
+        timeout_s=timeout_s,
+        tell=tell,
+        agreed=agreed,
+        known_now=known_now,
+        kinds=kinds,
+    )
+    if swept.not_ended:
+        left = ", ".join(swept.named(one) for one in swept.not_ended)
+        unknown = f"; not asked: {', '.join(named(swept.not_asked))}" if swept.not_asked else ""
+        told = f"not ended in {timeout_s:.0f} s: {left}{unknown}; the same command again goes on with it"
+        raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
+    return swept
+
+
+def end_all(
+    clients: Clients,
+    cluster_id: str,
+    known: Known,
+    *,
+    spares: Callable[[Found], bool],
+    pause: Callable[[], None],
+    timeout_s: float,
+    tell: Callable[[str], None],
+    look_again: Callable[[Sequence[Found]], None] = lambda things: None,
+    agreed: Agreed = nobody_asks,
+    known_now: KnownNow | None = None,
+    kinds: Sequence[Kind] = KINDS,
+) -> Sweep:
+    """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer at all.
+
+    What AWS refuses because another thing needs it is tried again until the time is over; what it refuses for good
+    only until nothing else is left. So a network in which something lives that AWS does not tell of stays by AWS's own
+    word. `look_again` sees all that is there before each round, and raises to stop it.
+    `known_now` is asked after the look that shows a new orphan and before its end: what a run made that began since
+    is either of a run under way, or in a state by then, and what is made later was not seen by this look.
+    """
+    give_up = time.monotonic() + timeout_s
+    tries = Tries(clients, cluster_id, kinds)
+    quiet = 0
+    while True:
+        seen = look_at_each(clients, cluster_id, kinds).heard()
+        there, unknown = seen.things, seen.not_asked
+        look_again(there)
+        rest, spared = _parted(orphans(there, known, kinds), spares)
+        if known_now is not None and any(tries.is_new(one) for one in due(rest, kinds, unknown)):
+            known = known_now()
+            rest, spared = _parted(orphans(there, known, kinds), spares)
+        quiet = 0 if rest else quiet + 1
+        now_due = due(rest, kinds, unknown)
+        were_tried = bool(rest) and tries.were_asked(now_due)
+        is_hopeless = were_tried and tries.are_hopeless(now_due, [unknown[kind] for kind in unguarded(unknown)])
+        if quiet >= LOOKS or is_hopeless or (were_tried and time.monotonic() > give_up):
+            return Sweep(
+                ended=tries.gone(rest, unknown),
+                left=spared,
+                not_ended=rest,
+                refusals=tries.refusals,
+                not_asked=unknown,
+            )
+        tries.end(now_due, tell=tell, agreed=agreed)
+        pause()
+
+
+def _parted(lost: Iterable[Found], spares: Callable[[Found], bool]) -> tuple[tuple[Found, ...], tuple[Found, ...]]:
+    """What goes, and what is spared."""
+    listed = tuple(lost)
+    spared = tuple(one for one in listed if spares(one))
+    return tuple(one for one in listed if one not in spared), spared
+
+
+def due(rest: Iterable[Found], kinds: Sequence[Kind] = KINDS, not_asked: Iterable[str] = ()) -> tuple[Found, ...]:
+    """What is ended now: guards only when nothing is there that they would end, should all else fail.
+
+    `not_asked`: kinds of which AWS does not tell; a machine may be there, or a reservation, that nobody sees.
+    """
+    listed = tuple(rest)
+    if any(one.kind in GUARDED for one in listed) or unguarded(not_asked):
+        return tuple(one for one in listed if not kind_of(one, kinds).is_guard)
+    return listed
+
+
+def unguarded(not_asked: Iterable[str]) -> tuple[str, ...]:
+    """Those kinds of which nobody knows whether a guard has something left to end."""
+    return tuple(kind for kind in not_asked if kind in GUARDED)
+
+
+def _look_by_hand(clients: Clients, cluster_id: str) -> str:
+    """The command that lists what carries the id."""
+    if clients.is_rehearsal:
+        return "clusterctl rehearse list"
+    words = f"--region {clients.region} --tag-filters Key={ID_TAG},Values={cluster_id}"
+    return f"aws resourcegroupstaggingapi get-resources {words}"
+
+
+def _is_kept(one: Found, data_since: datetime | None, kinds: Sequence[Kind]) -> bool:
+    if not kind_of(one, kinds).is_data:
+        return False
+    return data_since is None or one.created_at is None or one.created_at < data_since

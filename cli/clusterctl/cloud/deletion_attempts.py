@@ -1,0 +1,104 @@
+"""What AWS was asked to end, and its last word on each thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+from clusterctl_infra.errors import CloudError
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.look import NotAsked
+from clusterctl.cloud.refusal import code_of
+from clusterctl.cloud.resource import Found, Kind, kind_of
+
+FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
+HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
+"""In codes of refusals that no waiting changes: a right is missing, or the machine is protected against being ended."""
+REHEARSAL_PAUSE_S = 0.2
+AWS_PAUSE_S = 3.0
+Key = tuple[str, str]
+Agreed = Callable[[Found], None]
+"""Hears of each thing to whose end AWS said yes."""
+
+
+def key_of(one: Found) -> Key:
+    """What tells a thing from all others."""
+    return one.kind, one.id
+
+
+def pause_s(clients: Clients) -> float:
+    """From one round to the next: what was ended takes its time to go."""
+    return REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S
+
+
+def nobody_asks(one: Found) -> None:
+    """For those who need not know what ended when."""
+
+
+class Tries:
+    """Round after round, all that was asked of AWS for one cluster."""
+
+    def __init__(self, clients: Clients, cluster_id: str, kinds: Sequence[Kind]) -> None:
+        self._clients = clients
+        self._cluster_id = cluster_id
+        self._kinds = kinds
+        self._asked: dict[Key, Found] = {}
+        self._of_last_round: set[Key] = set()
+        self._refusals: dict[Key, str] = {}
+
+    @property
+    def refusals(self) -> Mapping[Key, str]:
+        """AWS's last code for each thing that it refused to end."""
+        return dict(self._refusals)
+
+    def is_new(self, one: Found) -> bool:
+        """Whether the round before had not this very thing."""
+        return key_of(one) not in self._of_last_round
+
+    def were_asked(self, things: Sequence[Found]) -> bool:
+        """Whether the end of each was asked for at least once."""
+        return all(key_of(one) in self._asked for one in things)
+
+    def are_hopeless(self, things: Sequence[Found], unknown: Sequence[CloudError]) -> bool:
+        """Whether no waiting ends any of these, nor has AWS tell of what it does not tell of."""
+        codes = [*(self._refusals.get(key_of(one)) for one in things), *(refusal.code for refusal in unknown)]
+        return all(code is not None and any(word in code for word in HOPELESS) for code in codes)
+
+    def gone(self, rest: Sequence[Found], not_asked: NotAsked) -> tuple[Found, ...]:
+        """What was seen to be gone: of a kind that AWS does not tell of any more nobody knows."""
+        present = {key_of(one) for one in rest}
+        asked = [one for key, one in self._asked.items() if key not in present]
+        return tuple(one for one in asked if kind_of(one, self._kinds).name not in not_asked)
+
+    def end(self, things: Sequence[Found], *, tell: Callable[[str], None], agreed: Agreed) -> None:
+        """One round: asks AWS to end each of these."""
+        for one in things:
+            key = key_of(one)
+            if key not in self._asked:
+                tell(f"{one.kind} {one.id}")
+            code = self._end(one, agreed)
+            if code is None:
+                self._refusals.pop(key, None)
+            else:
+                self._refusals[key] = code
+            self._asked[key] = one
+        # What is called after the cluster, as its role is, and comes back after AWS said yes, is a new one.
+        keys = {key_of(one) for one in things if self._cluster_id not in one.id}
+        self._of_last_round = keys | {key_of(one) for one in things if key_of(one) in self._refusals}
+
+    def _end(self, one: Found, agreed: Agreed) -> str | None:
+        """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending.
+
+        No answer is a refusal for now, too: the next look tells what became of it, or that AWS is silent.
+        """
+        try:
+            kind_of(one, self._kinds).delete(self._clients, one)
+        except (BotoCoreError, ResponseParserError) as e:
+            return type(e).__name__
+        except ClientError as e:
+            code = code_of(e)
+            return None if any(word in code for word in FORGIVEN) else code
+        agreed(one)
+        return None

@@ -1,0 +1,119 @@
+"""vCPUs of machines on demand: how many an account may have in a region, and whether a cluster fits at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any  # a name that the service takes and its model does not list
+
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.instances import tags_of
+from clusterctl.cloud.refusal import aws_errors
+
+QUOTA_CODES = {
+    **dict.fromkeys(("g", "gr", "vt"), "L-DB2E81BA"),
+    "p": "L-417A185B",
+    **dict.fromkeys(("a", "c", "d", "h", "i", "m", "r", "t", "z"), "L-1216C47A"),
+}
+"""Letters of a family → its quota in Service Quotas (EC2 User Guide, "On-Demand Instance quotas"; 2026-11-22)."""
+
+
+def quota_code(family: str) -> str | None:
+    """`p5` → L-417A185B; None for a family that is in no quota known here."""
+    return QUOTA_CODES.get("".join(takewhile(str.isalpha, family)))
+
+
+def vcpu_limit(clients: Clients, family: str) -> int | None:
+    """How many vCPUs the account may have of the family and its like; None where AWS does not say it.
+
+    That is no failure: whoever lacks servicequotas:GetServiceQuota has AWS's own refusal, later.
+    """
+    code = quota_code(family)
+    if code is None:
+        return None
+    try:
+        answer = clients.service_quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)
+    except (BotoCoreError, ClientError, ResponseParserError):
+        return None
+    value = answer.get("Quota", {}).get("Value")
+    return None if value is None else int(value)
+
+
+def refuse_beyond(limit: int | None, row: InstanceType, nodes: int, *, region: str, is_rehearsal: bool) -> None:
+    """Raises CloudError when the nodes alone are more than the account may have; what else runs, AWS counts itself."""
+    wanted = nodes * row.vcpus
+    if limit is None or wanted <= limit:
+        return
+    code = quota_code(row.family)
+    raise CloudError(
+        f"VcpuLimitExceeded: {nodes} × {row.name} are {wanted:,} vCPUs, and this account may have {limit:,} of that "
+        f"family on demand in {region} (quota {code}): nothing was changed. AWS raises a quota on request",
+        code="VcpuLimitExceeded",
+        hint=raise_quota("vcpus", code, wanted, region=region, is_rehearsal=is_rehearsal),
+    )
+
+
+LIMIT_ATTRIBUTE: Any = "vpc-max-elastic-ips"
+"""EC2 API, DescribeAccountAttributes (2026-11-21)."""
+QUOTA_CODE = "L-0263D0A3"
+"""Of `EC2-VPC Elastic IPs` in Service Quotas (2026-11-21)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressRoom:
+    """Elastic IPs of an account in one region."""
+
+    limit: int
+    taken: int
+    """By others than the cluster: its own are kept, or ended by the repair before a change."""
+
+
+def address_room(clients: Clients, *, own_id: str | None) -> AddressRoom:
+    """What the account may have, and what others than the cluster with this id have. Raises CloudError."""
+    with aws_errors("asking how many elastic IPs there may be"):
+        rows = clients.ec2.describe_account_attributes(AttributeNames=[LIMIT_ATTRIBUTE])["AccountAttributes"]
+        values = [value["AttributeValue"] for row in rows for value in row["AttributeValues"]]
+        addresses = clients.ec2.describe_addresses()["Addresses"]
+    if not values or not values[0].isdigit():
+        raise CloudError(f"asking how many elastic IPs there may be: AWS said {values!r}", code="NoAnswer")
+    others = [row for row in addresses if own_id is None or tags_of(row.get("Tags")).get(ID_TAG) != own_id]
+    return AddressRoom(limit=int(values[0]), taken=len(others))
+
+
+def addresses_wanted(cluster_plan: ClusterPlan) -> int:
+    """How many elastic IPs the cluster has: one a node, or the one of the way out where nodes have none."""
+    wanted = {"elastic": len(cluster_plan.slots), "none": 1, "automatic": 0}
+    return wanted[cluster_plan.network.public_addresses]
+
+
+def refuse_without_room(room: AddressRoom, wanted: int, *, region: str, is_rehearsal: bool) -> None:
+    """Raises CloudError, with the command that asks AWS for more, when `wanted` do not fit."""
+    needed = room.taken + wanted
+    if needed <= room.limit:
+        return
+    raise CloudError(
+        f"AddressLimitExceeded: the cluster needs {wanted} elastic IPs, and others have {room.taken} of the "
+        f"{room.limit} that this account may have in {region}: nothing was made. access: {{mode: private}} needs one "
+        "for all nodes",
+        code="AddressLimitExceeded",
+        hint=raise_quota("addresses", QUOTA_CODE, needed, region=region, is_rehearsal=is_rehearsal),
+    )
+
+
+def raise_quota(name: str, code: str | None, wanted: int, *, region: str, is_rehearsal: bool) -> str:
+    """`name`: the rehearsed region's word for it; `code`: Service Quotas', such as L-417A185B, None: not known here."""
+    if is_rehearsal:
+        return f"clusterctl rehearse fault quota {name}={wanted}"
+    if code is None:
+        return f"aws service-quotas list-service-quotas --region {region} --service-code ec2 --output table"
+    return (
+        f"aws service-quotas request-service-quota-increase --region {region} --service-code ec2 --quota-code {code} "
+        f"--desired-value {wanted}"
+    )

@@ -1,0 +1,117 @@
+"""A thing in AWS that carries a cluster's id, and the kinds of things there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from clusterctl_infra.names import ID_TAG
+
+from clusterctl.cloud.clients import Clients
+
+if TYPE_CHECKING:
+    from types_boto3_ec2.type_defs import FilterTypeDef
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meter:
+    """What a thing is billed by, as far as AWS says it when the thing is found."""
+
+    unit: Literal["machine", "spot machine", "address", "NAT gateway", "endpoint", "disk GiB", "EFS GiB", "Lustre GiB"]
+    amount: float = 1.0
+    name: str = ""
+    """The instance type of machines, the throughput in MB/s per TiB of Lustre (empty: scratch)."""
+    zone: str = ""
+    """Of a spot machine: each zone has a price of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """One thing that exists."""
+
+    kind: str
+    """As a person says it: `instance`, `elastic IP`."""
+    id: str
+    aliases: frozenset[str] = frozenset()
+    """Other names under which a state may know it."""
+    attached_to: str | None = None
+    """It lives and dies with this other thing."""
+    parent: str | None = None
+    """The thing it is part of, needed to delete it."""
+    created_at: datetime | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Its own; of what carries none, those of the thing it is part of, or the id in its name."""
+    meter: Meter | None = None
+    """None where it costs nothing."""
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster that it belongs to."""
+        return self.tags.get(ID_TAG)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """How things of one kind are found by the cluster's id, and ended."""
+
+    name: str
+    types: tuple[str, ...]
+    """What they are called in a Pulumi state."""
+    find: Callable[[Clients, str | None], Iterable[Found]]
+    """Things of the cluster with this id; None: of every cluster."""
+    delete: Callable[[Clients, Found], None]
+    """Raises botocore's ClientError; a thing that is gone already is the caller's to forgive."""
+    bills: str | None
+    """What it costs for as long as it exists; None when nothing."""
+    is_data: bool = False
+    """It holds what people made: never deleted by a repair unless the broken run itself made it."""
+    leads_to_data: bool = False
+    """Data is reached through it, so AWS keeps it, or the data is lost to its nodes, while the data stays."""
+    is_guard: bool = False
+    """It ends machines at the deadline: it goes when there is nothing left that it would end."""
+    is_tagged_once: bool = False
+    """Its tags are those of its machine's birth: no `up` and no `extend` moves the deadline in them."""
+    is_global: bool = False
+    """It is in no region: every region shows it."""
+    also_called: tuple[str, ...] = ()
+    """Where one row finds things with names of their own."""
+
+
+Known = Mapping[str, frozenset[str]]
+"""Resource type → every name under which a state knows things of it. By type, for one name serves several: a cluster's
+role, instance profile, key pair and placement group are all called `clusterctl-<id>`."""
+
+
+def orphans(found: Iterable[Found], known: Known, kinds: Sequence[Kind]) -> tuple[Found, ...]:
+    """What no state knows, and what is not part of something that a state knows."""
+    anything = frozenset(name for names in known.values() for name in names)
+    return tuple(
+        one
+        for one in found
+        if not _is_known(one, known, kind_of(one, kinds))
+        and (one.attached_to is None or one.attached_to not in anything)
+    )
+
+
+def kind_of(one: Found, kinds: Sequence[Kind]) -> Kind:
+    """The row of the table that a thing belongs to."""
+    return next(kind for kind in kinds if one.kind in (kind.name, *kind.also_called))
+
+
+def _is_known(one: Found, known: Known, kind: Kind) -> bool:
+    names = {name for type in kind.types for name in known.get(type, ())}
+    return one.id in names or bool(one.aliases & names)
+
+
+def by_id(cluster_id: str | None) -> FilterTypeDef:
+    """What carries this id (None: any); never the name, which a colleague's cluster may share."""
+    if cluster_id is None:
+        return {"Name": "tag-key", "Values": [ID_TAG]}
+    return {"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}
+
+
+def is_of(tags: Mapping[str, str], cluster_id: str | None) -> bool:
+    """Whether these are the tags of something of this cluster (None: of any)."""
+    return ID_TAG in tags and cluster_id in (None, tags[ID_TAG])

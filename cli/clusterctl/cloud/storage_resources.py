@@ -1,0 +1,100 @@
+"""Kinds of shared storage: file systems, which hold data, and the mount targets that lead to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any  # answers of services for which no types are installed
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.instances import tags_of
+from clusterctl.cloud.resource import Found, Kind, Meter, is_of
+
+
+def _targets(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+    """They carry no tags: those of the cluster's own file systems."""
+    for file_system in _elastic(clients, cluster_id):
+        pages = clients.efs.get_paginator("describe_mount_targets").paginate(FileSystemId=file_system.id)
+        for page in pages:
+            for row in page["MountTargets"]:
+                yield Found(
+                    kind="EFS mount target", id=row["MountTargetId"], parent=file_system.id, tags=file_system.tags
+                )
+
+
+def _delete_target(clients: Clients, found: Found) -> None:
+    clients.efs.delete_mount_target(MountTargetId=found.id)
+
+
+def _elastic(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+    for page in clients.efs.get_paginator("describe_file_systems").paginate():
+        for row in page["FileSystems"]:
+            held_gib = row.get("SizeInBytes", {}).get("Value", 0) / 2**30
+            if (tags := _ours(row, cluster_id)) is not None:
+                yield _file_system("EFS", row, tags, Meter(unit="EFS GiB", amount=held_gib))
+
+
+def _delete_elastic(clients: Clients, found: Found) -> None:
+    clients.efs.delete_file_system(FileSystemId=found.id)
+
+
+def _lustre(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+    for page in clients.fsx.get_paginator("describe_file_systems").paginate():
+        for row in page["FileSystems"]:
+            tier = row.get("LustreConfiguration", {}).get("PerUnitStorageThroughput")
+            meter = Meter(unit="Lustre GiB", amount=row.get("StorageCapacity", 0), name=str(tier or ""))
+            if (tags := _ours(row, cluster_id)) is not None:
+                yield _file_system("FSx", row, tags, meter)
+
+
+def _delete_lustre(clients: Clients, found: Found) -> None:
+    """Without a last backup, which would bill on: of Lustre FSx makes none that nobody asks for, nor automatic ones.
+
+    FSx API, DeleteFileSystem and CreateFileSystem; 2026-11-22.
+    """
+    clients.fsx.delete_file_system(FileSystemId=found.id)
+
+
+def _ours(row: Mapping[str, Any], cluster_id: str | None) -> dict[str, str] | None:
+    """The tags of what belongs to the cluster (None: to any); neither service filters by tag."""
+    tags = tags_of(row.get("Tags"))
+    return tags if is_of(tags, cluster_id) else None
+
+
+def _file_system(service: str, row: Mapping[str, Any], tags: Mapping[str, str], meter: Meter) -> Found:
+    return Found(
+        kind=f"{service} file system",
+        id=row["FileSystemId"],
+        created_at=row.get("CreationTime"),
+        tags=tags,
+        meter=meter,
+    )
+
+
+STORAGE_KINDS = (
+    Kind(
+        name="EFS mount target",
+        types=("aws:efs/mountTarget:MountTarget",),
+        find=_targets,
+        delete=_delete_target,
+        bills=None,
+        leads_to_data=True,
+    ),
+    Kind(
+        name="EFS file system",
+        types=("aws:efs/fileSystem:FileSystem",),
+        find=_elastic,
+        delete=_delete_elastic,
+        bills="what it holds",
+        is_data=True,
+    ),
+    Kind(
+        name="FSx file system",
+        types=("aws:fsx/lustreFileSystem:LustreFileSystem",),
+        find=_lustre,
+        delete=_delete_lustre,
+        bills="its size, full or empty",
+        is_data=True,
+    ),
+)
+"""In the order in which they are ended."""
+DATA_KINDS = tuple(kind for kind in STORAGE_KINDS if kind.is_data)

@@ -1,0 +1,148 @@
+"""Which cluster a command means: the inventories on this computer, and the one that was asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.nearest import did_you_mean
+from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
+
+from clusterctl.engine.stacks_near import stacks_near
+from clusterctl.home import Home
+from clusterctl.system.processes import boot_id, is_alive
+
+VARIABLE = "CLUSTERCTL_CLUSTER"
+_STAND_IN = re.compile(r"^\s*-\s*\{?\s*name:\s*[\"']?aws[\"']?\s*(?:,|\}|$)", re.MULTILINE)
+"""The provider that makes a stack one that is always rehearsed, in its Pulumi.yaml; a YAML parser would load long."""
+_STACK_DIR = re.compile(r'"stack_dir": *("(?:[^"\\]|\\.)*")')
+
+
+def cluster_names(home: Home) -> tuple[str, ...]:
+    """The clusters that this computer has an inventory of, sorted."""
+    try:
+        return tuple(sorted(path.stem for path in home.inventory_dir.glob("*.json")))
+    except OSError:
+        return ()
+
+
+def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) -> Inventory:
+    """The inventory of `name`, else of `$CLUSTERCTL_CLUSTER`, else of the only cluster there is.
+
+    Raises NothingMatched, and InventoryUnreadable naming the file.
+    """
+    known = cluster_names(home)
+    wanted, source = (name, "--cluster") if name else (environ.get(VARIABLE), f"${VARIABLE}")
+    if half_made := _half_made(home, wanted, known):
+        run = _run_of(home, half_made)
+        stack = run.get("stack") or "STACK"
+        if run.get("boot") == boot_id() and is_alive(run["cli_pid"], run["cli_ticks"]):
+            raise NothingMatched(
+                f"{half_made}: clusterctl {run['verb']} is changing it now (pid {run['cli_pid']}), and nothing is "
+                "known of its nodes here yet: ask again in some seconds"
+            )
+        if run.get("verb") == "down":
+            raise NothingMatched(
+                f"{half_made}: a `down` began and has not come to its end; what is left of it may bill",
+                hint=f"clusterctl down {stack}",
+            )
+        raise NothingMatched(
+            f"{half_made}: an `up` began and has not come to its end, so nothing is known of it here; what it made, "
+            f"if anything, bills. The same up goes on with it, and `clusterctl down {stack}` ends it",
+            hint=f"clusterctl up {stack}",
+        )
+    cluster = matching_cluster(wanted, known, source=source) if wanted else _only(known, home)
+    path = home.inventory_file(cluster)
+    try:
+        return read_inventory(path)
+    except InventoryUnreadable as e:
+        # What the stack exports is kept again when there is no file.
+        hint = f"rm {shlex.quote(str(path))} && {_read_again(cluster, path)}"
+        raise InventoryUnreadable(e.message, hint=hint) from e
+    except FileNotFoundError as e:
+        raise NothingMatched(f"cluster {cluster} has just gone: {path} is not there any more") from e
+    except OSError as e:
+        raise InventoryUnreadable(f"{path}: cannot be read ({e.strerror})") from e
+
+
+def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
+    """The known cluster called `wanted`; `train` also means `train@rehearsal` when no other is called so."""
+    for candidate in (wanted, wanted + REHEARSAL_SUFFIX):
+        if candidate in known:
+            return candidate
+    if not known:
+        raise NothingMatched(f"{source} {wanted}: no cluster is known on this computer", hint=make_one(Path()))
+    names = [*known, *(name.removesuffix(REHEARSAL_SUFFIX) for name in known)]
+    raise NothingMatched(
+        f"{source} {wanted}: no such cluster{did_you_mean(wanted, names)}; known here: {', '.join(known)}",
+        hint=f"export {VARIABLE}={known[0]}" if source.startswith("$") else f"clusterctl status --cluster {known[0]}",
+    )
+
+
+def make_one(folder: Path) -> str:
+    """`clusterctl up stacks/rehearsal`: of the stacks near a folder one that costs nothing; without any, what one is.
+
+    Of stacks for AWS only a plan is offered: nobody has said which of them was meant.
+    """
+    near = stacks_near(folder)
+    if not near:
+        return "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"
+    rehearsed = next((one for one in near if _is_always_rehearsed(one)), None)
+    if rehearsed is None:
+        return f"clusterctl plan {shlex.quote(str(near[0]))}"
+    return f"clusterctl up {shlex.quote(str(rehearsed))}"
+
+
+def _is_always_rehearsed(stack: Path) -> bool:
+    try:
+        return _STAND_IN.search((stack / "Pulumi.yaml").read_text(encoding="utf-8")) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _read_again(cluster: str, inventory_file: Path) -> str:
+    """`clusterctl nodes --stack stacks/train`: the folder as the broken file still has it, if it does."""
+    rehearse = " --rehearse" if cluster.endswith(REHEARSAL_SUFFIX) else ""
+    with contextlib.suppress(OSError, ValueError):
+        found = _STACK_DIR.search(inventory_file.read_text(encoding="utf-8"))
+        if found is not None:
+            return f"clusterctl nodes --stack {shlex.quote(json.loads(found[1]))}{rehearse}"
+    return f"clusterctl nodes --stack STACK{rehearse}  (STACK: the folder)"
+
+
+def _half_made(home: Home, wanted: str | None, known: Sequence[str]) -> str | None:
+    """The cluster that is meant, when nothing but its run is known; looked for only when no inventory matches."""
+    candidates = (wanted, wanted + REHEARSAL_SUFFIX) if wanted else ()
+    if any(candidate in known for candidate in candidates) or (known and not wanted):
+        return None
+    try:
+        begun = sorted(path.stem for path in home.runs_dir.glob("*.json"))
+    except OSError:
+        return None
+    return next((cluster for cluster in begun if not wanted or cluster in candidates), None)
+
+
+def _run_of(home: Home, cluster: str) -> Mapping[str, Any]:
+    """What the file of the run says, as it is: engine.run_file reads it too, and takes its time to load."""
+    try:
+        record = json.loads(home.run_file(cluster).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _only(known: Sequence[str], home: Home) -> str:
+    if not known:
+        raise NothingMatched(f"no cluster on this computer ({home.inventory_dir} has none)", hint=make_one(Path()))
+    if len(known) > 1:
+        raise NothingMatched(
+            f"{len(known)} clusters here: {', '.join(known)}; say which one", hint=f"export {VARIABLE}={known[0]}"
+        )
+    return known[0]

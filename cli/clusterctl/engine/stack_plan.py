@@ -1,0 +1,139 @@
+"""What a stack means before the engine runs: its file, its settings, and who the cluster already is."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.load import later_problems, load_cluster, login_name
+from clusterctl_infra.config.stack import read_stack_settings
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.identity import Identity, stand_in_identity
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import Inventory, read_inventory
+from clusterctl_infra.plan.deadline import expenses, spent_usd
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.planner import errors_of, plan
+from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
+
+from clusterctl.engine.stack import Stack
+from clusterctl.home import Home
+from clusterctl.text.node_set import fold_names
+from clusterctl.text.quantities import count
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackPlan:
+    """A plan and what is said beside it."""
+
+    plan: ClusterPlan
+    instance_type: InstanceType
+    is_rehearsal: bool
+    is_running: bool
+    """The cluster exists; times are its own, not counted from now."""
+    at_deadline_usd: float | None
+    """What the cluster will have cost when it ends, over all runs; None when a price is not known."""
+    overrides: Mapping[str, str]
+    """What the stack's config says instead of the file."""
+    ends: tuple[str, ...]
+    """The nodes that run, as this computer knows them, and that the plan has no place for."""
+    size_said_in: str
+    """What gave the number of nodes."""
+
+
+def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool) -> StackPlan:
+    """The plan that the next `up` would follow, problems included. Raises ConfigError when there can be none."""
+    is_rehearsal = rehearse or stack.is_rehearsal_project
+    settings = read_stack_settings(config_folder(stack, home=home, rehearse=rehearse), stack.name)
+    further = partial(problems_of_sound_parts, catalog=catalog, now=now)
+    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
+    known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
+    owner = config.owner or login_name()
+    identity = stand_in_identity(
+        owner=owner, image_id=_image_id(config.image), zone=config.zone, region=config.region, now=now
+    )
+    if known is not None:
+        identity = as_known(identity, known)
+    planned = plan(
+        config,
+        catalog,
+        identity=identity,
+        ledger=settings.ledger,
+        now=now,
+        slot_ranks=() if known is None else settings.slot_ranks,
+        until=None if known is None else settings.until,
+    )
+    instance_type = catalog.instance_type(planned.instance_type)
+    assert instance_type is not None, "plan() refuses types that the catalog does not have"
+    flow = expenses(planned.price, settings.ledger, started_at=planned.started_at, now=now, nodes=len(planned.slots))
+    return StackPlan(
+        plan=planned,
+        instance_type=instance_type,
+        is_rehearsal=is_rehearsal,
+        is_running=known is not None,
+        at_deadline_usd=None if flow is None else spent_usd(flow, planned.deadline.at),
+        overrides=settings.overrides,
+        ends=() if known is None else tuple(one.name for one in known.nodes if one.slot >= len(planned.slots)),
+        size_said_in=size_said_in(source=stack.source, stack_name=stack.name, overrides=settings.overrides),
+    )
+
+
+def refuse_problems(planned: ClusterPlan, stack: Stack, *, overrides: Mapping[str, str]) -> None:
+    """Raises ConfigError with every error of the plan, in the words and lines of the stack's file; warnings pass."""
+    errors = errors_of(planned)
+    if errors:
+        raise later_problems(stack.cluster_file, errors, overrides=overrides, source=stack.source)
+
+
+def config_folder(stack: Stack, *, home: Home, rehearse: bool) -> Path:
+    """Where the Pulumi config of this run lies: a real stack that is rehearsed has one of its own."""
+    if rehearse and not stack.is_rehearsal_project:
+        return home.rehearsal_dir / "config" / stack.project
+    return stack.directory
+
+
+def as_known(identity: Identity, inventory: Inventory) -> Identity:
+    """The stand-in with all that the inventory knows; the seed stays a stand-in, a secret of the same length."""
+    return dataclasses.replace(
+        identity,
+        cluster_id=inventory.cluster_id,
+        started_at=datetime.fromisoformat(inventory.started_at),
+        run=inventory.run,
+        owner=inventory.owner,
+        image_id=inventory.image_id,
+        zone=inventory.zone,
+    )
+
+
+def _known(name: str, stack: Stack, *, home: Home, is_rehearsal: bool) -> Inventory | None:
+    """The inventory of the cluster if it runs and is this stack's; an unreadable one is no reason to make no plan."""
+    with contextlib.suppress(ClusterctlError, OSError, ValueError):
+        inventory = read_inventory(home.inventory_file(name + (REHEARSAL_SUFFIX if is_rehearsal else "")))
+        datetime.fromisoformat(inventory.started_at)
+        if not inventory.run_nodes_down and inventory.stack_dir in (None, str(stack.directory)):
+            return inventory
+    return None
+
+
+def _image_id(image: str) -> str | None:
+    return image if image.startswith("ami-") else None
+
+
+def size_said_in(*, source: str, stack_name: str, overrides: Mapping[str, str], is_flag: bool = False) -> str:
+    """What gave the number of nodes: `--nodes`, the stack's config, or else the file, called `source`."""
+    if is_flag:
+        return "--nodes"
+    return f"clusterctl:nodes in Pulumi.{stack_name}.yaml" if "nodes" in overrides else source
+
+
+def ends_line(names: Iterable[str], *, nodes: int, said_in: str) -> str | None:
+    """`train-[2-3]: cluster.yaml says 2 nodes`; None where no node is ended."""
+    folded = fold_names(names)
+    return f"{folded}: {said_in} says {count(nodes, 'node')}" if folded else None

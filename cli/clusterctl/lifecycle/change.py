@@ -1,0 +1,296 @@
+"""One change of a stack: held against others, repaired before, recorded while it runs, shown as it goes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import read_inventory
+
+from clusterctl.cloud.clients import Clients, refuse_account
+from clusterctl.cloud.machine_resources import RESERVATION
+from clusterctl.cloud.resource import Found
+from clusterctl.cost.sighting import SeenMachine
+from clusterctl.cost.sighting_file import note_cancelled, note_look, note_resized, read_seen
+from clusterctl.engine.call import Engine
+from clusterctl.engine.events import Event, Step
+from clusterctl.engine.region import region_endpoint, start_beside
+from clusterctl.engine.repair import end_what_runs, mend
+from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
+from clusterctl.engine.run_file import RunRecord, new_record, read_record, write_record
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import INSTANCE_TYPE, RESERVATION_TYPE, StackState
+from clusterctl.engine.state_file import KeptState, state_file
+from clusterctl.home import Home
+from clusterctl.lifecycle.display import Display
+from clusterctl.lifecycle.failure import failure
+from clusterctl.lifecycle.fixed_at_birth import refuse_other_home, refuse_other_region
+from clusterctl.output import Output
+from clusterctl.system.room import COPIES, NEEDED_BYTES, refuse_without_room
+from clusterctl.text.next_commands import stack_words
+
+KEPT_LOGS = 20
+STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
+REPAIR_STOPPED = "stopped in the middle of the repair: what a run that was cut off made is there, and may bill."
+INSISTING = "insisting; once more kills the engine, and the next run repairs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A stack held by this process."""
+
+    verb: str
+    engine: Engine
+    home: Home
+    output: Output
+    cluster: str
+    """With `@rehearsal` behind it in a rehearsal."""
+    region: str
+    environ: Mapping[str, str]
+    previous: RunRecord | None
+    """A run that did not come to a good end."""
+    _made: dict[str | None, Clients] = field(default_factory=dict)
+    _begun: list[str] = field(default_factory=list)
+    """What was done that may have changed something."""
+    _ids: set[str] = field(default_factory=set)
+    """Of clusters that the state was seen to hold."""
+    _region_starts: list[threading.Thread] = field(default_factory=list)
+    """While the engine reads the state."""
+
+    @property
+    def stack(self) -> Stack:
+        """The stack that changes."""
+        return self.engine.stack
+
+    @property
+    def name(self) -> str:
+        """The cluster's, as cluster.yaml has it."""
+        return self.cluster.removesuffix(REHEARSAL_SUFFIX)
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Nothing here can reach AWS."""
+        return self.engine.environment.rehearsal
+
+    def typed(self, directory: Path) -> str:
+        """The stack in `directory` as a person types it behind `up` or `down`: with its flags, or it is another one."""
+        is_lent = self.is_rehearsal and not self.stack.is_rehearsal_project
+        return stack_words(directory, stack_name=self.stack.name, rehearse=is_lent)
+
+    @property
+    def clients(self) -> Clients:
+        """boto3's, made when first asked; in a rehearsal for a region that runs."""
+        return self._clients(self._endpoint_url())
+
+    def tell(self, text: str) -> None:
+        """A line about a repair."""
+        self.output.note(f"  repair   {text}")
+
+    def inspect(self) -> tuple[StackState | None, bool]:
+        """The state, and whether a run was cut off; what still runs of it is ended. Raises ClusterctlError."""
+        self._refuse_without_room()
+        was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
+        self._record((self.engine.environment.run_token,))
+        if self.is_rehearsal:
+            self._region_starts.append(start_beside(self.home, self.environ))
+        state = self.engine.export()
+        if state is not None:
+            self._ids.update(filter(None, (state.cluster_id,)))
+            if self.is_rehearsal:
+                refuse_other_home(state, self.home.path)
+            refuse_other_region(state, self.region, source=self.stack.source)
+            if account_of(state) is not None:
+                refuse_other_account(state, self.clients.account())
+                self.note_machines()  # a run that was killed could not say what it left
+        return state, was_cut_off
+
+    def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
+        """The state after the repair, which may take minutes: who stops it is told. Raises EngineError, CloudError."""
+        self._begun.append("mend")
+        self.note_machines()
+        began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
+        try:
+            return mend(
+                self.engine,
+                state,
+                was_cut_off=was_cut_off,
+                data_since=began,
+                clients=lambda: self.clients,
+                tell=self.tell,
+                agreed=self.note_agreed,
+            )
+        except KeyboardInterrupt:
+            shown = self.typed(self.stack.directory)
+            self.output.note(f"{REPAIR_STOPPED}\n  next: clusterctl down {shown}  ends it; an up goes on with it")
+            raise
+
+    def clear_up(self) -> None:
+        """Ends what is left of this change's own engine, which was killed: parts that work on, and its lock.
+
+        Raises EngineError.
+        """
+        end_what_runs(self.engine, read_record(self.home.run_file(self.cluster)), self.tell)
+
+    def run(
+        self,
+        verb: Verb,
+        *,
+        nodes: int,
+        display: Display,
+        on_event: Callable[[Event], None] | None = None,
+        options: Sequence[str] = (),
+        config_file: Path | None = None,
+        writes_state_once: bool = False,
+    ) -> RunResult:
+        """Runs the engine to its end. Raises EngineError when it did not start.
+
+        `writes_state_once`: for many machines, which AWS knows by their tags should the run be killed.
+        """
+
+        kept = KeptState(self.engine.backend_url(), self.stack)
+        kept.follow()
+
+        def handle(event: Event) -> None:
+            kept.follow()
+            display.event(event)
+            for cluster_id in self._ids:
+                note_step(self.home.observed_file(cluster_id), event, at=datetime.now(UTC).replace(microsecond=0))
+            if on_event is not None:
+                on_event(event)
+
+        self._begun.append(verb)
+        engine = self.engine.at(self._endpoint_url())
+        result = run_engine(
+            engine.writing_state_once() if writes_state_once else engine,
+            verb,
+            parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
+            log=self._log_file(verb),
+            on_event=handle,
+            on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else INSISTING),
+            options=options,
+            config_file=config_file,
+        )
+        display.end()
+        kept.end()
+        return result
+
+    def failure(self, result: RunResult, *, doing: str, more: str = "", hint: str | None = None) -> ClusterctlError:
+        """The error that a failed run of this stack means."""
+        return failure(result, doing=doing, cancel=self.engine.cancel_by_hand, more=more, hint=hint)
+
+    def _endpoint_url(self) -> str | None:
+        if not self.is_rehearsal:
+            return None
+        for thread in self._region_starts:
+            thread.join()
+        return region_endpoint(self.home, self.environ)
+
+    def _clients(self, endpoint_url: str | None) -> Clients:
+        if endpoint_url not in self._made:
+            self._made[endpoint_url] = Clients(region=self.region, endpoint_url=endpoint_url)
+        return self._made[endpoint_url]
+
+    def _log_file(self, verb: Verb) -> Path:
+        """A new name; of the older logs of this cluster the last few are kept."""
+        folder = self.home.log_dir
+        older = sorted(folder.glob(f"{self.cluster}-*.jsonl"), key=lambda path: path.stat().st_mtime)
+        for path in older[:-KEPT_LOGS]:
+            path.unlink(missing_ok=True)
+            path.with_suffix(".err").unlink(missing_ok=True)
+        return folder / f"{self.cluster}-{verb}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.jsonl"
+
+    def finish(self) -> None:
+        """The change came to a good end: nothing is left to repair."""
+        self.home.run_file(self.cluster).unlink(missing_ok=True)
+
+    def note_machines(self) -> None:
+        """Writes down what AWS says of machines and reservations now, for `cost`; no change fails because of that."""
+        with contextlib.suppress(ClusterctlError, OSError):
+            known = read_inventory(self.home.inventory_file(self.cluster))
+            self._ids.add(known.cluster_id)
+        with contextlib.suppress(ClusterctlError):
+            for cluster_id in sorted(self._ids):
+                note_look(self.clients, self.home.observed_file(cluster_id), cluster_id)
+
+    def seen(self, state: StackState) -> dict[str, SeenMachine]:
+        """Instance id → what AWS said so far of the machines that the state's cluster has or had."""
+        return {} if state.cluster_id is None else read_seen(self.home.observed_file(state.cluster_id))
+
+    def note_agreed(self, one: Found) -> None:
+        """Writes down when AWS said yes to the end of a reservation: it tells so of machines, and not of these."""
+        if one.kind == RESERVATION and one.cluster_id is not None:
+            at = datetime.now(UTC).replace(microsecond=0)
+            note_cancelled(self.home.observed_file(one.cluster_id), one.id, at=at)
+
+    def note_what_became(self) -> None:
+        """The same after a change, if anything was begun: what it ended is shown by AWS for an hour."""
+        if self._begun:
+            self.note_machines()
+
+    def take_back(self) -> None:
+        """A change that was refused before it began leaves the file as it found it."""
+        file = self.home.run_file(self.cluster)
+        if not self._begun and self.previous is not None:
+            write_record(file, self.previous)
+        elif not self._begun:
+            file.unlink(missing_ok=True)
+
+    def begin(self) -> None:
+        """Writes down that this run is under way, with the unfinished ones before it."""
+        before = () if self.previous is None or not self.previous.is_of_this_boot else self.previous.tokens
+        self._record((*before, self.engine.environment.run_token))
+
+    def _refuse_without_room(self) -> None:
+        """Raises ClusterctlError where the state could not be written. A bucket is another's affair."""
+        file = state_file(self.engine.backend_url(), self.stack)
+        if file is not None:
+            size_bytes = file.stat().st_size if file.exists() else 0
+            refuse_without_room(file.parent, needed_bytes=NEEDED_BYTES + COPIES * size_bytes)
+
+    def _record(self, tokens: tuple[str, ...]) -> None:
+        file = self.home.run_file(self.cluster)
+        before = read_record(file)
+        engines = () if before is None else before.engines
+        write_record(
+            file, new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory), engines=engines)
+        )
+
+
+VPC_TYPE = "aws:ec2/vpc:Vpc"
+_ARN = re.compile(r"arn:[^:]+:[^:]*:[^:]*:(?P<account>\d{12}):")
+
+
+def account_of(state: StackState) -> str | None:
+    """The account number that the state's network belongs to; None before there is one.
+
+    A `down` that was cut off may have left no network, and what bills: then the ARN of that tells.
+    """
+    vpc = state.find(VPC_TYPE)
+    if vpc is not None and vpc.outputs.get("ownerId"):
+        return str(vpc.outputs["ownerId"])
+    bills = (*state.of_type(RESERVATION_TYPE), *state.of_type(INSTANCE_TYPE))
+    found = (_ARN.match(str(one.outputs.get("arn") or "")) for one in bills)
+    return next((match["account"] for match in found if match is not None), None)
+
+
+def refuse_other_account(state: StackState, account: str) -> None:
+    """Raises CloudError when the credentials are of another account than the one the cluster is in."""
+    refuse_account(account_of(state), account, undone=": nothing was changed")
+
+
+def note_step(path: Path, event: Event, *, at: datetime) -> None:
+    """Writes into `path` that a reservation was cancelled or made larger or smaller; of all else nothing."""
+    if not isinstance(event, Step) or event.type != RESERVATION_TYPE or event.stage != "done":
+        return
+    if event.op.startswith("delete"):
+        note_cancelled(path, event.id, at=at)
+    elif event.op == "update" and "instanceCount" in event.inputs:
+        note_resized(path, event.id, int(event.inputs["instanceCount"]), at=at)

@@ -1,0 +1,81 @@
+"""What is said where a stack's state holds a cluster of another name than its file says, or none of the name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.engine.known_folder import cluster_name_in
+from clusterctl.engine.stacks_near import CLUSTER_FILE
+from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.final_sum import inventory_here
+from clusterctl.text.next_commands import down_again, edit
+
+
+def held_cluster(change: Change, state: StackState) -> str:
+    """The cluster as this computer knows it, `train@rehearsal`, by its name in the state: the file may have another."""
+    return f"{state.cluster_name or change.name}{REHEARSAL_SUFFIX if change.is_rehearsal else ''}"
+
+
+def refuse_other_name(change: Change, state: StackState, name: str) -> None:
+    """Raises UsageError when the stack holds a cluster that was born with another name.
+
+    Every logical name in the program has the cluster's in it: the engine would make all of it anew, and then end every
+    machine that runs, and every file system.
+    """
+    refuse_shared_project(change, state, name)
+    held, shown = state.cluster_name, change.typed(_folder(change))
+    if held not in (None, name):
+        raise UsageError(
+            f"{shown} holds the cluster {held}, and {change.stack.source} says {name}: another name is another "
+            f"cluster, and all of {held} would be ended for it; nothing was changed; write the old name back, or, "
+            f"to have the other one, end this one first: clusterctl down {shown}",
+            hint=edit(change.stack.source),
+        )
+
+
+def refuse_shared_project(change: Change, state: StackState, name: str) -> None:
+    """Raises UsageError when that cluster is of another folder, which this one was copied from, project name and all.
+
+    To Pulumi both folders are one stack: an `up` here would work on that cluster, and a `down` would end it.
+    """
+    held, stack = state.cluster_name, change.stack
+    if held in (None, name):
+        return
+    cluster = held_cluster(change, state)
+    known = inventory_here(change.home, cluster)
+    if known is None or known.cluster_id != state.cluster_id or known.stack_dir in (None, str(stack.directory)):
+        return
+    other = Path(str(known.stack_dir))
+    if cluster_name_in(other / CLUSTER_FILE) == held:
+        raise UsageError(
+            f"{stack.project_file} and {other}/Pulumi.yaml name one project, {stack.project}, so that to Pulumi both "
+            f"folders are one stack, and it holds the cluster {held} of {other}; nothing was changed; give the project "
+            f"in {_folder(change)} a name of its own (name: {name}); what ends {held}: clusterctl down --cluster "
+            f"{cluster}",
+            hint=edit(stack.project_file),
+        )
+
+
+def refuse_other_stack(change: Change, known: Inventory) -> None:
+    """Raises UsageError when the cluster that lives and is not in this stack is of another stack, or another folder."""
+    stack, made_in = change.stack, known.stack_dir
+    if (
+        made_in is None
+        or not Path(made_in).is_dir()
+        or (made_in, known.stack_name) == (str(stack.directory), stack.name)
+    ):
+        return
+    raise UsageError(
+        f"{change.typed(_folder(change))} holds nothing, and {known.cluster} is of the stack {known.stack_name} of "
+        f"{made_in}: nothing was changed",
+        hint=down_again(known),
+    )
+
+
+def _folder(change: Change) -> Path:
+    return change.stack.typed or change.stack.directory

@@ -1,0 +1,43 @@
+"""The last question of an `up`: would AWS itself end every machine at the deadline? Asked with DryRun: nothing ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.outputs import read_inventory
+
+from clusterctl.cloud.deadline_proof import not_ended
+from clusterctl.lifecycle.change import Change
+from clusterctl.text.quantities import count
+
+REHEARSAL_PAUSE_S = 0.05
+AWS_PAUSE_S = 1.0
+
+
+def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> CloudError | None:
+    """What to raise when the machines' own timers are all that would end them; it is said at once, too.
+
+    `slots`: those that are known to have a machine; None: all.
+    """
+    inventory = read_inventory(change.home.inventory_file(change.cluster))
+    nodes = [node for node in inventory.nodes if slots is None or node.slot in slots]
+    names = {node.instance_id: node.name for node in nodes if node.instance_id is not None}
+    pause_s = REHEARSAL_PAUSE_S if change.is_rehearsal else AWS_PAUSE_S
+    try:
+        left = not_ended(change.clients, inventory.cluster_id, names, pause=lambda: time.sleep(pause_s))
+    except CloudError as e:
+        return _said(
+            change, f"nobody can say whether AWS would end {inventory.name} at its deadline: {e.message}", e.code
+        )
+    if not left:
+        return None
+    why = "; ".join(f"{names[id]}: {said}" for id, said in left.items())
+    return _said(change, f"AWS would not end {count(len(left), 'node')} at the deadline: {why}", "NotProven")
+
+
+def _said(change: Change, message: str, code: str) -> CloudError:
+    change.output.note(f" WARNING: {message}\n  Only the nodes' own timers would end them.")
+    told = f"{message}. The nodes run, and only their own timers would end them"
+    return CloudError(told, code=code, hint=f"clusterctl down --cluster {change.cluster}")

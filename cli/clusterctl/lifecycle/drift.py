@@ -1,0 +1,132 @@
+"""What AWS has of the instances that a state knows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.instances import InstanceState, instances_of
+from clusterctl.cloud.look import look
+from clusterctl.cloud.reservations import reservations_of
+from clusterctl.cloud.resource import Kind
+from clusterctl.cloud.resource_types import KINDS
+from clusterctl.engine.state import RESERVATION_TYPE, SlotInstance, StackState, StateResource, names_of
+
+ENDING = "shutting-down"
+ENDING_S = 900.0
+"""A big GPU machine takes minutes to end, and has its slot's address until then."""
+GROUND = tuple(kind for kind in KINDS if kind.name in ("VPC", "subnet", "launch template", "state machine"))
+"""What an `up` cannot do without, and never makes anew by itself."""
+BESIDE = tuple(kind for kind in KINDS if kind.name in ("launch template", "elastic IP"))
+"""What a slot has besides its machine, without which none is made anew."""
+POLL_S = 5.0
+REHEARSAL_POLL_S = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missing:
+    """An instance of the state that runs no more."""
+
+    known: SlotInstance
+    seen: InstanceState | None
+    """None: AWS shows it no more."""
+
+    @property
+    def why(self) -> str:
+        """AWS's word for it, with AWS's reason."""
+        return "AWS does not know it" if self.seen is None else self.seen.told
+
+    def told(self, *, nodes: int) -> str:
+        """What is said of it by an `up` that goes to so many nodes."""
+        remade = "; the slot is remade" if self.known.slot < nodes else ""
+        return f"slot {self.known.slot}: {self.known.instance_id} is gone ({self.why}){remade}"
+
+
+def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[Missing, ...]:
+    """The state's instances that are gone; what is still ending is waited for. Raises CloudError."""
+    if not state.instances or state.cluster_id is None:
+        return ()
+    give_up = time.monotonic() + ENDING_S
+    told = False
+    while True:
+        seen = {one.instance_id: one for one in instances_of(clients, state.cluster_id)}
+        ending = [one for one in seen.values() if one.state == ENDING]
+        if not ending or time.monotonic() > give_up:
+            return _missing(state, seen)
+        if not told:
+            told = True
+            tell(f"waiting for {', '.join(one.instance_id for one in ending)}, which is ending")
+        time.sleep(REHEARSAL_POLL_S if clients.is_rehearsal else POLL_S)
+
+
+def living_slots(clients: Clients, state: StackState) -> frozenset[int]:
+    """The slots of which AWS has the state's machine, and not on its way out. Raises CloudError."""
+    if not state.instances or state.cluster_id is None:
+        return frozenset()
+    alive = {one.instance_id for one in instances_of(clients, state.cluster_id) if one.is_alive}
+    return frozenset(one.slot for one in state.instances if one.instance_id in alive)
+
+
+def gone_spot_machines(clients: Clients, state: StackState) -> tuple[str, ...]:
+    """URNs of the state's spot machines that AWS has no more. Raises CloudError.
+
+    AWS deletes a spot request four hours after its machine has ended (EC2 API, DescribeSpotInstanceRequests), and the
+    provider cancels it before it ends the machine: it fails at a request that is not there, though it takes a machine
+    that is not there for ended (terraform-provider-aws, ec2_instance.go; both 2026-11-22).
+    """
+    known = [one for one in state.instances if one.is_spot]
+    if not known or state.cluster_id is None:
+        return ()
+    there = {one.instance_id for one in instances_of(clients, state.cluster_id) if one.is_alive or one.state == ENDING}
+    return tuple(one.urn for one in known if one.instance_id not in there)
+
+
+def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
+    """URNs of the state's reservations that AWS holds no more: an early end cancels them. Raises CloudError."""
+    known = state.of_type(RESERVATION_TYPE)
+    if not known or state.cluster_id is None:
+        return ()
+    held = {one.reservation_id for one in reservations_of(clients, state.cluster_id) if one.is_held}
+    return tuple(one.urn for one in known if one.id not in held)
+
+
+def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
+    """What every cluster stands on, is in the state, and is not in AWS any more: after `reap`. Raises CloudError.
+
+    Asked only where no machine lives: nobody loses the network from under a machine, for AWS refuses that.
+    """
+    if state.cluster_id is None or any(one.is_alive for one in instances_of(clients, state.cluster_id)):
+        return ()
+    return _not_there(clients, state, state.cluster_id, GROUND)
+
+
+def lost_beside(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
+    """What nodes have beside a machine, is in the state, and is not in AWS any more. Raises CloudError.
+
+    A `down` of many writes its state at its end: killed, it may have ended some slots whole and others not at all.
+    """
+    return () if state.cluster_id is None else _not_there(clients, state, state.cluster_id, BESIDE)
+
+
+def _not_there(
+    clients: Clients, state: StackState, cluster_id: str, kinds: tuple[Kind, ...]
+) -> tuple[StateResource, ...]:
+    found = look(clients, cluster_id, kinds)
+    there = {(one.kind, name) for one in found for name in (one.id, *one.aliases)}
+    return tuple(
+        one
+        for kind in kinds
+        for type in kind.types
+        for one in state.of_type(type)
+        if not one.is_external and not any((kind.name, name) in there for name in names_of(one))
+    )
+
+
+def _missing(state: StackState, seen: dict[str, InstanceState]) -> tuple[Missing, ...]:
+    return tuple(
+        Missing(known=one, seen=seen.get(one.instance_id))
+        for one in state.instances
+        if one.instance_id not in seen or not seen[one.instance_id].is_alive
+    )

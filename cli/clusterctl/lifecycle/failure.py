@@ -1,0 +1,62 @@
+"""What a run of the engine that failed means to a person."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
+
+from clusterctl.engine.lock import locks_named
+from clusterctl.engine.region import NEXT
+from clusterctl.engine.run import RunResult
+from clusterctl.system.room import full_folder, full_told, look_at
+
+WRONG_PASSPHRASE = "incorrect passphrase"
+"""The engine's words (3.250, tried 2026-11-22)."""
+OTHER_PASSPHRASE = (
+    "the stack's config was encrypted with another passphrase than this checkout's. Where the stack lives, set "
+    "PULUMI_CONFIG_PASSPHRASE_FILE to the .pulumi/passphrase of the checkout that made it; a new one of your own needs "
+    "no encryptionsalt in its Pulumi.<stack>.yaml: delete that line"
+)
+
+
+def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint: str | None = None) -> ClusterctlError:
+    """The error that a failed run means: AWS's code once, else what the engine said.
+
+    `cancel`: what removes the stack's lock.
+    """
+    from_aws = next((refusal for refusal in result.refusals if refusal.code is not None), None)
+    tail = f". {more}" if more else ""
+    if from_aws is not None and from_aws.code is not None:
+        return CloudError(f"{from_aws.code}: {_before(tail, from_aws.text)}{tail}", code=from_aws.code, hint=hint)
+    locks = locks_named(result.said)
+    if locks:
+        return EngineError(f"{doing}: {locks[0].told}{tail}", hint=locks[0].end_it(cancel=cancel))
+    full = full_disk(result)
+    if full is not None:
+        return EngineError(f"{doing} failed: {full_told(full)}{tail}", hint=look_at(full))
+    said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
+    # What the stand-in refuses comes with the command that helps; the same again would be refused again.
+    text, _, helps = (said[0] or _without_a_word(result)).partition(NEXT)
+    if WRONG_PASSPHRASE in text:
+        return EngineError(f"{doing} failed: {OTHER_PASSPHRASE}{tail}")
+    told = f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}"
+    return EngineError(told, hint=helps.rstrip() or hint)
+
+
+def full_disk(result: RunResult) -> Path | None:
+    """The folder whose disk a run found full; None where it failed for another reason."""
+    said = "\n".join([*(refusal.text for refusal in result.refusals), result.said])
+    return full_folder(said, log=result.log, is_silent=not said.strip() and result.killed_by is None)
+
+
+def _without_a_word(result: RunResult) -> str:
+    if result.killed_by is None:
+        return "the engine ended without a reason"
+    return f"the engine was killed ({signal.Signals(result.killed_by).name}), as by a computer that runs out of memory"
+
+
+def _before(tail: str, text: str) -> str:
+    """The engine's words without the full stop that the tail brings."""
+    return text.rstrip().removesuffix(".") if tail else text

@@ -1,0 +1,106 @@
+"""Where a cluster is: its region, its network's addresses, its placement, its capacity: decided when it is made."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.errors import ConfigError, UsageError
+from clusterctl_infra.launch import launch_changes, launch_facts
+from clusterctl_infra.names import HOME_VARIABLE, IDENTITY_TYPE, INVENTORY_TYPE
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.engine.state import PLACEMENT_GROUP_TYPE, StackState
+from clusterctl.text.next_commands import edit
+from clusterctl.text.quantities import count
+
+NETWORK = "clusterctl:infra:Network$aws:ec2/"
+"""In the URN of everything that the cluster's network is made of; a person's own program may have others."""
+CAPACITY = "clusterctl:infra:Capacity$"
+"""The same for its placement group and its reservation."""
+
+
+def refuse_other_region(state: StackState, region: str, *, source: str) -> None:
+    """Raises UsageError when the cluster is in another region than cluster.yaml says.
+
+    Asked there, AWS would know none of its machines, and the engine would make all of it anew, file systems too.
+    """
+    identity = state.find(IDENTITY_TYPE)
+    zone = "" if identity is None else str(identity.outputs.get("zone") or "")
+    if zone and not zone.startswith(region):
+        raise UsageError(
+            f"this cluster is in {zone}, and {source} says region: {region}: nothing was changed; write its own "
+            "region back; a cluster in another region is another one, with a folder of its own",
+            hint=edit(source),
+        )
+
+
+def refuse_other_home(state: StackState, home: Path) -> None:
+    """Raises UsageError when the cluster is rehearsed in another home that is still there: its region answers there."""
+    inventory = state.find(INVENTORY_TYPE)
+    named = "" if inventory is None else str(inventory.outputs.get("home") or "")
+    if named and Path(named).resolve() != home.resolve() and (Path(named) / "rehearsal").is_dir():
+        raise UsageError(
+            f"this cluster is rehearsed in the home {named}, and this is the home {home}: its region and its machines "
+            "are known there alone; nothing was changed",
+            hint=f"export {HOME_VARIABLE}={shlex.quote(named)}",
+        )
+
+
+def refuse_other_network(state: StackState, config: ClusterConfig, *, source: str, shown: str) -> None:
+    """Raises ConfigError when the network would be made anew below living machines and file systems."""
+    problems = list(_moved(state, config))
+    if problems:
+        raise ConfigError(
+            f"{source}: {count(len(problems), 'change')} would make the network anew, nothing was changed",
+            problems=[f"  {problem}" for problem in problems],
+            hint=f"clusterctl down {shown} --all",
+        )
+
+
+def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source: str, shown: str) -> None:
+    """Raises ConfigError when living machines would have to enter or leave a placement group, or spot capacity.
+
+    A machine enters one at launch or while it is stopped, and a group with machines in it is not deleted (EC2 User
+    Guide, "Placement groups"; 2026-11-21). A reservation stays in its group, whatever the provider is told: it neither
+    changes nor replaces it for that (terraform-provider-aws 6, ec2_capacity_reservation.go).
+
+    Machines on demand would cost more than the maximum that all are counted at then; places reserved for spot machines
+    would bill empty: docs/adr/0027-spot-machines.md.
+    """
+    problems = _launched_otherwise(state, cluster_plan) if state.instances else ()
+    if problems:
+        is_one = len(problems) == 1
+        told = f"{count(len(problems), 'change')} {'is' if is_one else 'are'} not made on running nodes"
+        raise ConfigError(
+            f"{source}: {told}, nothing was changed",
+            problems=[f"  {problem}" for problem in problems],
+            hint=f"clusterctl down {shown}",
+        )
+
+
+def _launched_otherwise(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
+    is_grouped = any(CAPACITY in one.urn for one in state.of_type(PLACEMENT_GROUP_TYPE))
+    is_spot = any(one.is_spot for one in state.instances)
+    return launch_changes(
+        launch_facts(placement="cluster" if is_grouped else "none", capacity="spot" if is_spot else "on-demand"),
+        launch_facts(placement=cluster_plan.placement, capacity=cluster_plan.capacity),
+    )
+
+
+def _moved(state: StackState, config: ClusterConfig) -> Iterator[str]:
+    network = config.network
+    meant = {
+        ("vpc:Vpc", "-vpc"): ("vpc_cidr", str(network.vpc_cidr)),
+        ("subnet:Subnet", "-services"): ("service_subnet_cidr", str(network.service_subnet_cidr)),
+    }
+    for (type, end), (field, cidr) in meant.items():
+        for one in state.of_type(f"aws:ec2/{type}"):
+            if NETWORK in one.urn and one.urn.endswith(end) and one.inputs.get("cidrBlock") not in (None, cidr):
+                was = one.inputs["cidrBlock"]
+                yield (
+                    f"network.{field}: {was} → {cidr}: decided when the cluster is made, for what lives in it cannot "
+                    "move: write it back, or end the cluster, data and all, first"
+                )

@@ -1,0 +1,145 @@
+"""cluster.json, and handing it to a node: `clusterctl-node apply` over SSH."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from clusterctl_bootstrap.agent_source import later_sources
+from clusterctl_bootstrap.cloud_config import AGENT_FOLDER
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.home import Home
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.keys.login_keys import load_login_keys
+from clusterctl.ssh.one.transport import NodeConnection
+from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.way_in import uses_session_manager
+
+VERSION = 1
+APPLY = "sudo -n clusterctl-node apply"
+APPLY_S = 20.0
+INSTALLER = f"""\
+import json, os, pathlib, sys
+os.chdir("{AGENT_FOLDER}")
+for name, text in json.load(sys.stdin).items():
+    pathlib.Path(name + ".new").write_text(text)
+    os.replace(name + ".new", name)
+"""
+INSTALL = f"sudo -n python3 -ISc {shlex.quote(INSTALLER)}"
+"""Takes the modules that come later as JSON, name → text, each put in place at once."""
+
+
+def membership_of(inventory: Inventory, config: ClusterConfig, *, slot_cidr: str) -> bytes:
+    """The membership with all that the configuration tells running nodes: whoever pushes one pushes the whole."""
+    return membership_file(
+        inventory,
+        slot_cidr=slot_cidr,
+        env=config.env,
+        authorized_keys=config.access.authorized_keys or None,
+        dead_man=config.caps.dead_man,
+        idle=config.caps.idle,
+    )
+
+
+def membership_file(
+    inventory: Inventory,
+    *,
+    slot_cidr: str,
+    env: Mapping[str, str],
+    authorized_keys: Sequence[str] | None,
+    dead_man: timedelta | None = None,
+    idle: timedelta | None = None,
+) -> bytes:
+    """The JSON of what lives, for every node the same; the highest generation holds.
+
+    `dead_man`: how long a node may be without the others; `idle`: how long the cluster may be without use.
+    """
+    content = {
+        "version": VERSION,
+        "cluster_id": inventory.cluster_id,
+        "run": inventory.run,
+        "generation": inventory.generation,
+        "nodes": len(inventory.nodes),
+        "slot_cidr": slot_cidr,
+        "deadline": deadline_text(inventory.deadline),
+        "env": dict(env),
+        "gpus_per_node": inventory.gpus_per_node,
+        **_ranks(inventory),
+        **({} if dead_man is None else {"dead_man_s": dead_man.total_seconds()}),
+        "authorized_keys": None if authorized_keys is None else list(authorized_keys),
+        **({} if idle is None else {"idle_s": int(idle.total_seconds())}),
+    }
+    return json.dumps(content).encode()
+
+
+def _ranks(inventory: Inventory) -> dict[str, list[int]]:
+    """The rank of each slot; left out where it is the slot, so that a membership without an order stays what it was."""
+    ranks = [node.rank for node in sorted(inventory.nodes, key=lambda node: node.slot)]
+    return {} if ranks == sorted(ranks) else {"ranks": ranks}
+
+
+def deadline_text(iso: str) -> str:
+    """`2026-11-21T13:18:26Z`: the one way in which a node reads a time."""
+    return datetime.fromisoformat(iso).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def apply_membership(connection: NodeConnection, content: bytes) -> str | None:
+    """None when the node has it now, else why not. Raises NodeFailure when the node was lost.
+
+    With it comes what of the agent has no room in user-data and is not needed before a node is ready.
+    """
+    installed = connection.run(INSTALL, stdin=json.dumps(dict(later_sources())).encode(), timeout_s=APPLY_S)
+    if installed.exit_code != 0:
+        return refusal_in(installed.stdout, installed.stderr, installed.exit_code)
+    result = connection.run(APPLY, stdin=content, timeout_s=APPLY_S)
+    return None if result.exit_code == 0 else refusal_in(result.stdout, result.stderr, result.exit_code)
+
+
+def refusal_in(stdout: bytes, stderr: bytes, exit_code: int) -> str:
+    """The node's own reason, from its JSON line or the last thing it said."""
+    try:
+        return str(json.loads(stdout)["error"])
+    except (ValueError, KeyError, TypeError):
+        said = (stderr or stdout).decode(errors="replace").strip().splitlines()
+        return said[-1] if said else f"clusterctl-node apply ended with {exit_code}"
+
+
+CONNECT_S, BY_SESSION_MANAGER_S = 10.0, 20.0
+"""A node that is asked in a hurry has to be one that answers."""
+
+
+def deliver(inventory: Inventory, nodes: Sequence[InventoryNode], content: bytes, *, home: Home) -> Mapping[int, str]:
+    """Slot → why the node has not got the membership; empty when all have it."""
+    wait_s = BY_SESSION_MANAGER_S if uses_session_manager(inventory.ssh.proxy_command) else CONNECT_S
+    try:
+        keys = load_login_keys(inventory, home, ssh_dir=Path.home() / ".ssh")
+    except NodeFailure as failure:
+        return {node.slot: failure.message for node in nodes}
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        results = run_on_nodes(
+            inventory,
+            nodes,
+            APPLY,
+            keys=keys,
+            deadlines=Deadlines.within(wait_s),
+            timeout_s=APPLY_S,
+            stdin=file,
+            fan_out=max(1, len(nodes)),
+        )
+    return {slot: _why(result) for slot, result in sorted(results.items()) if not result.is_ok}
+
+
+def _why(result: NodeResult) -> str:
+    if result.failure is not None:
+        return result.failure.told_under(result.name)
+    return refusal_in(result.stdout, result.stderr, result.exit_code or 0)

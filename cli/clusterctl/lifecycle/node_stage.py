@@ -1,0 +1,201 @@
+"""The nodes' part of an `up`: watched from the moment each exists, given the membership, judged at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from clusterctl_infra.config.hooks import LIMIT_S
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.errors import CloudError, SomeNodesFailed
+from clusterctl_infra.outputs import Inventory, read_inventory
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.cloud.instances import InstanceState, instances_of
+from clusterctl.engine.events import Event
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.display import Display
+from clusterctl.lifecycle.membership import membership_of
+from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch, why_not_ready
+from clusterctl.status.node_report import FAILED
+from clusterctl.text.next_commands import replace_again, up_again
+from clusterctl.text.quantities import clock, count
+
+REHEARSAL_READY_S = 120.0
+AWS_READY_S = 600.0
+REHEARSAL_PHASE_S = 60.0
+AWS_PHASE_S = 120.0
+"""Beyond that time a node that entered its phase so long ago is waited for still."""
+
+
+def longest_way_s(config: ClusterConfig, *, is_rehearsal: bool) -> float:
+    """How long a healthy node may take to be ready: its boot, and each hook before that up to the hook's own limit."""
+    hooks = (1 if config.packages else 0) + sum(script.at != "after-ready" for script in config.scripts)
+    return (REHEARSAL_READY_S if is_rehearsal else AWS_READY_S) + LIMIT_S * hooks
+
+
+def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
+    """The command to type.
+
+    Machines that are gone are made by the next `up`; a node whose boot failed stays as it is until it is replaced; of
+    others more may come.
+    """
+    failed = {watch.slot: watch.name for watch in bad if watch.phase == FAILED and watch.gone is None}
+    if any(watch.gone is not None for watch in bad):
+        return up_again(inventory)
+    return replace_again(inventory.cluster, failed) if failed else f"clusterctl status --cluster {inventory.cluster}"
+
+
+class NodeStage:
+    """Watches nodes while the engine still works on others."""
+
+    def __init__(
+        self,
+        change: Change,
+        config: ClusterConfig,
+        cluster_plan: ClusterPlan,
+        display: Display,
+        *,
+        waits: bool,
+        gone: str | None = None,
+    ) -> None:
+        """`gone`: an instance that is being replaced; what it still says does not count."""
+        self._change = change
+        self._config = config
+        self._plan = cluster_plan
+        self._display = display
+        self._waits = waits
+        self._gone = gone
+        self._watch = ReadyWatch(change.home.inventory_file(change.cluster), changed=display.node)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Ends all connections at the end, whatever happened."""
+        try:
+            yield
+        finally:
+            self._watch.stop()
+
+    def event(self, event: Event) -> None:
+        """Begins to watch each node that the engine has made."""
+        if self._waits:
+            for slot, instance_id in self._display.progress.instances.items():
+                if instance_id != self._gone:
+                    self._watch.start(slot, f"{self._config.name}-{slot}")
+
+    def stop(self) -> None:
+        """The engine failed: nodes are not waited for."""
+        self._watch.stop()
+
+    def finish(self, *, timeout_s: float | None) -> None:
+        """Returns when all nodes are ready; `timeout_s` None: as long as they usually take at most, or get on.
+
+        Raises SomeNodesFailed after saying what is wrong with each.
+        """
+        inventory = read_inventory(self._change.home.inventory_file(self._change.cluster))
+        if not self._waits:
+            self._change.output.note(" no machines are booted (machines: none), so no node is waited for")
+            self._end_line(inventory, len(inventory.nodes), "made")
+            return
+        began = time.monotonic()
+        watches = self._waited(inventory, self._patience(timeout_s))
+        bad = [watch for watch in watches if not watch.is_ready]
+        self._tell(bad)
+        self._end_line(inventory, len(watches) - len(bad), "ready")
+        if bad:
+            raise _error(bad, inventory, waited_s=time.monotonic() - began)
+
+    def _patience(self, timeout_s: float | None) -> Patience:
+        if timeout_s is not None:
+            return Patience(usual_s=timeout_s)
+        phase_s = REHEARSAL_PHASE_S if self._change.is_rehearsal else AWS_PHASE_S
+        usual_s = longest_way_s(self._config, is_rehearsal=self._change.is_rehearsal)
+        return Patience(usual_s=usual_s, phase_s=phase_s)
+
+    def _waited(self, inventory: Inventory, patience: Patience) -> Sequence[NodeWatch]:
+        """What was seen of each node once all are ready or failed, or the time is over; each gets the membership."""
+        for node in inventory.nodes:
+            self._watch.start(node.slot, node.name)
+        self._watch.settle(membership_of(inventory, self._config, slot_cidr=self._plan.network.slot_cidr))
+        lost = LostMachines(self._change, inventory, self._watch)
+
+        def on_tick() -> None:
+            self._display.live()
+            lost.look()
+
+        try:
+            self._watch.wait(patience, on_tick=on_tick)
+            lost.look_now()
+            return self._watch.now()
+        except KeyboardInterrupt:
+            self._change.output.note(
+                f"stopped waiting; the cluster exists, runs on and bills ({count(len(inventory.nodes), 'node')}).\n"
+                f"  next: clusterctl status --cluster {inventory.cluster}\n"
+                f"        clusterctl down --cluster {inventory.cluster}  ends them"
+            )
+            raise
+
+    def _tell(self, bad: Sequence[NodeWatch]) -> None:
+        now = datetime.now(UTC)
+        for watch in bad:
+            for line in why_not_ready(watch, now=now):
+                self._change.output.note(f" {line}")
+
+    def _end_line(self, inventory: Inventory, good: int, word: str) -> None:
+        deadline = datetime.fromisoformat(inventory.deadline)
+        self._change.output.note(
+            f"{inventory.name} · {good}/{len(inventory.nodes)} {word} · ends {clock(deadline, datetime.now(UTC))}"
+            f" · generation {inventory.generation}"
+        )
+
+
+def _error(bad: Sequence[NodeWatch], inventory: Inventory, *, waited_s: float) -> SomeNodesFailed:
+    nodes, named = f"{count(len(bad), 'node')} of {len(inventory.nodes)}", ", ".join(watch.name for watch in bad)
+    is_late = any(not watch.is_final for watch in bad)
+    what = f"not ready after {waited_s:.0f} s or failed" if is_late else "failed"
+    return SomeNodesFailed(f"{nodes} {what}: {named}", hint=what_helps(bad, inventory))
+
+
+AWS_EVERY_S = 15.0
+"""A boot takes minutes there, and one request shows all machines of the cluster."""
+REHEARSAL_EVERY_S = 1.0
+
+
+class LostMachines:
+    """Ends the waiting for nodes whose machines died; an API that does not answer changes nothing."""
+
+    def __init__(self, change: Change, inventory: Inventory, watch: ReadyWatch) -> None:
+        self._change = change
+        self._inventory = inventory
+        self._watch = watch
+        self._every_s = REHEARSAL_EVERY_S if change.is_rehearsal else AWS_EVERY_S
+        self._next_at = time.monotonic() + self._every_s
+
+    def look(self) -> None:
+        """Asks, when it is time to, and tells the watch."""
+        if time.monotonic() >= self._next_at:
+            self.look_now()
+
+    def look_now(self) -> None:
+        """Asks, and tells the watch."""
+        with contextlib.suppress(CloudError):
+            seen = instances_of(self._change.clients, self._inventory.cluster_id)
+            lost = lost_slots(self._watch.now(), self._inventory, seen)
+            for slot, why in lost.items():
+                self._watch.lost(slot, why)
+            if lost:  # how late an end is seen is how late `cost` may assume it
+                self._change.note_machines()
+        self._next_at = time.monotonic() + self._every_s
+
+
+def lost_slots(watches: Iterable[NodeWatch], inventory: Inventory, seen: Iterable[InstanceState]) -> dict[int, str]:
+    """Slot → AWS's word for the end of its machine; what a node that failed says of itself is worth more. Pure.
+
+    A machine that AWS does not show may be too young for that (eventual consistency): it is waited for. One that was
+    ready may have ended since: nothing tells a `reap --cluster` elsewhere of an `up` that is under way.
+    """
+    ended = {one.instance_id: one.told for one in seen if not one.is_alive}
+    ids = {node.slot: node.instance_id or "" for node in inventory.nodes}
+    return {one.slot: ended[ids[one.slot]] for one in watches if one.phase != FAILED and ids.get(one.slot) in ended}

@@ -1,0 +1,119 @@
+"""How a change begins: the cluster is held, the run is written down, and whatever comes of it is noted."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+
+from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import engine_environment
+from clusterctl.engine.run_file import note_engine, only_run, read_record
+from clusterctl.engine.stack import Stack, refuse_without_program
+from clusterctl.engine.stack_config import refuse_read_only
+from clusterctl.engine.state import StackState
+from clusterctl.engine.whereabouts import Whereabouts, whereabouts_of_cluster
+from clusterctl.home import Home
+from clusterctl.lifecycle.change import Change
+from clusterctl.output import Output
+from clusterctl.system.room import MIB, refuse_without_room
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """A cluster that is held for one change, as it was found."""
+
+    change: Change
+    state: StackState
+    was_cut_off: bool
+    """A run before this one was."""
+
+
+@contextlib.contextmanager
+def open_change(
+    verb: str,
+    stack: Stack,
+    *,
+    name: str,
+    region: str,
+    rehearse: bool,
+    home: Home,
+    environ: Mapping[str, str],
+    output: Output,
+) -> Iterator[Change]:
+    """Holds the cluster called `name` for one change. Raises EngineError, RehearsalError."""
+    rehearsal = rehearse or stack.is_rehearsal_project
+    cluster = name + REHEARSAL_SUFFIX if rehearsal else name
+    refuse_without_room(home.path)
+    with only_run(home, cluster, verb=verb):
+        previous = read_record(home.run_file(cluster))
+        environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
+        refuse_read_only(environment.config_file)
+        refuse_without_room(environment.config_file.parent, needed_bytes=MIB)
+        starts = () if previous is None else previous.engines
+        begun = partial(note_engine, home.run_file(cluster))
+        change = Change(
+            verb=verb,
+            engine=Engine(stack=stack, environment=environment, starts=starts, begun=begun),
+            home=home,
+            output=output,
+            cluster=cluster,
+            region=region,
+            environ=environ,
+            previous=previous,
+        )
+        change.begin()
+        try:
+            yield change
+        except BaseException:
+            change.take_back()
+            raise
+        finally:
+            change.note_what_became()
+            (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)
+
+
+def open_change_at(
+    verb: str, where: Whereabouts, *, home: Home, environ: Mapping[str, str], output: Output
+) -> AbstractContextManager[Change]:
+    """Holds the cluster of a stack for one change. Raises EngineError, RehearsalError."""
+    return open_change(
+        verb,
+        where.stack,
+        name=where.name,
+        region=where.region,
+        rehearse=where.rehearse,
+        home=home,
+        environ=environ,
+        output=output,
+    )
+
+
+@contextlib.contextmanager
+def open_change_of(
+    verb: str, inventory: Inventory, *, home: Home, environ: Mapping[str, str], output: Output
+) -> Iterator[Held]:
+    """Holds a cluster that this computer knows. Raises NothingMatched too, where its stack has no state.
+
+    As this computer knows it, it was made: its state is most likely in another backend.
+    """
+    where = whereabouts_of_cluster(inventory)
+    refuse_without_program(where.stack)
+    with open_change_at(verb, where, home=home, environ=environ, output=output) as change:
+        found, was_cut_off = change.inspect()
+        if found is None:
+            backend = change.engine.backend_url()
+            status = shlex.join(["clusterctl", "status", "--cluster", inventory.cluster])
+            raise NothingMatched(
+                f"{inventory.cluster}: the Pulumi backend {backend} has no state of it; has another one? Then first: "
+                "pulumi login",
+                hint=status,
+            )
+        yield Held(change=change, state=found, was_cut_off=was_cut_off)

@@ -1,0 +1,207 @@
+"""What `clusterctl plan` shows: nodes, price, deadline, warnings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from datetime import datetime, timedelta
+
+from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
+from clusterctl_infra.plan.model import ClusterPlan, DeadlinePlan, PricePlan, Problem, SlotPlan
+from clusterctl_infra.plan.spot import SpotPrice
+from clusterctl_infra.plan.storage_model import (
+    BucketPlan,
+    DisksPlan,
+    EfsPlan,
+    LustrePlan,
+    StoragePlan,
+)
+
+from clusterctl.cost.after_deadline import bills_on_after
+from clusterctl.engine.stack_plan import StackPlan, ends_line
+from clusterctl.text.headline import machine_words, machines_and_gpus, rehearsed
+from clusterctl.text.quantities import clock, duration, thousands, usd
+from clusterctl.text.table import render_table
+
+STORAGE_KINDS: dict[type[StoragePlan], str] = {
+    LustrePlan: "fsx-lustre",
+    EfsPlan: "efs",
+    BucketPlan: "s3",
+    DisksPlan: "nvme",
+}
+KINDS = {"interface": "ENA", "efa": "EFA", "efa-only": "EFA-only"}
+
+
+def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
+    """The whole screen."""
+    plan = stack_plan.plan
+    title = (
+        f"{plan.name} · {place(plan)} · {_hardware(plan)}{rehearsed(stack_plan.is_rehearsal, plan.gpus_per_node > 0)}"
+    )
+    mounts = (" ".join(row.mount for row in plan.storage),) if plan.storage else ()
+    rows = [(slot.name, slot.private_ip, interfaces(stack_plan), *mounts) for slot in plan.slots]
+    columns = ("node", "private ip", "interfaces", *(("mounts",) if plan.storage else ()))
+    on = bills_on_after(plan)
+    facts = [
+        ("per hour", price_line(plan)),
+        *(() if plan.price.spot is None else [("spot", spot_line(plan, plan.price.spot))]),
+        ("deadline", deadline_line(stack_plan, now=now)),
+        ("in all", total_line(stack_plan)),
+        *(() if plan.price.reservation_tail_usd == 0 else [("at worst", tail_line(plan))]),
+        *(() if on is None else [("afterwards", on)]),
+        ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
+    ]
+    going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)
+    facts += [] if going is None else [("ends", going)]
+    facts += [("warning", _told(one)) for one in plan.problems if one.level == "warning"]
+    told = "\n".join(f"  {name:<12} {value}" for name, value in facts)
+    return f"{title}\n\n{render_table(columns, rows)}\n\n{told}"
+
+
+def plan_json(stack_plan: StackPlan) -> dict[str, object]:
+    """What `clusterctl plan --json` prints; sums in US dollars, unknown ones null."""
+    plan = stack_plan.plan
+    return {
+        "name": plan.name,
+        "cluster_id": plan.cluster_id if stack_plan.is_running else None,
+        "rehearsal": stack_plan.is_rehearsal,
+        "running": stack_plan.is_running,
+        "region": plan.region,
+        "zone": plan.chosen_zone,
+        "instance_type": plan.instance_type,
+        "capacity": plan.capacity,
+        "gpus_per_node": plan.gpus_per_node,
+        "gpu_name": plan.gpu_name,
+        "nodes": [_node_json(slot) for slot in plan.slots],
+        "ends": list(stack_plan.ends),
+        "storage": [storage_json(row) for row in plan.storage],
+        "price": _price_json(plan.price),
+        "deadline": _deadline_json(plan.deadline),
+        "estimated_cost": {"at_deadline_usd": stack_plan.at_deadline_usd},
+        "user_data_bytes": plan.user_data_bytes,
+        "problems": [{"level": row.level, "path": row.path, "message": row.message} for row in plan.problems],
+    }
+
+
+def storage_json(storage: StoragePlan) -> dict[str, object]:
+    """One mount: its kind, and what is known of what is behind it."""
+    return {"kind": STORAGE_KINDS[type(storage)], **dataclasses.asdict(storage)}
+
+
+def place(plan: ClusterPlan) -> str:
+    """The zone, or the region when the zone is chosen at birth."""
+    return plan.chosen_zone or plan.region
+
+
+def interfaces(stack_plan: StackPlan) -> str:
+    """`1 ENA + 32 EFA-only (3200 Gbit/s)`."""
+    kinds = Counter(KINDS[kind] for _, _, kind in stack_plan.plan.interface_layout)
+    told = " + ".join(f"{number} {kind}" for kind, number in kinds.items())
+    return f"{told} ({stack_plan.instance_type.network_gbps:g} Gbit/s)"
+
+
+def price_line(plan: ClusterPlan) -> str:
+    """`4 × $55.04 + addresses $0.02 = $220.18   cap 4 × $60.00   (prices of 2026-11-01)`."""
+    price, nodes = plan.price, len(plan.slots)
+    parts = [f"{nodes} × {usd(price.node_usd_per_hour)}"]
+    if price.disks_usd_per_hour is None or price.disks_usd_per_hour:
+        parts.append(f"disks {usd(price.disks_usd_per_hour)}")
+    if price.addresses_usd_per_hour:
+        parts.append(f"addresses {usd(price.addresses_usd_per_hour)}")
+    if price.gateway_usd_per_hour is None or price.gateway_usd_per_hour:
+        parts.append(f"gateway {usd(price.gateway_usd_per_hour)}")
+    if price.storage_usd_per_hour is None or price.storage_usd_per_hour:
+        parts.append(f"storage {usd(price.storage_usd_per_hour)}")
+    caps = [] if price.cap_node_usd_per_hour is None else [f"{nodes} × {usd(price.cap_node_usd_per_hour)}"]
+    caps += [] if price.cap_total_usd_per_hour is None else [f"{usd(price.cap_total_usd_per_hour)} in all"]
+    most = "" if price.spot is None else "at most "
+    told = f"{most}{' + '.join(parts)} = {usd(price.total_usd_per_hour)}"
+    return told + (f"   cap {', '.join(caps)}" if caps else "") + f"   (prices of {price.prices_dated})"
+
+
+def spot_line(plan: ClusterPlan, spot: SpotPrice) -> str:
+    """`at most $20.00 a node (caps.price_usd_per_hour); about $12.69 on 2026-01, in the cheapest zone; nothing …`."""
+    why = "caps.price_usd_per_hour" if spot.is_capped else "the price on demand; caps.price_usd_per_hour lowers it"
+    market = "the spot price is not known"
+    if spot.list_usd_per_hour is not None:
+        market = f"about {usd(spot.list_usd_per_hour)} on {plan.price.prices_dated}, in the cheapest zone"
+    return f"at most {usd(spot.max_usd_per_hour)} a node ({why}); {market}; nothing is reserved"
+
+
+def total_line(stack_plan: StackPlan) -> str:
+    """`about $2642.16 when it ends, over all runs`."""
+    over = ", over all runs" if stack_plan.plan.run > 1 else ""
+    about = "about" if stack_plan.plan.price.spot is None else "at most about"
+    return f"{about} {usd(stack_plan.at_deadline_usd)} when it ends{over}"
+
+
+def tail_line(plan: ClusterPlan) -> str:
+    """`$220.16 more after it: AWS ends an empty reservation up to 1 h late; clusterctl down ends it at once`."""
+    late = "AWS ends an empty reservation up to 1 h late"
+    return f"{usd(plan.price.reservation_tail_usd)} more after it: {late}; clusterctl down ends it at once"
+
+
+def deadline_line(stack_plan: StackPlan, *, now: datetime) -> str:
+    """`24 h after launch`, with the budget when there is one, and which of the two wins."""
+    deadline = stack_plan.plan.deadline
+    began = stack_plan.plan.started_at
+    if stack_plan.is_running:
+        left = deadline.at - now
+        told = f"in {duration(left)}" if left > timedelta(0) else f"{duration(left)} ago"
+        return f"{clock(deadline.at, now)} ({told}: {deadline.reason})"
+    runtime = f"{duration(deadline.runtime_at - began)} after launch"
+    if deadline.budget_usd is None:
+        return runtime
+    if deadline.budget_at is None:
+        return f"{runtime} ({usd(deadline.budget_usd)} lasts longer, or its end is not known)"
+    spent = f"{usd(deadline.budget_usd)} spent after {duration(deadline.budget_at - began)}"
+    return f"{runtime}, or {spent}: {duration(deadline.at - began)} wins"
+
+
+def _node_json(slot: SlotPlan) -> dict[str, object]:
+    return {
+        "slot": slot.slot,
+        "rank": slot.rank,
+        "name": slot.name,
+        "private_ip": slot.private_ip,
+        "interfaces": [
+            {"network_card": row.network_card_index, "device": row.device_index, "kind": row.kind}
+            for row in slot.interfaces
+        ],
+    }
+
+
+def _price_json(price: PricePlan) -> dict[str, object]:
+    return {
+        "node_usd_per_hour": price.node_usd_per_hour,
+        "nodes_usd_per_hour": price.nodes_usd_per_hour,
+        "disks_usd_per_hour": price.disks_usd_per_hour,
+        "gateway_usd_per_hour": price.gateway_usd_per_hour,
+        "addresses_usd_per_hour": price.addresses_usd_per_hour,
+        "storage_usd_per_hour": price.storage_usd_per_hour,
+        "total_usd_per_hour": price.total_usd_per_hour,
+        "cap_node_usd_per_hour": price.cap_node_usd_per_hour,
+        "cap_total_usd_per_hour": price.cap_total_usd_per_hour,
+        "reservation_tail_usd": price.reservation_tail_usd,
+        "prices_dated": price.prices_dated,
+        "spot": None if price.spot is None else dataclasses.asdict(price.spot),
+    }
+
+
+def _deadline_json(deadline: DeadlinePlan) -> dict[str, object]:
+    return {
+        "at": deadline.at.isoformat(),
+        "reason": deadline.reason,
+        "runtime_at": deadline.runtime_at.isoformat(),
+        "budget_at": None if deadline.budget_at is None else deadline.budget_at.isoformat(),
+        "budget_usd": deadline.budget_usd,
+    }
+
+
+def _told(problem: Problem) -> str:
+    return f"{problem.path}: {problem.message}" if problem.path else problem.message
+
+
+def _hardware(plan: ClusterPlan) -> str:
+    machine = machine_words(plan.instance_type, plan.capacity)
+    return machines_and_gpus(len(plan.slots), machine, plan.gpus_per_node, plan.gpu_name)

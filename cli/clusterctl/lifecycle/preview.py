@@ -1,0 +1,108 @@
+"""What an `up` would mean for the machines that run: which are ended, which are made anew and why, what waits.
+
+Told from the state alone: a machine is made anew when its trigger changes and for nothing else, and the trigger is in
+the state as a text. A preview would take the engine's whole second, in which AWS is asked the same (ADR 0010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.names import IDENTITY_TYPE
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.replaceable import late_facts, trigger_facts
+
+from clusterctl.engine.state import StackState
+from clusterctl.text.late import late_words
+from clusterctl.text.node_set import fold_names
+
+HOST_KEY = "host_key"
+"""Follows from the cluster's seed, which is a secret here and never changes."""
+_SHOWN = ("image", "instance_type", "subnet")
+"""Facts that people know by their values; of the others only that they changed is told."""
+_NAMES = {"instance_type": "instance type", "subnet": "network.node_subnet_cidr"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreseen:
+    """One node, and the reasons for what happens to it or waits."""
+
+    slot: int
+    name: str
+    reasons: tuple[str, ...]
+
+
+def ended(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
+    """The names of the nodes that the plan has no place for any more, by slot."""
+    slots = {slot.slot for slot in cluster_plan.slots}
+    return tuple(f"{cluster_plan.name}-{one.slot}" for one in state.instances if one.slot not in slots)
+
+
+def made_anew(state: StackState, config: ClusterConfig, cluster_plan: ClusterPlan) -> tuple[Foreseen, ...]:
+    """The nodes whose machines the next run of the engine replaces, by slot."""
+    wanted = {slot.slot: trigger_facts(slot.replacement_trigger) for slot in cluster_plan.slots}
+    names = {slot.slot: slot.name for slot in cluster_plan.slots}
+    image = _image(state, config)
+    found = []
+    for one in state.instances:
+        if one.slot not in wanted:
+            continue
+        reasons = _reasons(trigger_facts(one.trigger), {**wanted[one.slot], **image})
+        if reasons:
+            found.append(Foreseen(slot=one.slot, name=names[one.slot], reasons=reasons))
+    return tuple(found)
+
+
+def late(state: StackState, cluster_plan: ClusterPlan, *, except_slots: Iterable[int]) -> tuple[Foreseen, ...]:
+    """The nodes that run on without something that a machine made now would have."""
+    apart = frozenset(except_slots)
+    names = {slot.slot: slot.name for slot in cluster_plan.slots if slot.slot not in apart}
+    rows = ((one, late_facts(one.birth, cluster_plan.birth)) for one in state.instances if one.slot in names)
+    return tuple(Foreseen(slot=one.slot, name=names[one.slot], reasons=facts) for one, facts in rows if facts)
+
+
+def made_anew_lines(found: Sequence[Foreseen], *, is_reserved: bool = True) -> list[str]:
+    """`train-1,3: made anew, what is on their disks is lost: image ami-1 → ami-2`, nodes of one reason together.
+
+    `is_reserved`: their places are held while they are made; those of spot machines are not.
+    """
+    told = []
+    for reasons, nodes in _by_reasons(found).items():
+        whose = "its disks" if len(nodes) == 1 else "their disks"
+        told.append(f"{fold_names(nodes)}: made anew, what is on {whose} is lost: {', '.join(reasons)}")
+    if told and not is_reserved:
+        told.append("no place is reserved for spot machines: these end first, and AWS may have none to put there")
+    return told
+
+
+def late_lines(found: Sequence[Foreseen]) -> list[str]:
+    """`train-[0-3]: packages: takes effect when a node is replaced`."""
+    return [f"{fold_names(nodes)}: {late_words(facts)}" for facts, nodes in _by_reasons(found).items()]
+
+
+def _reasons(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    if not before:
+        return ("made by an older clusterctl",)
+    changed = [name for name in sorted({*before, *after}) if name != HOST_KEY and before.get(name) != after.get(name)]
+    return tuple(_reason(name, before.get(name, "?"), after.get(name, "?")) for name in changed)
+
+
+def _reason(name: str, before: str, after: str) -> str:
+    shown = _NAMES.get(name, name)
+    return f"{shown} {before} → {after}" if name in _SHOWN else f"{shown} changed"
+
+
+def _image(state: StackState, config: ClusterConfig) -> Mapping[str, str]:
+    """The image that the run will use: resolved once, so another one only when cluster.yaml names another."""
+    identity = state.find(IDENTITY_TYPE)
+    named = None if identity is None else identity.outputs.get("image_spec")
+    return {} if named is None or named == config.image else {"image": config.image}
+
+
+def _by_reasons(found: Sequence[Foreseen]) -> dict[tuple[str, ...], list[str]]:
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for one in found:
+        groups.setdefault(one.reasons, []).append(one.name)
+    return groups

@@ -1,0 +1,55 @@
+"""A reservation that ended before its nodes: they run on without one, and so does what is made beside them.
+
+Machines in a reservation that is cancelled or expires run on at the on-demand price (EC2 User Guide, "Cancel a Capacity
+Reservation"), and only a stopped one can be told of another (EC2 API, ModifyInstanceCapacityReservationAttributes; both
+2026-11-22). A new one for all slots would bill beside those that run: docs/adr/0026-nodes-outlive-their-reservation.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from clusterctl.engine.state import RESERVATION_TYPE, StackState
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.drift import gone_reservations
+from clusterctl.lifecycle.intent import Intent, without_reservation
+
+
+def forget_ended(change: Change, state: StackState) -> StackState:
+    """The state without the reservations that AWS holds no more; the person is told what that means.
+
+    The engine asks AWS a second time: what it still finds is kept, since a list may be short by what was just made.
+    """
+    suspected = gone_reservations(change.clients, state)
+    if not suspected:
+        return state
+    change.engine.refresh(suspected)
+    ended = left_the_state(change.engine.export() or StackState(), suspected)
+    if not ended:
+        return state
+    if state.instances:
+        ids = ", ".join(one.id for one in state.of_type(RESERVATION_TYPE) if one.urn in ended)
+        change.tell(
+            f"the reservation {ids} has ended: machines that run go on without it, at the same price; no other is made "
+            "beside them, since it would bill twice: what is made now takes the capacity that AWS has"
+        )
+    return state.without(ended)
+
+
+def left_the_state(state: StackState, urns: Collection[str]) -> tuple[str, ...]:
+    """Those of `urns` that `state` has no more."""
+    kept = {one.urn for one in state.resources}
+    return tuple(urn for urn in urns if urn not in kept)
+
+
+def reserved_or_not(intent: Intent, living: StackState, *, stays: Collection[int]) -> Intent:
+    """The intent for machines of which those in the slots `stays` run on: without a reservation where they have none.
+
+    Every machine is made after its reservation: a state with machines and without one has lost it. So has one whose
+    reservation is of another type alone: an `up` with another `instance_type` made that, and failed before it made the
+    machines anew; the engine ends theirs with its next run. Spot machines have none to lose.
+    """
+    types = {one.instance_type for one in living.instances if one.slot in stays}
+    held = {one.inputs.get("instanceType") for one in living.of_type(RESERVATION_TYPE) if not one.is_replaced}
+    has_lost_it = not held or (None not in types and not types & held)
+    return without_reservation(intent, is_so=bool(stays) and has_lost_it and intent.config.capacity != "spot")

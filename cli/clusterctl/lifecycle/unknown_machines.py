@@ -1,0 +1,42 @@
+"""Machines of the cluster that are in no state: every change ends them first, and says so before it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from clusterctl.cloud.instances import InstanceState
+from clusterctl.engine.repair import state_at_rest, unknown_machines
+from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.change import Change
+from clusterctl.text.quantities import count, duration
+
+SHOWN = 3
+"""So many are named; the others are counted."""
+
+
+def foretell_unknown(change: Change, state: StackState) -> None:
+    """Names the machines that the repair will end. Raises EngineError when they are of a run under way, CloudError.
+
+    A run that was killed leaves such machines; so does a person who takes one out of the state, who may want it still.
+    """
+    if not unknown_machines(lambda: change.clients, state):
+        return
+    for line in unknown_lines(
+        unknown_machines(lambda: change.clients, state_at_rest(change.engine, change.tell)), now=datetime.now(UTC)
+    ):
+        change.output.note(f"  ends     {line}")
+
+
+def unknown_lines(unknown: Sequence[InstanceState], *, now: datetime) -> list[str]:
+    """`i-0a1 (slot 3, launched 2 h ago): of this cluster, and no state knows it`. Pure."""
+    lines = [f"{_named(one, now)}: of this cluster, and no state knows it" for one in unknown[:SHOWN]]
+    more = len(unknown) - SHOWN
+    return [*lines, f"and {count(more, 'more machine')} like these"] if more > 0 else lines
+
+
+def _named(one: InstanceState, now: datetime) -> str:
+    slot = [] if one.slot is None else [f"slot {one.slot}"]
+    age = [] if one.launched_at is None else [f"launched {duration(now - one.launched_at)} ago"]
+    facts = ", ".join([*slot, *age])
+    return f"{one.instance_id} ({facts})" if facts else one.instance_id

@@ -1,0 +1,43 @@
+"""Asks AWS for today's prices and keeps them in this computer's file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from clusterctl_infra.catalog.fresh_prices import fresh_prices_text, merged, read_fresh_prices
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.errors import CloudError, UsageError
+from clusterctl_infra.provider.local_home import write_private
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.price_list import ask_prices
+from clusterctl.prices.rows import check_region, matching_types
+from clusterctl.text.quantities import count
+
+
+def refresh_prices(catalog: Catalog, words: Sequence[str], *, region: str | None, file: Path, now: datetime) -> str:
+    """The sentence about what was found. Raises UsageError without a region, CloudError when AWS does not answer."""
+    if region is None:
+        raise UsageError(
+            "prices refresh asks about one region: say which", hint="clusterctl prices refresh --region us-west-2"
+        )
+    check_region(catalog, region)
+    types = matching_types(catalog, words)
+    found = ask_prices(Clients(region=region, endpoint_url=None), types, now=now)
+    if not found:
+        raise CloudError(
+            f"AWS names no on-demand price for {', '.join(types)} in {region}: it is not sold there",
+            code="NoPrice",
+            hint=f"clusterctl prices {types[0]}",
+        )
+    write_private(file, fresh_prices_text(merged(read_fresh_prices(file), found)))
+    return told(types, [row.instance_type for row in found], region=region, file=file)
+
+
+def told(asked: Sequence[str], found: Sequence[str], *, region: str, file: Path) -> str:
+    """`38 of 40 prices of us-west-2 asked and kept in …`, and the types that keep an older one."""
+    missing = [name for name in asked if name not in found]
+    rest = f"; AWS names none for {', '.join(missing)}: what was known of them stays" if missing else ""
+    return f"{len(found)} of {count(len(asked), 'price')} of {region} are today's, kept in {file}{rest}"

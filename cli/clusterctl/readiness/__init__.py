@@ -1,1 +1,0 @@
-"""Nodes until they are ready: asked over SSH, given the membership."""

@@ -1,0 +1,123 @@
+"""What a command left to this process asks for, done as the command would: same words, same output, same exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+import click
+from clusterctl_infra.errors import ClusterctlError, NotReached, SomeNodesFailed
+
+from clusterctl.output import Output
+from clusterctl.program import told
+from clusterctl.ssh.broker.asked import Asked
+from clusterctl.ssh.broker.frames import STDERR, STDOUT
+from clusterctl.ssh.broker.place import stamp
+from clusterctl.ssh.broker.way_back import WayBack
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.canceller import Canceller
+from clusterctl.ssh.fanout.link_pool import LinkPool, link_key
+from clusterctl.ssh.fanout.sinks import NodeSinks
+from clusterctl.ssh.remote_command import RemoteCommand
+from clusterctl.ssh.remote_run import run_remote
+from clusterctl.ssh.request import SshRequest, is_for_one, remote_command, run_and_show
+from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.target import target_of
+from clusterctl.system.caller import Caller
+from clusterctl.verbs import module_of
+
+SAME_FOR_BOTH = ("HOME", "USER", "LOGNAME")
+"""What is read where no caller is known; a command that has it otherwise is refused."""
+
+_RequestOf = Callable[[Sequence[str]], SshRequest]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Errand:
+    """A command that can be done here; nothing of it is under way yet."""
+
+    request: SshRequest
+    remote: RemoteCommand
+    asked: Asked
+
+    @property
+    def code_if_lost(self) -> int:
+        """The exit code for a command whose process went away."""
+        return (NotReached if is_for_one(self.request, self.remote) else SomeNodesFailed).exit_code
+
+    def done(self, connection: socket.socket, pool: LinkPool, canceller: Canceller) -> int:
+        """The exit code, after all output has gone through `connection`."""
+        way_back = WayBack(connection)
+        output = Output(
+            stdout=way_back.stream(STDOUT),
+            stderr=way_back.stream(STDERR),
+            encoding=self.asked.encoding,
+            stdout_is_terminal=self.asked.is_stdout_terminal,
+            stderr_is_terminal=self.asked.is_stderr_terminal,
+        )
+        remote = replace(self.remote, kept=_KeptLinks(pool, canceller, way_back.send))
+        code = told(lambda: run_and_show(self.request, remote, output), output)
+        output.close()
+        way_back.send()
+        return code
+
+
+def errand(asked: Asked, files: Sequence[IO[bytes]], pool: LinkPool) -> Errand | None:
+    """What a command asks for; None for what it does better itself: a login, bad words, another clusterctl's.
+
+    `files`: its stdin, and where that is a terminal what is typed there.
+    """
+    if asked.stamp != stamp() or any(asked.environ.get(name) != os.environ.get(name) for name in SAME_FOR_BOTH):
+        return None
+    caller = Caller(environ=asked.environ, folder=Path(asked.folder), stdin=files[0])
+    request_of: _RequestOf = importlib.import_module(module_of("ssh")).request_of  # a verb is loaded on use
+    try:
+        request = request_of(asked.argv)
+        if request.is_login or request.is_cold or _is_of_persons_own(request, caller):
+            return None
+        remote = remote_command(request, caller)
+        if not _is_all_kept(remote, pool):
+            return None
+    except (ClusterctlError, NodeFailure, click.ClickException, click.exceptions.Exit):
+        return None  # the command tells it in its own words
+    if remote.stdin is not None:
+        remote = replace(remote, stdin=files[-1])
+    return Errand(request=request, remote=remote, asked=asked)
+
+
+def _is_of_persons_own(request: SshRequest, caller: Caller) -> bool:
+    """The person's configuration has a say in how the machines are reached: their connections are not kept."""
+    return request.file is not None and (caller.ssh_dir / "config").is_file()
+
+
+def _is_all_kept(remote: RemoteCommand, pool: LinkPool) -> bool:
+    """No proxy command has to be run: it may need variables that only the command has, as a login at AWS."""
+    if remote.inventory.ssh.proxy_command is None:
+        return True
+    keys = (link_key(remote.inventory, node, target_of(remote.inventory, node)) for node in remote.nodes)
+    return all(pool.has(key) for key in keys)
+
+
+class _KeptLinks:
+    """The way of a command whose connections are here."""
+
+    def __init__(self, pool: LinkPool, canceller: Canceller, on_quiet: Callable[[], None]) -> None:
+        self._pool = pool
+        self._canceller = canceller
+        self._on_quiet = on_quiet
+
+    def run(
+        self, remote: RemoteCommand, sinks: NodeSinks | None, on_result: Callable[[NodeResult], None] | None
+    ) -> dict[int, NodeResult]:
+        """Every node's result by its slot. Raises KeyboardInterrupt when the command has gone."""
+        results = run_remote(
+            remote, sinks, on_result, pool=self._pool, canceller=self._canceller, on_quiet=self._on_quiet
+        )
+        if self._canceller.is_cancelled:
+            raise KeyboardInterrupt
+        return results

@@ -1,0 +1,192 @@
+"""The process that keeps connections between commands: a fork of the first command, which had opened them.
+
+It listens on a socket in a folder that only this user can enter, does what later commands leave to it, and ends when
+nobody has come for IDLE_S, when no connection is left, or when its folder is gone. It holds connections and no keys:
+those are read anew for each command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clusterctl.ssh.broker.asked import asked_from_bytes
+from clusterctl.ssh.broker.errand import errand
+from clusterctl.ssh.broker.frames import ACCEPTED, EXIT, GO, REFUSED, WITH_STDIN, Frames, frame
+from clusterctl.ssh.broker.own_code import OwnCode
+from clusterctl.ssh.broker.place import SOCKET_NAME, is_same_person, opened
+from clusterctl.ssh.fanout.canceller import Canceller
+from clusterctl.ssh.fanout.link_pool import LinkPool
+
+IDLE_S = 600.0
+LOOK_S = 2.0
+OWN_NAME = "clusterctl: keeps connections (export CLUSTERCTL_WARM=no)"
+MOST_DESCRIPTORS = 2
+"""Stdin, and for a terminal the pipe by which what is typed comes."""
+JOB_S = 10.0
+"""How long a command may take to say what it wants."""
+
+
+@dataclass
+class _House:
+    """What the process's threads share."""
+
+    pool: LinkPool
+    used_at: float = field(default_factory=time.monotonic)
+    jobs: int = 0
+    changing: threading.Lock = field(default_factory=threading.Lock)
+    code: OwnCode = field(default_factory=OwnCode)
+    has_ended: bool = False
+    """It takes nothing more; what it does is done to its end."""
+
+    def is_outdated(self) -> bool:
+        """Another clusterctl lies where this one did: it makes a process of its own."""
+        self.has_ended = self.has_ended or self.code.is_changed()
+        return self.has_ended
+
+
+def keep_warm(pool: LinkPool, folder: Path) -> None:
+    """Leaves a process behind that keeps the pool's connections, unless there is one already; returns at once."""
+    if not len(pool):
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    except OSError:
+        return  # a home that cannot be written, or root's: the command has run, and its exit code counts
+    if os.fork() != 0:
+        return
+    try:
+        _become_daemon(pool)
+        _serve(_House(pool), folder)
+    finally:
+        os._exit(0)  # never back into the command's own end
+
+
+def _become_daemon(pool: LinkPool) -> None:
+    """Of nobody's terminal, and with none of the command's descriptors: a pipe or a lock would stay open by us."""
+    os.setsid()
+    os.chdir("/")
+    _take_own_name()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    kept = pool.descriptors() | {0, 1, 2}
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in kept:
+            # Not closed: an object of the command's that still has the number would close its next owner's.
+            with contextlib.suppress(OSError):
+                os.dup2(null, int(name))
+
+
+def _take_own_name() -> None:
+    """In `ps` it is no longer the command that it came from, whose words may hold secrets: those are wiped out."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        start, end = int(fields[45]), int(fields[46])  # arg_start and arg_end (proc_pid_stat(5), 48 and 49)
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:
+            memory.seek(start)
+            memory.write(OWN_NAME.encode()[: end - start - 1].ljust(end - start, b"\0"))
+        Path("/proc/self/comm").write_text("clusterctl-warm")
+
+
+def _serve(house: _House, folder: Path) -> None:
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return  # another command was quicker
+    place = folder / SOCKET_NAME
+    place.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        os.umask(0o177)
+        listener.bind(opened(str(folder)))
+        os.umask(0o077)  # a folder that is made here later can be entered
+        listener.listen(64)
+        number = place.stat().st_ino
+        threading.Thread(target=_look_after, args=(house,), daemon=True).start()
+        while _is_wanted(house, place, number):
+            if _has_come(listener, LOOK_S):
+                connection, _ = listener.accept()
+                threading.Thread(target=_answer, args=(house, connection), daemon=True).start()
+    place.unlink(missing_ok=True)
+    house.pool.close()
+
+
+def _is_wanted(house: _House, place: Path, number: int) -> bool:
+    """Somebody works, or may come back to connections that still live."""
+    if house.jobs:
+        return True
+    if house.has_ended:
+        return False
+    try:
+        is_ours = place.stat().st_ino == number
+    except OSError:
+        return False
+    return is_ours and len(house.pool) > 0 and time.monotonic() - house.used_at < IDLE_S
+
+
+def _look_after(house: _House) -> None:
+    while True:
+        house.pool.drop_dead(LOOK_S)
+        time.sleep(0.1)  # a connection that will not be quiet is no reason to spin
+
+
+def _answer(house: _House, connection: socket.socket) -> None:
+    with house.changing:
+        house.jobs += 1
+    try:
+        with contextlib.closing(connection), contextlib.suppress(OSError, ValueError):
+            if is_same_person(connection):
+                _do(house, connection)
+    finally:
+        with house.changing:
+            house.jobs -= 1
+            house.used_at = time.monotonic()
+
+
+def _do(house: _House, connection: socket.socket) -> None:
+    connection.settimeout(JOB_S)
+    _, descriptors, _, _ = socket.recv_fds(connection, len(WITH_STDIN), MOST_DESCRIPTORS)
+    with contextlib.ExitStack() as held:
+        files = [held.enter_context(open(number, "rb", buffering=0)) for number in descriptors]
+        coming = Frames(connection)
+        came = coming.next()
+        if came is None or not files:
+            return
+        found = None if house.is_outdated() else errand(asked_from_bytes(came[1]), files, house.pool)
+        if found is None:
+            connection.sendall(frame(REFUSED))
+            return
+        connection.sendall(frame(ACCEPTED, b"%d %d" % (found.code_if_lost, found.remote.stdin is not None)))
+        if coming.next() != (GO, b""):
+            return
+        connection.settimeout(None)
+        canceller = Canceller()
+        threading.Thread(target=_cancel_when_left, args=(connection, canceller), daemon=True).start()
+        code = found.done(connection, house.pool, canceller)
+        connection.sendall(frame(EXIT, b"%d" % code))
+
+
+def _cancel_when_left(connection: socket.socket, canceller: Canceller) -> None:
+    """Ends the job when the command is gone: it says nothing after its job, so anything to read is its end."""
+    with contextlib.suppress(OSError, ValueError):
+        _has_come(connection, None)
+        canceller.cancel()
+
+
+def _has_come(connection: socket.socket, wait_s: float | None) -> bool:
+    """Whether there is something to read. By poll: select knows no descriptor above 1023, and each node has one."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(None if wait_s is None else wait_s * 1000))

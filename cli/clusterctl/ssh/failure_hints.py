@@ -1,0 +1,56 @@
+"""A node that was not reached: the sentence that says why, and the command that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from clusterctl_infra.errors import NotReached
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.text.next_commands import replace_slot
+
+LOOK_AT = ("refused", "timeout", "unreachable", "proxy", "lost")
+
+
+def not_reached(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> NotReached:
+    """The failure as the sentence that ends a command on one node, exit code 255."""
+    message = failure.message if node.name in failure.message else f"{node.name}: {failure.message}"
+    return NotReached(message, hint=next_step(failure, inventory, node))
+
+
+def next_step(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str | None:
+    """The command that helps; None where none of ours does: machines of a person's own, a command that failed."""
+    if not inventory.cluster_id or failure.phase == "command":
+        return None
+    if failure.kind == "host-key":
+        return _replace(inventory, node)
+    return _status(inventory) if _is_worth_a_look(failure) else None
+
+
+def look_at(failures: Iterable[NodeFailure | None], inventory: Inventory) -> str | None:
+    """The line below several nodes' results that says where to look; None when all that failed was reached."""
+    if not inventory.cluster_id or not any(_is_worth_a_look(each) for each in failures if each is not None):
+        return None
+    return f"  next: {_status(inventory)}"
+
+
+def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str:
+    """The failure for a line among other nodes'; what only `replace` helps against says so."""
+    told = failure.told_under(node.name)
+    if failure.kind != "host-key" or not inventory.cluster_id:
+        return told
+    return f"{told}; next: {_replace(inventory, node)}"
+
+
+def _replace(inventory: Inventory, node: InventoryNode) -> str:
+    """Names the cluster: another may be meant where it is typed."""
+    return replace_slot(inventory.cluster, node.slot)
+
+
+def _is_worth_a_look(failure: NodeFailure) -> bool:
+    return failure.phase != "command" and failure.kind in LOOK_AT
+
+
+def _status(inventory: Inventory) -> str:
+    return f"clusterctl status --cluster {inventory.cluster}"

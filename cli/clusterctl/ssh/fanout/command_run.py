@@ -1,0 +1,306 @@
+"""One command on a link, from its start to its exit code, its output passed on as it comes."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Generator
+from typing import Protocol
+
+from clusterctl_infra.errors import ClusterctlError
+
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.command_input import CommandInput
+from clusterctl.ssh.fanout.event_loop import NEVER, Stopped, Waiting
+from clusterctl.ssh.fanout.input_feed import InputFeed
+from clusterctl.ssh.fanout.libssh2 import BROKEN, STDERR, STDOUT, Channel, Libssh2Error
+from clusterctl.ssh.fanout.link import Late, Link, Silent, lost
+from clusterctl.ssh.fanout.watch import Watch
+from clusterctl.ssh.results import signal_exit_code
+from clusterctl.ssh.watchdog import MOST_S, Told, first_input, group_in, guarded, watcher, with_input
+
+CHUNKS_A_TURN = 16
+LAST_WORDS_S = 0.8
+"""How long the output of a command that was ended is still waited for."""
+WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
+"""What all nodes together may send before anybody reads it: this bounds our memory."""
+
+ExitCode = tuple[int, str | None]
+"""The exit code, 128 + the signal's number when a signal ended it; and the signal's name."""
+Another = Callable[[float], Generator[Waiting, bool, Link]]
+"""Another connection to the same node, until then on the monotonic clock. Raises NodeFailure."""
+
+
+class Outlet(Protocol):
+    """Where the output goes."""
+
+    def has_room(self) -> bool:
+        """More may be put now; later the loop is woken."""
+
+    def put(self, stream: int, chunk: bytes) -> None:
+        """Takes what came on STDOUT or STDERR."""
+
+
+def window_bytes(nodes: int) -> int:
+    """How much one of so many nodes may send ahead."""
+    return max(64 * 1024, min(2 * 1024 * 1024, WINDOW_BYTES_TOGETHER // max(1, nodes)))
+
+
+NEAR_S = 0.2
+"""Within so long a node near by answers."""
+
+
+class CommandRun:
+    """The steps of one command; `start` first, then `to_its_end`."""
+
+    def __init__(
+        self,
+        link: Link,
+        command: Command,
+        outlet: Outlet,
+        stdin: CommandInput | None,
+        *,
+        another: Another,
+        silence_s: float,
+        window: int,
+    ) -> None:
+        self._link = link
+        self._command = command
+        self._outlet = outlet
+        self._feed = InputFeed(link, stdin)
+        self._another = another
+        self._silence_s = silence_s
+        self._window = window
+        self._has_input = stdin is not None
+        self._mark = GroupMark(is_awaited=stdin is not None)
+        self._watch: Watch | None = None
+        self._link_beside: Link | None = None
+        self._channel: Channel
+
+    def start(self, ends_at: float) -> Generator[Waiting, bool, None]:
+        """Has the command started. Raises NodeFailure."""
+        yield from self.open(ends_at)
+        yield from self.ask(ends_at)
+
+    def open(self, ends_at: float) -> Generator[Waiting, bool, None]:
+        """Has the command's channel. Raises NodeFailure: then nothing has run."""
+        try:
+            self._channel = yield from self._link.opened(self._window, ends_at)
+        except Late as e:
+            told = f"{self._link.target.name} opened no session in its time"
+            raise NodeFailure("timeout", told, phase="session") from e
+        except Libssh2Error as e:
+            raise self._refusal(e) from e
+
+    def ask(self, ends_at: float, *, taken_by: float = NEVER) -> Generator[Waiting, bool, None]:
+        """Has the node start the command. Raises NodeFailure: then nothing has run, but in the phase "command".
+
+        A node that has not even taken the request until `taken_by` is waited for no longer.
+        """
+        link, text = self._link, self._text()
+        try:
+            try:
+                yield from link.until_done(lambda: self._channel.execute(text), min(ends_at, taken_by))
+            except Late as e:
+                if not link.is_taken():
+                    link.take_back()
+                    raise NodeFailure("timeout", f"{link.target.name} takes nothing", phase="session") from e
+                yield from link.until_done(lambda: self._channel.execute(text), ends_at)
+            yield from self._feed.give_before(self._before(), self._channel, ends_at)
+        except Late as e:
+            told = f"{link.target.name} did not say in its time whether the command has started"
+            raise NodeFailure("lost", told, phase="command") from e
+        except Libssh2Error as e:
+            raise self._refusal(e) from e
+        if not self._has_input:
+            self._watch = Watch(link, self._channel, silence_s=self._silence_s)
+
+    def _before(self) -> bytes:
+        return first_input(environment=self._command.environment, is_sudo=self._command.is_sudo)
+
+    def _text(self) -> bytes:
+        command = self._command
+        text = with_input if self._has_input else guarded
+        return text(command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=self._silence_s)
+
+    def _refusal(self, error: Libssh2Error) -> NodeFailure:
+        name = self._link.target.name
+        # Below -40 or so are refusals; a broken connection is one of the socket's errors.
+        if error.code in BROKEN:
+            return NodeFailure("lost", f"the connection to {name} broke ({error})", phase="session")
+        return NodeFailure("session", f"{name} opened no session ({error})", phase="session")
+
+    def to_its_end(self) -> Generator[Waiting, bool, ExitCode]:
+        """The exit code. Raises NodeFailure when there is none: the command is ended at its timeout.
+
+        Raises OSError, ClusterctlError where its input was lost.
+        """
+        timeout_s = self._command.timeout_s
+        ends_at = NEVER if timeout_s is None else time.monotonic() + timeout_s
+        try:
+            return (yield from self._until_closed(ends_at))
+        except Late as e:
+            yield from self._end(LAST_WORDS_S)
+            told = f"{self._link.target.name}: the command still ran after {timeout_s:g} s and was ended"
+            raise NodeFailure("timeout", told, phase="command") from e
+        except (Libssh2Error, Silent) as e:
+            raise lost(self._link, e) from e
+        except Stopped:
+            yield from self._end(MOST_S)
+            raise
+        except (OSError, ClusterctlError):  # its input is lost: it must not take that for the input's end
+            yield from self._end(LAST_WORDS_S)
+            raise
+
+    def give_up_channel(self) -> Generator[Waiting, bool, bool]:
+        """True when the link is as new, for another command."""
+        ends_at = time.monotonic() + LAST_WORDS_S
+        try:
+            if self._watch is not None and self._watch.channel is not self._channel:
+                yield from self._watch.end(ends_at)
+            yield from self._link.until_done(self._channel.close, ends_at)
+            self._channel.free()
+            self._link.open_ahead(self._window)
+        except (Libssh2Error, Late):
+            return False
+        return True
+
+    def let_go(self) -> None:
+        """Ends the connection that was made for the watcher, if one was; never raises."""
+        if self._link_beside is not None:
+            self._link_beside.close()
+
+    def _until_closed(self, ends_at: float) -> Generator[Waiting, bool, ExitCode]:
+        link, channel = self._link, self._channel
+        while True:
+            yield from self._guard_beside(ends_at)
+            is_hungry = yield from self._feed.give(self._channel, ends_at)
+            if self._watch is not None:
+                yield from self._watch.beat(ends_at)
+            # Last before the wait: all of the above take from the socket what comes for this channel, too, and the
+            # socket does not tell of it again.
+            is_more = self._drain()
+            if channel.is_at_end():
+                break
+            yield from self._wait(is_more or is_hungry or self._is_guard_due, ends_at)
+        self._pass_on(STDERR, self._mark.rest())
+        yield from link.until_done(channel.wait_closed, ends_at, is_watched=True)
+        name = channel.exit_signal()
+        return (channel.exit_status(), None) if name is None else (signal_exit_code(name), name)
+
+    def _wait(self, is_more: bool, ends_at: float) -> Generator[Waiting, bool, None]:
+        has_room = self._outlet.has_room()
+        if not has_room:
+            self._link.heard_at = time.monotonic()  # it is we who do not listen
+        beat_at = NEVER if self._watch is None else self._watch.beat_at
+        until = 0.0 if is_more and has_room else min(ends_at, self._link.asks_at, beat_at)
+        has_come = yield self._waiting(has_room, until)
+        if self._link.note(has_come, ends_at, is_watched=True):
+            # A node near by answers at once: what is drained before anybody has waited for it was never heard.
+            has_come = yield self._waiting(has_room, min(ends_at, time.monotonic() + NEAR_S))
+            self._link.note(has_come)
+
+    def _waiting(self, has_room: bool, until: float) -> Waiting:
+        return Waiting(
+            descriptor=self._link.socket.fileno() if has_room else -1,
+            for_reading=has_room,
+            for_waking=self._feed.is_open or not has_room,
+            until=until,
+        )
+
+    def _drain(self) -> bool:
+        """Passes on what is there; True when there may be more."""
+        for _ in range(CHUNKS_A_TURN):
+            has_read = False
+            for stream in (STDOUT, STDERR):
+                if not self._outlet.has_room():
+                    return True
+                chunk = self._channel.read(stream, self._link.buffer)
+                if chunk:
+                    has_read = True
+                    self._pass_on(stream, chunk)
+            if not has_read and not self._channel.has_unread():
+                return False
+        return True
+
+    def _pass_on(self, stream: int, chunk: bytes) -> None:
+        if stream == STDERR:
+            chunk = self._mark.passed(chunk)
+        if chunk:
+            self._outlet.put(stream, chunk)
+
+    @property
+    def _is_guard_due(self) -> bool:
+        """The command has told its group, and nothing watches it yet."""
+        return self._mark.told is not None and self._watch is None
+
+    def _guard_beside(self, ends_at: float) -> Generator[Waiting, bool, None]:
+        """Opens the watcher's own channel once the command has told its group."""
+        told = self._mark.told
+        if told is None or not self._is_guard_due:
+            return
+        text = watcher(told, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
+        link = self._link
+        try:
+            channel = yield from _started(link, text, self._window, ends_at)
+        except Libssh2Error as e:
+            if e.code in BROKEN:
+                raise
+            # A server that allows one session for a connection.
+            link = self._link_beside = self._link_beside or (yield from self._another(ends_at))
+            channel = yield from _started(link, text, self._window, ends_at)
+            self._link.heard_at = time.monotonic()  # it is we who have not listened
+        self._watch = Watch(link, channel, silence_s=self._silence_s)
+
+    def _end(self, wait_s: float) -> Generator[Waiting, bool, None]:
+        """Has the watcher end the command, and waits a little for what it still says."""
+        ends_at = time.monotonic() + wait_s
+        self._feed.stop()
+        with contextlib.suppress(Late, Silent, Libssh2Error, NodeFailure, Stopped):
+            while self._watch is None and self._mark.is_awaited and not self._channel.is_at_end():
+                self._drain()
+                yield from self._guard_beside(ends_at)
+                if self._watch is None:
+                    yield from self._wait(False, ends_at)
+            yield from self._guard_beside(ends_at)
+            if self._watch is not None:
+                yield from self._watch.end_command(ends_at)
+                yield from self._until_closed(ends_at)
+
+
+def _started(link: Link, text: bytes, window_bytes: int, ends_at: float) -> Generator[Waiting, bool, Channel]:
+    """The channel of a command of ours. Raises Late, Libssh2Error."""
+    channel = yield from link.opened(window_bytes, ends_at)
+    yield from link.until_done(lambda: channel.execute(text), ends_at)
+    return channel
+
+
+WITHIN_BYTES = 64 * 1024
+"""A login shell's own greeting comes before it; after more than that it is not looked for any longer."""
+
+
+class GroupMark:
+    """Keeps stderr back until the group is told."""
+
+    def __init__(self, *, is_awaited: bool) -> None:
+        self.is_awaited = is_awaited
+        self.told: Told | None = None
+        self._head = b""
+
+    def passed(self, chunk: bytes) -> bytes:
+        """What of stderr goes on to the person, now that this has come."""
+        if not self.is_awaited:
+            return chunk
+        self._head += chunk
+        if (found := group_in(self._head)) is not None:
+            self.told, self._head = found
+        elif len(self._head) <= WITHIN_BYTES:
+            return b""
+        return self.rest()
+
+    def rest(self) -> bytes:
+        """What was kept back, when nothing more is awaited."""
+        self.is_awaited = False
+        head, self._head = self._head, b""
+        return head

@@ -1,0 +1,246 @@
+"""One command on many nodes at once; every node gets its own result, whatever the others do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.ssh.command import FAN_OUT, Command
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.canceller import Canceller
+from clusterctl.ssh.fanout.command_input import CommandInput
+from clusterctl.ssh.fanout.dialling import Dialled
+from clusterctl.ssh.fanout.event_loop import EventLoop, Task
+from clusterctl.ssh.fanout.libssh2 import load
+from clusterctl.ssh.fanout.link_pool import LinkPool
+from clusterctl.ssh.fanout.node_task import Job, node_task
+from clusterctl.ssh.fanout.outbox import Chunk, Event, Outbox
+from clusterctl.ssh.fanout.sinks import NodeSinks
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.target import PersonsNode
+from clusterctl.ssh.watchdog import MOST_S
+
+FAN_OUT_BY_PROXY = 64
+"""Each proxy command is a process here, and a login on a bastion."""
+CAPTURED_BYTES = 4 * 1024 * 1024
+"""Of each node's stdout and stderr, when nobody takes them as they come."""
+MOST_LOOPS = 2
+"""Threads: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
+NODES_A_LOOP = 16
+"""To be connected: where the connections are there, a second loop would only wait for the first one's lock."""
+
+
+def run_on_nodes(
+    inventory: Inventory,
+    nodes: Sequence[InventoryNode],
+    command: str | Command,
+    *,
+    keys: LoginKeys,
+    deadlines: Deadlines | None = None,
+    timeout_s: float | None = None,
+    stdin: IO[bytes] | None = None,
+    sinks: NodeSinks | None = None,
+    on_result: Callable[[NodeResult], None] | None = None,
+    fan_out: int | None = None,
+    is_failing_fast: bool = False,
+    dialled: Dialled | None = None,
+    pool: LinkPool | None = None,
+    canceller: Canceller | None = None,
+    on_quiet: Callable[[], None] | None = None,
+) -> dict[int, NodeResult]:
+    """The result of every node by its slot; `on_result` hears each one, on this thread, as soon as it is there.
+
+    `timeout_s` bounds the command on each node; without it a command may run for ever, its connection may not.
+    KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say, and how each ended, is
+    passed on too.
+    `dialled` has connections under way, and what is left of them is closed in the end.
+    `pool` has connections that are open already, and gets them back; `canceller` ends the run from another thread.
+    `on_quiet` is called, on this thread, when all that has come was passed on.
+    """
+    load()  # before there are threads
+    if isinstance(command, str):
+        command = Command(line=command, timeout_s=timeout_s)
+    width = fan_out or (FAN_OUT_BY_PROXY if _is_by_proxy(inventory, nodes) else FAN_OUT)
+    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, width, dialled, pool, on_quiet)
+    if canceller is not None:
+        canceller.on_cancel(run.stop)
+    run.start()
+    try:
+        results = _heard(run, len(nodes), on_result, is_failing_fast=is_failing_fast)
+    finally:
+        run.close()
+        if dialled is not None:
+            dialled.close()
+    return {node.slot: results[node.slot] for node in nodes}
+
+
+def _heard(
+    run: _Run, count: int, on_result: Callable[[NodeResult], None] | None, *, is_failing_fast: bool
+) -> dict[int, NodeResult]:
+    """Every node's result as it comes; what interrupts this ends the run first."""
+    results: dict[int, NodeResult] = {}
+    try:
+        while len(results) < count:
+            result = run.next_result()
+            results[result.slot] = result
+            if on_result is not None:
+                on_result(result)
+            if is_failing_fast and not result.is_ok:
+                run.stop()
+    except BaseException:
+        run.stop()
+        run.hear_last_words(on_result)
+        raise
+    return results
+
+
+def _is_by_proxy(inventory: Inventory, nodes: Sequence[InventoryNode]) -> bool:
+    own = any(isinstance(node, PersonsNode) and node.proxy_argv is not None for node in nodes)
+    return own or inventory.ssh.proxy_command is not None
+
+
+def _widths(fan_out: int, *, to_connect: int) -> list[int]:
+    """How many nodes each event loop has at a time: one loop, or more where many nodes are to be connected."""
+    count = max(1, min(MOST_LOOPS, os.cpu_count() or 1, fan_out, to_connect // NODES_A_LOOP))
+    return [fan_out // count + (number < fan_out % count) for number in range(count)]
+
+
+class _Run:
+    """One fan-out under way: its threads, and the way their news come here."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        nodes: Sequence[InventoryNode],
+        command: Command,
+        keys: LoginKeys,
+        deadlines: Deadlines,
+        stdin: IO[bytes] | None,
+        sinks: NodeSinks | None,
+        fan_out: int,
+        dialled: Dialled | None,
+        pool: LinkPool | None,
+        on_quiet: Callable[[], None] | None,
+    ) -> None:
+        self._on_quiet = on_quiet
+        self._sinks = sinks
+        self._by_slot = {node.slot: node for node in nodes}
+        self._waiting: queue.SimpleQueue[InventoryNode] = queue.SimpleQueue()
+        for node in nodes:
+            self._waiting.put(node)
+        self._outbox = Outbox(self._wake)
+        self._stdin = None if stdin is None else CommandInput(stdin, readers=len(nodes), on_more=self._wake)
+        self._job = Job(
+            inventory=inventory,
+            command=command,
+            keys=keys,
+            deadlines=deadlines,
+            stdin=self._stdin,
+            outbox=self._outbox,
+            captures_bytes=CAPTURED_BYTES if sinks is None else None,
+            nodes=len(nodes),
+            dialled=dialled,
+            pool=pool,
+        )
+        widths = _widths(fan_out, to_connect=len(nodes) - (0 if pool is None else len(pool)))
+        self._loops = [EventLoop(self._tasks(), width=width) for width in widths]
+        self._threads = [
+            threading.Thread(target=self._run_loop, args=(loop,), daemon=True, name=f"fan-out {number}")
+            for number, loop in enumerate(self._loops)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+        if self._stdin is not None:
+            self._stdin.start()
+
+    def close(self) -> None:
+        """Reads nothing more of what was typed or piped in."""
+        if self._stdin is not None:
+            self._stdin.stop()
+
+    def next_result(self) -> NodeResult:
+        """The next node's result; output on the way to it goes to the sinks. Raises what a node's thread raised."""
+        while True:
+            event = self._next_event()
+            if isinstance(event, NodeResult):
+                return event
+            self._pass_on(event)
+
+    def _next_event(self) -> Event:
+        if self._on_quiet is not None:
+            with contextlib.suppress(queue.Empty):
+                return self._outbox.get(timeout_s=0)
+            self._on_quiet()
+        return self._outbox.get()
+
+    def stop(self) -> None:
+        """Ends what runs; what has not begun is a result of its own."""
+        for loop in self._loops:
+            loop.stop()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                node = self._waiting.get_nowait()
+                told = f"{node.name}: not run any more"
+                self._outbox.put(
+                    NodeResult(
+                        slot=node.slot,
+                        name=node.name,
+                        exit_code=None,
+                        signal=None,
+                        failure=NodeFailure("stopped", told),
+                        stdout=b"",
+                        stderr=b"",
+                        duration_s=0.0,
+                    )
+                )
+
+    def hear_last_words(self, on_result: Callable[[NodeResult], None] | None) -> None:
+        """Passes on what still comes while the commands end; returns when they have, or soon."""
+        ends_at = time.monotonic() + MOST_S
+        while time.monotonic() < ends_at:
+            is_over = not any(thread.is_alive() for thread in self._threads)
+            try:
+                event = self._outbox.get(timeout_s=0 if is_over else 0.05)
+            except queue.Empty:
+                if is_over:
+                    return
+                continue
+            with contextlib.suppress(BrokenPipeError):
+                if isinstance(event, NodeResult):
+                    if on_result is not None:
+                        on_result(event)
+                elif not isinstance(event, BaseException):
+                    self._pass_on(event)
+
+    def _pass_on(self, event: Event) -> None:
+        if isinstance(event, BaseException):
+            raise event
+        if isinstance(event, Chunk) and self._sinks is not None:
+            sink = self._sinks.stderr if event.is_stderr else self._sinks.stdout
+            sink(self._by_slot[event.slot], event.data)
+
+    def _run_loop(self, loop: EventLoop) -> None:
+        try:
+            loop.run()
+        except BaseException as e:  # noqa: BLE001 handed to the caller's thread, which raises it
+            self._outbox.put(e)
+
+    def _tasks(self) -> Iterator[Task]:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                yield node_task(self._job, self._waiting.get_nowait())
+
+    def _wake(self) -> None:
+        for loop in self._loops:
+            loop.wake()

@@ -1,0 +1,178 @@
+"""One logged-in connection of the fan-out: a libssh2 session, its socket, and the proxy that carries it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import select
+import socket
+import struct
+import termios
+import time
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
+
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.event_loop import NEVER, Waiting
+from clusterctl.ssh.fanout.libssh2 import (
+    AGAIN,
+    BLOCKED_READING,
+    BLOCKED_WRITING,
+    BUFFER_BYTES,
+    Channel,
+    Libssh2Error,
+    Session,
+)
+from clusterctl.ssh.target import Target
+
+if TYPE_CHECKING:
+    from clusterctl.ssh.proxy import Proxy
+
+QUESTIONS = 3
+"""Unanswered keepalives until a silent node counts as lost, as in OpenSSH."""
+
+
+class Silent(Exception):
+    """Nothing was heard for longer than a living node takes."""
+
+
+class Late(Exception):
+    """The deadline is over."""
+
+
+class Link:
+    """What the steps of a command share; used by one thread at a time."""
+
+    def __init__(self, target: Target, connection: socket.socket, proxy: Proxy | None, *, silence_s: float) -> None:
+        connection.setblocking(False)
+        self.target = target
+        self.socket = connection
+        self.session = Session(connection)
+        self.buffer = ctypes.create_string_buffer(BUFFER_BYTES)
+        self.heard_at = time.monotonic()
+        self._proxy = proxy
+        self._silence_s = silence_s
+        self._asks_at = NEVER
+        self._ahead_bytes = 0
+        self._ahead: Channel | None = None
+
+    def opened(self, window_bytes: int, ends_at: float = NEVER) -> Generator[Waiting, bool, Channel]:
+        """A channel with about this window: the one opened ahead, else a new one. Raises Late, Libssh2Error."""
+        if self._ahead_bytes:
+            size, ahead = self._ahead_bytes, self._ahead
+            self._ahead_bytes, self._ahead = 0, None
+            channel = ahead or (yield from self._new_channel(size, ends_at))
+            if window_bytes / 4 <= size <= window_bytes * 2:
+                return channel
+            yield from self.until_done(channel.close, ends_at)
+            channel.free()
+        return (yield from self._new_channel(window_bytes, ends_at))
+
+    def open_ahead(self, window_bytes: int) -> None:
+        """Asks for the next command's channel, which then need not wait a round trip for it; returns at once."""
+        self._ahead_bytes = window_bytes
+        self._hear_of_ahead()
+
+    def until_done(
+        self, step: Callable[[], int], ends_at: float = NEVER, *, is_watched: bool = False
+    ) -> Generator[Waiting, bool, int]:
+        """What `step` returns once it does not have to be called again. Raises Late, Silent, Libssh2Error."""
+        while (result := step()) == AGAIN:
+            yield from self.until_ready(ends_at, is_watched=is_watched)
+        return result
+
+    def until_ready(self, ends_at: float = NEVER, *, is_watched: bool = False) -> Generator[Waiting, bool, None]:
+        """Waits for what the session's last call was blocked on. Raises Late, and Silent when `is_watched`."""
+        directions = self.session.blocked_directions() or BLOCKED_READING
+        until = min(ends_at, self._asks_at) if is_watched else ends_at
+        has_come = yield Waiting(
+            descriptor=self.socket.fileno(),
+            for_reading=bool(directions & BLOCKED_READING),
+            for_writing=bool(directions & BLOCKED_WRITING),
+            until=until,
+        )
+        self.note(has_come, ends_at, is_watched=is_watched)
+
+    def note(self, has_come: bool, ends_at: float = NEVER, *, is_watched: bool = False) -> bool:
+        """Keeps count of the signs of life; whether one was asked for. Raises Late, and Silent when `is_watched`."""
+        now = time.monotonic()
+        if has_come:
+            self.heard_at = now
+            return False
+        if now >= ends_at:
+            raise Late
+        if is_watched and now >= self._asks_at:
+            if now - self.heard_at >= self._silence_s:
+                raise Silent
+            self._asks_at = now + self._silence_s / QUESTIONS
+            self.session.ask_for_a_sign_of_life()
+            return True
+        return False
+
+    def watch(self) -> None:
+        """From now on the node is asked for signs of life."""
+        self.session.keep_alive_every(max(1, int(self._silence_s / QUESTIONS)))
+        self.heard_at = time.monotonic()
+        self._asks_at = self.heard_at + self._silence_s / QUESTIONS
+
+    @property
+    def asks_at(self) -> float:
+        """When the node is to be asked next, on the monotonic clock."""
+        return self._asks_at
+
+    def is_quiet(self) -> bool:
+        """Nothing has come that nobody asked for: on an idle connection that is mostly its end."""
+        self._hear_of_ahead()
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        return not poll.poll(0)
+
+    def is_taken(self) -> bool:
+        """The other side's kernel, or the proxy, has all that was sent."""
+        unsent: int = struct.unpack("i", fcntl.ioctl(self.socket, termios.TIOCOUTQ, bytes(4)))[0]
+        return unsent == 0
+
+    def take_back(self) -> None:
+        """From now on `close` drops what the other side has not acknowledged, and resets the connection."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # tcp(7), socket(7)
+
+    def _new_channel(self, window_bytes: int, ends_at: float) -> Generator[Waiting, bool, Channel]:
+        while (channel := self.session.open_channel(window_bytes)) is None:
+            yield from self.until_ready(ends_at)
+        return channel
+
+    def _hear_of_ahead(self) -> None:
+        """Takes the answer to `open_ahead` if it is there; a refusal is left to the next command to meet."""
+        if not self._ahead_bytes or self._ahead is not None:
+            return
+        try:
+            self._ahead = self.session.open_channel(self._ahead_bytes)
+        except Libssh2Error:
+            self._ahead_bytes = 0
+
+    def descriptors(self) -> set[int]:
+        """The numbers that must stay open for this connection to live."""
+        return {self.socket.fileno()} | (set() if self._proxy is None else self._proxy.descriptors())
+
+    def complaint(self) -> str | None:
+        """What the proxy said when it ended; None without one, and while it runs."""
+        return None if self._proxy is None else self._proxy.complaint()
+
+    def close(self) -> None:
+        """Ends the connection and the proxy; never raises."""
+        with contextlib.suppress(Libssh2Error):
+            self.session.disconnect()
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.session.free()
+        self.socket.close()
+        if self._proxy is not None:
+            self._proxy.close()
+
+
+def lost(link: Link, error: Exception) -> NodeFailure:
+    """The failure of a connection that was there and then was not."""
+    if isinstance(error, Silent):
+        return NodeFailure("lost", f"{link.target.name} has given no sign of life for too long", phase="command")
+    return NodeFailure("lost", f"the connection to {link.target.name} broke ({error})", phase="command")

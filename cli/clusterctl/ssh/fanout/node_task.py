@@ -1,0 +1,181 @@
+"""One node's part of a fan-out: reached, the command run, its result handed over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure, Phase
+from clusterctl.ssh.fanout.command_input import CommandInput
+from clusterctl.ssh.fanout.command_run import CommandRun, ExitCode, Outlet, window_bytes
+from clusterctl.ssh.fanout.dialling import Dialled
+from clusterctl.ssh.fanout.event_loop import Stopped, Task, Waiting
+from clusterctl.ssh.fanout.libssh2 import STDERR
+from clusterctl.ssh.fanout.link import Link
+from clusterctl.ssh.fanout.link_pool import LinkKey, LinkPool, link_key
+from clusterctl.ssh.fanout.outbox import Chunk, Outbox
+from clusterctl.ssh.fanout.reaching import reach
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.target import Target, target_of
+
+WARM_ANSWER_S = 3.0
+"""A kept connection that does not take a command in this time is given up for a new one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is the same for all nodes of one fan-out."""
+
+    inventory: Inventory
+    command: Command
+    keys: LoginKeys
+    deadlines: Deadlines
+    stdin: CommandInput | None
+    outbox: Outbox
+    captures_bytes: int | None
+    """Output is kept in the result, at most so much of each stream; None: it is handed on as it comes."""
+    nodes: int
+    dialled: Dialled | None = None
+    """Connections that are under way already; None: there are none."""
+    pool: LinkPool | None = None
+    """Where connections come from and go to; None: each is made and ended."""
+
+
+@dataclass
+class _NodeOutlet:
+    """The output of one node: kept here up to a bound, or passed on."""
+
+    job: Job
+    slot: int
+    kept: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    is_truncated: bool = False
+    is_running: bool = False
+    """The command has been started."""
+
+    def has_room(self) -> bool:
+        return self.job.captures_bytes is not None or self.job.outbox.has_room()
+
+    def put(self, stream: int, chunk: bytes) -> None:
+        if self.job.captures_bytes is None:
+            self.job.outbox.put(Chunk(slot=self.slot, is_stderr=stream == STDERR, data=chunk))
+            return
+        kept = self.kept[stream == STDERR]
+        room = self.job.captures_bytes - len(kept)
+        self.is_truncated = self.is_truncated or len(chunk) > room
+        kept += chunk[:room]
+
+
+def node_task(job: Job, node: InventoryNode) -> Task:
+    """Steps until the node's result is in the outbox; what nobody expected goes there as it is."""
+    began_at = time.monotonic()
+    outlet = _NodeOutlet(job, node.slot)
+    ended: ExitCode | None = None
+    failure: NodeFailure | None = None
+    try:
+        try:
+            ended = yield from _run(job, node, outlet)
+        except NodeFailure as e:
+            failure = e
+        except Stopped:
+            phase: Phase = "command" if outlet.is_running else "connect"
+            failure = NodeFailure("stopped", f"{node.name}: ended before its time", phase=phase)
+    except BaseException as e:  # noqa: BLE001 handed to the caller's thread, which raises it
+        job.outbox.put(e)
+        return
+    job.outbox.put(
+        NodeResult(
+            slot=node.slot,
+            name=node.name,
+            exit_code=None if ended is None else ended[0],
+            signal=None if ended is None else ended[1],
+            failure=failure,
+            stdout=bytes(outlet.kept[0]),
+            stderr=bytes(outlet.kept[1]),
+            duration_s=time.monotonic() - began_at,
+            is_truncated=outlet.is_truncated,
+        )
+    )
+
+
+def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waiting, bool, ExitCode]:
+    target = target_of(job.inventory, node)
+    key = link_key(job.inventory, node, target)
+    link: Link | None = None
+    run: CommandRun | None = None
+    try:
+        link, run = yield from _started_warm(job, key, outlet)
+        if link is None or run is None:
+            link = yield from reach(target, job.keys, job.deadlines, job.dialled)
+            run = _command_run(job, link, job.command, outlet, job.stdin)
+            yield from run.start(time.monotonic() + job.deadlines.session_s)
+        outlet.is_running = True
+        ended = yield from run.to_its_end()
+        if job.pool is not None and (yield from run.give_up_channel()):
+            job.pool.put(key, link)
+            link = None
+        return ended
+    finally:
+        if run is not None:
+            run.let_go()
+        if link is not None:
+            link.close()
+
+
+def _started_warm(
+    job: Job, key: LinkKey, outlet: _NodeOutlet
+) -> Generator[Waiting, bool, tuple[Link | None, CommandRun | None]]:
+    """The command started on a connection that was kept; nothing when there is none, or it turns out to be dead."""
+    link = None if job.pool is None else job.pool.take(key)
+    if link is None:
+        return None, None
+    link.watch()
+    run = _command_run(job, link, job.command, outlet, job.stdin)
+    now, session_s = time.monotonic(), job.deadlines.session_s
+    is_asked = False
+    try:
+        yield from run.open(now + min(WARM_ANSWER_S, session_s))
+        is_asked = True
+        yield from run.ask(now + session_s, taken_by=now + WARM_ANSWER_S)
+    except NodeFailure as e:
+        has_it = e.phase == "command" or (is_asked and e.kind == "lost" and link.is_taken())
+        yield Waiting(until=0.0)  # the loop forgets the descriptor before its number comes again
+        link.close()
+        if has_it:  # it may have started: on another connection it would a second time
+            raise NodeFailure(e.kind, e.message, phase="command") from e
+        return None, None
+    except BaseException:
+        link.close()
+        raise
+    return link, run
+
+
+def _command_run(job: Job, link: Link, command: Command, outlet: Outlet, stdin: CommandInput | None) -> CommandRun:
+    return CommandRun(
+        link,
+        command,
+        outlet,
+        stdin,
+        another=lambda ends_at: _another(job, link.target, ends_at),
+        silence_s=job.deadlines.silence_s,
+        window=window_bytes(job.nodes),
+    )
+
+
+def _another(job: Job, target: Target, ends_at: float) -> Generator[Waiting, bool, Link]:
+    """A second connection, for the watcher of a command whose server allows one session for each."""
+    usual = job.deadlines
+    try:
+        left_s = min(usual.total_s, ends_at - time.monotonic())
+        return (yield from reach(target, job.keys, replace(usual, total_s=left_s), None))
+    except NodeFailure as e:
+        told = (
+            f"{target.name} allows one session at a time, and no second connection ({e.message}): "
+            f"the command is ended there within {usual.silence_s:g} s"
+        )
+        raise NodeFailure(e.kind, told, phase="command") from e

@@ -1,0 +1,140 @@
+"""The text that a node's shell runs for a command, so that the command ends when clusterctl does.
+
+Closing an SSH channel ends nothing on the node, and a connection whose network was cut is not even closed there. So
+a small watcher in the command's own process group reads beats from the channel's input, and ends the group when
+they stop. A command that reads input itself leaves no room for beats: its watcher has a channel of its own, and is
+told the group by the first line on the command's stderr. Until that watcher is there, two round trips, another one
+holds its place, which hears nothing and ends the group after the same silence; the watcher ends it as it comes.
+
+For a POSIX login shell (bash, dash, zsh, ksh, busybox). What left the session (setsid, a daemon) is left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ENVIRONMENT_FILE = "/etc/clusterctl/env"
+"""A node's variables, in words that every shell reads."""
+GRACE_S = 1
+"""How long a command has for its own end after SIGTERM, before SIGKILL."""
+MOST_S = GRACE_S + 1.5
+"""How long an interrupted command is waited for: its own end, SIGKILL, and the way back."""
+BEAT = b"\n"
+BEATS = 3
+"""How many beats may get lost until the watcher believes that clusterctl is gone."""
+
+_MARK = "clusterctl-group"
+_MARKED = rb"clusterctl-group (\d+) (\d+)\n"
+# Sudo keeps the group; without a terminal it makes no new session (sudoers(5), use_pty, checked 2026-11-21).
+# It starts the command without the session's variables (sudoers(5), env_reset): root reads the node's own again.
+_NODE_VARIABLES = f"if [ -r {ENVIRONMENT_FILE} ]; then set -a; . {ENVIRONMENT_FILE}; set +a; fi; "
+# The person's variables, see `first_input`; without them nothing runs.
+# A line of .bashrc that reads its input takes them: then a beat comes here, or what is not meant for a shell.
+_ASKED = (
+    "IFS= read -r clusterctl_exports || clusterctl_exports=; "
+    'case $clusterctl_exports in "export "*) ;; *) echo "clusterctl: the values of --env did not come: '
+    'does a startup file of the login shell read its input?" >&2; exit 255 ;; esac; '
+)
+_TAKEN = (
+    'clusterctl_newline=$(printf "\\nx"); clusterctl_newline=${clusterctl_newline%x}; eval "$clusterctl_exports"; '
+    "unset clusterctl_newline clusterctl_exports; "
+)
+# By `exec`: mksh keeps the old stdout open beside a redirection of { }, and the channel would never end.
+_SILENT = ">/dev/null 2>&1"
+# ksh93 makes a process for ( ) only where it must, as for a limit, and the watcher would be the command's own child.
+_IN_A_PROCESS = '[ -z "$KSH_VERSION" ] || ulimit -c 0; '
+_SUDO = 'exec sudo -n -- "${SHELL:-/bin/sh}" -c '
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What a command with input says of itself: process ids on the node."""
+
+    group: int
+    holder: int
+    """Holds the watcher's place."""
+
+
+def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
+    """The text for a command without input: the channel's input is the watcher's."""
+    # Started by a shell that ends at once: the watcher is then no child that a `wait` in the line would wait for.
+    beside = f"( exec <&3 3<&- {_SILENT}; {_watcher(silence_s)} )"
+    start = f"exec 3<&0 </dev/null; ( {_IN_A_PROCESS}{beside} & ); exec 3<&-; "
+    return _text(start, line, environment, is_sudo=is_sudo)
+
+
+def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
+    """The text for a command that reads the channel's input; it says its group first, see `group_in`."""
+    # Started as in `guarded`. Not within $(…): ksh and mksh would wait there until the holder has ended.
+    holder = f"( exec </dev/null {_SILENT}; {_script('place_holder.sh', silence_s)} )"
+    start = f'( {_IN_A_PROCESS}{holder} & echo "{_MARK} $clusterctl_group $!" >&2 ); '
+    return _text(start, line, environment, is_sudo=is_sudo)
+
+
+def first_input(*, environment: Mapping[str, str], is_sudo: bool) -> bytes:
+    """What the text reads before all else; empty where it reads nothing.
+
+    Sudo writes its words and every variable that it is asked to keep into its log, so values come to root by a line
+    of the input. That costs a round trip.
+    """
+    if not (is_sudo and environment):
+        return b""
+    # One line: the first is all that is read, byte by byte, and what follows is the watcher's or the command's.
+    return os.fsencode(_exports(environment).replace("\n", "'\"$clusterctl_newline\"'") + "\n")
+
+
+def watcher(told: Told, *, is_sudo: bool, silence_s: float) -> bytes:
+    """The text for the channel beside a command with input."""
+    text = f"clusterctl_group={told.group}; kill -s KILL {told.holder} 2>/dev/null; {_watcher(silence_s)} >/dev/null"
+    return os.fsencode(_SUDO + shlex.quote(text) if is_sudo else text)
+
+
+def group_in(said: bytes) -> tuple[Told, bytes] | None:
+    """What a command with input has told on stderr, and `said` without it; None while it is not there."""
+    found = re.search(_MARKED, said)
+    if found is None:
+        return None
+    return Told(group=int(found[1]), holder=int(found[2])), said[: found.start()] + said[found.end() :]
+
+
+def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: bool) -> bytes:
+    """All of ours on the first line and the person's by `eval`, so that the shell counts and shows the person's lines.
+
+    sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on.
+    """
+    # A line that begins with a dash would be an option; `--` before it is a command to dash's eval (0.5.12).
+    run = f"eval {shlex.quote(f' {line}' if line.startswith('-') else line)}"
+    if is_sudo:
+        asked, taken = (_ASKED, _TAKEN) if environment else ("", "")
+        command = f"{_SUDO}{shlex.quote(f'clusterctl_group=$0; {asked}{start}{_NODE_VARIABLES}{taken}{run}')} $$"
+    else:
+        command = f"clusterctl_group=$$; {start}{_exports(environment)}{run}"
+    return os.fsencode(command)  # the bytes that were typed, be they text or not
+
+
+def _exports(environment: Mapping[str, str]) -> str:
+    return "".join(f"export {name}={shlex.quote(value)}; " for name, value in environment.items())
+
+
+def _watcher(silence_s: float) -> str:
+    return _script("watchdog.sh", silence_s)
+
+
+@functools.cache
+def _script(name: str, silence_s: float) -> str:
+    """The script as one line, without what only people read, its settings before it."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines()]
+    body = "".join(f"{line}{_joint(line)}" for line in lines if line and not line.startswith("#")).removesuffix("; ")
+    return f"clusterctl_silence_s={max(1, round(silence_s))}; clusterctl_grace_s={GRACE_S}; {body}"
+
+
+def _joint(line: str) -> str:
+    """What stands between this line of a shell script and the next, when both are one."""
+    return " " if line.split()[-1] in {"{", "(", "&", "then", "else", "do"} else "; "

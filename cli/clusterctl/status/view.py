@@ -1,0 +1,191 @@
+"""The screen of `clusterctl status`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.cost.after_deadline import bills_on_now
+from clusterctl.cost.sources import reserved_unknown, who_tells
+from clusterctl.status.idle import idle_json, idle_line
+from clusterctl.status.judge import NodeStatus
+from clusterctl.status.node_report import SpotNotice
+from clusterctl.status.overview import Overview
+from clusterctl.text.headline import ends, money, rehearsed
+from clusterctl.text.next_commands import down_again, extend_again, go_on_with, replace_again, up_again
+from clusterctl.text.quantities import clock, count, duration, usd
+from clusterctl.text.table import render_table
+
+GONE = ("terminated", "missing")
+
+
+def status_text(seen: Overview) -> str:
+    """The whole screen: one line for the cluster, one per node, and what is out of the ordinary."""
+    lines = [headline(seen)]
+    if seen.nodes:
+        lines.append(_table(seen.inventory, seen.nodes, seen.facts.now))
+    return "\n".join([*lines, *(f"  {remark}" for remark in remarks(seen))])
+
+
+def status_json(seen: Overview) -> dict[str, object]:
+    """What `clusterctl status --json` prints; what is not known is null."""
+    inventory, facts = seen.inventory, seen.facts
+    return {
+        "cluster": inventory.cluster,
+        "cluster_id": inventory.cluster_id,
+        "rehearsal": inventory.rehearsal,
+        "down": seen.is_down,
+        "ready": seen.ready,
+        "started_at": inventory.started_at,
+        "deadline": inventory.deadline,
+        "deadline_reason": inventory.deadline_reason,
+        "usd_per_hour": inventory.usd_per_hour,
+        "spent_usd": None if seen.spent_usd is None else round(seen.spent_usd, 4),
+        "budget_usd": inventory.budget_usd,
+        "generation": inventory.generation,
+        "capacity": inventory.capacity,
+        "cloud": {"answered": facts.instances is not None, "trouble": facts.cloud_trouble},
+        "alarms": None if facts.alarms is None else [alarm.name for alarm in facts.alarms],
+        "ssh_trouble": facts.ssh_trouble,
+        "reserved": facts.is_reserved,
+        "reserved_trouble": facts.reserved_trouble,
+        "extend_cut_off": facts.half_extend is not None,
+        "unfinished": None if facts.unfinished is None else dataclasses.asdict(facts.unfinished),
+        "ended_early": None if facts.early_end is None else facts.early_end.at.isoformat(),
+        "idle": idle_json(facts),
+        "strays": [{"instance_id": row.instance_id, "slot": row.slot, "state": row.state} for row in seen.strays],
+        "nodes": [_node_json(inventory, node) for node in seen.nodes],
+    }
+
+
+def headline(seen: Overview) -> str:
+    """`train · 4/4 ready · up 1 h 12 m · about $265.85 of $1000.00 · ends 17:22 UTC (in 3 h 19 m: budget)`."""
+    inventory, now = seen.inventory, seen.facts.now
+    began = datetime.fromisoformat(inventory.started_at)
+    cost = money(inventory, seen.spent_usd)
+    if seen.is_down:
+        parts = [inventory.name, "down", f"last run began {clock(began, now)}", cost]
+    else:
+        ready = f"{seen.ready}/{len(seen.nodes)} ready"
+        parts = [inventory.name, ready, f"up {duration(now - began)}", cost, ends(inventory, now)]
+    return " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)
+
+
+def remarks(seen: Overview) -> list[str]:
+    """What no line of a node can say."""
+    inventory, facts = seen.inventory, seen.facts
+    told = []
+    if facts.instances is None:
+        told.append(
+            f"{who_tells(inventory)} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone"
+        )
+    if facts.instances is not None and facts.reserved_trouble is not None:
+        told.append(reserved_unknown(inventory, facts.reserved_trouble))
+    told += [
+        f"{alarm.means}, at {clock(alarm.since, facts.now)} (alarm {alarm.name}); next: {down_again(inventory)}"
+        for alarm in facts.alarms or ()
+    ]
+    if facts.ssh_trouble is not None:
+        told.append(f"no node was asked: {facts.ssh_trouble}")
+    if seen.strays:
+        ids = ", ".join(row.instance_id for row in seen.strays)
+        told.append(
+            f"runs without a place in the cluster: {ids}; next: {up_again(inventory)}, or {down_again(inventory)}"
+        )
+    if seen.is_down:
+        kept = f"storage and network are kept ({usd(inventory.usd_per_hour)}/h, and what bills by use)"
+        told.append(f"{kept}; next: {up_again(inventory)}, or {down_again(inventory)} --all ends the data too")
+    if (use := idle_line(facts)) is not None:
+        told.append(use)
+    told += _what_is_half_done(seen) or _what_is_under_way(seen)
+    told += _what_is_gone(seen)
+    if behind := sum(node.is_behind for node in seen.nodes):
+        has = "has" if behind == 1 else "have"
+        told.append(f"{count(behind, 'node')} {has} not got the newest membership; next: {up_again(inventory)}")
+    if failed := {node.slot: node.name for node in seen.nodes if node.state == "failed"}:
+        told.append(f"{count(len(failed), 'node')} failed; next: {replace_again(inventory.cluster, failed)}")
+    return told
+
+
+def _what_is_half_done(seen: Overview) -> list[str]:
+    """An `extend` that was cut off, as long as it matters: at the deadline the earlier end has come."""
+    half, inventory, now = seen.facts.half_extend, seen.inventory, seen.facts.now
+    if half is None or seen.is_down or datetime.fromisoformat(inventory.deadline) <= now:
+        return []
+    means = f"parts of the cluster may still end at {clock(half.before, now)}, and the earlier end holds"
+    again = extend_again(inventory.cluster, until=half.until, budget_usd=half.budget_usd)
+    return [f"an extend was cut off: {means}; next: {again}"]
+
+
+def _what_is_under_way(seen: Overview) -> list[str]:
+    """Whoever changes the cluster now, or did not come to an end with it."""
+    run, inventory, end = seen.facts.unfinished, seen.inventory, seen.facts.early_end
+    if run is None or (end is not None and end.is_reaped):
+        return []
+    if run.pid is not None:
+        return [f"clusterctl {run.verb} is changing it now (pid {run.pid})"]
+    return [go_on_with(run.verb, inventory)]
+
+
+def _what_is_gone(seen: Overview) -> list[str]:
+    """What became of machines that are not there, and the command that goes on from it."""
+    inventory, facts = seen.inventory, seen.facts
+    is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
+    if is_over and any(row.is_alive for row in facts.instances or ()):
+        return [f"machines still run after the deadline; next: {down_again(inventory)}"]
+    if facts.early_end is not None and facts.early_end.is_reaped:
+        left = "AWS has no machine, no reservation and no network of it"
+        return [f"reaped: {left}; what is known of it here goes with {down_again(inventory)}"]
+    if is_over and seen.nodes and facts.instances is not None:
+        on = bills_on_now(inventory)
+        still = "" if on is None else f", but no deadline ends what bills on at {on}"
+        return [f"its time is over and no machine runs{still}; next: {down_again(inventory)}"]
+    never = sum(not node.was_made for node in seen.nodes)
+    gone = sum(node.state in GONE for node in seen.nodes) - never
+    if not gone:
+        is_being_made = facts.unfinished is not None and facts.unfinished.pid is not None
+        is_told = never > 0 and not is_being_made
+        return [f"{count(never, 'machine')} not made; next: {up_again(inventory)}"] if is_told else []
+    again = f"next: {up_again(inventory)}, same name and address"
+    if never:
+        return [f"{count(gone, 'machine')} gone, {never} not made; {again}"]
+    if facts.is_reserved is False and gone == len(seen.nodes):
+        told = f"{count(gone, 'machine')} gone, and nothing is reserved or bills for them"
+        return [f"{told}; {again}, or {down_again(inventory)}"]
+    return [f"{count(gone, 'machine')} gone; {again}"]
+
+
+def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:
+    return {
+        "slot": node.slot,
+        "rank": node.rank,
+        "name": node.name,
+        "state": node.state,
+        "phase": node.phase,
+        "private_ip": node.private_ip,
+        "instance_id": node.instance_id,
+        "gpus": inventory.gpus_per_node,
+        "since": None if node.since is None else node.since.isoformat(),
+        "note": node.note,
+        "notice": None if node.notice is None else _notice_json(node.notice),
+        "checks": None if node.checks is None else [dataclasses.asdict(check) for check in node.checks],
+    }
+
+
+def _notice_json(told: SpotNotice) -> dict[str, str]:
+    return {"kind": told.kind, "time": told.time.isoformat(), "at": told.at.isoformat()}
+
+
+def _table(inventory: Inventory, nodes: Sequence[NodeStatus], now: datetime) -> str:
+    has_gpus = inventory.gpus_per_node > 0
+    header = ["node", "rank", "state", "ip", *(["gpus"] if has_gpus else []), "since", "note"]
+    rows = []
+    for node in nodes:
+        state = node.state if node.phase is None else f"{node.state}: {node.phase}"
+        since = "" if node.since is None else duration(max(timedelta(0), now - node.since))
+        gpus = [str(inventory.gpus_per_node)] if has_gpus else []
+        rows.append([node.name, str(node.rank), state, node.private_ip, *gpus, since, node.note or ""])
+    return render_table(header, rows, right={"rank", "gpus"})

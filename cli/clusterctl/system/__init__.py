@@ -1,0 +1,1 @@
+"""This computer: its processes, disks and files."""

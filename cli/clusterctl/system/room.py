@@ -1,0 +1,99 @@
+"""Room on the disks that a change writes to: a state that finds none is torn (engine/whole_state.py)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.home_path import other_home
+
+from clusterctl.home import named_home
+
+MIB = 2**20
+NEEDED_BYTES = 32 * MIB
+"""For a change: the engine's events, the state of a small cluster with its copies, what is known of it here."""
+COPIES = 8
+"""Of a state that a run may write, with the old ones: the state, its backup, both as they are written, its history."""
+FULL_BYTES = MIB
+"""With less than that a program that writes nothing and says nothing has met a full disk."""
+_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
+_BEFORE = re.compile(r"(/[^\s:]+)(?: cannot be written)?: $")
+_BEHIND = re.compile(r"\A: '(/[^']+)'")
+
+
+def refuse_without_room(folder: Path, *, needed_bytes: int = NEEDED_BYTES) -> None:
+    """Raises ClusterctlError, before anything is changed, where so much cannot be written into `folder`."""
+    left_bytes = free_bytes(folder)
+    if left_bytes < needed_bytes:
+        raise ClusterctlError(
+            f"{folder} has {shown(left_bytes)} free, and a change of a cluster needs {shown(needed_bytes)} there: "
+            "nothing was changed",
+            hint=look_at(existing(folder)),
+        )
+
+
+def full_folder(said: str, *, log: Path, is_silent: bool) -> Path | None:
+    """The folder in which an engine found no room, by what it `said`; None where it failed for another reason.
+
+    One that `is_silent` found none for its `log`, if that disk is full.
+    """
+    if words := _FULL.search(said):
+        named = _BEFORE.search(said[: words.start()]) or _BEHIND.search(said[words.end() :])
+        return existing(Path(named[1])) if named else existing(log)
+    return existing(log) if is_silent and free_bytes(log) < FULL_BYTES else None
+
+
+def free_bytes(path: Path) -> int:
+    """What can still be written where `path` is, or would be; endless where the file system does not tell its size."""
+    usage = shutil.disk_usage(existing(path))
+    return usage.free if usage.total else sys.maxsize
+
+
+def existing(path: Path) -> Path:
+    """The nearest folder that there is at `path`, or above it."""
+    return next((one for one in (path, *path.parents) if one.is_dir()), Path("/"))
+
+
+def shown(size_bytes: int) -> str:
+    """`12 KiB`, `32 MiB`, `1.2 GiB`."""
+    if size_bytes < MIB:
+        return f"{size_bytes // 1024} KiB"
+    return f"{size_bytes / MIB:.0f} MiB" if size_bytes < 1024 * MIB else f"{size_bytes / MIB / 1024:.1f} GiB"
+
+
+def full_told(folder: Path) -> str:
+    """`the disk of /x was full (12 KiB are free now)`."""
+    return f"the disk of {folder} was full ({shown(free_bytes(folder))} are free now)"
+
+
+def look_at(folder: Path) -> str:
+    """The command that shows how full the disk is."""
+    return f"df -h {shlex.quote(str(folder))}"
+
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+REASONS = FULL | {errno.EROFS}
+OF_THE_HOME = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EEXIST})
+"""Reasons that are the person's only where the folder that they named is concerned: elsewhere they are ours."""
+
+
+def cannot_write(error: OSError, *, environ: Mapping[str, str]) -> ClusterctlError | None:
+    """What to tell when a disk is full or read-only, or the home cannot be one; None for every other failure."""
+    home = named_home(environ).path
+    named = Path(os.fspath(error.filename)) if isinstance(error.filename, str | os.PathLike) else None
+    # Of what lies deeper, the program has made the folders itself.
+    is_home = named is not None and (named in (home, *home.parents) or named.parent == home)
+    if error.errno is None or not (error.errno in REASONS or (is_home and error.errno in OF_THE_HOME)):
+        return None
+    told = f"{named or home} cannot be written: {os.strerror(error.errno).lower()}"
+    if error.errno in FULL:
+        folder = existing(named or home)
+        return ClusterctlError(f"{told} ({shown(free_bytes(folder))} are free)", hint=look_at(folder))
+    return ClusterctlError(f"{told}. clusterctl keeps what it knows in {home}", hint=other_home(environ))

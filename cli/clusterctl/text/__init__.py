@@ -1,0 +1,1 @@
+"""Words and figures as people read and type them: quantities, moments, tables, node sets, the next command."""

@@ -1,0 +1,93 @@
+"""What a person types to go on with a stack or a cluster, or to end it: whole, as it works wherever they are. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from clusterctl_infra.names import USUAL_STACK_NAME
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.text.instant import typed_instant
+
+
+def edit(file: Path | str) -> str:
+    """`${EDITOR:-nano} stacks/train/cluster.yaml`."""
+    return f"${{EDITOR:-nano}} {shlex.quote(str(file))}"
+
+
+def stack_words(directory: Path | str, *, stack_name: str, rehearse: bool) -> str:
+    """`stacks/train --rehearse`: what stands behind `up`, `down` and `plan`; without its flags it is another stack."""
+    name = [] if stack_name == USUAL_STACK_NAME else ["--stack-name", stack_name]
+    return shlex.join([str(directory), *(["--rehearse"] if rehearse else []), *name])
+
+
+def up_again(inventory: Inventory) -> str:
+    """`clusterctl up /home/ada/stacks/train`: the folder, since a cluster's name is none that `up` takes."""
+    if inventory.stack_dir is None:
+        return "clusterctl up STACK"
+    # A stack that is always rehearsed takes the flag, too.
+    words = stack_words(inventory.stack_dir, stack_name=inventory.stack_name, rehearse=inventory.rehearsal)
+    return f"clusterctl up {words}"
+
+
+def down_again(inventory: Inventory) -> str:
+    """`clusterctl down --cluster train`."""
+    return shlex.join(["clusterctl", "down", "--cluster", inventory.cluster])
+
+
+def reap_cluster(inventory: Inventory) -> str:
+    """`clusterctl reap --cluster 0123456789ab --region us-west-2`: ends it without its stack, all but data."""
+    return reap_id(inventory.cluster_id, region=inventory.region, rehearse=inventory.rehearsal)
+
+
+def reap_id(cluster_id: str, *, region: str, rehearse: bool) -> str:
+    """The same for a cluster of which only that is known."""
+    words = ["clusterctl", "reap", "--cluster", cluster_id, "--region", region, *(["--rehearse"] if rehearse else [])]
+    return shlex.join(words)
+
+
+def go_on_with(verb: str, inventory: Inventory) -> str:
+    """`the last down has not come to its end; next: clusterctl down --cluster train`."""
+    again = down_again(inventory) if verb == "down" else up_again(inventory)
+    return f"the last {verb} has not come to its end; next: {again}"
+
+
+def nodes_again(inventory: Inventory) -> str | None:
+    """`clusterctl nodes --cluster train`; where there are none, what makes them; nothing for machines of a file."""
+    if not inventory.cluster_id:
+        return None
+    if not inventory.nodes:
+        return up_again(inventory)
+    return shlex.join(["clusterctl", "nodes", "--cluster", inventory.cluster])
+
+
+def extend_again(cluster: str, *, until: datetime | None, budget_usd: str | None) -> str:
+    """`clusterctl extend --until 2026-11-22T08:00:00Z --cluster train`: the same end, typed at any later time."""
+    words = [] if until is None else ["--until", typed_instant(until)]
+    words += [] if budget_usd is None else ["--budget", budget_usd]
+    return shlex.join(["clusterctl", "extend", *words, "--cluster", cluster])
+
+
+def replace_again(cluster: str, names: Mapping[int, str]) -> str:
+    """`clusterctl replace --node 1 --cluster train  (then train-3 the same way)`; `names`: slot → node, one or more."""
+    (first, _), *others = sorted(names.items())
+    rest = f"  (then {', '.join(name for _, name in others)} the same way)" if others else ""
+    return replace_slot(cluster, first) + rest
+
+
+def replace_slot(cluster: str, slot: int) -> str:
+    """`clusterctl replace --node 1 --cluster train`."""
+    return shlex.join(["clusterctl", "replace", "--node", str(slot), "--cluster", cluster])
+
+
+def gpu_reset(cluster: str, slot: int, gpu: int | None) -> str:
+    """What resets one GPU of a node; where it is not known which, the person says."""
+    return on_slot(cluster, slot, ["sudo", "nvidia-smi", "--gpu-reset", "-i", "ID" if gpu is None else str(gpu)])
+
+
+def on_slot(cluster: str, slot: int, command: Sequence[str]) -> str:
+    """`clusterctl ssh --cluster train --node 3 uname -r`."""
+    return shlex.join(["clusterctl", "ssh", "--cluster", cluster, "--node", str(slot), *command])

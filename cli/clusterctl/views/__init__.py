@@ -1,1 +1,0 @@
-"""What commands show: pure functions from data to text."""
