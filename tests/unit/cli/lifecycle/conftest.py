@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from clusterctl.engine.stack import Stack
 
+from tests.unit.cli.lifecycle.intent_cases import CLUSTER
 from tests.unit.cli.lifecycle.recorded_runs import Runner, runner_in
 
 
@@ -14,3 +16,10 @@ from tests.unit.cli.lifecycle.recorded_runs import Runner, runner_in
 def runner(tmp_path: Path) -> Callable[..., Runner]:
     """Makes changes whose runs of the engine end as they are told."""
     return runner_in(tmp_path)
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Stack:
+    """A folder with the cluster.yaml of four nodes."""
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    return Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=True)

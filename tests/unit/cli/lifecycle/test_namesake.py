@@ -18,7 +18,7 @@ from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json
 
 from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
-from tests.unit.cli.paid_cluster import an_inventory
+from tests.unit.cli.cost.paid_cluster import an_inventory
 
 OTHERS = "0123456789ab"
 ELSEWHERE = "444455556666"

@@ -10,9 +10,9 @@ import pytest
 from clusterctl.lifecycle.intent import plan_of, read_intent
 from clusterctl.lifecycle.up import question_of
 
-from tests.unit.cli.changes.intent_cases import BORN
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.lifecycle.held_cluster import SLOTS, Clock, alive, held
+from tests.unit.cli.lifecycle.intent_cases import BORN
 
 
 @pytest.mark.parametrize(

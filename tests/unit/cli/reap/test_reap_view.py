@@ -19,7 +19,7 @@ from clusterctl.reap.view import ReapView, again, reap_json, reap_text
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched, StillBills, UsageError
 
-from tests.unit.cli.paid_cluster import an_inventory
+from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.reap.reap_cases import GRACE, ID, LATE, NOW, OTHER, mine, thing, written
 
 DATA = thing("EFS file system", "fs-1", meter=Meter(unit="EFS GiB", amount=100))

@@ -12,7 +12,7 @@ from clusterctl_rehearsal.region.journal import INSTANCE, RESERVATION
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.cli.paid_cluster import BORN
+from tests.unit.cli.cost.paid_cluster import BORN
 
 KIND, REGION, RATE = "p5.48xlarge", "us-west-2", 55.04
 END_S = 3600

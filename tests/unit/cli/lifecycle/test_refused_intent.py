@@ -12,7 +12,7 @@ from clusterctl.lifecycle.intent import Intent, for_up, plan_of, refuse
 from clusterctl.lifecycle.up import price_question
 from clusterctl_infra.errors import CapExceeded, ConfigError
 
-from tests.unit.cli.changes.intent_cases import BORN, CLUSTER, intent_of, state_of
+from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER, intent_of, state_of
 
 
 def refuse_at(now: datetime, intent: Intent, state: StackState, stack: Stack) -> None:

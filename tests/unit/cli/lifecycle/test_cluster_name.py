@@ -24,10 +24,10 @@ from clusterctl.output import Output
 from clusterctl_infra.errors import StillBills, UsageError
 from clusterctl_infra.outputs import Inventory, inventory_to_json
 
-from tests.unit.cli.changes.intent_cases import BORN
 from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
+from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, SlowRepair, held
-from tests.unit.cli.paid_cluster import an_inventory
+from tests.unit.cli.lifecycle.intent_cases import BORN
 
 
 @pytest.fixture

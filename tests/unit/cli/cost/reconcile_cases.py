@@ -9,7 +9,7 @@ from clusterctl.cost.reserved import SeenReservation
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl_infra.ledger import Ledger
 
-from tests.unit.cli.paid_cluster import DEADLINE, REPLACED, a_span, at
+from tests.unit.cli.cost.paid_cluster import DEADLINE, REPLACED, a_span, at
 
 P5 = 55.04
 PRICES: dict[str, float | None] = {"p5.48xlarge": P5}

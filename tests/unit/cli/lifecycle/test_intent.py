@@ -14,7 +14,7 @@ from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.intent import for_up, for_zero_nodes, of_a_new_life, plan_of, without_own_values
 
-from tests.unit.cli.changes.intent_cases import BORN, CLUSTER, intent_of, resource, state_of
+from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER, intent_of, resource, state_of
 
 SPAN = {
     "slot": 0,

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.cli.cloud.fake_session import clients_of
-from tests.unit.cli.paid_cluster import BORN, DEADLINE, a_span, an_inventory, at
-from tests.unit.cli.reconcile_cases import seen
+from tests.unit.cli.cost.paid_cluster import BORN, DEADLINE, a_span, an_inventory, at
+from tests.unit.cli.cost.reconcile_cases import seen
 
 SPOT = an_inventory(capacity="spot")
 TWO = Ledger(spans=(a_span(0, "i-a", price=20), a_span(1, "i-b", price=20)))

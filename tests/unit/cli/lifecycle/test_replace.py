@@ -16,10 +16,10 @@ from clusterctl.lifecycle.opening import Held
 from clusterctl.lifecycle.replace import ReplaceRequest, refuse_gaps, replace_held, what_is_left
 from clusterctl_infra.errors import ClusterctlError, EngineError
 
+from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.engine.state_rows import machines
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, SlowRepair, held
 from tests.unit.cli.lifecycle.recorded_runs import OneState, ended, no_place
-from tests.unit.cli.paid_cluster import an_inventory
 
 SLOT = 2
 NO_ROOM = ended(is_well=False, codes=["InsufficientInstanceCapacity"])

@@ -8,7 +8,7 @@ from clusterctl.home import Home
 from clusterctl.status.cloud_answers import asked_instances, asked_reserved
 
 from tests.unit.cli.cloud.moto_account import HERE, an_account
-from tests.unit.cli.paid_cluster import an_inventory
+from tests.unit.cli.cost.paid_cluster import an_inventory
 
 OWN = "111122223333"
 PATIENCE_S = 120.0

@@ -12,7 +12,7 @@ from clusterctl.home import Home
 from clusterctl_infra.errors import NothingMatched
 from clusterctl_infra.outputs import InventoryUnreadable, inventory_to_json
 
-STACKS = Path(__file__).parents[3] / "stacks"
+STACKS = Path(__file__).parents[4] / "stacks"
 CLUSTERCTL = "plugins:\n  providers:\n    - {name: clusterctl, path: ../../infra/plugin}\n"
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from clusterctl_infra.outputs import InventoryNode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.cli.paid_cluster import DEADLINE, REPLACED, accounts, an_inventory, at
-from tests.unit.cli.reconcile_cases import CASES, ONE, P5, PRICES, Case, seen
+from tests.unit.cli.cost.paid_cluster import DEADLINE, REPLACED, accounts, an_inventory, at
+from tests.unit.cli.cost.reconcile_cases import CASES, ONE, P5, PRICES, Case, seen
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

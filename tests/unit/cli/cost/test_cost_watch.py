@@ -10,7 +10,7 @@ from clusterctl.commands.cost import WATCH_S, show
 from clusterctl.cost.view import CostView
 from clusterctl.output import Output
 
-from tests.unit.cli.paid_cluster import a_view, at
+from tests.unit.cli.cost.paid_cluster import a_view, at
 
 
 def shown(*, watch: bool, as_json: bool) -> str:

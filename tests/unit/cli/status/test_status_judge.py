@@ -17,7 +17,7 @@ from clusterctl.status.overview import overview
 from clusterctl.status.view import status_json, status_text
 from clusterctl_infra.ledger import Ledger
 
-from tests.unit.cli.status_facts import BEGAN, NOW, READY, SILENT, machine, span
+from tests.unit.cli.status.status_facts import BEGAN, NOW, READY, SILENT, machine, span
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory

@@ -16,7 +16,7 @@ from clusterctl_infra.ledger import Ledger, Standing
 from clusterctl_infra.plan.deadline import expenses, spent_usd
 from hypothesis import given, settings
 
-from tests.unit.cli.paid_cluster import (
+from tests.unit.cli.cost.paid_cluster import (
     ALL,
     BORN,
     DEADLINE,

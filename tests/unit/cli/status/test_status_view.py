@@ -18,7 +18,7 @@ from clusterctl.status.unfinished import HalfExtend, Unfinished
 from clusterctl.status.view import headline, status_json, status_text
 from clusterctl_infra.ledger import Ledger, Standing, ledger_to_json
 
-from tests.unit.cli.status_facts import BEGAN, NOW, READY, SILENT, machine, span
+from tests.unit.cli.status.status_facts import BEGAN, NOW, READY, SILENT, machine, span
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from clusterctl.cost.view import CostView, cost_json, cost_text
 
-from tests.unit.cli.paid_cluster import (
+from tests.unit.cli.cost.paid_cluster import (
     ALL,
     REPLACED,
     a_view,

@@ -14,8 +14,8 @@ from clusterctl.output import Output
 from clusterctl_infra.errors import CapExceeded, CloudError
 
 from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, SlowRepair, alive, held
-from tests.unit.cli.paid_cluster import an_inventory
 
 REQUEST = ExtendRequest(inventory=an_inventory(), wish=Wish(by=timedelta(hours=1)), is_agreed=True, as_json=False)
 
