@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from clusterctl_infra.names import GUARD_PREFIX, ID_TAG, guard_name, guarded_id, id_in_name
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.resource import Found, Kind
+from clusterctl.cloud.resource import CloudResource, ResourceType
 
 
-def _schedules(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _schedules(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     prefix = GUARD_PREFIX if cluster_id is None else guard_name(cluster_id)
     for page in clients.scheduler.get_paginator("list_schedules").paginate(NamePrefix=prefix):
         for row in page["Schedules"]:
             found_id = guarded_id(row["Name"])
             if found_id is not None and cluster_id in (None, found_id):
-                yield Found(
+                yield CloudResource(
                     kind="schedule",
                     id=f"{row['GroupName']}/{row['Name']}",
                     created_at=row.get("CreationDate"),
@@ -24,18 +24,18 @@ def _schedules(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
                 )
 
 
-def _delete_schedule(clients: Clients, found: Found) -> None:
+def _delete_schedule(clients: Clients, found: CloudResource) -> None:
     group, _, name = found.id.partition("/")
     clients.scheduler.delete_schedule(GroupName=group, Name=name)
 
 
-def state_machines(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def state_machines(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     """The cluster's own: one, or none; without an id those of every cluster."""
     for page in clients.sfn.get_paginator("list_state_machines").paginate():
         for row in page["stateMachines"]:
             found_id = guarded_id(row["name"])
             if found_id is not None and cluster_id in (None, found_id):
-                yield Found(
+                yield CloudResource(
                     kind="state machine",
                     id=row["stateMachineArn"],
                     created_at=row.get("creationDate"),
@@ -43,25 +43,25 @@ def state_machines(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
                 )
 
 
-def _delete_machine(clients: Clients, found: Found) -> None:
+def _delete_machine(clients: Clients, found: CloudResource) -> None:
     clients.sfn.delete_state_machine(stateMachineArn=found.id)
 
 
-def _alarms(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _alarms(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     prefix = GUARD_PREFIX if cluster_id is None else guard_name(cluster_id)
     for page in clients.cloudwatch.get_paginator("describe_alarms").paginate(AlarmNamePrefix=prefix):
         for row in page["MetricAlarms"]:
             found_id = id_in_name(row["AlarmName"])
             if found_id is not None and cluster_id in (None, found_id):
-                yield Found(kind="alarm", id=row["AlarmName"], created_at=None, tags={ID_TAG: found_id})
+                yield CloudResource(kind="alarm", id=row["AlarmName"], created_at=None, tags={ID_TAG: found_id})
 
 
-def _delete_alarm(clients: Clients, found: Found) -> None:
+def _delete_alarm(clients: Clients, found: CloudResource) -> None:
     clients.cloudwatch.delete_alarms(AlarmNames=[found.id])
 
 
 DEADLINE_KINDS = (
-    Kind(
+    ResourceType(
         name="schedule",
         types=("aws:scheduler/schedule:Schedule",),
         find=_schedules,
@@ -69,7 +69,7 @@ DEADLINE_KINDS = (
         bills=None,
         is_guard=True,
     ),
-    Kind(
+    ResourceType(
         name="state machine",
         types=("aws:sfn/stateMachine:StateMachine",),
         find=state_machines,
@@ -77,7 +77,7 @@ DEADLINE_KINDS = (
         bills=None,
         is_guard=True,
     ),
-    Kind(
+    ResourceType(
         name="alarm",
         types=("aws:cloudwatch/metricAlarm:MetricAlarm",),
         find=_alarms,

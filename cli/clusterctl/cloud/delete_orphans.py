@@ -11,10 +11,10 @@ from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.deletion_attempts import Agreed, Key, Tries, key_of, nobody_asks
+from clusterctl.cloud.deletion_attempts import Agreed, DeletionAttempts, Key, key_of, nobody_asks
 from clusterctl.cloud.look import NotAsked, look_at_each, named
 from clusterctl.cloud.machine_resources import RESERVATION
-from clusterctl.cloud.resource import Found, Kind, Known, kind_of, orphans
+from clusterctl.cloud.resource import CloudResource, Known, ResourceType, orphans, type_of
 from clusterctl.cloud.resource_types import KINDS
 
 LOOKS = 2
@@ -31,16 +31,16 @@ KnownNow = Callable[[], Known]
 class Sweep:
     """What was ended, what was spared, and what was to be ended and is there."""
 
-    ended: tuple[Found, ...]
-    left: tuple[Found, ...]
-    not_ended: tuple[Found, ...] = ()
+    ended: tuple[CloudResource, ...]
+    left: tuple[CloudResource, ...]
+    not_ended: tuple[CloudResource, ...] = ()
     refusals: Mapping[Key, str] = field(default_factory=dict)
     """AWS's last code for what is in `not_ended`, boto3's where AWS did not answer; none where it said yes and the
     thing is still on its way out."""
     not_asked: NotAsked = field(default_factory=dict)
     """Kinds of which AWS did not tell in the end: what is there of them is not known, and was not ended."""
 
-    def named(self, one: Found) -> str:
+    def named(self, one: CloudResource) -> str:
         """A thing in `not_ended`, with AWS's code."""
         code = self.refusals.get(key_of(one))
         return f"{one.kind} {one.id}" + (f" ({code})" if code else "")
@@ -57,7 +57,7 @@ def sweep(
     tell: Callable[[str], None],
     agreed: Agreed = nobody_asks,
     known_now: KnownNow | None = None,
-    kinds: Sequence[Kind] = KINDS,
+    kinds: Sequence[ResourceType] = KINDS,
 ) -> Sweep:
     """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over.
 
@@ -88,14 +88,14 @@ def end_all(
     cluster_id: str,
     known: Known,
     *,
-    spares: Callable[[Found], bool],
+    spares: Callable[[CloudResource], bool],
     pause: Callable[[], None],
     timeout_s: float,
     tell: Callable[[str], None],
-    look_again: Callable[[Sequence[Found]], None] = lambda things: None,
+    look_again: Callable[[Sequence[CloudResource]], None] = lambda things: None,
     agreed: Agreed = nobody_asks,
     known_now: KnownNow | None = None,
-    kinds: Sequence[Kind] = KINDS,
+    kinds: Sequence[ResourceType] = KINDS,
 ) -> Sweep:
     """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer at all.
 
@@ -106,7 +106,7 @@ def end_all(
     is either of a run under way, or in a state by then, and what is made later was not seen by this look.
     """
     give_up = time.monotonic() + timeout_s
-    tries = Tries(clients, cluster_id, kinds)
+    tries = DeletionAttempts(clients, cluster_id, kinds)
     quiet = 0
     while True:
         seen = look_at_each(clients, cluster_id, kinds).heard()
@@ -132,21 +132,25 @@ def end_all(
         pause()
 
 
-def _parted(lost: Iterable[Found], spares: Callable[[Found], bool]) -> tuple[tuple[Found, ...], tuple[Found, ...]]:
+def _parted(
+    lost: Iterable[CloudResource], spares: Callable[[CloudResource], bool]
+) -> tuple[tuple[CloudResource, ...], tuple[CloudResource, ...]]:
     """What goes, and what is spared."""
     listed = tuple(lost)
     spared = tuple(one for one in listed if spares(one))
     return tuple(one for one in listed if one not in spared), spared
 
 
-def due(rest: Iterable[Found], kinds: Sequence[Kind] = KINDS, not_asked: Iterable[str] = ()) -> tuple[Found, ...]:
+def due(
+    rest: Iterable[CloudResource], kinds: Sequence[ResourceType] = KINDS, not_asked: Iterable[str] = ()
+) -> tuple[CloudResource, ...]:
     """What is ended now: guards only when nothing is there that they would end, should all else fail.
 
     `not_asked`: kinds of which AWS does not tell; a machine may be there, or a reservation, that nobody sees.
     """
     listed = tuple(rest)
     if any(one.kind in GUARDED for one in listed) or unguarded(not_asked):
-        return tuple(one for one in listed if not kind_of(one, kinds).is_guard)
+        return tuple(one for one in listed if not type_of(one, kinds).is_guard)
     return listed
 
 
@@ -163,7 +167,7 @@ def _look_by_hand(clients: Clients, cluster_id: str) -> str:
     return f"aws resourcegroupstaggingapi get-resources {words}"
 
 
-def _is_kept(one: Found, data_since: datetime | None, kinds: Sequence[Kind]) -> bool:
-    if not kind_of(one, kinds).is_data:
+def _is_kept(one: CloudResource, data_since: datetime | None, kinds: Sequence[ResourceType]) -> bool:
+    if not type_of(one, kinds).is_data:
         return False
     return data_since is None or one.created_at is None or one.created_at < data_since

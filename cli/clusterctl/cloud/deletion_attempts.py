@@ -11,7 +11,7 @@ from clusterctl_infra.errors import CloudError
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.look import NotAsked
 from clusterctl.cloud.refusal import code_of
-from clusterctl.cloud.resource import Found, Kind, kind_of
+from clusterctl.cloud.resource import CloudResource, ResourceType, type_of
 
 FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
 HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
@@ -19,11 +19,11 @@ HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
 REHEARSAL_PAUSE_S = 0.2
 AWS_PAUSE_S = 3.0
 Key = tuple[str, str]
-Agreed = Callable[[Found], None]
+Agreed = Callable[[CloudResource], None]
 """Hears of each thing to whose end AWS said yes."""
 
 
-def key_of(one: Found) -> Key:
+def key_of(one: CloudResource) -> Key:
     """What tells a thing from all others."""
     return one.kind, one.id
 
@@ -33,18 +33,18 @@ def pause_s(clients: Clients) -> float:
     return REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S
 
 
-def nobody_asks(one: Found) -> None:
+def nobody_asks(one: CloudResource) -> None:
     """For those who need not know what ended when."""
 
 
-class Tries:
+class DeletionAttempts:
     """Round after round, all that was asked of AWS for one cluster."""
 
-    def __init__(self, clients: Clients, cluster_id: str, kinds: Sequence[Kind]) -> None:
+    def __init__(self, clients: Clients, cluster_id: str, kinds: Sequence[ResourceType]) -> None:
         self._clients = clients
         self._cluster_id = cluster_id
         self._kinds = kinds
-        self._asked: dict[Key, Found] = {}
+        self._asked: dict[Key, CloudResource] = {}
         self._of_last_round: set[Key] = set()
         self._refusals: dict[Key, str] = {}
 
@@ -53,26 +53,26 @@ class Tries:
         """AWS's last code for each thing that it refused to end."""
         return dict(self._refusals)
 
-    def is_new(self, one: Found) -> bool:
+    def is_new(self, one: CloudResource) -> bool:
         """Whether the round before had not this very thing."""
         return key_of(one) not in self._of_last_round
 
-    def were_asked(self, things: Sequence[Found]) -> bool:
+    def were_asked(self, things: Sequence[CloudResource]) -> bool:
         """Whether the end of each was asked for at least once."""
         return all(key_of(one) in self._asked for one in things)
 
-    def are_hopeless(self, things: Sequence[Found], unknown: Sequence[CloudError]) -> bool:
+    def are_hopeless(self, things: Sequence[CloudResource], unknown: Sequence[CloudError]) -> bool:
         """Whether no waiting ends any of these, nor has AWS tell of what it does not tell of."""
         codes = [*(self._refusals.get(key_of(one)) for one in things), *(refusal.code for refusal in unknown)]
         return all(code is not None and any(word in code for word in HOPELESS) for code in codes)
 
-    def gone(self, rest: Sequence[Found], not_asked: NotAsked) -> tuple[Found, ...]:
+    def gone(self, rest: Sequence[CloudResource], not_asked: NotAsked) -> tuple[CloudResource, ...]:
         """What was seen to be gone: of a kind that AWS does not tell of any more nobody knows."""
         present = {key_of(one) for one in rest}
         asked = [one for key, one in self._asked.items() if key not in present]
-        return tuple(one for one in asked if kind_of(one, self._kinds).name not in not_asked)
+        return tuple(one for one in asked if type_of(one, self._kinds).name not in not_asked)
 
-    def end(self, things: Sequence[Found], *, tell: Callable[[str], None], agreed: Agreed) -> None:
+    def end(self, things: Sequence[CloudResource], *, tell: Callable[[str], None], agreed: Agreed) -> None:
         """One round: asks AWS to end each of these."""
         for one in things:
             key = key_of(one)
@@ -88,13 +88,13 @@ class Tries:
         keys = {key_of(one) for one in things if self._cluster_id not in one.id}
         self._of_last_round = keys | {key_of(one) for one in things if key_of(one) in self._refusals}
 
-    def _end(self, one: Found, agreed: Agreed) -> str | None:
+    def _end(self, one: CloudResource, agreed: Agreed) -> str | None:
         """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending.
 
         No answer is a refusal for now, too: the next look tells what became of it, or that AWS is silent.
         """
         try:
-            kind_of(one, self._kinds).delete(self._clients, one)
+            type_of(one, self._kinds).delete(self._clients, one)
         except (BotoCoreError, ResponseParserError) as e:
             return type(e).__name__
         except ClientError as e:

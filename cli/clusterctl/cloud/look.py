@@ -10,7 +10,7 @@ from clusterctl_infra.errors import CloudError
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
-from clusterctl.cloud.resource import Found, Kind
+from clusterctl.cloud.resource import CloudResource, ResourceType
 from clusterctl.cloud.resource_types import KINDS
 
 PARALLEL_LOOKS = 8
@@ -23,7 +23,7 @@ NotAsked = Mapping[str, CloudError]
 class Look:
     """What was found, and of what nothing is known."""
 
-    things: tuple[Found, ...]
+    things: tuple[CloudResource, ...]
     """In the order in which they would be ended."""
     not_asked: NotAsked = field(default_factory=dict)
     is_blind: bool = False
@@ -36,7 +36,7 @@ class Look:
         return self
 
 
-def look(clients: Clients, cluster_id: str | None, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
+def look(clients: Clients, cluster_id: str | None, kinds: Sequence[ResourceType] = KINDS) -> tuple[CloudResource, ...]:
     """Everything that carries the id (None: any id). Raises CloudError when a single kind is not told."""
     seen = look_at_each(clients, cluster_id, kinds)
     for refusal in seen.not_asked.values():
@@ -44,7 +44,7 @@ def look(clients: Clients, cluster_id: str | None, kinds: Sequence[Kind] = KINDS
     return seen.things
 
 
-def look_at_each(clients: Clients, cluster_id: str | None, kinds: Sequence[Kind] = KINDS) -> Look:
+def look_at_each(clients: Clients, cluster_id: str | None, kinds: Sequence[ResourceType] = KINDS) -> Look:
     """As much of it as AWS tells. Raises CloudError when there is nobody to ask."""
     with aws_errors(f"looking for what belongs to {cluster_id or 'clusters'} in {clients.region}"):
         clients.warm_up()
@@ -63,7 +63,7 @@ def named(not_asked: NotAsked) -> list[str]:
     return [f"{kind} ({refusal.code})" for kind, refusal in not_asked.items()]
 
 
-def _of_kind(clients: Clients, cluster_id: str | None, kind: Kind) -> tuple[Found, ...] | CloudError:
+def _of_kind(clients: Clients, cluster_id: str | None, kind: ResourceType) -> tuple[CloudResource, ...] | CloudError:
     """What there is of it, or why AWS does not tell; of another cluster nothing, whatever came of the filter.
 
     What is found is ended: a stand-in for EC2 was seen to take a filter by tag and not to heed it (moto 5.2).

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import tags_of
-from clusterctl.cloud.resource import Found, Kind, Meter, by_id, is_of
+from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, by_id, is_of
 
 
-def _nat_gateways(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _nat_gateways(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     pages = clients.ec2.get_paginator("describe_nat_gateways").paginate(
         Filters=[by_id(cluster_id), {"Name": "state", "Values": ["pending", "available", "deleting"]}]
     )
     for page in pages:
         for row in page["NatGateways"]:
-            yield Found(
+            yield CloudResource(
                 kind="NAT gateway",
                 id=row["NatGatewayId"],
                 created_at=row.get("CreateTime"),
@@ -24,15 +24,15 @@ def _nat_gateways(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
             )
 
 
-def _delete_nat_gateway(clients: Clients, found: Found) -> None:
+def _delete_nat_gateway(clients: Clients, found: CloudResource) -> None:
     clients.ec2.delete_nat_gateway(NatGatewayId=found.id)
 
 
-def _endpoints(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _endpoints(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_vpc_endpoints").paginate(Filters=[by_id(cluster_id)]):
         for row in page["VpcEndpoints"]:
             if str(row.get("State", "")).lower() != "deleted":
-                yield Found(
+                yield CloudResource(
                     kind="VPC endpoint",
                     id=row["VpcEndpointId"],
                     created_at=row.get("CreationTimestamp"),
@@ -42,11 +42,11 @@ def _endpoints(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
                 )
 
 
-def _delete_endpoint(clients: Clients, found: Found) -> None:
+def _delete_endpoint(clients: Clients, found: CloudResource) -> None:
     clients.ec2.delete_vpc_endpoints(VpcEndpointIds=[found.id])
 
 
-def _rules(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _rules(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     """The call documents a filter by a tag's value, none by its key (EC2 API in botocore 1.44; 2026-11-21)."""
     filters = [] if cluster_id is None else [by_id(cluster_id)]
     for page in clients.ec2.get_paginator("describe_security_group_rules").paginate(Filters=filters):
@@ -55,10 +55,12 @@ def _rules(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
             if not is_of(tags, cluster_id):
                 continue
             direction = "egress" if row.get("IsEgress") else "ingress"
-            yield Found(kind=f"{direction} rule", id=row["SecurityGroupRuleId"], parent=row["GroupId"], tags=tags)
+            yield CloudResource(
+                kind=f"{direction} rule", id=row["SecurityGroupRuleId"], parent=row["GroupId"], tags=tags
+            )
 
 
-def _revoke_rule(clients: Clients, found: Found) -> None:
+def _revoke_rule(clients: Clients, found: CloudResource) -> None:
     group, rules = found.parent or "", [found.id]
     if found.kind == "egress rule":
         clients.ec2.revoke_security_group_egress(GroupId=group, SecurityGroupRuleIds=rules)
@@ -66,56 +68,56 @@ def _revoke_rule(clients: Clients, found: Found) -> None:
         clients.ec2.revoke_security_group_ingress(GroupId=group, SecurityGroupRuleIds=rules)
 
 
-def _groups(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _groups(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_security_groups").paginate(Filters=[by_id(cluster_id)]):
         for row in page["SecurityGroups"]:
-            yield Found(kind="security group", id=row["GroupId"], tags=tags_of(row.get("Tags")))
+            yield CloudResource(kind="security group", id=row["GroupId"], tags=tags_of(row.get("Tags")))
 
 
-def _delete_group(clients: Clients, found: Found) -> None:
+def _delete_group(clients: Clients, found: CloudResource) -> None:
     clients.ec2.delete_security_group(GroupId=found.id)
 
 
-def _cidr_reservations(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _cidr_reservations(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for subnet in _subnets(clients, cluster_id):
         answer = clients.ec2.get_subnet_cidr_reservations(SubnetId=subnet.id)
         for row in answer.get("SubnetIpv4CidrReservations", []):
-            yield Found(
+            yield CloudResource(
                 kind="subnet CIDR reservation", id=row["SubnetCidrReservationId"], parent=subnet.id, tags=subnet.tags
             )
 
 
-def _delete_cidr_reservation(clients: Clients, found: Found) -> None:
+def _delete_cidr_reservation(clients: Clients, found: CloudResource) -> None:
     clients.ec2.delete_subnet_cidr_reservation(SubnetCidrReservationId=found.id)
 
 
-def _subnets(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _subnets(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_subnets").paginate(Filters=[by_id(cluster_id)]):
         for row in page["Subnets"]:
-            yield Found(kind="subnet", id=row["SubnetId"], tags=tags_of(row.get("Tags")))
+            yield CloudResource(kind="subnet", id=row["SubnetId"], tags=tags_of(row.get("Tags")))
 
 
-def _delete_subnet(clients: Clients, found: Found) -> None:
+def _delete_subnet(clients: Clients, found: CloudResource) -> None:
     clients.ec2.delete_subnet(SubnetId=found.id)
 
 
-def _associations(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _associations(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_route_tables").paginate(Filters=[by_id(cluster_id)]):
         for table in page["RouteTables"]:
             for row in table.get("Associations", []):
                 if not row.get("Main") and "RouteTableAssociationId" in row:
-                    yield Found(
+                    yield CloudResource(
                         kind="route table association",
                         id=row["RouteTableAssociationId"],
                         tags=tags_of(table.get("Tags")),
                     )
 
 
-def _disassociate(clients: Clients, found: Found) -> None:
+def _disassociate(clients: Clients, found: CloudResource) -> None:
     clients.ec2.disassociate_route_table(AssociationId=found.id)
 
 
-def _routes(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _routes(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_route_tables").paginate(Filters=[by_id(cluster_id)]):
         for table in page["RouteTables"]:
             for row in table.get("Routes", []):
@@ -123,29 +125,29 @@ def _routes(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
                 if row.get("Origin") == "CreateRoute" and destination is not None:
                     name = f"{table['RouteTableId']}/{destination}"
                     tags = tags_of(table.get("Tags"))
-                    yield Found(kind="route", id=name, parent=table["RouteTableId"], tags=tags)
+                    yield CloudResource(kind="route", id=name, parent=table["RouteTableId"], tags=tags)
 
 
-def _delete_route(clients: Clients, found: Found) -> None:
+def _delete_route(clients: Clients, found: CloudResource) -> None:
     table, _, destination = found.id.partition("/")
     clients.ec2.delete_route(RouteTableId=table, DestinationCidrBlock=destination)
 
 
-def _tables(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _tables(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_route_tables").paginate(Filters=[by_id(cluster_id)]):
         for row in page["RouteTables"]:
-            yield Found(kind="route table", id=row["RouteTableId"], tags=tags_of(row.get("Tags")))
+            yield CloudResource(kind="route table", id=row["RouteTableId"], tags=tags_of(row.get("Tags")))
 
 
-def _delete_table(clients: Clients, found: Found) -> None:
+def _delete_table(clients: Clients, found: CloudResource) -> None:
     clients.ec2.delete_route_table(RouteTableId=found.id)
 
 
-def _internet_gateways(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _internet_gateways(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_internet_gateways").paginate(Filters=[by_id(cluster_id)]):
         for row in page["InternetGateways"]:
             vpcs = [one.get("VpcId") for one in row.get("Attachments", [])]
-            yield Found(
+            yield CloudResource(
                 kind="internet gateway",
                 id=row["InternetGatewayId"],
                 parent=vpcs[0] if vpcs else None,
@@ -153,38 +155,38 @@ def _internet_gateways(clients: Clients, cluster_id: str | None) -> Iterator[Fou
             )
 
 
-def _delete_internet_gateway(clients: Clients, found: Found) -> None:
+def _delete_internet_gateway(clients: Clients, found: CloudResource) -> None:
     if found.parent is not None:
         clients.ec2.detach_internet_gateway(InternetGatewayId=found.id, VpcId=found.parent)
     clients.ec2.delete_internet_gateway(InternetGatewayId=found.id)
 
 
-def _vpcs(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _vpcs(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_vpcs").paginate(Filters=[by_id(cluster_id)]):
         for row in page["Vpcs"]:
-            yield Found(kind="VPC", id=row["VpcId"], tags=tags_of(row.get("Tags")))
+            yield CloudResource(kind="VPC", id=row["VpcId"], tags=tags_of(row.get("Tags")))
 
 
-def _delete_vpc(clients: Clients, found: Found) -> None:
+def _delete_vpc(clients: Clients, found: CloudResource) -> None:
     clients.ec2.delete_vpc(VpcId=found.id)
 
 
 NETWORK_KINDS = (
-    Kind(
+    ResourceType(
         name="NAT gateway",
         types=("aws:ec2/natGateway:NatGateway",),
         find=_nat_gateways,
         delete=_delete_nat_gateway,
         bills="by the hour, and for each GB that it carries",
     ),
-    Kind(
+    ResourceType(
         name="VPC endpoint",
         types=("aws:ec2/vpcEndpoint:VpcEndpoint",),
         find=_endpoints,
         delete=_delete_endpoint,
         bills="by the hour, where it has interfaces",
     ),
-    Kind(
+    ResourceType(
         name="security group rule",
         types=(
             "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
@@ -196,7 +198,7 @@ NETWORK_KINDS = (
         bills=None,
         leads_to_data=True,
     ),
-    Kind(
+    ResourceType(
         name="security group",
         types=("aws:ec2/securityGroup:SecurityGroup",),
         find=_groups,
@@ -204,22 +206,22 @@ NETWORK_KINDS = (
         bills=None,
         leads_to_data=True,
     ),
-    Kind(
+    ResourceType(
         name="subnet CIDR reservation",
         types=("aws:ec2/subnetCidrReservation:SubnetCidrReservation",),
         find=_cidr_reservations,
         delete=_delete_cidr_reservation,
         bills=None,
     ),
-    Kind(
+    ResourceType(
         name="route table association",
         types=("aws:ec2/routeTableAssociation:RouteTableAssociation",),
         find=_associations,
         delete=_disassociate,
         bills=None,
     ),
-    Kind(name="route", types=("aws:ec2/route:Route",), find=_routes, delete=_delete_route, bills=None),
-    Kind(
+    ResourceType(name="route", types=("aws:ec2/route:Route",), find=_routes, delete=_delete_route, bills=None),
+    ResourceType(
         name="subnet",
         types=("aws:ec2/subnet:Subnet",),
         find=_subnets,
@@ -227,15 +229,17 @@ NETWORK_KINDS = (
         bills=None,
         leads_to_data=True,
     ),
-    Kind(name="route table", types=("aws:ec2/routeTable:RouteTable",), find=_tables, delete=_delete_table, bills=None),
-    Kind(
+    ResourceType(
+        name="route table", types=("aws:ec2/routeTable:RouteTable",), find=_tables, delete=_delete_table, bills=None
+    ),
+    ResourceType(
         name="internet gateway",
         types=("aws:ec2/internetGateway:InternetGateway",),
         find=_internet_gateways,
         delete=_delete_internet_gateway,
         bills=None,
     ),
-    Kind(
+    ResourceType(
         name="VPC",
         types=("aws:ec2/vpc:Vpc",),
         find=_vpcs,

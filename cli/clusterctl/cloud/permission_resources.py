@@ -8,16 +8,16 @@ from clusterctl_infra.names import ID_TAG, id_in_name
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import tags_of
-from clusterctl.cloud.resource import Found, Kind
+from clusterctl.cloud.resource import CloudResource, ResourceType
 
 
-def _profiles(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _profiles(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.iam.get_paginator("list_instance_profiles").paginate():
         for row in page["InstanceProfiles"]:
             found_id = id_in_name(row["InstanceProfileName"])
             if found_id is not None and cluster_id in (None, found_id):
                 roles = [role["RoleName"] for role in row.get("Roles", [])]
-                yield Found(
+                yield CloudResource(
                     kind="instance profile",
                     id=row["InstanceProfileName"],
                     parent=roles[0] if roles else None,
@@ -26,20 +26,20 @@ def _profiles(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
                 )
 
 
-def _delete_profile(clients: Clients, found: Found) -> None:
+def _delete_profile(clients: Clients, found: CloudResource) -> None:
     if found.parent is not None:
         clients.iam.remove_role_from_instance_profile(InstanceProfileName=found.id, RoleName=found.parent)
     clients.iam.delete_instance_profile(InstanceProfileName=found.id)
 
 
-def _roles(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _roles(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.iam.get_paginator("list_roles").paginate():
         for row in page["Roles"]:
             found_id = id_in_name(row["RoleName"])
             if found_id is not None and cluster_id in (None, found_id):
                 # The list has no tags. Who looks for one cluster knows what they say.
                 tags = _role_tags(clients, row["RoleName"]) if cluster_id is None else {}
-                yield Found(
+                yield CloudResource(
                     kind="role",
                     id=row["RoleName"],
                     created_at=row.get("CreateDate"),
@@ -55,7 +55,7 @@ def _role_tags(clients: Clients, name: str) -> dict[str, str]:
         return {}
 
 
-def _delete_role(clients: Clients, found: Found) -> None:
+def _delete_role(clients: Clients, found: CloudResource) -> None:
     iam = clients.iam
     for policy in iam.list_attached_role_policies(RoleName=found.id)["AttachedPolicies"]:
         iam.detach_role_policy(RoleName=found.id, PolicyArn=policy["PolicyArn"])
@@ -65,7 +65,7 @@ def _delete_role(clients: Clients, found: Found) -> None:
 
 
 PERMISSION_KINDS = (
-    Kind(
+    ResourceType(
         name="instance profile",
         types=("aws:iam/instanceProfile:InstanceProfile",),
         find=_profiles,
@@ -74,7 +74,7 @@ PERMISSION_KINDS = (
         is_guard=True,
         is_global=True,
     ),
-    Kind(
+    ResourceType(
         name="role",
         types=("aws:iam/role:Role",),
         find=_roles,

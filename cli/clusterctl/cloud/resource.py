@@ -28,7 +28,7 @@ class Meter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class CloudResource:
     """One thing that exists."""
 
     kind: str
@@ -53,15 +53,15 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class ResourceType:
     """How things of one kind are found by the cluster's id, and ended."""
 
     name: str
     types: tuple[str, ...]
     """What they are called in a Pulumi state."""
-    find: Callable[[Clients, str | None], Iterable[Found]]
+    find: Callable[[Clients, str | None], Iterable[CloudResource]]
     """Things of the cluster with this id; None: of every cluster."""
-    delete: Callable[[Clients, Found], None]
+    delete: Callable[[Clients, CloudResource], None]
     """Raises botocore's ClientError; a thing that is gone already is the caller's to forgive."""
     bills: str | None
     """What it costs for as long as it exists; None when nothing."""
@@ -84,23 +84,23 @@ Known = Mapping[str, frozenset[str]]
 role, instance profile, key pair and placement group are all called `clusterctl-<id>`."""
 
 
-def orphans(found: Iterable[Found], known: Known, kinds: Sequence[Kind]) -> tuple[Found, ...]:
+def orphans(found: Iterable[CloudResource], known: Known, kinds: Sequence[ResourceType]) -> tuple[CloudResource, ...]:
     """What no state knows, and what is not part of something that a state knows."""
     anything = frozenset(name for names in known.values() for name in names)
     return tuple(
         one
         for one in found
-        if not _is_known(one, known, kind_of(one, kinds))
+        if not _is_known(one, known, type_of(one, kinds))
         and (one.attached_to is None or one.attached_to not in anything)
     )
 
 
-def kind_of(one: Found, kinds: Sequence[Kind]) -> Kind:
+def type_of(one: CloudResource, kinds: Sequence[ResourceType]) -> ResourceType:
     """The row of the table that a thing belongs to."""
     return next(kind for kind in kinds if one.kind in (kind.name, *kind.also_called))
 
 
-def _is_known(one: Found, known: Known, kind: Kind) -> bool:
+def _is_known(one: CloudResource, known: Known, kind: ResourceType) -> bool:
     names = {name for type in kind.types for name in known.get(type, ())}
     return one.id in names or bool(one.aliases & names)
 

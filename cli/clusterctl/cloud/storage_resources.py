@@ -7,25 +7,25 @@ from typing import Any  # answers of services for which no types are installed
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import tags_of
-from clusterctl.cloud.resource import Found, Kind, Meter, is_of
+from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, is_of
 
 
-def _targets(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _targets(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     """They carry no tags: those of the cluster's own file systems."""
     for file_system in _elastic(clients, cluster_id):
         pages = clients.efs.get_paginator("describe_mount_targets").paginate(FileSystemId=file_system.id)
         for page in pages:
             for row in page["MountTargets"]:
-                yield Found(
+                yield CloudResource(
                     kind="EFS mount target", id=row["MountTargetId"], parent=file_system.id, tags=file_system.tags
                 )
 
 
-def _delete_target(clients: Clients, found: Found) -> None:
+def _delete_target(clients: Clients, found: CloudResource) -> None:
     clients.efs.delete_mount_target(MountTargetId=found.id)
 
 
-def _elastic(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _elastic(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.efs.get_paginator("describe_file_systems").paginate():
         for row in page["FileSystems"]:
             held_gib = row.get("SizeInBytes", {}).get("Value", 0) / 2**30
@@ -33,11 +33,11 @@ def _elastic(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
                 yield _file_system("EFS", row, tags, Meter(unit="EFS GiB", amount=held_gib))
 
 
-def _delete_elastic(clients: Clients, found: Found) -> None:
+def _delete_elastic(clients: Clients, found: CloudResource) -> None:
     clients.efs.delete_file_system(FileSystemId=found.id)
 
 
-def _lustre(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
+def _lustre(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.fsx.get_paginator("describe_file_systems").paginate():
         for row in page["FileSystems"]:
             tier = row.get("LustreConfiguration", {}).get("PerUnitStorageThroughput")
@@ -46,7 +46,7 @@ def _lustre(clients: Clients, cluster_id: str | None) -> Iterator[Found]:
                 yield _file_system("FSx", row, tags, meter)
 
 
-def _delete_lustre(clients: Clients, found: Found) -> None:
+def _delete_lustre(clients: Clients, found: CloudResource) -> None:
     """Without a last backup, which would bill on: of Lustre FSx makes none that nobody asks for, nor automatic ones.
 
     FSx API, DeleteFileSystem and CreateFileSystem; 2026-11-22.
@@ -60,8 +60,8 @@ def _ours(row: Mapping[str, Any], cluster_id: str | None) -> dict[str, str] | No
     return tags if is_of(tags, cluster_id) else None
 
 
-def _file_system(service: str, row: Mapping[str, Any], tags: Mapping[str, str], meter: Meter) -> Found:
-    return Found(
+def _file_system(service: str, row: Mapping[str, Any], tags: Mapping[str, str], meter: Meter) -> CloudResource:
+    return CloudResource(
         kind=f"{service} file system",
         id=row["FileSystemId"],
         created_at=row.get("CreationTime"),
@@ -71,7 +71,7 @@ def _file_system(service: str, row: Mapping[str, Any], tags: Mapping[str, str], 
 
 
 STORAGE_KINDS = (
-    Kind(
+    ResourceType(
         name="EFS mount target",
         types=("aws:efs/mountTarget:MountTarget",),
         find=_targets,
@@ -79,7 +79,7 @@ STORAGE_KINDS = (
         bills=None,
         leads_to_data=True,
     ),
-    Kind(
+    ResourceType(
         name="EFS file system",
         types=("aws:efs/fileSystem:FileSystem",),
         find=_elastic,
@@ -87,7 +87,7 @@ STORAGE_KINDS = (
         bills="what it holds",
         is_data=True,
     ),
-    Kind(
+    ResourceType(
         name="FSx file system",
         types=("aws:fsx/lustreFileSystem:LustreFileSystem",),
         find=_lustre,

@@ -10,7 +10,7 @@ import click
 from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
-from clusterctl.lifecycle.deadline_request import typed_wish
+from clusterctl.lifecycle.deadline_request import typed_request
 from clusterctl.lifecycle.extend import ExtendRequest, extend
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
@@ -60,6 +60,6 @@ def command(
       clusterctl extend --until 17:30
       clusterctl extend --budget 2500
     """
-    wish = typed_wish(longer, until, budget, now=datetime.now(UTC))
+    wish = typed_request(longer, until, budget, now=datetime.now(UTC))
     request = ExtendRequest(inventory=chosen_cluster(cluster), wish=wish, is_agreed=yes, as_json=as_json)
     extend(request, output, home_directory(os.environ), os.environ)

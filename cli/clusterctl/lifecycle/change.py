@@ -17,7 +17,7 @@ from clusterctl_infra.outputs import read_inventory
 
 from clusterctl.cloud.clients import Clients, refuse_account
 from clusterctl.cloud.machine_resources import RESERVATION
-from clusterctl.cloud.resource import Found
+from clusterctl.cloud.resource import CloudResource
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import note_cancelled, note_look, note_resized, read_seen
 from clusterctl.engine.call import Engine
@@ -224,7 +224,7 @@ class Change:
         """Instance id → what AWS said so far of the machines that the state's cluster has or had."""
         return {} if state.cluster_id is None else read_seen(self.home.observed_file(state.cluster_id))
 
-    def note_agreed(self, one: Found) -> None:
+    def note_agreed(self, one: CloudResource) -> None:
         """Writes down when AWS said yes to the end of a reservation: it tells so of machines, and not of these."""
         if one.kind == RESERVATION and one.cluster_id is not None:
             at = datetime.now(UTC).replace(microsecond=0)

@@ -31,7 +31,7 @@ what the schedule has begun nobody stops."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class DeadlineRequest:
     """What a person asked for; at most one of `by` and `until`."""
 
     by: timedelta | None = None
@@ -74,7 +74,7 @@ class Move:
 
 
 def refuse_move(
-    wish: Wish, intent: Intent, cluster_plan: ClusterPlan, *, cluster: str, ahead: timedelta, now: datetime
+    wish: DeadlineRequest, intent: Intent, cluster_plan: ClusterPlan, *, cluster: str, ahead: timedelta, now: datetime
 ) -> None:
     """Raises UsageError or CapExceeded when the end that is asked for cannot be; `ahead`: the least time left."""
     until, deadline = intent.settings.until, cluster_plan.deadline
@@ -132,13 +132,13 @@ LEAST_BUDGET_USD = 0.01
 T = TypeVar("T")
 
 
-def typed_wish(longer: str | None, until: str | None, budget: str | None, *, now: datetime) -> Wish:
+def typed_request(longer: str | None, until: str | None, budget: str | None, *, now: datetime) -> DeadlineRequest:
     """What a person wants; None: not typed. Raises UsageError for words that mean no end, and for two of them."""
     if longer is None and until is None and budget is None:
         raise UsageError("extend by how much? A time, --until or --budget", hint="clusterctl extend 2h")
     if longer is not None and until is not None:
         raise UsageError(f"both {longer} and --until {until}: say one", hint="clusterctl extend --help")
-    return Wish(
+    return DeadlineRequest(
         by=_read(longer, parse_duration, "TIME"),
         until=_read(until, lambda text: parse_instant(text, now=now), "--until"),
         budget_usd=_read(budget, _whole_cents, "--budget"),

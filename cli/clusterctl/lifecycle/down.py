@@ -14,7 +14,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.delete_orphans import KnownNow
 from clusterctl.cloud.look import look_at_each, named
-from clusterctl.cloud.resource import Found, Known, orphans
+from clusterctl.cloud.resource import CloudResource, Known, orphans
 from clusterctl.cloud.storage_resources import DATA_KINDS
 from clusterctl.engine.extended_budget import BUDGET
 from clusterctl.engine.progress import summary
@@ -222,7 +222,7 @@ class _Down:
 
     def _look(
         self, cluster_id: str, state: StackState, *, data_since: datetime | None, known_now: KnownNow | None = None
-    ) -> tuple[Found, ...]:
+    ) -> tuple[CloudResource, ...]:
         change = self._change
         try:
             return last_look(
@@ -289,7 +289,7 @@ class _Down:
         return f"clusterctl down {self._request.where.shown}" + (" --all" if self._request.is_all else "")
 
 
-def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[Found, ...]:
+def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[CloudResource, ...]:
     """Those of the cluster, found by the id that the state keeps.
 
     A right that is missing keeps no machine running: what AWS does not tell of is told here, and named again by the

@@ -10,7 +10,7 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.look import look
 from clusterctl.cloud.reservations import reservations_of
-from clusterctl.cloud.resource import Kind
+from clusterctl.cloud.resource import ResourceType
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.engine.state import RESERVATION_TYPE, SlotInstance, StackState, StateResource, names_of
 
@@ -111,7 +111,7 @@ def lost_beside(clients: Clients, state: StackState) -> tuple[StateResource, ...
 
 
 def _not_there(
-    clients: Clients, state: StackState, cluster_id: str, kinds: tuple[Kind, ...]
+    clients: Clients, state: StackState, cluster_id: str, kinds: tuple[ResourceType, ...]
 ) -> tuple[StateResource, ...]:
     found = look(clients, cluster_id, kinds)
     there = {(one.kind, name) for one in found for name in (one.id, *one.aliases)}

@@ -22,7 +22,7 @@ from clusterctl.engine.region import machine_kind
 from clusterctl.engine.stack_config import config_of_one_run, config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
-from clusterctl.lifecycle.deadline_request import Move, Wish
+from clusterctl.lifecycle.deadline_request import DeadlineRequest, Move
 from clusterctl.lifecycle.deadline_stage import try_deadline
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.drift import lost_beside, missing_instances
@@ -51,7 +51,7 @@ class ExtendRequest:
     """What a person asked for."""
 
     inventory: Inventory
-    wish: Wish
+    wish: DeadlineRequest
     is_agreed: bool
     as_json: bool
 

@@ -21,7 +21,7 @@ from clusterctl.lifecycle.deadline_request import (
     AWS_LEFT,
     REHEARSAL_AHEAD,
     REHEARSAL_LEFT,
-    Wish,
+    DeadlineRequest,
     refuse_move,
 )
 from clusterctl.lifecycle.ending_stage import refuse_ending
@@ -73,7 +73,7 @@ def refuse_half_gone(lost: Sequence[StateResource], *, cluster: str, shown: str)
 def refuse_extension(
     change: Change,
     state: StackState,
-    wish: Wish,
+    wish: DeadlineRequest,
     intent: Intent,
     cluster_plan: ClusterPlan,
     *,
@@ -110,7 +110,7 @@ def refuse_extension(
 
 def refuse_times(
     change: Change,
-    wish: Wish,
+    wish: DeadlineRequest,
     intent: Intent,
     cluster_plan: ClusterPlan,
     *,

@@ -16,7 +16,7 @@ from clusterctl.cloud.clients import Clients, refuse_account
 from clusterctl.cloud.delete_orphans import NOT_ENDED, KnownNow
 from clusterctl.cloud.deletion_attempts import Agreed
 from clusterctl.cloud.look import UNKNOWN_REST, Look, NotAsked, look_at_each, named
-from clusterctl.cloud.resource import Found, Kind, Known, kind_of, orphans
+from clusterctl.cloud.resource import CloudResource, Known, ResourceType, orphans, type_of
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.engine.repair import Tell, end_orphans
 from clusterctl.engine.state import EIP_TYPE, RESERVATION_TYPE, StackState, StateResource
@@ -38,7 +38,7 @@ def last_look(
     agreed: Agreed,
     again: str,
     known_now: KnownNow | None = None,
-) -> tuple[Found, ...]:
+) -> tuple[CloudResource, ...]:
     """What bills and stays: what the state keeps, and data that is in none. All else is ended before.
 
     `known_now`: for a cluster that another `up` may go on with meanwhile. Raises StillBills with a list of what could
@@ -76,18 +76,20 @@ def look_for(known: Inventory, clients: Clients) -> Look:
     return look_at_each(there, known.cluster_id).heard()
 
 
-def billing(seen: Look) -> tuple[Found, ...]:
+def billing(seen: Look) -> tuple[CloudResource, ...]:
     """What of it costs money."""
     return tuple(one for one in seen.things if bill_of(one) is not None)
 
 
-def leftovers(found: Iterable[Found], known: Known, kinds: Sequence[Kind] = KINDS) -> tuple[Found, ...]:
+def leftovers(
+    found: Iterable[CloudResource], known: Known, kinds: Sequence[ResourceType] = KINDS
+) -> tuple[CloudResource, ...]:
     """What bills and nobody means to keep: it is in no state, and holds no data."""
     lost = orphans(found, known, kinds)
-    return tuple(one for one in lost if bill_of(one, kinds) is not None and not kind_of(one, kinds).is_data)
+    return tuple(one for one in lost if bill_of(one, kinds) is not None and not type_of(one, kinds).is_data)
 
 
-def refuse_leftovers(left: Sequence[Found], *, not_asked: NotAsked, again: str) -> None:
+def refuse_leftovers(left: Sequence[CloudResource], *, not_asked: NotAsked, again: str) -> None:
     """Raises StillBills when there are any, or when nobody knows: AWS does not tell of every kind."""
     lines = [f"  {one.kind} {one.id}: bills {bill_of(one)}" for one in left]
     lines += [f"  not asked: {kind}" for kind in named(not_asked)]
@@ -98,9 +100,9 @@ def refuse_leftovers(left: Sequence[Found], *, not_asked: NotAsked, again: str) 
         raise StillBills(UNKNOWN_REST, problems=lines, hint=again)
 
 
-def bill_of(one: Found, kinds: Sequence[Kind] = KINDS) -> str | None:
+def bill_of(one: CloudResource, kinds: Sequence[ResourceType] = KINDS) -> str | None:
     """What a thing costs for as long as it exists; None when nothing."""
-    return kind_of(one, kinds).bills
+    return type_of(one, kinds).bills
 
 
 def network_bill_lines(state: StackState, catalog: Catalog, *, region: str) -> list[str]:

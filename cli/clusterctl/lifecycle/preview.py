@@ -26,7 +26,7 @@ _NAMES = {"instance_type": "instance type", "subnet": "network.node_subnet_cidr"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreseen:
+class NodePreview:
     """One node, and the reasons for what happens to it or waits."""
 
     slot: int
@@ -40,7 +40,7 @@ def ended(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
     return tuple(f"{cluster_plan.name}-{one.slot}" for one in state.instances if one.slot not in slots)
 
 
-def made_anew(state: StackState, config: ClusterConfig, cluster_plan: ClusterPlan) -> tuple[Foreseen, ...]:
+def made_anew(state: StackState, config: ClusterConfig, cluster_plan: ClusterPlan) -> tuple[NodePreview, ...]:
     """The nodes whose machines the next run of the engine replaces, by slot."""
     wanted = {slot.slot: trigger_facts(slot.replacement_trigger) for slot in cluster_plan.slots}
     names = {slot.slot: slot.name for slot in cluster_plan.slots}
@@ -51,19 +51,19 @@ def made_anew(state: StackState, config: ClusterConfig, cluster_plan: ClusterPla
             continue
         reasons = _reasons(trigger_facts(one.trigger), {**wanted[one.slot], **image})
         if reasons:
-            found.append(Foreseen(slot=one.slot, name=names[one.slot], reasons=reasons))
+            found.append(NodePreview(slot=one.slot, name=names[one.slot], reasons=reasons))
     return tuple(found)
 
 
-def late(state: StackState, cluster_plan: ClusterPlan, *, except_slots: Iterable[int]) -> tuple[Foreseen, ...]:
+def late(state: StackState, cluster_plan: ClusterPlan, *, except_slots: Iterable[int]) -> tuple[NodePreview, ...]:
     """The nodes that run on without something that a machine made now would have."""
     apart = frozenset(except_slots)
     names = {slot.slot: slot.name for slot in cluster_plan.slots if slot.slot not in apart}
     rows = ((one, late_facts(one.birth, cluster_plan.birth)) for one in state.instances if one.slot in names)
-    return tuple(Foreseen(slot=one.slot, name=names[one.slot], reasons=facts) for one, facts in rows if facts)
+    return tuple(NodePreview(slot=one.slot, name=names[one.slot], reasons=facts) for one, facts in rows if facts)
 
 
-def made_anew_lines(found: Sequence[Foreseen], *, is_reserved: bool = True) -> list[str]:
+def made_anew_lines(found: Sequence[NodePreview], *, is_reserved: bool = True) -> list[str]:
     """`train-1,3: made anew, what is on their disks is lost: image ami-1 → ami-2`, nodes of one reason together.
 
     `is_reserved`: their places are held while they are made; those of spot machines are not.
@@ -77,7 +77,7 @@ def made_anew_lines(found: Sequence[Foreseen], *, is_reserved: bool = True) -> l
     return told
 
 
-def late_lines(found: Sequence[Foreseen]) -> list[str]:
+def late_lines(found: Sequence[NodePreview]) -> list[str]:
     """`train-[0-3]: packages: takes effect when a node is replaced`."""
     return [f"{fold_names(nodes)}: {late_words(facts)}" for facts, nodes in _by_reasons(found).items()]
 
@@ -101,7 +101,7 @@ def _image(state: StackState, config: ClusterConfig) -> Mapping[str, str]:
     return {} if named is None or named == config.image else {"image": config.image}
 
 
-def _by_reasons(found: Sequence[Foreseen]) -> dict[tuple[str, ...], list[str]]:
+def _by_reasons(found: Sequence[NodePreview]) -> dict[tuple[str, ...], list[str]]:
     groups: dict[tuple[str, ...], list[str]] = {}
     for one in found:
         groups.setdefault(one.reasons, []).append(one.name)

@@ -34,7 +34,7 @@ from clusterctl.lifecycle.fixed_at_birth import refuse_other_launch, refuse_othe
 from clusterctl.lifecycle.intent import Intent, for_up, of_a_new_life, plan_of, read_intent, refuse
 from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import open_change
-from clusterctl.lifecycle.preview import Foreseen, ended, late, late_lines, made_anew, made_anew_lines
+from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.spend_gate import agree, spending
@@ -156,7 +156,7 @@ class _Up:
         if self._request.reorders_ranks:
             refuse_reorder(self._written, source=source)
 
-    def _ask_spot_market(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
+    def _ask_spot_market(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[NodePreview]) -> None:
         """Where a spot machine is about to be asked for, also for a slot that AWS took back. Raises CapExceeded."""
         change = self._change
         if cluster_plan.price.spot is None:
@@ -215,7 +215,9 @@ class _Up:
             self._change.engine.refresh(gone)
         return forget_ended(self._change, state.without(gone))
 
-    def _foretell(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[Foreseen]) -> None:
+    def _foretell(
+        self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[NodePreview]
+    ) -> None:
         """Says what happens to machines that run, before anybody is asked."""
         stack = self._change.stack
         said_in = size_said_in(

@@ -17,7 +17,7 @@ from clusterctl.cloud.delete_orphans import Sweep, end_all
 from clusterctl.cloud.deletion_attempts import pause_s
 from clusterctl.cloud.look import UNKNOWN_REST, named
 from clusterctl.cloud.machine_resources import RESERVATION
-from clusterctl.cloud.resource import Found, Kind, kind_of
+from clusterctl.cloud.resource import CloudResource, ResourceType, type_of
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.cost.sighting_file import note_cancelled, note_look
 from clusterctl.reap.search import MAKING_S, ClientsOf, Search, made_in_time
@@ -27,7 +27,7 @@ END_S = 600.0
 """A big GPU machine takes minutes to end, and its placement group and subnet wait for it."""
 AT_ONCE = 8
 """Each looks through a region again and again; more at once would run into EC2's limit of requests."""
-WhyNotNow = Callable[[Verdict, Sequence[Found]], str | None]
+WhyNotNow = Callable[[Verdict, Sequence[CloudResource]], str | None]
 """Why a cluster that was to end is left alone, by what is there of it now."""
 
 
@@ -60,7 +60,7 @@ def end_judged(
     observed_file: Callable[[Verdict], Path | None],
     timeout_s: float = END_S,
     making_s: float = MAKING_S,
-    kinds: Sequence[Kind] = KINDS,
+    kinds: Sequence[ResourceType] = KINDS,
 ) -> tuple[Ended, ...]:
     """The end of each cluster that ends, side by side; one that cannot be ended does not keep the others.
 
@@ -115,7 +115,7 @@ class _End:
     stop: threading.Event
     timeout_s: float
     making_s: float
-    kinds: Sequence[Kind]
+    kinds: Sequence[ResourceType]
 
     def run(self) -> Ended:
         """How it went."""
@@ -144,7 +144,7 @@ class _End:
             kinds=self.kinds,
         )
 
-    def _look_again(self, things: Sequence[Found]) -> None:
+    def _look_again(self, things: Sequence[CloudResource]) -> None:
         why = self.why_not_now(self.verdict, things)
         if why is not None:
             raise LeftAlone(why)
@@ -153,7 +153,7 @@ class _End:
         if self.stop.wait(wait_s):
             raise LeftAlone("stopped")
 
-    def _agreed(self, one: Found) -> None:
+    def _agreed(self, one: CloudResource) -> None:
         """AWS tells of an instance when it ended, of a reservation it does not."""
         if self.observed_file is not None and one.kind == RESERVATION:
             note_cancelled(self.observed_file, one.id, at=datetime.now(UTC).replace(microsecond=0))
@@ -172,6 +172,6 @@ def _lines(one: Ended) -> list[str]:
     left = [
         f"  {cluster}: {one.swept.named(thing)}" + (f": bills {bill}" if bill is not None else "")
         for thing in one.swept.not_ended
-        for bill in (kind_of(thing, KINDS).bills,)
+        for bill in (type_of(thing, KINDS).bills,)
     ]
     return [*left, *(f"  {cluster}: not asked: {kind}" for kind in named(one.swept.not_asked))]

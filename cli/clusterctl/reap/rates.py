@@ -10,21 +10,23 @@ from collections.abc import Iterable
 
 from clusterctl_infra.catalog.reader import Catalog
 
-from clusterctl.cloud.resource import Found, Meter
+from clusterctl.cloud.resource import CloudResource, Meter
 from clusterctl.reap.spot_market import Market
 
 HOURS_PER_DAY = 24
 NO_MARKET: Market = {}
 
 
-def usd_per_day(things: Iterable[Found], catalog: Catalog, region: str, *, market: Market = NO_MARKET) -> float | None:
+def usd_per_day(
+    things: Iterable[CloudResource], catalog: Catalog, region: str, *, market: Market = NO_MARKET
+) -> float | None:
     """What they cost a day together; None as soon as one price is unknown."""
     rates = [usd_per_hour(one, catalog, region, market=market) for one in things]
     known = [rate for rate in rates if rate is not None]
     return math.fsum(known) * HOURS_PER_DAY if len(known) == len(rates) else None
 
 
-def is_at_most(things: Iterable[Found], market: Market) -> bool:
+def is_at_most(things: Iterable[CloudResource], market: Market) -> bool:
     """Whether one of them counts at a price that it only never exceeds."""
     meters = (one.meter for one in things)
     return any(
@@ -33,7 +35,7 @@ def is_at_most(things: Iterable[Found], market: Market) -> bool:
     )
 
 
-def usd_per_hour(one: Found, catalog: Catalog, region: str, *, market: Market = NO_MARKET) -> float | None:
+def usd_per_hour(one: CloudResource, catalog: Catalog, region: str, *, market: Market = NO_MARKET) -> float | None:
     """What it costs for as long as it exists."""
     if one.meter is None or one.meter.amount == 0:
         return 0.0

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from clusterctl_infra.names import DEADLINE_TAG, NAME_TAG, NO_DEADLINE, OWNER_TAG
 
 from clusterctl.cloud.delete_orphans import GUARDED
-from clusterctl.cloud.resource import Found, Kind, kind_of
+from clusterctl.cloud.resource import CloudResource, ResourceType, type_of
 from clusterctl.cloud.resource_types import KINDS
 
 UNNAMED = "?"
@@ -22,7 +22,7 @@ class Remains:
     cluster_id: str
     region: str | None
     """None where only things were found that are in no region, such as roles."""
-    things: tuple[Found, ...]
+    things: tuple[CloudResource, ...]
     """In the order in which they would be ended."""
 
     @property
@@ -67,19 +67,21 @@ class Remains:
         return next((one.tags[tag] for one in self.things if tag in one.tags), UNNAMED)
 
 
-def remains_of(found: Mapping[str, Iterable[Found]], kinds: Sequence[Kind] = KINDS) -> tuple[Remains, ...]:
+def remains_of(
+    found: Mapping[str, Iterable[CloudResource]], kinds: Sequence[ResourceType] = KINDS
+) -> tuple[Remains, ...]:
     """What `found` (region → things) has of each cluster, by name and id.
 
     Every region shows what is in none; it is counted once, with the region of the rest of its cluster.
     """
     regions: dict[str, str] = {}
-    things: dict[str, dict[tuple[str, str], Found]] = {}
+    things: dict[str, dict[tuple[str, str], CloudResource]] = {}
     for region, listed in found.items():
         for one in listed:
             if one.cluster_id is None:
                 continue
             things.setdefault(one.cluster_id, {})[one.kind, one.id] = one
-            if not kind_of(one, kinds).is_global:
+            if not type_of(one, kinds).is_global:
                 regions[one.cluster_id] = region
     remains = (
         Remains(cluster_id=id, region=regions.get(id), things=tuple(of_one.values())) for id, of_one in things.items()
@@ -87,18 +89,18 @@ def remains_of(found: Mapping[str, Iterable[Found]], kinds: Sequence[Kind] = KIN
     return tuple(sorted(remains, key=lambda one: (one.name, one.cluster_id)))
 
 
-def latest_of(things: Iterable[Found]) -> datetime | None:
+def latest_of(things: Iterable[CloudResource]) -> datetime | None:
     """The latest deadline that can be read of any of them that an `extend` would have moved."""
     times = [_instant(text) for text in _deadlines(_moved(things))]
     return max((at for at in times if at is not None), default=None)
 
 
-def _moved(things: Iterable[Found]) -> list[Found]:
+def _moved(things: Iterable[CloudResource]) -> list[CloudResource]:
     """Those whose tags follow the cluster's deadline."""
-    return [one for one in things if not kind_of(one, KINDS).is_tagged_once]
+    return [one for one in things if not type_of(one, KINDS).is_tagged_once]
 
 
-def _deadlines(things: Iterable[Found]) -> list[str]:
+def _deadlines(things: Iterable[CloudResource]) -> list[str]:
     return [one.tags[DEADLINE_TAG] for one in things if DEADLINE_TAG in one.tags]
 
 

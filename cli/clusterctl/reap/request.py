@@ -15,7 +15,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.clients import Clients, configured_region
 from clusterctl.cloud.clock import refuse_wrong_clock
-from clusterctl.cloud.resource import Found, kind_of
+from clusterctl.cloud.resource import CloudResource, type_of
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.engine.region import region_endpoint
 from clusterctl.home import Home
@@ -120,7 +120,7 @@ def _seen(request: ReapRequest, home: Home, clients_of: ClientsOf, tell: Callabl
 def _end(request: ReapRequest, view: ReapView, clients_of: ClientsOf, output: Output, home: Home) -> tuple[Ended, ...]:
     """The end of all that may be ended, each looked at again before anything of it goes."""
 
-    def why_not_now(verdict: Verdict, things: Sequence[Found]) -> str | None:
+    def why_not_now(verdict: Verdict, things: Sequence[CloudResource]) -> str | None:
         known_now = known_here(inventories_here(home, rehearsal=request.rehearse), home)
         of_it = known_now.get(verdict.remains.cluster_id)
         return spared_since(verdict, things, request.asked, of_it, now=datetime.now(UTC).replace(microsecond=0))
@@ -165,5 +165,5 @@ def refuse_unknown(view: ReapView) -> None:
         )
 
 
-def _is_data(one: Found) -> bool:
-    return kind_of(one, KINDS).is_data
+def _is_data(one: CloudResource) -> bool:
+    return type_of(one, KINDS).is_data

@@ -19,7 +19,7 @@ from clusterctl_infra.errors import CloudError, UsageError
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.look import Look, NotAsked, look_at_each, named
 from clusterctl.cloud.refusal import aws_errors
-from clusterctl.cloud.resource import Kind
+from clusterctl.cloud.resource import ResourceType
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.reap.remains import Remains, remains_of
 from clusterctl.text.quantities import count
@@ -34,7 +34,7 @@ NO_REGION = "no region"
 REGIONAL_KINDS = tuple(kind for kind in KINDS if not kind.is_global)
 GLOBAL_KINDS = tuple(kind for kind in KINDS if kind.is_global)
 ClientsOf = Callable[[str], Clients]
-Looks = Callable[[Clients, Sequence[Kind]], Look]
+Looks = Callable[[Clients, Sequence[ResourceType]], Look]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class Search:
         return [f"{kind} in {region}" for region, kinds in self.gaps.items() for kind in named(kinds)]
 
 
-def anything(clients: Clients, kinds: Sequence[Kind]) -> Look:
+def anything(clients: Clients, kinds: Sequence[ResourceType]) -> Look:
     """What there is of these kinds, whichever cluster's. Raises CloudError when AWS tells of none."""
     return look_at_each(clients, None, kinds).heard()
 
@@ -150,7 +150,7 @@ def made_in_time(clients: Clients, timeout_s: float = MAKING_S) -> None:
     in_time(make, timeout_s=timeout_s, doing=f"getting credentials for {clients.region}")
 
 
-def _look(clients: Clients, kinds: Sequence[Kind], looks: Looks) -> Look | CloudError:
+def _look(clients: Clients, kinds: Sequence[ResourceType], looks: Looks) -> Look | CloudError:
     """What is there, or why AWS does not tell."""
     try:
         return looks(clients, kinds)

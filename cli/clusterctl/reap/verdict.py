@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from clusterctl.cloud.delete_orphans import GUARDED
-from clusterctl.cloud.resource import Found, Kind, kind_of
+from clusterctl.cloud.resource import CloudResource, ResourceType, type_of
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.cloud.storage_resources import DATA_KINDS
 from clusterctl.reap.remains import Remains, latest_of
@@ -65,9 +65,9 @@ class Verdict:
     not_asked: frozenset[str] = frozenset()
     """Kinds of which AWS does not tell where it is: nobody knows what it has of them."""
 
-    def why_stays(self, one: Found, kinds: Sequence[Kind] = KINDS) -> str | None:
+    def why_stays(self, one: CloudResource, kinds: Sequence[ResourceType] = KINDS) -> str | None:
         """Why a thing of a cluster that ends is left alone; None when it goes. Also of what appears later."""
-        kind = kind_of(one, kinds)
+        kind = type_of(one, kinds)
         if one.attached_to is not None:
             return f"goes with {one.attached_to}"
         if kind.is_data and one.id not in self.data:
@@ -77,7 +77,7 @@ class Verdict:
         return None
 
     @property
-    def going(self) -> tuple[Found, ...]:
+    def going(self) -> tuple[CloudResource, ...]:
         """What is ended."""
         return tuple(one for one in self.remains.things if self.ends and self.why_stays(one) is None)
 
@@ -112,7 +112,7 @@ def judge(
 
 
 def spared_since(
-    verdict: Verdict, things: Sequence[Found], asked: Asked, known: KnownHere | None, *, now: datetime
+    verdict: Verdict, things: Sequence[CloudResource], asked: Asked, known: KnownHere | None, *, now: datetime
 ) -> str | None:
     """Why a cluster that was to end is left alone after all; `things` and `known` as they are now.
 
@@ -162,7 +162,7 @@ def _judged(
     return True, late, None
 
 
-def _made_since(remains: Remains, things: Sequence[Found]) -> Found | None:
+def _made_since(remains: Remains, things: Sequence[CloudResource]) -> CloudResource | None:
     """A machine or a reservation that was not there when the cluster was shown."""
     shown = {(one.kind, one.id) for one in remains.things}
     return next((one for one in things if one.kind in GUARDED and (one.kind, one.id) not in shown), None)

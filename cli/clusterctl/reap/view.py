@@ -10,7 +10,7 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.names import NO_DEADLINE
 
 from clusterctl.cloud.deletion_attempts import key_of
-from clusterctl.cloud.resource import Found, kind_of
+from clusterctl.cloud.resource import CloudResource, type_of
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.reap.ending import Ended
 from clusterctl.reap.rates import is_at_most, usd_per_day
@@ -110,7 +110,7 @@ def _told_per_day(view: ReapView, verdict: Verdict) -> str:
     return _bounded(view, remains.things, remains.region)
 
 
-def _bounded(view: ReapView, things: Sequence[Found], region: str | None) -> str:
+def _bounded(view: ReapView, things: Sequence[CloudResource], region: str | None) -> str:
     per_day = _per_day(view, things, region)
     most = "at most " if per_day is not None and is_at_most(things, view.market) else ""
     return most + usd(per_day)
@@ -137,7 +137,7 @@ def _details(view: ReapView, verdict: Verdict) -> list[str]:
     remains, lines = verdict.remains, []
     for one in remains.things:
         stays = verdict.why_stays(one)
-        is_data = kind_of(one, KINDS).is_data and one.attached_to is None
+        is_data = type_of(one, KINDS).is_data and one.attached_to is None
         if one.meter is None or (stays is not None and not is_data):
             continue
         price = f"{_bounded(view, [one], remains.region)} a day"
@@ -180,7 +180,7 @@ def _may_bill_unseen(verdict: Verdict) -> bool:
     return any(kind.name in verdict.not_asked for kind in KINDS if kind.bills is not None)
 
 
-def _per_day(view: ReapView, things: Iterable[Found], region: str | None) -> float | None:
+def _per_day(view: ReapView, things: Iterable[CloudResource], region: str | None) -> float | None:
     return usd_per_day(things, view.catalog, region or "", market=view.market)
 
 
@@ -206,7 +206,7 @@ def _cluster_json(view: ReapView, verdict: Verdict, ended: Ended | None) -> dict
     }
 
 
-def _thing_json(view: ReapView, verdict: Verdict, one: Found, ended: Ended | None) -> dict[str, object]:
+def _thing_json(view: ReapView, verdict: Verdict, one: CloudResource, ended: Ended | None) -> dict[str, object]:
     gone = ended is not None and key_of(one) in {key_of(other) for other in ended.swept.ended}
     return {
         "kind": one.kind,
@@ -214,7 +214,7 @@ def _thing_json(view: ReapView, verdict: Verdict, one: Found, ended: Ended | Non
         "created_at": None if one.created_at is None else one.created_at.isoformat(),
         "usd_per_day": rounded(_per_day(view, [one], verdict.remains.region)),
         "is_at_most": is_at_most([one], view.market),
-        "is_data": kind_of(one, KINDS).is_data,
+        "is_data": type_of(one, KINDS).is_data,
         "goes": verdict.ends and verdict.why_stays(one) is None,
         "stays_because": verdict.why_stays(one) if verdict.ends else verdict.reason,
         "gone": gone,

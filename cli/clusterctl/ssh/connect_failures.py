@@ -6,12 +6,12 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.target import Target
 
 
-def no_way(target: Target, complaint: str) -> NodeFailure:
+def connect_failure(target: Target, complaint: str) -> NodeFailure:
     """The failure of a connection whose proxy has ended; the proxy may name the place, too."""
     return NodeFailure("proxy", f"no way to {target.place}: {complaint.removeprefix(f'{target.place}: ')}")
 
 
-def no_word(target: Target, waited: str) -> NodeFailure:
+def no_greeting(target: Target, waited: str) -> NodeFailure:
     """The failure of a connection on which nothing comes; through a proxy, nobody knows whether there is one."""
     is_direct = target.proxy_argv is None
     way = "takes connections but says nothing" if is_direct else "says nothing through the proxy command"

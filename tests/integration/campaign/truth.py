@@ -6,7 +6,7 @@ import functools
 import time
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.resource import Found
+from clusterctl.cloud.resource import CloudResource
 from clusterctl.reap.search import search
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
@@ -60,7 +60,7 @@ def unlisted(cluster: Rehearsed) -> list[str]:
     return sorted(f"{token} {id}" for id, token in before.items() if id in after and id not in listed)
 
 
-def reaped_things(cluster: Rehearsed) -> list[Found]:
+def reaped_things(cluster: Rehearsed) -> list[CloudResource]:
     """Every thing that `reap` finds."""
     endpoint = str(ensure_region(home_of(cluster))["endpoint"])
     found = search(lambda region: _clients(region, endpoint), (REGION,), all_regions=False)

@@ -36,7 +36,7 @@ JOB_S = 10.0
 
 
 @dataclass
-class _House:
+class _Kept:
     """What the process's threads share."""
 
     pool: LinkPool
@@ -66,7 +66,7 @@ def keep_warm(pool: LinkPool, folder: Path) -> None:
         return
     try:
         _become_daemon(pool)
-        _serve(_House(pool), folder)
+        _serve(_Kept(pool), folder)
     finally:
         os._exit(0)  # never back into the command's own end
 
@@ -100,7 +100,7 @@ def _take_own_name() -> None:
         Path("/proc/self/comm").write_text("clusterctl-warm")
 
 
-def _serve(house: _House, folder: Path) -> None:
+def _serve(house: _Kept, folder: Path) -> None:
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -123,7 +123,7 @@ def _serve(house: _House, folder: Path) -> None:
     house.pool.close()
 
 
-def _is_wanted(house: _House, place: Path, number: int) -> bool:
+def _is_wanted(house: _Kept, place: Path, number: int) -> bool:
     """Somebody works, or may come back to connections that still live."""
     if house.jobs:
         return True
@@ -136,13 +136,13 @@ def _is_wanted(house: _House, place: Path, number: int) -> bool:
     return is_ours and len(house.pool) > 0 and time.monotonic() - house.used_at < IDLE_S
 
 
-def _look_after(house: _House) -> None:
+def _look_after(house: _Kept) -> None:
     while True:
         house.pool.drop_dead(LOOK_S)
         time.sleep(0.1)  # a connection that will not be quiet is no reason to spin
 
 
-def _answer(house: _House, connection: socket.socket) -> None:
+def _answer(house: _Kept, connection: socket.socket) -> None:
     with house.changing:
         house.jobs += 1
     try:
@@ -155,7 +155,7 @@ def _answer(house: _House, connection: socket.socket) -> None:
             house.used_at = time.monotonic()
 
 
-def _do(house: _House, connection: socket.socket) -> None:
+def _do(house: _Kept, connection: socket.socket) -> None:
     connection.settimeout(JOB_S)
     _, descriptors, _, _ = socket.recv_fds(connection, len(WITH_STDIN), MOST_DESCRIPTORS)
     with contextlib.ExitStack() as held:

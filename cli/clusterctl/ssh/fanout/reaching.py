@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from clusterctl.ssh.connect_failures import (
     broken_key_exchange,
     closed_unheard,
+    connect_failure,
     endless_key_exchange,
     in_seconds,
     no_answer,
-    no_way,
-    no_word,
+    no_greeting,
     not_let_in,
     refused,
     unknown_key_type,
@@ -86,7 +86,7 @@ def _or_let_go(link: Link, steps: Generator[Waiting, bool, None]) -> Generator[W
         complaint = link.complaint() if e.kind in {"lost", "timeout"} else None
         yield from _let_go(link)
         if complaint is not None:
-            raise no_way(link.target, complaint) from e
+            raise connect_failure(link.target, complaint) from e
         raise
     except BaseException:
         link.close()
@@ -179,7 +179,7 @@ def _exchange_keys(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[
         yield from link.until_done(step, ends_at)
     except Late as e:
         if not session.has_greeting():
-            raise no_word(target, in_seconds(greeting_s)) from e
+            raise no_greeting(target, in_seconds(greeting_s)) from e
         raise endless_key_exchange(target) from e
     except Libssh2Error as e:
         raise _no_handshake(link, first_words, e) from e

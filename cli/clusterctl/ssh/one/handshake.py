@@ -14,7 +14,7 @@ from clusterctl.ssh.connect_failures import (
     endless_key_exchange,
     in_seconds,
     no_answer,
-    no_word,
+    no_greeting,
     not_let_in,
     refused,
     unknown_key_type,
@@ -95,7 +95,7 @@ def _no_handshake(
 ) -> NodeFailure:
     if not transport.remote_version:
         if error is None or isinstance(error.__context__, TimeoutError) or clock.elapsed_s() >= greeting_s:
-            return no_word(target, in_seconds(greeting_s))
+            return no_greeting(target, in_seconds(greeting_s))
         if "protocol version" in str(error):
             return NodeFailure("protocol", f"{target.place} is no SSH server: {error}", phase="greeting")
         return closed_unheard(target)

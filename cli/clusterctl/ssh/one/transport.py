@@ -16,7 +16,7 @@ import paramiko
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import home_directory
-from clusterctl.ssh.connect_failures import no_way
+from clusterctl.ssh.connect_failures import connect_failure
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import FailureKind, NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
@@ -75,7 +75,7 @@ class NodeConnection:
             if proxy is not None:
                 proxy.close()
             if complaint is not None and isinstance(error, NodeFailure) and error.kind in {"lost", "timeout"}:
-                raise no_way(target, complaint) from error
+                raise connect_failure(target, complaint) from error
             raise
 
     def run(self, command: str, stdin: bytes | None = None, timeout_s: float | None = None) -> CommandResult:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from botocore.exceptions import ClientError
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.resource import Found, Kind
+from clusterctl.cloud.resource import CloudResource, ResourceType
 
 PATIENCE_S = 20.0
 
@@ -17,19 +17,19 @@ PATIENCE_S = 20.0
 class FakeRegion:
     """Things by id; `holds` names what cannot go before another thing."""
 
-    things: dict[str, Found] = field(default_factory=dict)
+    things: dict[str, CloudResource] = field(default_factory=dict)
     holds: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     """AWS's code for what it never ends."""
-    late: list[Found] = field(default_factory=list)
+    late: list[CloudResource] = field(default_factory=list)
     """What appears after the next look: a killed engine had asked for it."""
     ended: list[str] = field(default_factory=list)
     silent: dict[str, str] = field(default_factory=dict)
     """AWS's code for a kind that it does not tell of."""
 
-    def kind(self, name: str, *, is_data: bool = False, is_guard: bool = False) -> Kind:
+    def kind(self, name: str, *, is_data: bool = False, is_guard: bool = False) -> ResourceType:
         """A row of the table of kinds."""
-        return Kind(
+        return ResourceType(
             name=name,
             types=(f"test:{name}",),
             find=lambda clients, cluster_id: self._find(name),
@@ -39,7 +39,7 @@ class FakeRegion:
             is_guard=is_guard,
         )
 
-    def _find(self, name: str) -> Iterable[Found]:
+    def _find(self, name: str) -> Iterable[CloudResource]:
         if name in self.silent:
             raise ClientError({"Error": {"Code": self.silent[name], "Message": "no"}}, "Describe")
         rows = [one for one in self.things.values() if one.kind == name]
@@ -48,7 +48,7 @@ class FakeRegion:
         self.things.update({one.id: one for one in arrived})
         return rows
 
-    def _delete(self, found: Found) -> None:
+    def _delete(self, found: CloudResource) -> None:
         if found.id in self.refused:
             raise ClientError({"Error": {"Code": self.refused[found.id], "Message": "no"}}, "Delete")
         if self.holds.get(found.id) in self.things:
@@ -80,6 +80,6 @@ class Waiting(NoClients):
         self.over.wait(PATIENCE_S)
 
 
-def thing(id: str, kind: str = "instance", **more: object) -> Found:
+def thing(id: str, kind: str = "instance", **more: object) -> CloudResource:
     """One thing of a cluster."""
-    return Found(kind=kind, id=id, **more)  # type: ignore[arg-type]
+    return CloudResource(kind=kind, id=id, **more)  # type: ignore[arg-type]

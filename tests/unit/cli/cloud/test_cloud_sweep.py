@@ -11,7 +11,7 @@ from botocore.exceptions import ReadTimeoutError
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.delete_orphans import KnownNow, due, end_all, sweep
 from clusterctl.cloud.instances import instance_state
-from clusterctl.cloud.resource import Found, Known, orphans
+from clusterctl.cloud.resource import CloudResource, Known, orphans
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl_infra.errors import CloudError
 
@@ -194,7 +194,7 @@ def test_a_round_that_may_not_be_any_more_ends_nothing() -> None:
     region = FakeRegion(things={"i-1": thing("i-1"), "s-1": thing("s-1", "subnet")}, holds={"s-1": "i-1"})
     looks: list[int] = []
 
-    def look_again(things: Sequence[Found]) -> None:
+    def look_again(things: Sequence[CloudResource]) -> None:
         looks.append(len(things))
         if len(looks) == 2:
             raise CloudError("somebody is here again", code="LeftAlone")
@@ -247,7 +247,7 @@ def test_an_end_to_which_aws_gave_no_answer_is_asked_for_again() -> None:
     region = FakeRegion(things={"i-1": thing("i-1")})
     row, answers = region.kind("instance"), iter([False, True])
 
-    def delete(clients: Clients, found: Found) -> None:
+    def delete(clients: Clients, found: CloudResource) -> None:
         if not next(answers):
             raise ReadTimeoutError(endpoint_url="https://ec2.us-west-2.amazonaws.com")
         row.delete(clients, found)

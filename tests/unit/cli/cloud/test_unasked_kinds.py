@@ -9,7 +9,7 @@ import pytest
 from botocore.parsers import ResponseParserError
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.delete_orphans import Sweep, end_all
-from clusterctl.cloud.resource import Found, Kind
+from clusterctl.cloud.resource import CloudResource, ResourceType
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 
@@ -38,7 +38,7 @@ def test_a_machine_that_aws_tells_of_no_more_is_not_said_to_be_gone() -> None:
     region = FakeRegion(things={"i-1": thing("i-1"), "s-1": thing("s-1", "subnet")})
     row = region.kind("instance")
 
-    def delete(clients: Clients, found: Found) -> None:
+    def delete(clients: Clients, found: CloudResource) -> None:
         region.silent["instance"] = "ExpiredToken"
 
     swept = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
@@ -64,7 +64,7 @@ def test_an_answer_that_is_no_answer_is_a_refusal_for_now() -> None:
     region = FakeRegion(things={"i-1": thing("i-1"), "s-1": thing("s-1", "subnet")})
     row, tries = region.kind("instance"), [ResponseParserError("<!doctype html>")]
 
-    def delete(clients: Clients, found: Found) -> None:
+    def delete(clients: Clients, found: CloudResource) -> None:
         if tries:
             raise tries.pop()
         row.delete(clients, found)
@@ -73,7 +73,7 @@ def test_an_answer_that_is_no_answer_is_a_refusal_for_now() -> None:
     assert (swept.not_ended, sorted(region.ended)) == ((), ["i-1", "s-1"])
 
 
-def all_ended(region: FakeRegion, kinds: Sequence[Kind]) -> Sweep:
+def all_ended(region: FakeRegion, kinds: Sequence[ResourceType]) -> Sweep:
     return end_all(
         NoClients(),
         "0123456789ab",

@@ -15,7 +15,7 @@ from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.lifecycle.cluster_name import refuse_other_name, refuse_shared_project
-from clusterctl.lifecycle.deadline_request import Wish
+from clusterctl.lifecycle.deadline_request import DeadlineRequest
 from clusterctl.lifecycle.down import DownRequest, take_down_held
 from clusterctl.lifecycle.extend import ExtendRequest, move_deadline
 from clusterctl.lifecycle.opening import Held
@@ -40,7 +40,7 @@ def renamed(tmp_path: Path) -> Held:
 
 
 def extend_to_earlier(there: Held) -> None:
-    wish = Wish(until=DEADLINE - timedelta(hours=1))
+    wish = DeadlineRequest(until=DEADLINE - timedelta(hours=1))
     request = ExtendRequest(inventory=an_inventory(), wish=wish, is_agreed=True, as_json=False)
     move_deadline(request, there, now=lambda: BORN)
 

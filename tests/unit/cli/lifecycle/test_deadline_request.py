@@ -8,7 +8,7 @@ from typing import Any  # configurations as YAML gives them
 
 import pytest
 from clusterctl.engine.state import StackState, StateResource
-from clusterctl.lifecycle.deadline_request import AWS_AHEAD, Move, Wish, refuse_move
+from clusterctl.lifecycle.deadline_request import AWS_AHEAD, DeadlineRequest, Move, refuse_move
 from clusterctl.lifecycle.extend import move_told, untold
 from clusterctl.lifecycle.extend_checks import refuse_state, refuse_too_late
 from clusterctl.lifecycle.intent import Intent
@@ -28,7 +28,7 @@ NOW = BORN + HOUR
 PRIVATE = {"mode": "private"}
 
 
-def an_intent(wish: Wish, *, before: timedelta = 12 * HOUR, **config: Any) -> tuple[Intent, ClusterPlan]:
+def an_intent(wish: DeadlineRequest, *, before: timedelta = 12 * HOUR, **config: Any) -> tuple[Intent, ClusterPlan]:
     """Four nodes that run since BORN until `before`, and the plan that the wish makes of it."""
     members = {slot: f"i-{slot}" for slot in range(4)}
     account = follow(
@@ -49,7 +49,7 @@ def an_intent(wish: Wish, *, before: timedelta = 12 * HOUR, **config: Any) -> tu
     return intent, a_plan(ledger=account, now=NOW, until=settings.until, **whole)
 
 
-def refused(wish: Wish, **config: Any) -> ClusterctlError:
+def refused(wish: DeadlineRequest, **config: Any) -> ClusterctlError:
     """Why the wish may not be."""
     intent, made = an_intent(wish, **config)
     with pytest.raises(ClusterctlError) as error:
@@ -60,20 +60,20 @@ def refused(wish: Wish, **config: Any) -> ClusterctlError:
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        (Wish(until=NOW - HOUR), "12:00 UTC is 1 h ago"),
-        (Wish(until=NOW + timedelta(seconds=30)), "moved to 2 m from now at the soonest"),
-        (Wish(until=BORN + timedelta(days=31)), "30 d is the most, which is 2026-03-31 12:00 UTC"),
-        (Wish(by=timedelta(days=30)), "30 d is the most"),
+        (DeadlineRequest(until=NOW - HOUR), "12:00 UTC is 1 h ago"),
+        (DeadlineRequest(until=NOW + timedelta(seconds=30)), "moved to 2 m from now at the soonest"),
+        (DeadlineRequest(until=BORN + timedelta(days=31)), "30 d is the most, which is 2026-03-31 12:00 UTC"),
+        (DeadlineRequest(by=timedelta(days=30)), "30 d is the most"),
     ],
 )
-def test_a_moment_that_cannot_be_is_refused_with_the_value(wish: Wish, words: str) -> None:
+def test_a_moment_that_cannot_be_is_refused_with_the_value(wish: DeadlineRequest, words: str) -> None:
     error = refused(wish)
     assert isinstance(error, UsageError)
     assert words in error.message
 
 
 def test_a_moment_after_the_budget_is_spent_is_refused_with_the_budget_that_would_do() -> None:
-    error = refused(Wish(until=BORN + 10 * HOUR), budget_usd=1000)
+    error = refused(DeadlineRequest(until=BORN + 10 * HOUR), budget_usd=1000)
     assert isinstance(error, CapExceeded)
     assert "the budget of $1000.00 is spent at 16:32 UTC, before 22:00 UTC" in error.message
     assert "about $2202.84 over all runs" in error.message
@@ -81,7 +81,7 @@ def test_a_moment_after_the_budget_is_spent_is_refused_with_the_budget_that_woul
 
 
 def test_the_budget_that_is_offered_does() -> None:
-    wish = Wish(until=BORN + 10 * HOUR, budget_usd=2203)
+    wish = DeadlineRequest(until=BORN + 10 * HOUR, budget_usd=2203)
     intent, made = an_intent(wish, runtime="12h")
     refuse_move(wish, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)
     assert made.deadline.at == BORN + 10 * HOUR
@@ -102,24 +102,24 @@ def test_close_to_its_end_a_cluster_is_not_moved_later(is_rehearsal: bool, too_l
 
 
 def test_a_budget_below_what_was_spent_is_refused_with_the_sum() -> None:
-    error = refused(Wish(budget_usd=100))
+    error = refused(DeadlineRequest(budget_usd=100))
     assert error.message == "a budget of $100.00 is below what train has cost: about $220.16 over all runs"
     assert error.hint == "clusterctl cost --cluster train"
 
 
 @pytest.mark.parametrize("runtime", ["12h", "24h"])
 def test_a_higher_budget_moves_the_end_to_the_run_time_at_most(runtime: str) -> None:
-    _, made = an_intent(Wish(budget_usd=1e6), runtime=runtime)
+    _, made = an_intent(DeadlineRequest(budget_usd=1e6), runtime=runtime)
     assert (made.deadline.reason, made.deadline.at) == ("runtime", made.deadline.runtime_at)
 
 
 def test_longer_counts_from_the_end_that_holds() -> None:
-    told = Wish(by=2 * HOUR).changes({}, base=BORN + 12 * HOUR)
+    told = DeadlineRequest(by=2 * HOUR).changes({}, base=BORN + 12 * HOUR)
     assert told == {
         "extended-from": "2026-03-02T00:00:00+00:00",
         "until": "2026-03-02T02:00:00+00:00",
     }
-    assert Wish(budget_usd=50).changes({}, base=BORN) == {
+    assert DeadlineRequest(budget_usd=50).changes({}, base=BORN) == {
         "extended-from": BORN.isoformat(),
         "budget_usd": "50.00",
         "extended-budget": '{"to": "50.00", "from": null}',
@@ -129,20 +129,22 @@ def test_longer_counts_from_the_end_that_holds() -> None:
 @pytest.mark.parametrize(
     ("wish", "command"),
     [
-        (Wish(by=HOUR), "clusterctl extend --until 2026-03-01T14:00:00Z --cluster train"),
-        (Wish(budget_usd=50), "clusterctl extend --budget 50.00 --cluster train"),
+        (DeadlineRequest(by=HOUR), "clusterctl extend --until 2026-03-01T14:00:00Z --cluster train"),
+        (DeadlineRequest(budget_usd=50), "clusterctl extend --budget 50.00 --cluster train"),
         (
-            Wish(until=NOW, budget_usd=50),
+            DeadlineRequest(until=NOW, budget_usd=50),
             "clusterctl extend --until 2026-03-01T14:00:00Z --budget 50.00 --cluster train",
         ),
     ],
 )
-def test_the_command_that_is_offered_asks_for_the_same_end_whenever_it_is_typed(wish: Wish, command: str) -> None:
+def test_the_command_that_is_offered_asks_for_the_same_end_whenever_it_is_typed(
+    wish: DeadlineRequest, command: str
+) -> None:
     assert wish.again("train", BORN + 2 * HOUR) == command
 
 
 def test_what_is_added_is_the_rate_times_the_longer_time_and_nothing_for_an_earlier_end() -> None:
-    _, made = an_intent(Wish())
+    _, made = an_intent(DeadlineRequest())
     later = Move(before=BORN + 2 * HOUR, after=BORN + 4 * HOUR)
     assert later.is_later
     assert later.added(made).until_deadline_usd == pytest.approx(2 * (4 * (55.04 + 200 * 0.08 / 730) + 0.005 + 0.045))
@@ -152,13 +154,13 @@ def test_what_is_added_is_the_rate_times_the_longer_time_and_nothing_for_an_earl
 
 
 def test_an_unknown_price_adds_an_unknown_sum() -> None:
-    _, made = an_intent(Wish())
+    _, made = an_intent(DeadlineRequest())
     unknown = dataclasses.replace(made, price=dataclasses.replace(made.price, total_usd_per_hour=None))
     assert Move(before=BORN, after=BORN + HOUR).added(unknown).until_deadline_usd is None
 
 
 def test_the_question_names_nodes_time_and_what_is_added() -> None:
-    _, made = an_intent(Wish())
+    _, made = an_intent(DeadlineRequest())
     later = Move(before=BORN + 5 * HOUR, after=BORN + 7 * HOUR)
     assert move_told(made, later, now=NOW) == (
         "4 nodes run 2 h longer, until 19:00 UTC instead of 17:00 UTC: $440.60 more at $220.30/h"

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from clusterctl.lifecycle.deadline_request import AWS_LEFT, Wish
+from clusterctl.lifecycle.deadline_request import AWS_LEFT, DeadlineRequest
 from clusterctl.lifecycle.extend import ExtendRequest, move_deadline
 from clusterctl.output import Output
 from clusterctl_infra.errors import CapExceeded, CloudError
@@ -17,7 +17,9 @@ from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, SlowRepair, alive, held
 
-REQUEST = ExtendRequest(inventory=an_inventory(), wish=Wish(by=timedelta(hours=1)), is_agreed=True, as_json=False)
+REQUEST = ExtendRequest(
+    inventory=an_inventory(), wish=DeadlineRequest(by=timedelta(hours=1)), is_agreed=True, as_json=False
+)
 
 
 def test_a_repair_that_takes_until_the_schedule_may_fire_moves_no_deadline(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.cloud.resource import Found
+from clusterctl.cloud.resource import CloudResource
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
 from clusterctl.lifecycle.last_look import (
@@ -27,8 +27,8 @@ EIP = "aws:ec2/eip:Eip"
 NAT = "aws:ec2/natGateway:NatGateway"
 
 
-def thing(kind: str, id: str) -> Found:
-    return Found(kind=kind, id=id)
+def thing(kind: str, id: str) -> CloudResource:
+    return CloudResource(kind=kind, id=id)
 
 
 def test_what_bills_and_is_in_no_state_is_left_over() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from clusterctl.cloud.resource import Found
+from clusterctl.cloud.resource import CloudResource
 from clusterctl.reap.verdict import KnownHere
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -14,11 +14,11 @@ ID = "0123456789ab"
 OTHER = "ba9876543210"
 
 
-def thing(kind: str, id: str, *, cluster: str = ID, deadline: str | None = None, **facts: object) -> Found:
+def thing(kind: str, id: str, *, cluster: str = ID, deadline: str | None = None, **facts: object) -> CloudResource:
     tags = {"clusterctl:id": cluster, "clusterctl:name": "train", "clusterctl:owner": "ada"}
     if deadline is not None:
         tags["clusterctl:deadline"] = deadline
-    return Found(kind=kind, id=id, tags=tags, **facts)  # type: ignore[arg-type]  # a table of facts
+    return CloudResource(kind=kind, id=id, tags=tags, **facts)  # type: ignore[arg-type]  # a table of facts
 
 
 def written(at: datetime) -> str:

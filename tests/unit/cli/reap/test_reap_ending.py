@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.resource import Found
+from clusterctl.cloud.resource import CloudResource
 from clusterctl.reap.ending import Ended, WhyNotNow, end_judged
 from clusterctl.reap.remains import Remains
 from clusterctl.reap.search import Search
@@ -33,7 +33,7 @@ def verdicts(regions: dict[str, FakeRegion]) -> tuple[Verdict, ...]:
 
 def regions() -> dict[str, FakeRegion]:
     """A machine in each of two regions that are called as the clusters are."""
-    return {id: FakeRegion(things={f"i-{id}": Found(kind="instance", id=f"i-{id}")}) for id in IDS}
+    return {id: FakeRegion(things={f"i-{id}": CloudResource(kind="instance", id=f"i-{id}")}) for id in IDS}
 
 
 def ended(there: dict[str, FakeRegion], why_not_now: WhyNotNow, *, waiting: Clients | None = None) -> tuple[Ended, ...]:
@@ -44,10 +44,10 @@ def ended(there: dict[str, FakeRegion], why_not_now: WhyNotNow, *, waiting: Clie
     kinds = {id: region.kind("instance") for id, region in there.items()}
     both = kinds[IDS[0]]
 
-    def find(asked: object, cluster_id: str | None) -> Sequence[Found]:
+    def find(asked: object, cluster_id: str | None) -> Sequence[CloudResource]:
         return list(kinds[str(cluster_id)].find(clients[str(cluster_id)], cluster_id))
 
-    def delete(asked: object, found: Found) -> None:
+    def delete(asked: object, found: CloudResource) -> None:
         id = found.id.removeprefix("i-")
         kinds[id].delete(clients[id], found)
 
@@ -69,7 +69,7 @@ def test_two_clusters_are_under_way_at_the_same_time() -> None:
     there, both_are_here = regions(), threading.Barrier(len(IDS), timeout=PATIENCE_S)
     first_look = {id: threading.Event() for id in IDS}
 
-    def why_not_now(verdict: Verdict, things: Sequence[Found]) -> str | None:
+    def why_not_now(verdict: Verdict, things: Sequence[CloudResource]) -> str | None:
         if not first_look[verdict.remains.cluster_id].is_set():
             first_look[verdict.remains.cluster_id].set()
             both_are_here.wait()  # one after the other, nobody would come
@@ -102,7 +102,7 @@ def test_who_is_interrupted_waits_for_no_cluster_s_ten_minutes(tmp_path: Path) -
     there = regions()
     there[IDS[1]].refused[f"i-{IDS[1]}"] = "DependencyViolation"  # refused for as long as anybody asks
 
-    def why_not_now(verdict: Verdict, things: Sequence[Found]) -> str | None:
+    def why_not_now(verdict: Verdict, things: Sequence[CloudResource]) -> str | None:
         if verdict.remains.cluster_id == IDS[0]:
             raise KeyboardInterrupt
         return None

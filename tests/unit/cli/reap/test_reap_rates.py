@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.cloud.resource import Found, Meter
+from clusterctl.cloud.resource import CloudResource, Meter
 from clusterctl.reap.rates import is_at_most, usd_per_day, usd_per_hour
 from clusterctl_infra.catalog.reader import load_catalog
 
@@ -23,8 +23,8 @@ PRICES = [
 ]
 
 
-def thing(meter: Meter | None) -> Found:
-    return Found(kind="instance", id="x", meter=meter)
+def thing(meter: Meter | None) -> CloudResource:
+    return CloudResource(kind="instance", id="x", meter=meter)
 
 
 @pytest.mark.parametrize(("meter", "price"), PRICES)
@@ -46,7 +46,7 @@ def test_an_unknown_price_makes_the_sum_unknown(meter: Meter) -> None:
     assert usd_per_day([thing(None), thing(meter)], CATALOG, "mars-north-1") is None
 
 
-def spot(name: str = "p5.48xlarge", zone: str = "us-west-2b") -> Found:
+def spot(name: str = "p5.48xlarge", zone: str = "us-west-2b") -> CloudResource:
     return thing(Meter(unit="spot machine", name=name, zone=zone))
 
 
@@ -55,7 +55,7 @@ def spot(name: str = "p5.48xlarge", zone: str = "us-west-2b") -> Found:
     [(spot(), 12.5, False), (spot(zone="us-west-2c"), 55.04, True), (spot("p99.large"), None, True)],
     ids=["at the price of its zone", "at most on demand where AWS tells none", "unknown to AWS and to the list"],
 )
-def test_a_spot_machine_costs_the_price_of_the_moment(one: Found, price: float | None, at_most: bool) -> None:
+def test_a_spot_machine_costs_the_price_of_the_moment(one: CloudResource, price: float | None, at_most: bool) -> None:
     market = {("p5.48xlarge", "us-west-2b"): 12.5}
     assert usd_per_hour(one, CATALOG, "us-west-2", market=market) == price
     assert is_at_most([thing(None), one], market) is at_most

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.look import Look
-from clusterctl.cloud.resource import Kind
+from clusterctl.cloud.resource import ResourceType
 from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.reap.request import ReapRequest, look_and_end, reap, refuse_unseen, region_clients
@@ -30,7 +30,7 @@ REGIONS = ("ap-east-1", "us-west-2")
 def searched(*, refused: Sequence[str]) -> Search:
     """An account with an instance in each region and a role in none; calls to `refused` are denied."""
 
-    def looks(clients: Clients, kinds: Sequence[Kind]) -> Look:
+    def looks(clients: Clients, kinds: Sequence[ResourceType]) -> Look:
         place = NO_REGION if kinds == GLOBAL_KINDS else clients.region
         if place in refused:
             raise CloudError(f"UnauthorizedOperation: {place}", code="UnauthorizedOperation")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from clusterctl.cloud.resource import Found, kind_of
+from clusterctl.cloud.resource import CloudResource, type_of
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.reap.remains import Remains, remains_of
 from clusterctl.reap.verdict import Asked, KnownHere, Verdict, judge, latest_deadline, spared_since
@@ -17,7 +17,7 @@ from tests.unit.cli.reap.reap_cases import GRACE, ID, LATE, NOW, OTHER, mine, th
 KIND_NAMES = [name for kind in KINDS for name in (kind.also_called or (kind.name,))]
 
 
-def remains(*things: Found, region: str | None = "us-west-2") -> Remains:
+def remains(*things: CloudResource, region: str | None = "us-west-2") -> Remains:
     return Remains(cluster_id=ID, region=region, things=things)
 
 
@@ -119,7 +119,7 @@ def test_an_interface_that_keeps_the_deadline_of_its_birth_does_not_hold_a_clust
     ],
 )
 def test_what_became_somebodys_again_since_the_look_is_left_alone(
-    now_there: list[Found], known: KnownHere | None, named: bool, why: str | None
+    now_there: list[CloudResource], known: KnownHere | None, named: bool, why: str | None
 ) -> None:
     wish = Asked(grace=GRACE, anyones=True, clusters=frozenset({ID} if named else ()))
     verdict = judge(past(by=LATE), wish, None, now=NOW, all_regions=False)
@@ -182,7 +182,7 @@ KNOWN = st.sampled_from([None, mine(), mine(is_down=True), mine(deadline=NOW + L
     region=st.sampled_from(["us-west-2", None]),
 )
 def test_nothing_that_lives_is_a_colleagues_or_holds_data_ever_goes(
-    things: list[Found], known: KnownHere | None, anyones: bool, data: set[int], region: str | None
+    things: list[CloudResource], known: KnownHere | None, anyones: bool, data: set[int], region: str | None
 ) -> None:
     named = frozenset(one.id for number, one in enumerate(things) if number in data)
     found = remains(*things, region=region)
@@ -197,7 +197,7 @@ def test_nothing_that_lives_is_a_colleagues_or_holds_data_ever_goes(
         assert known is None or not (known.is_down or known.changing)
         assert region is not None
     for one in verdict.going:
-        assert one.id in named or not kind_of(one, KINDS).is_data
+        assert one.id in named or not type_of(one, KINDS).is_data
         assert one.attached_to is None
     assert {one.id for one in verdict.going} <= {one.id for one in things}
 
@@ -205,7 +205,7 @@ def test_nothing_that_lives_is_a_colleagues_or_holds_data_ever_goes(
 def test_the_things_of_each_cluster_come_together_and_what_is_in_no_region_is_counted_once() -> None:
     role = thing("role", "clusterctl-1")
     found = {
-        "eu-west-1": (role, thing("instance", "i-2", cluster=OTHER), Found(kind="instance", id="i-nobodys")),
+        "eu-west-1": (role, thing("instance", "i-2", cluster=OTHER), CloudResource(kind="instance", id="i-nobodys")),
         "us-west-2": (role, thing("VPC", "vpc-1")),
     }
     by_id = {one.cluster_id: one for one in remains_of(found)}

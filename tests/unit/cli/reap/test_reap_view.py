@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from clusterctl.cloud.delete_orphans import Sweep
-from clusterctl.cloud.resource import Found, Meter
+from clusterctl.cloud.resource import CloudResource, Meter
 from clusterctl.reap.ending import Ended, refuse_left
 from clusterctl.reap.known_here import known_of
 from clusterctl.reap.remains import Remains
@@ -236,7 +236,7 @@ def test_a_parked_cluster_is_known_as_one_and_a_run_that_is_over_changes_nothing
 
 
 def test_a_thing_without_the_tag_is_nobodys() -> None:
-    assert Found(kind="instance", id="i-1").cluster_id is None
+    assert CloudResource(kind="instance", id="i-1").cluster_id is None
 
 
 def test_a_cluster_that_stays_spares_everything() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from clusterctl.ssh.connect_failures import no_way, no_word
+from clusterctl.ssh.connect_failures import connect_failure, no_greeting
 from clusterctl.ssh.failure_hints import look_at, not_reached, told_in_a_row
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.results import NodeResult, failure_summary, signal_exit_code
@@ -111,10 +111,13 @@ def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> Non
         host_key="AAAA",
         proxy_argv=(),
     )
-    assert no_way(target, "10.0.8.0:22: Connection refused").message == "no way to 10.0.8.0:22: Connection refused"
-    assert no_way(target, "exit 3").message == "no way to 10.0.8.0:22: exit 3"
-    assert no_word(target, "4 s").message == "10.0.8.0:22 says nothing through the proxy command (waited 4 s)"
-    assert no_word(replace(target, proxy_argv=None), "4 s").message.startswith(
+    assert (
+        connect_failure(target, "10.0.8.0:22: Connection refused").message
+        == "no way to 10.0.8.0:22: Connection refused"
+    )
+    assert connect_failure(target, "exit 3").message == "no way to 10.0.8.0:22: exit 3"
+    assert no_greeting(target, "4 s").message == "10.0.8.0:22 says nothing through the proxy command (waited 4 s)"
+    assert no_greeting(replace(target, proxy_argv=None), "4 s").message.startswith(
         "10.0.8.0:22 takes connections but says "
     )
 
