@@ -150,14 +150,14 @@ def pids_of(cluster: Rehearsed, is_wanted: Callable[[Sequence[str]], bool]) -> l
 
 def assert_up(cluster: Rehearsed, *, nodes: int, machines: str) -> None:
     """Each slot has one instance and no other exists; each resource is in the state, each of the state exists."""
-    listed = json.loads(cluster.ok("rehearse", "list", "--json"))["resources"]
-    instances = sorted(row["id"] for row in listed if row["type"] == INSTANCE and row["state"] != "terminated")
+    listed = cluster.resources()
+    instances = sorted(row.id for row in listed if row.token == INSTANCE)
     assert instances == sorted(cluster.instance_ids().values())
     assert len(instances) == nodes
     state = json.loads(cluster.pulumi("stack", "export", "--stack", "dev").stdout)["deployment"]
     assert not state.get("pending_operations")
     known = {row.get("id") for row in state["resources"]}
-    lost = [f"{row['type']} {row['id']}" for row in listed if row["id"] not in known and row["type"].startswith("aws:")]
+    lost = [f"{row.token} {row.id}" for row in listed if row.id not in known and row.token.startswith("aws:")]
     assert not [one for one in lost if "networkInterface" not in one], lost
     if machines != "none":
         assert alive(cluster.name) == sorted(cluster.instance_ids())
@@ -167,7 +167,7 @@ def assert_up(cluster: Rehearsed, *, nodes: int, machines: str) -> None:
 def assert_gone(cluster: Rehearsed) -> None:
     """No resource, machine, namespace, mount, lock, record or process of it is left."""
     home = cluster.home
-    assert json.loads(cluster.ok("rehearse", "list", "--json"))["resources"] == []
+    assert cluster.resources() == []
     cluster.run("rehearse", "region", "stop")
     assert alive(cluster.name) == []
     assert namespaces(cluster.name) == []

@@ -15,8 +15,7 @@ RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 
 
 def instances(cluster: Rehearsed) -> list[str]:
-    listed = json.loads(cluster.ok("rehearse", "list", "--json"))["resources"]
-    return sorted(row["id"] for row in listed if row["type"] == INSTANCE and row["state"] != "terminated")
+    return sorted(row.id for row in cluster.resources() if row.token == INSTANCE)
 
 
 def made(cluster: Rehearsed) -> list[str]:

@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 from clusterctl_infra.names import HOME_VARIABLE
+from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.machines import machine_processes
+from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = ROOT / ".venv" / "bin"
@@ -109,6 +112,10 @@ class Rehearsed:
         """Node name → its row of `status --json`."""
         return {row["name"]: row for row in self.status()["nodes"]}
 
+    def resources(self) -> list[Record]:
+        """What exists in the rehearsed region."""
+        return resources_of(self.env)
+
     def inventory(self) -> dict[str, Any]:
         """The inventory's file."""
         parsed: dict[str, Any] = json.loads((self.home / "inventory" / f"{self.name}@rehearsal.json").read_text())
@@ -162,6 +169,12 @@ def wait_until(condition: Callable[[], bool], *, what: str, timeout_s: float) ->
     while not condition():
         assert time.monotonic() < until, f"not within {timeout_s:.0f} s: {what}"
         time.sleep(0.2)
+
+
+def resources_of(env: Mapping[str, str]) -> list[Record]:
+    """What exists in the region of this home, read from its files: `rehearse list` takes a second to say the same."""
+    folder = rehearsal_home(env).store
+    return list(Store(folder).live()) if folder.is_dir() else []
 
 
 def cgroups_of(name: str) -> Path | None:

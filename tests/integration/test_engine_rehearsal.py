@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,7 +67,7 @@ def test_a_real_stack_is_rehearsed_without_reaching_aws(recorded: Rehearsed, tra
     assert "AKIAIOSFODNN7EXAMPLE" not in next(iter(state.rglob("dev.json"))).read_text()
     done = recorded.run("down", str(recorded.folder), "--rehearse", env=env)
     assert done.exit_code == 0, done.text
-    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+    assert recorded.resources() == []
 
 
 def test_without_the_stand_ins_proof_nothing_is_made(recorded: Rehearsed, tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_without_the_stand_ins_proof_nothing_is_made(recorded: Rehearsed, tmp_pa
     done = recorded.run("up", str(recorded.folder))
     assert done.exit_code == 1, done.text
     assert "not the stand-in" in done.stderr
-    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+    assert recorded.resources() == []
 
 
 def test_a_real_stack_without_a_yes_is_refused_before_anything(recorded: Rehearsed) -> None:

@@ -42,7 +42,7 @@ def test_a_cap_refuses_with_both_numbers_before_anything_exists(recorded: Rehear
     assert "caps.total_usd_per_hour" in refused.stderr
     assert "cost $110.17" in refused.stderr
     assert "the cap is $100.00" in refused.stderr
-    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+    assert recorded.resources() == []
 
 
 def test_what_counts_a_deadline_is_refused_by_a_clock_that_is_off_and_a_down_is_not(recorded: Rehearsed) -> None:
@@ -119,11 +119,11 @@ def test_an_up_waits_for_an_end_that_is_under_way_and_makes_the_cluster_anew(rec
     up = recorded.run("up", str(recorded.folder))
     assert up.exit_code == 0, up.text
     assert "waiting, 15 minutes at most" in up.stderr
-    rows = json.loads(recorded.ok("rehearse", "list", "--json"))["resources"]
-    machines = {row["id"] for row in rows if row["type"].endswith(":Instance") and row["state"] == "running"}
+    rows = recorded.resources()
+    machines = {row.id for row in rows if row.token.endswith(":Instance") and row.state == "running"}
     assert machines == set(recorded.instance_ids().values())
     assert not machines & before
-    assert sum(row["type"].endswith(":CapacityReservation") for row in rows) == 1
+    assert sum(row.token.endswith(":CapacityReservation") for row in rows) == 1
 
 
 def begin_an_idle_end(cluster: Rehearsed, *, wait_s: int) -> None:
@@ -185,7 +185,7 @@ def test_down_names_what_stays_and_ends_what_no_state_knows(recorded: Rehearsed)
         assert "about $0.045 an hour" in told
     assert f"ending instance {lost['id']}: no state knows it" in down.stderr
     assert "AWS was asked again: nothing else bills" in done
-    types = {row["type"] for row in json.loads(recorded.ok("rehearse", "list", "--json"))["resources"]}
+    types = {row.token for row in recorded.resources()}
     assert "aws:ec2/instance:Instance" not in types
     assert recorded.run("down", str(recorded.folder), "--all").exit_code == 0
 

@@ -50,7 +50,7 @@ def test_after_a_kill_and_the_loss_of_all_local_state_reap_finds_and_ends_everyt
     assert done.exit_code == 1, done.stderr
     assert "ending EFS file system" in done.stderr, "as on a scheduler whose log is full"
     assert "stdout cannot be written: No space left on device" in done.stderr
-    assert resources(stored) == []
+    assert stored.resources() == []
     assert "nothing of any cluster" in stored.ok("reap", "--rehearse", "--all-regions")
 
 
@@ -76,7 +76,7 @@ def test_a_cluster_of_ones_own_is_ended_past_its_deadline_and_down_then_forgets_
     assert down.exit_code == 0, down.text
     assert "gone from AWS" in down.stderr
     assert stored.run("down", str(stored.folder), "--all").exit_code == 0
-    assert resources(stored) == []
+    assert stored.resources() == []
 
 
 def assert_no_other_region_takes_its_name(cluster: Rehearsed) -> None:
@@ -140,12 +140,6 @@ def only_cluster(cluster: Rehearsed) -> dict[str, Any]:
     (row,) = seen["clusters"]
     found: dict[str, Any] = row
     return found
-
-
-def resources(cluster: Rehearsed) -> list[dict[str, Any]]:
-    """What exists in the region."""
-    rows: list[dict[str, Any]] = json.loads(cluster.ok("rehearse", "list", "--json"))["resources"]
-    return rows
 
 
 def forget_everything_local(cluster: Rehearsed) -> None:

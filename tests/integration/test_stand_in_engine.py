@@ -28,7 +28,7 @@ def stack(tmp_path: Path) -> Iterator[TinyStack]:
 def _kinds(stack: TinyStack) -> dict[str, int]:
     counts: dict[str, int] = {}
     for row in stack.resources():
-        kind = row["type"].rpartition(":")[2]
+        kind = row.token.rpartition(":")[2]
         counts[kind] = counts.get(kind, 0) + 1
     return counts
 

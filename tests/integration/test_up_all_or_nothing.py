@@ -21,7 +21,7 @@ def test_elastic_addresses_are_counted_before_anything_is_made(recorded: Rehears
     assert refused.exit_code == 1, refused.text
     assert "AddressLimitExceeded: the cluster needs 2 elastic IPs" in refused.stderr
     assert "next: clusterctl rehearse fault quota addresses=2" in refused.stderr
-    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+    assert recorded.resources() == []
     assert recorded.pulumi("stack", "export").exit_code != 0, "not even a stack was begun"
     assert recorded.run("rehearse", "fault", "quota", "addreses=2").exit_code == 2
     assert recorded.run("rehearse", "fault", "kill", f"{recorded.name}-7").exit_code == 3
@@ -36,7 +36,7 @@ def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(rec
     assert refused.exit_code == 1, refused.text
     assert "VcpuLimitExceeded: 2 × p5.48xlarge are 384 vCPUs, and this account may have 192" in refused.stderr
     assert "next: clusterctl rehearse fault quota vcpus=384" in refused.stderr
-    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+    assert recorded.resources() == []
     recorded.fault("quota", "vcpus=384")
     recorded.up()
     before = recorded.instance_ids()
@@ -69,7 +69,7 @@ def test_a_new_cluster_without_room_leaves_nothing_and_comes_later(recorded: Reh
     refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
     assert refused.exit_code == 1, refused.text
     assert refused.stderr.count("InsufficientInstanceCapacity") == 1, refused.stderr
-    assert json.loads(recorded.ok("rehearse", "list", "--json"))["resources"] == []
+    assert recorded.resources() == []
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
     recorded.up()
     assert len(instances(recorded)) == 2

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.integration.rehearsed import BIN, ROOT, Done, run
+from clusterctl_rehearsal.region.record import Record
+
+from tests.integration.rehearsed import BIN, ROOT, Done, resources_of, run
 
 PROGRAM = """
 import base64
@@ -107,10 +109,9 @@ class TinyStack:
         argv = [sys.executable, "-m", "clusterctl_rehearsal", *arguments]
         return run(argv, env=self.env, cwd=self.folder, timeout_s=60)
 
-    def resources(self) -> list[dict[str, Any]]:
+    def resources(self) -> list[Record]:
         """What exists in the region."""
-        rows: list[dict[str, Any]] = json.loads(self.rehearse("list", "--json").stdout)["resources"]
-        return rows
+        return resources_of(self.env)
 
 
 def tiny_stack(name: str, folder: Path) -> TinyStack:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any  # parsed JSON
@@ -20,10 +19,9 @@ DATA: dict[str, Any] = {"mount": "/data", "s3": {"bucket": "ml-datasets", "prefi
 
 def in_region(cluster: Rehearsed) -> dict[str, list[str]]:
     """Resource type → ids, of what the rehearsed region has now."""
-    rows = json.loads(cluster.ok("rehearse", "list", "--json"))["resources"]
     found: dict[str, list[str]] = {}
-    for row in rows:
-        found.setdefault(row["type"].rpartition(":")[2], []).append(row["id"])
+    for row in cluster.resources():
+        found.setdefault(row.token.rpartition(":")[2], []).append(row.id)
     return found
 
 
