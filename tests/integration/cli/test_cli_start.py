@@ -38,7 +38,7 @@ def test_the_quick_verbs_load_nothing_heavy(words: list[str]) -> None:
     [
         ("clusterctl_infra.provider.server", ["pulumi"]),
         ("clusterctl_rehearsal.plugin.__main__", ["pulumi"]),
-        ("clusterctl_rehearsal.region.process", ["boto3"]),
+        ("clusterctl_rehearsal.region.process", ["boto3", "botocore"]),
         ("clusterctl_rehearsal.region.ensure", ["botocore", "yaml", "clusterctl_infra.catalog.reader"]),
     ],
 )
