@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+from tests.integration.quick import is_quick
 from tests.integration.recorded_stack import PRIVATE
 from tests.integration.rehearsed import Rehearsed, rehearsed
 
@@ -73,7 +74,12 @@ def shared_by(nodeid: str) -> str:
 
 def file_of(nodeid: str) -> str:
     """Below `tests/integration`."""
-    return nodeid.partition("::")[0].removeprefix("tests/integration/")
+    return below_integration(nodeid).partition("::")[0]
+
+
+def below_integration(nodeid: str) -> str:
+    """The test's file and name, from `tests/integration` on."""
+    return nodeid.removeprefix("tests/integration/")
 
 
 def longest_first(nodeids: Sequence[str]) -> list[int]:
@@ -89,6 +95,12 @@ def longest_first(nodeids: Sequence[str]) -> list[int]:
         return known, -tests[scope], found[scope], place
 
     return sorted(range(len(nodeids)), key=rank)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks the quick ones, before `-m` leaves any out."""
+    if is_quick(below_integration(item.nodeid)):
+        item.add_marker("quick")
 
 
 @pytest.hookimpl(trylast=True)

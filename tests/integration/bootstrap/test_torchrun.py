@@ -19,6 +19,7 @@ from tests.integration.bootstrap.bootstrapped import Answer, Bootstrapped, iso, 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 EXAMPLE = EXAMPLES / "all_reduce" / "torch_gloo.py"
 CHECKPOINT = EXAMPLES / "checkpoint" / "train.py"
+pytestmark = pytest.mark.torch
 PAIR = range(2)
 TRIO = range(3)
 LAUNCH = (

@@ -1,8 +1,9 @@
-"""The integration tests begin with the longest, so that none of those is waited for alone."""
+"""The integration tests begin with the longest, so that none of those is waited for alone; some of them are quick."""
 
 from __future__ import annotations
 
 from tests.integration.conftest import APART, LONGEST, TOGETHER, longest_first
+from tests.integration.quick import QUICK, is_quick
 from tests.integration.rehearsed import ROOT
 
 FOLDER = "tests/integration"
@@ -24,3 +25,22 @@ def test_the_longest_begin_then_files_with_many_tests_then_the_others_as_found()
         f"{FOLDER}/{LONGEST[0]}::test_one",
     ]
     assert longest_first(found) == [6, 5, 3, 4, 0, 1, 2]
+
+
+def test_every_line_of_the_quick_table_names_a_test_that_is_there() -> None:
+    lost = [name for name in QUICK if not is_there(name)]
+    assert lost == []
+
+
+def is_there(name: str) -> bool:
+    """Whether the file exists, and in it a test of which `name` has all that is before its parameters."""
+    file, _, test = name.partition("::")
+    path = ROOT / FOLDER / file
+    return path.exists() and f"def {test.partition('[')[0]}" in path.read_text()
+
+
+def test_what_is_quick_is_a_file_or_a_test_of_it() -> None:
+    assert is_quick("test_money.py::test_a_cap_refuses_with_both_numbers_before_anything_exists")
+    assert is_quick("test_stand_in_engine.py::test_a_wrong_settings_file_is_refused_before_anything")
+    assert not is_quick("test_stand_in_engine.py::test_a_secret_stays_one_in_the_state")
+    assert not is_quick("bootstrap/test_torchrun.py::test_every_rank_takes_part[c10d]"), "it would install torch"
