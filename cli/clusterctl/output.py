@@ -1,4 +1,8 @@
-"""The only module that prints: data to stdout, everything else to stderr."""
+"""The only module that prints: data to stdout, everything else to stderr.
+
+Text is shown with its control characters escaped, whoever it came from; bytes go out as they are. Bytes are what a
+command on a node wrote (`clusterctl ssh`), which belongs to the person who ran it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,10 @@ from clusterctl_infra.errors import ClusterctlError
 
 from clusterctl.system.whole_write import WholeWriter
 from clusterctl.text.table import display_width, render_table
+from clusterctl.text.visible import visible, visible_in_a_line, visible_in_json
 
 ERASE_LINE = "\r\x1b[K"
+ALARM, PLAIN = "\x1b[1;31m", "\x1b[0m"
 
 
 class Output:
@@ -53,7 +59,14 @@ class Output:
 
     def data(self, text: str) -> None:
         """What was asked for, and a newline, to stdout. Raises BrokenPipeError when nobody reads any more."""
-        self.data_bytes(self._encoded(text + "\n"))
+        self.data_bytes(self._encoded(visible(text) + "\n"))
+
+    def data_line(self, head: str, text: str, *, is_alarm: bool = False) -> None:
+        """One line to stdout; `text` behind `head` is red where somebody should see it, on a terminal alone."""
+        head, text = visible_in_a_line(head), visible_in_a_line(text)
+        if is_alarm and self.stdout_is_terminal:
+            text = f"{ALARM}{text}{PLAIN}"
+        self.data_bytes(self._encoded(f"{head}{text}\n"))
 
     def data_bytes(self, chunk: bytes) -> None:
         """Raw bytes to stdout at once. Raises BrokenPipeError, and ClusterctlError when stdout takes no more."""
@@ -68,7 +81,7 @@ class Output:
 
     def json(self, value: object, *, is_line: bool = False) -> None:
         """`value` as JSON to stdout: indented, or as one line of a stream of them."""
-        self.data(json.dumps(value, ensure_ascii=False, indent=None if is_line else 2))
+        self.data(visible_in_json(json.dumps(value, ensure_ascii=False, indent=None if is_line else 2)))
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()) -> None:
         """A text table to stdout; columns named in `right` are right-aligned."""
@@ -76,7 +89,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """A line for the person, to stderr."""
-        self.note_bytes(self._encoded(text + "\n"))
+        self.note_bytes(self._encoded(visible(text) + "\n"))
 
     def note_bytes(self, chunk: bytes) -> None:
         """Raw bytes to stderr at once; that they are lost is no reason to stop, see `has_lost_notes`."""
@@ -95,6 +108,7 @@ class Output:
         """A line at the bottom of the terminal that the next one replaces; nothing when stderr is no terminal."""
         if not self.stderr_is_terminal:
             return
+        text = visible_in_a_line(text)
         with self._lock:
             self._write_stderr(self._encoded(ERASE_LINE + text))
             self._live_width = display_width(text)
@@ -125,7 +139,7 @@ class Output:
     def _answer(self, question: str) -> str:
         with self._lock:
             self._erase_live()
-            self._write_stderr(self._encoded(question))
+            self._write_stderr(self._encoded(visible(question)))
         return self._stdin.readline().strip()
 
     def _erase_live(self) -> None:

@@ -23,7 +23,7 @@ def show_history(request: LogRequest, output: Output, *, as_json: bool) -> int:
     history = read_history(request, on_trouble=lambda name, trouble: output.note(f"[{name}] {trouble}"))
     results = history.results
     for line in history.lines:
-        _show(line, request, output, as_json=as_json)
+        show_line(line, output, has_sources=len(request.sources) > 1, as_json=as_json)
     if as_json:
         _tell_programs(results, request, output)
     if (summary := failure_summary(results)) is None:
@@ -40,7 +40,7 @@ def show_on(request: LogRequest, output: Output, *, as_json: bool) -> int:
         if isinstance(item, Notice):
             output.note(f"[{item.name}] {item.text}")
         else:
-            _show(item, request, output, as_json=as_json)
+            show_line(item, output, has_sources=len(request.sources) > 1, as_json=as_json)
     output.note(f"no line of {' or '.join(request.sources)} can ever come: nothing is left to follow")
     return SomeNodesFailed.exit_code
 
@@ -61,26 +61,24 @@ def _next_steps(results: Sequence[NodeResult], request: LogRequest) -> Iterable[
     return dict.fromkeys(step for step in steps if step is not None)
 
 
-def _show(line: LogLine, request: LogRequest, output: Output, *, as_json: bool) -> None:
-    if as_json:
-        output.json(log_json(line), is_line=True)
-    else:
-        has_sources = len(request.sources) > 1
-        output.data(log_text(line, has_sources=has_sources, is_coloured=output.stdout_is_terminal))
-
-
-_BAD, _END = "\x1b[1;31m", "\x1b[0m"
 _BAD_WORDS = ("Xid", "SXid", "Out of memory: Killed")
 
 
-def log_text(line: LogLine, *, has_sources: bool, is_coloured: bool) -> str:
-    """`[Node 0] [10:30:15] …`, times in UTC and not twice; with the source's name when there are several."""
+def show_line(line: LogLine, output: Output, *, has_sources: bool, as_json: bool) -> None:
+    """One line to stdout, without its own time; red where it tells of a fault."""
+    if as_json:
+        output.json(log_json(line), is_line=True)
+        return
+    text = without_time(line.text)
+    is_alarm = any(word in text for word in _BAD_WORDS)
+    output.data_line(log_head(line, has_sources=has_sources), text, is_alarm=is_alarm)
+
+
+def log_head(line: LogLine, *, has_sources: bool) -> str:
+    """`[Node 0] [10:30:15] `, in UTC; with the source's name when there are several."""
     at = datetime.fromtimestamp(line.at_s, UTC)
     source = f" [{line.source}]" if has_sources else ""
-    is_bad = is_coloured and any(word in line.text for word in _BAD_WORDS)
-    text = without_time(line.text)
-    text = f"{_BAD}{text}{_END}" if is_bad else text
-    return f"[Node {line.slot}] [{at:%H:%M:%S}]{source} {text}"
+    return f"[Node {line.slot}] [{at:%H:%M:%S}]{source} "
 
 
 def log_json(line: LogLine) -> dict[str, object]:

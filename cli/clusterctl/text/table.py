@@ -1,9 +1,11 @@
-"""Text tables: two spaces between columns, no rules, trailing blanks cut."""
+"""Text tables: two spaces between columns, no rules, trailing blanks cut, control characters shown as escapes."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+
+from clusterctl.text.visible import visible_in_a_line
 
 INDENT = "  "
 GAP = "  "
@@ -11,7 +13,7 @@ GAP = "  "
 
 def render_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()) -> str:
     """The table as lines without a final newline; columns named in `right` are right-aligned."""
-    lines = [tuple(header), *(tuple(row) for row in rows)]
+    lines = [tuple(header), *(tuple(visible_in_a_line(cell) for cell in row) for row in rows)]
     widths = [max(display_width(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join(
         (

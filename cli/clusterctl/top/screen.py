@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from asyncio import AbstractEventLoop
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Footer, Static
 
+from clusterctl.text.visible import visible_in_a_line
 from clusterctl.top.board import Board
 from clusterctl.top.frame import ORDERS, Cell, Line, gpu_lines, header, node_line, sorted_states, title
 
@@ -47,6 +49,10 @@ def _style(heat: float | None, is_bad: bool) -> Style:
     return PLAIN if heat is None else HEAT[round(max(0.0, min(1.0, heat)) * HEAT_STEPS)]
 
 
+def _visible(cell: Cell) -> Cell:
+    return replace(cell, text=visible_in_a_line(cell.text))
+
+
 class NodeMap(ScrollView, can_focus=True):
     """Lines drawn as they are scrolled into view; `cursor` is the line with the cursor."""
 
@@ -57,8 +63,8 @@ class NodeMap(ScrollView, can_focus=True):
 
     def show(self, lines: list[Line], *, cursor: int | None) -> None:
         """Draws these from now on."""
-        self.lines, self.cursor = lines, cursor
-        width = max((sum(len(cell.text) for cell in line) for line in lines), default=0)
+        self.lines, self.cursor = [tuple(_visible(cell) for cell in line) for line in lines], cursor
+        width = max((sum(len(cell.text) for cell in line) for line in self.lines), default=0)
         self.virtual_size = Size(width, len(lines))
         self.refresh()
 
@@ -138,7 +144,7 @@ class TopScreen(App[None]):
         """One frame from the board as it is."""
         states, now_s = self._board.states(), time.monotonic()
         line = title(self._inventory, states, self._account, now=datetime.now(UTC), now_s=now_s)
-        self.query_one("#title", Static).update(line)
+        self.query_one("#title", Static).update(visible_in_a_line(line))
         node_map = self.query_one(NodeMap)
         if self._opened is not None:
             node_map.show([(INDENT, *line) for line in gpu_lines(states[self._opened], now_s)], cursor=None)
