@@ -15,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.nearest import did_you_mean
+from clusterctl_infra.private_home import make_private_folder, secure_home
 from clusterctl_infra.version import VERSION
 
 from clusterctl.home import named_home
@@ -101,8 +102,12 @@ def help_width() -> int:
     epilog="Each verb has its own help with an example: clusterctl ssh --help",
 )
 @click.version_option(VERSION, "--version", prog_name="clusterctl", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_obj
+def cli(output: Output) -> None:
     """GPU clusters for training: made by Pulumi, lived with through one command."""
+    changed = secure_home(os.environ)
+    if changed is not None:
+        output.note(f"clusterctl: {changed}")
 
 
 def run_as_process(argv: Sequence[str]) -> int:
@@ -168,7 +173,7 @@ def write_crash_log(error: Exception, *, directory: Path, now: datetime) -> Path
     """The file that the traceback was written to; None when it could not be written."""
     path = directory / f"crash-{now:%Y%m%d-%H%M%S}-{os.getpid()}.log"
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(directory)
         path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
     except OSError:
         return None

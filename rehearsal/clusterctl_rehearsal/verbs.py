@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn  # JSON values
 
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.private_home import secure_home
 
 from clusterctl_rehearsal.cleaning import clean, elsewhere
 from clusterctl_rehearsal.full_disk import cannot_keep
@@ -39,6 +41,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         asked = _parser().parse_args(argv)
         verb: Verb = asked.do
+        changed = secure_home(os.environ)
+        if changed is not None:
+            _said(changed)
         return verb(asked, current_home())
     except BrokenPipeError:  # `clusterctl rehearse list | head -1`: the reader has what it wanted
         _drop_what_is_left()
@@ -54,6 +59,8 @@ def main(argv: Sequence[str]) -> int:
         return _failed(str(e), _end_of_region(current_home()))
     except StandInRefusal as e:
         return _failed(str(e), "")
+    except UsageError as e:  # a home of somebody else
+        return _failed(e.message, e.hint or "", code=e.exit_code)
     except OSError as e:  # a home that is none, a full disk
         return _failed(*cannot_keep(e, os.environ))
     except KeyboardInterrupt:

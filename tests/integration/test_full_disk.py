@@ -29,7 +29,7 @@ def cluster(tmp_path: Path) -> Iterator[Rehearsed]:
 def test_a_change_that_finds_no_room_says_where_and_how_much(cluster: Rehearsed, tmp_path: Path, place: str) -> None:
     small = tmp_path / place
     small.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(small)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs", str(small)], check=True)
     try:
         for verb in ("up", "down"):
             done = cluster.run(verb, str(cluster.folder))
@@ -46,7 +46,7 @@ def test_a_change_that_finds_no_room_says_where_and_how_much(cluster: Rehearsed,
 def test_a_rehearsed_region_that_finds_no_room_says_so(cluster: Rehearsed, tmp_path: Path) -> None:
     home = tmp_path / HOME
     home.mkdir()
-    filled = f'mount -t tmpfs -o size=64k tmpfs {home}; cat /dev/zero >{home}/full 2>/dev/null; exec "$@"'
+    filled = f'mount -t tmpfs -o size=64k,mode=0700 tmpfs {home}; cat /dev/zero >{home}/full 2>/dev/null; exec "$@"'
     asked = ["unshare", "-m", "sh", "-c", filled, "sh", CLUSTERCTL, "reap", "--rehearse"]
     done = run(asked, env=cluster.env, cwd=cluster.folder, timeout_s=60)
     assert done.exit_code == 1, done.text

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import InstanceState, instances_of
@@ -97,7 +98,7 @@ def _append(path: Path, rows: Iterable[dict[str, object]]) -> None:
     if not text:
         return
     with contextlib.suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "wb", buffering=0) as stream:
             stream.write(text.encode())  # one write: two commands at once do not tear each other's lines

@@ -26,6 +26,7 @@ from clusterctl_infra.names import (
     STACK_DIR_VARIABLE,
     STACK_NAME_VARIABLE,
 )
+from clusterctl_infra.private_home import make_private_folder
 from clusterctl_infra.version import VERSION
 
 from clusterctl.engine.stack import Stack
@@ -143,7 +144,7 @@ def find_engine(environ: Mapping[str, str], *, folder: Path | None = None) -> st
 
 def prepare_rehearsal(home: Home) -> None:
     """Makes the rehearsal's state folder, and its plugin folders, where the stand-in alone is called aws."""
-    (home.rehearsal_dir / "state").mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(home.rehearsal_dir / "state")
     plugins = home.rehearsal_dir / "pulumi" / "plugins"
     modules = {
         f"resource-aws-v{version('pulumi_aws')}": ("aws", "clusterctl_rehearsal.plugin"),
@@ -153,14 +154,14 @@ def prepare_rehearsal(home: Home) -> None:
         path = plugins / folder / f"pulumi-resource-{name}"
         text = f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n'
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             path.write_text(text, encoding="utf-8")
             path.chmod(0o755)
 
 
 def prepare_config_folder(folder: Path, *, project: str) -> None:
     """Makes the folder in which a rehearsed real stack has its config: the stack's own file stays as it is."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     (folder / "Pulumi.yaml").write_text(f"name: {json.dumps(project)}\nruntime: python\n", encoding="utf-8")
 
 

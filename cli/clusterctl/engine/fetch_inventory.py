@@ -19,6 +19,7 @@ from clusterctl_infra.outputs import (
     inventory_to_json,
     read_inventory,
 )
+from clusterctl_infra.private_home import make_private_folder
 from clusterctl_infra.provider.inventory_file import rehearsal_proxy_command
 
 from clusterctl.engine.environment import EngineEnvironment, engine_environment, engine_hint
@@ -97,7 +98,7 @@ def _keep(inventory: Inventory, home: Home) -> None:
         if known.cluster_id != inventory.cluster_id or known.stack_dir == inventory.stack_dir:
             return
         inventory = dataclasses.replace(known, stack_dir=inventory.stack_dir, stack_name=inventory.stack_name)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.write_text(json.dumps(inventory_to_json(inventory), indent=1), encoding="utf-8")
     new.chmod(0o600)

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import IO, Any, Literal  # `Any`: what signal.signal gives back
 
 from clusterctl_infra.errors import EngineError
+from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import engine_hint
@@ -83,7 +84,7 @@ def run_engine(
     argv = engine_argv(
         environment.executable, verb, stack_name=name, config_file=file, parallel=parallel, options=options
     )
-    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(log.parent)
     with _private(log) as stdout, _private(_error_log(log)) as stderr, log.open("rb") as reader:
         child = _start([*_ends_with_parent(), *argv], engine, stdout=stdout, stderr=stderr)
         engine.begun(child.pid)  # setpriv and the wrapper become the engine: the pid is the one in its lock

@@ -18,6 +18,7 @@ from typing import IO
 
 from clusterctl_infra.config.load import login_name
 from clusterctl_infra.errors import EngineError
+from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.engine.engine_start import EngineStart, engine_start
 from clusterctl.home import Home
@@ -82,7 +83,7 @@ def read_record(path: Path) -> RunRecord | None:
 
 def write_record(path: Path, record: RunRecord) -> None:
     """Puts the record in place, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
     put_in_place(path, _text(record), mode=0o600)
 
 
@@ -101,7 +102,7 @@ def only_run(home: Home, cluster: str, *, verb: str) -> Iterator[IO[str]]:
     The file says who: not every holder is a run of the engine, and one that is has not written its record at once.
     """
     path = home.run_file(cluster)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
     with path.with_suffix(".lock").open("a") as lock:
         _hold(lock, path, cluster)
         with contextlib.suppress(OSError):  # a full disk: the next one is told less

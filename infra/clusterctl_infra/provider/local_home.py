@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # JSON before it is checked
 
+from clusterctl_infra.private_home import make_private_folder
+
 
 @dataclass(frozen=True, kw_only=True)
 class LocalHome:
@@ -47,7 +49,7 @@ class LocalHome:
     def append_ledger(self, cluster_id: str, row: Mapping[str, Any]) -> None:
         """Adds one line to the cluster's account; lines already there are never touched."""
         file = self.ledger_file(cluster_id)
-        _private_folder(file.parent)
+        make_private_folder(file.parent)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
             stream.write(json.dumps(row, sort_keys=True) + "\n")
@@ -56,7 +58,7 @@ class LocalHome:
     def inventory_lock(self, cluster: str) -> Iterator[None]:
         """Held while the inventory file is read, changed and written: two resources and the command line write it."""
         folder = self.inventory_file(cluster).parent
-        _private_folder(folder)
+        make_private_folder(folder)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -67,7 +69,7 @@ class LocalHome:
 
 def write_private(file: Path, text: str) -> None:
     """Writes the file atomically, readable by its owner alone."""
-    _private_folder(file.parent)
+    make_private_folder(file.parent)
     descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
@@ -78,8 +80,3 @@ def write_private(file: Path, text: str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def _private_folder(folder: Path) -> None:
-    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)

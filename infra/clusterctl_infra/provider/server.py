@@ -12,8 +12,10 @@ from typing import NoReturn
 import grpc
 from google.protobuf import empty_pb2
 
+from clusterctl_infra.errors import UsageError
 from clusterctl_infra.home_path import home_path
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
+from clusterctl_infra.private_home import secure_home
 from clusterctl_infra.provider.grpc_skeleton import EngineLog, Plugin, refuse, serve
 from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.inventory_resource import InventoryResource
@@ -106,6 +108,12 @@ class ClusterctlPlugin(Plugin):
 
 
 def _make_plugin(log: EngineLog) -> Plugin:
+    try:
+        changed = secure_home(os.environ)
+    except UsageError as e:
+        raise SystemExit(f"clusterctl: {e.message}; next: {e.hint}") from e
+    if changed is not None:
+        print(changed, file=sys.stderr)
     home = LocalHome(root=home_path(os.environ))
     kinds: dict[str, OwnResource] = {
         IDENTITY_TYPE: IdentityResource(home=home, environ=os.environ, now=_now),

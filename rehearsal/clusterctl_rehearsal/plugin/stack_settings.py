@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any  # YAML values before they are checked
 
 from clusterctl_infra.names import NONCE_VARIABLE, STACK_DIR_VARIABLE
+from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.region.settings import settings_from_rows
@@ -35,7 +36,7 @@ class StackContext:
     def prove(self) -> None:
         """Leaves the run's nonce where our own provider looks for it: it was the stand-in that answered."""
         if self.nonce is not None and self.nonce.isalnum():
-            self.home.proof.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.home.proof)
             (self.home.proof / self.nonce).touch()
 
 

@@ -16,7 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any  # JSON values
 
+from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_HEADER
+from clusterctl_infra.private_home import make_private_folder, private_opener, secure_home
 
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.machines.owners import REGION_MODULE
@@ -129,16 +131,27 @@ def running_region(home: RehearsalHome) -> dict[str, Any] | None:
 
 def ensure_region(home: RehearsalHome) -> dict[str, Any]:
     """The running region, started if need be. Raises RegionUnreachable, and OSError where the home is full."""
+    _secure(home)
     found = running_region(home)
     if found is not None:
         return found
-    home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with home.start_lock_file.open("w") as lock:
+    make_private_folder(home.root)
+    with open(home.start_lock_file, "w", opener=private_opener) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = running_region(home)
         if found is not None:
             return found
         return _start(home)
+
+
+def _secure(home: RehearsalHome) -> None:
+    """Says what was changed where a person may read it. Raises RegionUnreachable for a home that nobody should use."""
+    try:
+        changed = secure_home({**os.environ, HOME_VARIABLE: str(home.root.parent)})
+    except UsageError as e:
+        raise RegionUnreachable(f"{e.message}; next: {e.hint}") from e
+    if changed is not None:
+        print(changed, file=sys.stderr)
 
 
 def _own_environment(home: RehearsalHome) -> dict[str, str]:
@@ -150,7 +163,7 @@ def _own_environment(home: RehearsalHome) -> dict[str, str]:
 
 def _start(home: RehearsalHome) -> dict[str, Any]:
     before = home.log_file.stat().st_size if home.log_file.exists() else 0
-    with home.log_file.open("ab") as log:
+    with open(home.log_file, "ab", opener=private_opener) as log:
         process = subprocess.Popen(
             [sys.executable, "-m", REGION_MODULE],
             cwd="/",

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from clusterctl_infra.names import ID_TAG
+from clusterctl_infra.private_home import private_opener
 
 from clusterctl_rehearsal.region.record import Properties, Record
 
@@ -47,7 +48,7 @@ class Journal:
         return [row for line in lines if (row := _read(line)) is not None]
 
     def _append(self, row: Properties) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
+        with open(self.path, "a", encoding="utf-8", opener=private_opener) as file:
             file.write(json.dumps(row) + "\n")
 
 

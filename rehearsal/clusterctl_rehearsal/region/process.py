@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.private_home import private_opener
 
 from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.api.node_calls import NodeCalls
@@ -58,10 +59,9 @@ IDLE_S = 10.0
 def main() -> int:
     """Serves the home's region until its last resource is gone."""
     home = current_home()
-    lock = home.lock_file.open("w")
-    if not _locked(lock):
-        return 0  # another one serves
-    _Process(home).run()
+    with open(home.lock_file, "w", opener=private_opener) as lock:
+        if _locked(lock):  # else another one serves
+            _Process(home).run()
     return 0
 
 
@@ -151,7 +151,7 @@ class _Process:
     def _announce(self) -> None:
         row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": time.time()}
         temporary = self._home.endpoint_file.with_suffix(".new")
-        temporary.write_text(json.dumps(row))
+        _write_private(temporary, json.dumps(row))
         os.replace(temporary, self._home.endpoint_file)
 
     def _endpoint(self) -> str:
@@ -205,8 +205,7 @@ def calls_of_ec2(endpoint_url: str, region: str) -> Call:
 
 
 def _write_private(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
+    with open(path, "w", encoding="utf-8", opener=private_opener) as file:
         file.write(text)
 
 

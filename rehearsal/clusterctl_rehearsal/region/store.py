@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from clusterctl_infra.private_home import make_private_folder, private_opener
+
 from clusterctl_rehearsal.region.journal import BILL_FILE, Journal
 from clusterctl_rehearsal.region.record import Record, record_from_json, record_to_json
 
@@ -24,7 +26,7 @@ class Store:
         self._clock = clock
         self.journal = Journal(folder.parent / BILL_FILE)
         self._by_token: dict[str, dict[str, Record]] = {}
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         found = [record for path in folder.glob("*.json") if (record := _read(path)) is not None]
         for record in sorted(found, key=lambda record: record.created_at):
             self._by_token.setdefault(record.token, {})[record.id] = record
@@ -38,7 +40,8 @@ class Store:
         self.journal.follow(self.get(record.token, record.id), record, at=self._clock())
         path = self._path(record)
         temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps(record_to_json(record)))
+        with open(temporary, "w", encoding="utf-8", opener=private_opener) as file:
+            file.write(json.dumps(record_to_json(record)))
         os.replace(temporary, path)
         self._by_token.setdefault(record.token, {})[record.id] = record
         return record

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh, inventory_to_json
+from clusterctl_infra.private_home import make_private_folder
 
 from tests.integration.cli.kept_connections import WARM, await_warm, end_warm
 
@@ -95,7 +96,7 @@ class LoopbackCluster:
     def write_inventory(self, inventory: Inventory) -> None:
         self.inventory = inventory
         path = self.home / "inventory" / f"{inventory.cluster}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         path.write_text(json.dumps(inventory_to_json(inventory)))
 
     def by_proxy(self, *argv: str) -> None:

@@ -18,6 +18,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clusterctl_infra.private_home import make_private_folder
+
 from clusterctl.ssh.broker.asked import asked_from_bytes
 from clusterctl.ssh.broker.errand import errand
 from clusterctl.ssh.broker.frames import ACCEPTED, EXIT, GO, REFUSED, WITH_STDIN, Frames, frame
@@ -58,7 +60,7 @@ def keep_warm(pool: LinkPool, folder: Path) -> None:
     if not len(pool):
         return
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(folder)
         folder.chmod(0o700)
     except OSError:
         return  # a home that cannot be written, or root's: the command has run, and its exit code counts

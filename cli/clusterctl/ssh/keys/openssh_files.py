@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory
+from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.home import Home
 
@@ -22,7 +23,7 @@ def write_known_hosts(inventory: Inventory, home: Home) -> Path:
     text = known_hosts_text(inventory)
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return path
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.write_text(text, encoding="utf-8")
     new.replace(path)

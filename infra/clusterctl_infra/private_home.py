@@ -1,0 +1,86 @@
+"""The home is for its owner alone: its files hold keys, and commands that clusterctl runs, as root where root calls.
+
+Whoever creates it first (command line, region, engine's plugins) creates it with mode 0700, whatever the umask is.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.home_path import home_path, other_home
+
+PRIVATE_FOLDER = 0o700
+PRIVATE_FILE = 0o600
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Who runs the program; with sudo also who called it."""
+
+    user_id: int
+    calling_id: int | None = None
+
+    def may_own(self, owner_id: int) -> bool:
+        """Whether a home of that user can be this person's; root can write everywhere anyway."""
+        is_caller = self.user_id == 0 and owner_id == self.calling_id
+        return owner_id in (0, self.user_id) or is_caller
+
+    def may_change(self, owner_id: int) -> bool:
+        """Whether the mode of that user's folder can be changed."""
+        return self.user_id in (0, owner_id)
+
+
+def this_person(environ: Mapping[str, str]) -> Person:
+    """The person of this process."""
+    calling = environ.get("SUDO_UID", "")
+    return Person(user_id=os.geteuid(), calling_id=int(calling) if calling.isdecimal() else None)
+
+
+def secure_home(environ: Mapping[str, str], person: Person | None = None) -> str | None:
+    """Closes the home to others; what was changed, as a sentence, None when nothing was. A home need not be there.
+
+    Raises UsageError where another user owns it, or where others could have put files into it.
+    """
+    path, person = home_path(environ), person or this_person(environ)
+    try:
+        found = path.stat()
+    except OSError:  # not there, or told by whoever uses it
+        return None
+    if not stat.S_ISDIR(found.st_mode):
+        return None
+    mode = stat.S_IMODE(found.st_mode)
+    refuse_home(path, owner_id=found.st_uid, mode=mode, person=person, hint=other_home(environ))
+    if not mode & _OPEN_TO_OTHERS or not person.may_change(found.st_uid):
+        return None
+    path.chmod(mode & ~_OPEN_TO_OTHERS)
+    return f"{path} could be read by other users (mode {mode:04o}); it is now for its owner alone"
+
+
+def refuse_home(path: Path, *, owner_id: int, mode: int, person: Person, hint: str) -> None:
+    """Raises UsageError where somebody else could decide what clusterctl finds in the home."""
+    if not person.may_own(owner_id):
+        told = f"{path} is owned by user {owner_id}, who could have clusterctl run commands as user {person.user_id}"
+        raise UsageError(told, hint=hint)
+    if mode & _WRITABLE_BY_OTHERS:
+        told = f"{path} can be written by other users (mode {mode:04o}), who could have clusterctl run commands as you"
+        raise UsageError(f"{told}: look at what is in it first", hint=f"chmod go-rwx {shlex.quote(str(path))}")
+
+
+def make_private_folder(folder: Path) -> None:
+    """Creates the folder and those above it that are missing, each for its owner alone."""
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)  # raises FileExistsError for a file
+
+
+def private_opener(path: str, flags: int) -> int:
+    """For `open(…, opener=private_opener)`: a file that it creates is for its owner alone."""
+    return os.open(path, flags, PRIVATE_FILE)
