@@ -13,6 +13,9 @@ from pathlib import Path
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.load import later_problems, load_cluster, login_name
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.problems import ConfigProblem, path_of
+from clusterctl_infra.config.sound_parts import Unsound, is_sound
 from clusterctl_infra.config.stack import read_stack_settings
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.identity import Identity, stand_in_identity
@@ -22,6 +25,7 @@ from clusterctl_infra.plan.deadline import expenses, spent_usd
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import errors_of, plan
 from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
+from clusterctl_infra.plan.ssh_networks import refused_on_aws
 
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
@@ -52,7 +56,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     """The plan that the next `up` would follow, problems included. Raises ConfigError when there can be none."""
     is_rehearsal = rehearse or stack.is_rehearsal_project
     settings = read_stack_settings(config_folder(stack, home=home, rehearse=rehearse), stack.name)
-    further = partial(problems_of_sound_parts, catalog=catalog, now=now)
+    further = partial(further_problems, catalog=catalog, now=now, is_rehearsal=is_rehearsal)
     config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     owner = config.owner or login_name()
@@ -74,7 +78,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     assert instance_type is not None, "plan() refuses types that the catalog does not have"
     flow = expenses(planned.price, settings.ledger, started_at=planned.started_at, now=now, nodes=len(planned.slots))
     return StackPlan(
-        plan=planned,
+        plan=planned if is_rehearsal else judged_for_aws(planned, config),
         instance_type=instance_type,
         is_rehearsal=is_rehearsal,
         is_running=known is not None,
@@ -83,6 +87,22 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         ends=() if known is None else tuple(one.name for one in known.nodes if one.slot >= len(planned.slots)),
         size_said_in=size_said_in(source=stack.source, stack_name=stack.name, overrides=settings.overrides),
     )
+
+
+def further_problems(
+    config: ClusterConfig, unsound: Unsound, *, catalog: Catalog, now: datetime, is_rehearsal: bool
+) -> tuple[ConfigProblem, ...]:
+    """What is wrong with the parts of a configuration that are sound, beside what is not."""
+    found = problems_of_sound_parts(config, unsound, catalog=catalog, now=now)
+    if is_rehearsal or not is_sound(("access",), unsound):
+        return found
+    on_aws = (ConfigProblem(path=path_of(one.path), message=one.message) for one in refused_on_aws(config.access))
+    return (*found, *on_aws)
+
+
+def judged_for_aws(planned: ClusterPlan, config: ClusterConfig) -> ClusterPlan:
+    """The plan with what is wrong with it on AWS and harmless in a rehearsal."""
+    return dataclasses.replace(planned, problems=(*refused_on_aws(config.access), *planned.problems))
 
 
 def refuse_problems(planned: ClusterPlan, stack: Stack, *, overrides: Mapping[str, str]) -> None:

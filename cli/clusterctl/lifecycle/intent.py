@@ -21,7 +21,6 @@ from clusterctl_infra.ledger_correction import LedgerCorrection, corrected, corr
 from clusterctl_infra.names import IDENTITY_TYPE
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.planner import plan
-from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 from clusterctl_infra.plan.spot import spot_price
 
 from clusterctl.cost.correction import corrections
@@ -29,7 +28,7 @@ from clusterctl.cost.sighting import SeenMachine
 from clusterctl.engine.extended_budget import taken_back
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
-from clusterctl.engine.stack_plan import refuse_problems
+from clusterctl.engine.stack_plan import further_problems, refuse_problems
 from clusterctl.engine.state import StackState, deadline_in, generation_in, identity_in, ledger_in
 from clusterctl.lifecycle.data import kept_in
 from clusterctl.text.next_commands import edit
@@ -52,8 +51,12 @@ class Intent:
     catalog: Catalog
 
 
-def read_intent(stack: Stack, config_text: str, *, nodes: int | None, fresh_prices: Path | None = None) -> Intent:
+def read_intent(
+    stack: Stack, config_text: str, *, nodes: int | None, fresh_prices: Path | None = None, is_rehearsal: bool = True
+) -> Intent:
     """The stack as it is written, with another number of nodes if one is given. Raises ConfigError.
+
+    `is_rehearsal`: what only AWS minds is not told beside other problems.
 
     `fresh_prices`: the file with this computer's newer prices; the program that the engine runs reads the same one.
     """
@@ -61,7 +64,7 @@ def read_intent(stack: Stack, config_text: str, *, nodes: int | None, fresh_pric
     text = with_values(config_text, changes)
     settings = stack_settings(config_values(text))
     catalog = load_catalog(fresh_prices)
-    further = partial(problems_of_sound_parts, catalog=catalog, now=datetime.now(UTC))
+    further = partial(further_problems, catalog=catalog, now=datetime.now(UTC), is_rehearsal=is_rehearsal)
     config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
     return Intent(config=config, settings=settings, changes=changes, config_text=text, catalog=catalog)
 

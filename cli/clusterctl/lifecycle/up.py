@@ -19,7 +19,7 @@ from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
 from clusterctl.engine.stack import read_stack, refuse_without_program
 from clusterctl.engine.stack_config import own_config, read_config, with_values
-from clusterctl.engine.stack_plan import config_folder, ends_line, size_said_in
+from clusterctl.engine.stack_plan import config_folder, ends_line, judged_for_aws, size_said_in
 from clusterctl.engine.state import StackState
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.change import Change
@@ -80,7 +80,13 @@ def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> 
     folder = config_folder(stack, home=home, rehearse=request.rehearse)
     config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
     with said_of_the_flag(request.nodes):
-        intent = read_intent(stack, config_text, nodes=request.nodes, fresh_prices=home.prices_file)
+        intent = read_intent(
+            stack,
+            config_text,
+            nodes=request.nodes,
+            fresh_prices=home.prices_file,
+            is_rehearsal=request.rehearse or stack.is_rehearsal_project,
+        )
     with open_change(
         "up",
         stack,
@@ -252,6 +258,8 @@ class _Up:
 
     def _refuse(self, intent: Intent, cluster_plan: ClusterPlan, *, now: datetime) -> None:
         change, config_file = self._change, self._change.engine.environment.config_file
+        if not change.is_rehearsal:
+            cluster_plan = judged_for_aws(cluster_plan, intent.config)
         with said_of_the_flag(self._request.nodes):
             refuse(intent, cluster_plan, stack=change.stack, config_file=config_file, shown=self._shown, now=now)
 

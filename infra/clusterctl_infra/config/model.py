@@ -98,7 +98,11 @@ class AccessConfig(BaseModel):
         default="public", description="`public`: each node has a public address; `private`: none has."
     )
     ssh_from: tuple[Cidr, ...] = Field(
-        default=(), description="Networks that may reach port 22. Empty by default: nobody is let in unasked."
+        default=(),
+        description=(
+            "Networks that may reach port 22: your address as the internet sees it, with /32. Empty by default: nobody "
+            "is let in unasked. Examples' addresses, such as this one, are refused on AWS."
+        ),
     )
     bastion: Bastion | None = Field(
         default=None,

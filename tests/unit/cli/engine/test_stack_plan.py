@@ -23,7 +23,7 @@ name: train
 region: us-west-2
 nodes: 4
 gpus: h100:8
-access: {mode: public, ssh_from: [203.0.113.7/32]}
+access: {mode: public, ssh_from: [18.246.31.7/32]}
 caps: {price_usd_per_hour: 60, budget_usd: 1000, runtime: 12h}
 """
 
@@ -144,6 +144,20 @@ def test_the_file_is_called_as_it_was_typed_whoever_finds_the_problem(
     header, first, *_ = screen.err.splitlines()
     assert header == f"clusterctl: {source}: 1 problem, nothing was changed"
     assert first.startswith("  line ")
+
+
+EXAMPLE = CLUSTER.replace("18.246.31.7/32", "203.0.113.7/32")
+
+
+@pytest.mark.parametrize("text", [EXAMPLE, EXAMPLE.replace("nodes: 4", "nodes: 0")])
+def test_an_address_that_nobody_has_is_refused_on_aws_and_not_in_a_rehearsal(
+    stack_dir: Path, screen: Screen, text: str
+) -> None:
+    (stack_dir / "cluster.yaml").write_text(text)
+    assert run(["plan", str(stack_dir)], screen.output) == 2
+    assert "  line 5   access.ssh_from[0]: 203.0.113.7/32: an example's address (RFC 5737)" in screen.err
+    assert run(["plan", str(stack_dir), "--rehearse"], screen.output) == (2 if "nodes: 0" in text else 0)
+    assert screen.err.count("RFC 5737") == 1
 
 
 def test_problems_of_the_plan_are_in_the_json_and_in_the_exit_code(stack_dir: Path, screen: Screen) -> None:
