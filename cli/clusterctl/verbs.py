@@ -6,6 +6,7 @@ A plain table: a verb's module is loaded only when it is used, so its one-line h
 from __future__ import annotations
 
 VERBS = {
+    "init": "Write the folder of a new stack.",
     "plan": "What a stack means: nodes, price, deadline, problems.",
     "up": "Make a stack true and wait until every node is ready.",
     "down": "End a cluster's nodes, or all of it.",
