@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +15,17 @@ PACKAGES = {
 }
 NODE = CHECKOUT / "bootstrap" / "clusterctl_bootstrap" / "node"
 MOST_LINES = 400
+MOST_FUNCTION_LINES = 40
+"""Without its docstring."""
+CHANGEABLE = {"bytearray", "dict", "list", "set"}
+RIDDLES = ("Itself", "The same")
+"""Beginnings of docstrings that mean nothing without the lines around them."""
 VAGUE_NAMES = {"utils", "helpers", "common", "misc", "manager", "base"}
 REHEARSAL_SHARE = 0.60  # docs: the stand-in is to stay small beside what it stands in for
 
 
 def main() -> int:
-    breaches = [*file_breaches(), *node_breaches()]
+    breaches = [*file_breaches(), *code_breaches(), *cycle_breaches(), *node_breaches()]
     for breach in breaches:
         print(breach)
     lines = {kind: sum(count_lines(path) for path in counted(kind)) for kind in PACKAGES}
@@ -40,6 +46,75 @@ def file_breaches() -> Iterator[str]:
                 yield f"{shown}: says nothing, name it after what it holds"
             if path.name == "__init__.py" and imported_names(text):
                 yield f"{shown}: imports {', '.join(imported_names(text))}; package files import nothing"
+
+
+def code_breaches() -> Iterator[str]:
+    """Functions that do not fit on a screen, frozen classes that change all the same, docstrings that are riddles."""
+    for kind in PACKAGES:
+        for path in sources(kind):
+            for node in ast.walk(ast.parse(path.read_text())):
+                place = f"{path.relative_to(CHECKOUT)}:{getattr(node, 'lineno', 1)}"
+                if isinstance(node, ast.FunctionDef) and (lines := function_lines(node)) > MOST_FUNCTION_LINES:
+                    yield f"{place}: {node.name} has {lines} lines, split it (at most {MOST_FUNCTION_LINES})"
+                if isinstance(node, ast.ClassDef):
+                    yield from (
+                        f"{place}: {node.name} is frozen, and {field} is not" for field in changeable_fields(node)
+                    )
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    text = ast.get_docstring(node) or ""
+                    if text.startswith(RIDDLES):
+                        yield f"{place}: the docstring says {text.partition('.')[0]!r}; say what it gives"
+
+
+def function_lines(function: ast.FunctionDef) -> int:
+    """How long a function is, without its docstring."""
+    first = function.body[0]
+    docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(function) and first.end_lineno else 0
+    return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
+
+
+def changeable_fields(node: ast.ClassDef) -> Iterator[str]:
+    """The fields of a frozen dataclass whose values anybody can change."""
+    if any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list):
+        for field in node.body:
+            if isinstance(field, ast.AnnAssign) and ast.unparse(field.annotation).partition("[")[0] in CHANGEABLE:
+                yield ast.unparse(field.target)
+
+
+def cycle_breaches() -> Iterator[str]:
+    """Files that import each other, whoever stands between them."""
+    for kind in PACKAGES:
+        for folder in PACKAGES[kind]:
+            root = (CHECKOUT / folder).parent
+            files = {module_name(path, root): path for path in sources(kind) if path.is_relative_to(root)}
+            graph = {name: imported_files(path, files) for name, path in files.items()}
+            if cycle := cycle_in(graph):
+                yield f"files import each other: {' → '.join(cycle)}"
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """One of the graph's cycles, its first member again at the end; empty where it has none."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def module_name(path: Path, root: Path) -> str:
+    """`clusterctl.ssh.target`; a package's is the package's own name."""
+    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported_files(path: Path, files: dict[str, Path]) -> set[str]:
+    """The modules among `files` that a file imports anywhere in it."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name in files and files[name].name != "__init__.py"}
 
 
 def node_breaches() -> Iterator[str]:

@@ -88,5 +88,5 @@ def home_directory(environ: Mapping[str, str]) -> Home:
 
 
 def named_home(environ: Mapping[str, str]) -> Home:
-    """The same, whatever is there: for what tells of failures."""
+    """The home that `environ` names, whatever is there: for code that reports failures."""
     return Home(path=home_path(environ))

@@ -30,7 +30,7 @@ def listed(rows: dict[str, Any]) -> str:
 
 
 def bill_json(rows: Sequence[BillRow]) -> dict[str, object]:
-    """The same for a program; times in UTC, as `cost --json` has them."""
+    """The bill's rows for a program; times in UTC, as `cost --json` has them."""
     listed = [
         {
             "id": row.id,

@@ -27,7 +27,7 @@ class Heard(NamedTuple):
     ends: str = ""
     """When it takes this machine back."""
     ends_s: float = 0.0
-    """The same by this machine's uptime."""
+    """When it takes this machine back, by the machine's uptime."""
     rebalance: str = ""
     """Since when it recommends to leave this machine."""
     at: str = ""

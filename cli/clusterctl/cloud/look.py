@@ -30,7 +30,7 @@ class Look:
     """AWS told of no kind at all."""
 
     def heard(self) -> Look:
-        """Itself. Raises CloudError when AWS told of no kind at all."""
+        """This look, if AWS told of anything. Raises CloudError when AWS told of no kind at all."""
         if self.is_blind:
             raise next(iter(self.not_asked.values()))
         return self

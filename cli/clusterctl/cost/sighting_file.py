@@ -75,7 +75,7 @@ def note_instances(path: Path, instances: Iterable[InstanceState], *, at: dateti
 
 
 def note_reservations(path: Path, found: Iterable[ReservationState], *, at: datetime) -> None:
-    """The same of all the cluster's reservations; what AWS shows no more has ended."""
+    """Writes down what is new of the cluster's reservations; one that AWS no longer shows has ended."""
     _append(path, [reservation_to_json(one) for one in reservation_news(read_reserved(path), found, at=at)])
 
 

@@ -26,7 +26,7 @@ def noted_nowhere(pid: int) -> None:
     """For an engine that takes no lock."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Engine:
     """The engine on one stack, for calls that change nothing in the cloud."""
 
@@ -40,11 +40,11 @@ class Engine:
     """The answer, once it was asked for."""
 
     def at(self, endpoint_url: str | None) -> Engine:
-        """The same engine, told where the rehearsed region listens."""
+        """This engine, told where the rehearsed region listens."""
         return self if endpoint_url is None else replace(self, environment=self.environment.at(endpoint_url))
 
     def writing_state_once(self) -> Engine:
-        """The same engine, which writes its state at the end of a run alone."""
+        """This engine, which writes its state at the end of a run alone."""
         return replace(self, environment=self.environment.writing_state_once())
 
     def export(self) -> StackState | None:

@@ -56,11 +56,11 @@ class EngineEnvironment:
     """In the environment of every process of the run, so that what is left of it is known."""
 
     def at(self, endpoint_url: str) -> EngineEnvironment:
-        """The same environment, told where the rehearsed region listens."""
+        """This environment, told where the rehearsed region listens."""
         return replace(self, env={**self.env, ENDPOINT_VARIABLE: endpoint_url})
 
     def writing_state_once(self) -> EngineEnvironment:
-        """The same, for a run that writes its state at its end alone: killed, it leaves no word of what it made."""
+        """This environment for a run that writes its state only at its end: killed, it leaves no record of what it made."""
         return replace(self, env={**self.env, "PULUMI_SKIP_CHECKPOINTS": "true"})
 
 

@@ -61,7 +61,7 @@ class Lock:
 
     @property
     def told(self) -> str:
-        """The same, with what a person may do about it."""
+        """Who holds the lock, and what a person may do about it."""
         if self.is_seen:
             return f"{self.named}; wait for it, or end it"
         return f"{self.named}; wait for it, or remove its lock if it is gone for certain, which is not seen from here"

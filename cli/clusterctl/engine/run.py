@@ -39,7 +39,7 @@ class RunResult:
 
     succeeded: bool
     interrupted: bool
-    changes: dict[str, int]
+    changes: Mapping[str, int]
     """How many resources saw which operation, as a state counts them: no components, no providers."""
     refusals: tuple[Refusal, ...]
     log: Path

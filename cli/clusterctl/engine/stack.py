@@ -48,7 +48,7 @@ class Stack:
 
     @property
     def source(self) -> str:
-        """The same file, as every message calls it."""
+        """cluster.yaml's path as every message shows it."""
         return str((self.typed or self.directory) / CLUSTER_FILE)
 
     @property
@@ -170,7 +170,7 @@ def _named(folder: Path) -> str:
 
 
 def _with(folder: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
-    """The same command where it is plain which stack was meant; else one that makes and ends nothing."""
+    """The verb on the stack that was surely meant; where several may be, a command that changes nothing."""
     near = stacks_near(folder)
     own = folder.parent if folder.is_file() and all((folder.parent / one).is_file() for one in STACK_FILES) else None
     inside = [one for one in near if one.is_relative_to(folder)]

@@ -166,7 +166,7 @@ def names_in_state(stack: Stack, *, rehearse: bool, home: Home, environ: Mapping
 
 
 def names_of_cluster(state: StackState, regions: Iterable[str]) -> tuple[str, str] | None:
-    """The same, of a state; `regions`: all there are. Pure."""
+    """The name and the region of the cluster in a state; None where it holds none. `regions`: all there are. Pure."""
     identity = state.find(IDENTITY_TYPE)
     zone = "" if identity is None else str(identity.outputs.get("zone") or "")
     # A zone's name begins with its region's: us-west-2b, and us-west-2-lax-1a.

@@ -43,7 +43,7 @@ REPAIR_STOPPED = "stopped in the middle of the repair: what a run that was cut o
 INSISTING = "insisting; once more kills the engine, and the next run repairs"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Change:
     """A stack held by this process."""
 
@@ -154,22 +154,21 @@ class Change:
 
         `writes_state_once`: for many machines, which AWS knows by their tags should the run be killed.
         """
-
         kept = KeptState(self.engine.backend_url(), self.stack)
         kept.follow()
 
         def handle(event: Event) -> None:
             kept.follow()
             display.event(event)
-            for cluster_id in self._ids:
-                note_step(self.home.observed_file(cluster_id), event, at=datetime.now(UTC).replace(microsecond=0))
+            self._note_step(event)
             if on_event is not None:
                 on_event(event)
 
         self._begun.append(verb)
         engine = self.engine.at(self._endpoint_url())
+        engine = engine.writing_state_once() if writes_state_once else engine
         result = run_engine(
-            engine.writing_state_once() if writes_state_once else engine,
+            engine,
             verb,
             parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
             log=self._log_file(verb),
@@ -181,6 +180,10 @@ class Change:
         display.end()
         kept.end()
         return result
+
+    def _note_step(self, event: Event) -> None:
+        for cluster_id in self._ids:
+            note_step(self.home.observed_file(cluster_id), event, at=datetime.now(UTC).replace(microsecond=0))
 
     def failure(self, result: RunResult, *, doing: str, more: str = "", hint: str | None = None) -> ClusterctlError:
         """The error that a failed run of this stack means."""
@@ -231,7 +234,7 @@ class Change:
             note_cancelled(self.home.observed_file(one.cluster_id), one.id, at=at)
 
     def note_what_became(self) -> None:
-        """The same after a change, if anything was begun: what it ended is shown by AWS for an hour."""
+        """Writes down what AWS says after a change that began anything: AWS shows ended machines for an hour."""
         if self._begun:
             self.note_machines()
 

@@ -70,7 +70,7 @@ def take_down(request: DownRequest, output: Output, home: Home, environ: Mapping
 
 
 def take_down_held(request: DownRequest, change: Change, state: StackState | None, *, was_cut_off: bool) -> None:
-    """The same for a cluster that is held."""
+    """Takes down a cluster that this process holds already."""
     _Down(request, change, was_cut_off=was_cut_off).run(state)
 
 

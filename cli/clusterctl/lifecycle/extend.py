@@ -63,7 +63,7 @@ def extend(request: ExtendRequest, output: Output, home: Home, environ: Mapping[
 
 
 def move_deadline(request: ExtendRequest, held: Held, *, now: Callable[[], datetime] = utc_now) -> None:
-    """The same for a cluster that is held."""
+    """Moves the deadline of a cluster that this process holds already."""
     _Extension(request, held, now).run(held.state)
 
 

@@ -19,7 +19,7 @@ from clusterctl.text.quantities import count
 NETWORK = "clusterctl:infra:Network$aws:ec2/"
 """In the URN of everything that the cluster's network is made of; a person's own program may have others."""
 CAPACITY = "clusterctl:infra:Capacity$"
-"""The same for its placement group and its reservation."""
+"""In the URN of the cluster's placement group and of its reservation."""
 
 
 def refuse_other_region(state: StackState, region: str, *, source: str) -> None:

@@ -65,7 +65,7 @@ def replace_held(
     now: Callable[[], datetime] = utc_now,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """The same for a cluster that is held."""
+    """Replaces a node of a cluster that this process holds already."""
     _Replacement(request, held, sleep).run(held.state, now=now())
 
 

@@ -49,7 +49,7 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
 
 
 def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, home: Home) -> None:
-    """The same with the clients of each region.
+    """Looks, judges, shows and ends, with the clients of each region.
 
     Who was told to end something ends it, also where nobody reads what it shows, or stdout takes nothing: a scheduler's
     log may be full. Then that is raised last.

@@ -33,7 +33,7 @@ def unfinished(cluster: str, home: Home) -> Unfinished | None:
 
 
 def unfinished_of(record: RunRecord | None) -> Unfinished | None:
-    """The same of a record that was read."""
+    """The unfinished run that a record tells of; None where it tells of none."""
     if record is None or (not record.is_of_this_boot and record.host != socket.gethostname()):
         return None
     lives = record.is_of_this_boot and is_alive(record.cli_pid, record.cli_ticks)

@@ -21,7 +21,7 @@ def machine_words(instance_type: str, capacity: str) -> str:
 
 
 def machines_and_gpus(nodes: int, machine: str, gpus_per_node: int, gpu_name: str | None) -> str:
-    """The same from the numbers alone."""
+    """`4 × p5.48xlarge · 32 × H100 80GB`, and the machines alone where they have no GPUs."""
     machines = f"{nodes} × {machine}"
     return f"{machines} · {nodes * gpus_per_node} × {gpu_name}" if gpus_per_node and gpu_name else machines
 

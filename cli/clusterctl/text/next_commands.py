@@ -44,7 +44,7 @@ def reap_cluster(inventory: Inventory) -> str:
 
 
 def reap_id(cluster_id: str, *, region: str, rehearse: bool) -> str:
-    """The same for a cluster of which only that is known."""
+    """`clusterctl reap --cluster …` for a cluster of which only the id is known."""
     words = ["clusterctl", "reap", "--cluster", cluster_id, "--region", region, *(["--rehearse"] if rehearse else [])]
     return shlex.join(words)
 

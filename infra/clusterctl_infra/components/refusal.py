@@ -12,7 +12,7 @@ class PlanRefused(ConfigError, pulumi.RunError):
 
 
 def refused(error: ConfigError) -> PlanRefused:
-    """The same refusal in words that `pulumi up` prints whole."""
+    """The refusal in words that `pulumi up` prints whole."""
     lines = [error.message, *error.problems]
     if error.hint is not None:
         lines.append(f"  next: {error.hint}")

@@ -68,7 +68,7 @@ class ScriptConfig(BaseModel):
         return self._content
 
     def with_content(self, text: str) -> ScriptConfig:
-        """The same script, read."""
+        """This script with its file's text."""
         copied = self.model_copy()
         copied._content = text
         return copied

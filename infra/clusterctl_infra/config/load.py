@@ -75,7 +75,7 @@ def load_whereabouts(path: Path, *, overrides: Mapping[str, str], source: str) -
 def later_problems(
     path: Path, problems: Sequence[ConfigProblem], *, overrides: Mapping[str, str], source: str
 ) -> ConfigError:
-    """The same error for what was found later in a configuration that could be read: with its lines in the file."""
+    """The error for problems found later in a configuration that could be read, with their lines in the file."""
     return _error(source, list(problems), read_document(_read(path, source)), overrides)
 
 

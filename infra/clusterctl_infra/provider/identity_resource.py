@@ -75,7 +75,7 @@ class IdentityResource:
         return cluster_id, {**_chosen(inputs), **born}
 
     def update(self, state: Properties, inputs: Properties, place: Place) -> dict[str, Any]:
-        """The same identity with a new run or a new image; all of it is known in a preview too.
+        """The identity with a new run or a new image; all of it is known in a preview too.
 
         In a preview of a new run `started_at` is the preview's own time.
         """

@@ -55,7 +55,7 @@ def to_struct(properties: Mapping[str, Any]) -> struct_pb2.Struct:
 
 
 def reveal(value: Any) -> Any:
-    """The same value without its `Secret` wrappers, at any depth."""
+    """The value without its `Secret` wrappers, at any depth."""
     if isinstance(value, Secret):
         return reveal(value.value)
     if isinstance(value, Mapping):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any  # parameters and answers are JSON-like
 
@@ -15,7 +15,7 @@ class Call:
     """`region_name`: the one that the request is signed for."""
 
     operation: str
-    parameters: dict[str, Any]
+    parameters: Mapping[str, Any]
     region_name: str
     region: Region
 

@@ -73,7 +73,7 @@ def connect(host: str, port: int, timeout_s: float) -> socket.socket:
 
 
 def connect_once_there(host: str, port: int, waits_s: float, caller: int) -> socket.socket:
-    """The same, tried again for `waits_s` while nobody listens there and the other end of `caller` is open."""
+    """A connection, tried again for `waits_s` while nobody listens there and the other end of `caller` is open."""
     hung_up = select.poll()
     hung_up.register(caller, 0)  # poll(2): a hang-up is told whatever was asked for
     give_up = time.monotonic() + waits_s

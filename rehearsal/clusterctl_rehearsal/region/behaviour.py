@@ -53,7 +53,7 @@ class Behaviour:
             _write(self._faults_file, self._faults)
 
     def set_fault_entry(self, key: str, name: str, value: Any) -> None:
-        """The same for one entry of a mapping, such as the capacity of one type."""
+        """Lays a value over one entry of a mapping, such as the capacity of one type."""
         entries = {**self._faults.get(key, {}), name: value}
         self.set_fault(key, {name: kept for name, kept in entries.items() if kept is not None} or None)
 

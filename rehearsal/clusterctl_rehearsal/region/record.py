@@ -46,7 +46,7 @@ class Record:
         return self.state not in ("terminated", "cancelled", "deleted")
 
     def changed(self, **facts: Any) -> Record:  # JSON values
-        """The same record with other facts."""
+        """This record with other facts."""
         return dataclasses.replace(self, facts={**self.facts, **facts})
 
 

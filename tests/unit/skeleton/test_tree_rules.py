@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 import tree_rules
 
@@ -28,3 +31,43 @@ def test_scripts_for_a_node_count_too_and_data_does_not() -> None:
     names = {path.name for path in tree_rules.counted("product")}
     assert {"guard.sh", "clusterctl-node", "planner.py"} <= names
     assert "prices.csv" not in names
+
+
+def test_files_that_import_each_other_are_seen(tmp_path: Path) -> None:
+    texts = {
+        "a": "from p.b import x",
+        "b": "from p import c",
+        "c": "def late():\n    import p.a",
+        "d": "import p.a",
+    }
+    files = {}
+    for name, text in texts.items():
+        files[f"p.{name}"] = tmp_path / f"{name}.py"
+        files[f"p.{name}"].write_text(text)
+    graph = {name: tree_rules.imported_files(path, files) for name, path in files.items()}
+    assert graph == {"p.a": {"p.b"}, "p.b": {"p.c"}, "p.c": {"p.a"}, "p.d": {"p.a"}}
+    assert sorted(tree_rules.cycle_in(graph)) == ["p.a", "p.a", "p.b", "p.c"]
+    assert tree_rules.cycle_in({"p.d": {"p.a"}, "p.a": set()}) == []
+
+
+@pytest.mark.parametrize(
+    ("decorator", "annotation", "fields"),
+    [
+        ("dataclass(frozen=True, kw_only=True)", "list[str]", ["x"]),
+        ("dataclass(frozen=True)", "dict", ["x"]),
+        ("dataclass(frozen=True)", "Mapping[str, int]", []),
+        ("dataclass(kw_only=True)", "list[str]", []),
+    ],
+)
+def test_a_frozen_class_has_no_field_that_anybody_can_change(
+    decorator: str, annotation: str, fields: list[str]
+) -> None:
+    node = ast.parse(f"@{decorator}\nclass A:\n    x: {annotation}").body[0]
+    assert isinstance(node, ast.ClassDef)
+    assert list(tree_rules.changeable_fields(node)) == fields
+
+
+def test_a_docstring_does_not_make_a_function_long() -> None:
+    node = ast.parse('def f():\n    """One.\n\n    Two.\n    """\n    x = 1\n    return x').body[0]
+    assert isinstance(node, ast.FunctionDef)
+    assert tree_rules.function_lines(node) == 3

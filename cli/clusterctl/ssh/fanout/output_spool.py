@@ -48,7 +48,7 @@ class Spooled:
 
     @property
     def fingerprint(self) -> bytes:
-        """The same for the same output."""
+        """A hash of the output: equal outputs have equal ones."""
         return self._digest.digest() + bytes([self.is_truncated])
 
 

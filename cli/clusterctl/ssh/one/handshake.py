@@ -129,7 +129,7 @@ def _log_in(transport: paramiko.Transport, target: Target, keys: LoginKeys, time
 
 
 def paramiko_keys(keys: LoginKeys) -> list[paramiko.PKey]:
-    """The same keys in the same order, without those that the agent has dropped. Raises NodeFailure."""
+    """The login keys as paramiko wants them, in order, without those that the agent has dropped. Raises NodeFailure."""
     held: dict[bytes, paramiko.PKey] = {}
     if any(key.path is None for key in keys.keys):
         held = {key.asbytes(): key for key in paramiko.Agent().get_keys()}
