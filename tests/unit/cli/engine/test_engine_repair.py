@@ -33,7 +33,7 @@ BOBS = Lock(user="bob", host="tower", pid=7, since="2026-11-21T10:15:13Z")
 CLUSTER = StackState(resources=(IDENTITY,))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Backend(Engine):
     """An engine whose stack a colleague may hold; `asked` is what it was told to do."""
 

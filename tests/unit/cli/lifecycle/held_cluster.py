@@ -38,7 +38,7 @@ class Clock:
         return self.at
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class SlowRepair(Change):
     """A change whose repair takes its time, and whose engine nobody may run."""
 

@@ -50,7 +50,7 @@ def no_place() -> RunResult:
     return ended(is_well=False, codes=["ReservationCapacityExceeded"])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class OneState(Engine):
     """An engine that exports this, or raises it."""
 
@@ -68,7 +68,7 @@ class OneState(Engine):
         return self.state
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Runner(Change):
     """A change whose runs of the engine end one after the other in these ways."""
 

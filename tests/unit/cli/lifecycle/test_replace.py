@@ -25,7 +25,7 @@ SLOT = 2
 NO_ROOM = ended(is_well=False, codes=["InsufficientInstanceCapacity"])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Tried(SlowRepair):
     """A change whose runs of the engine end one after the other like this."""
 
