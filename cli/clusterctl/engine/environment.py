@@ -60,7 +60,7 @@ class EngineEnvironment:
         return replace(self, env={**self.env, ENDPOINT_VARIABLE: endpoint_url})
 
     def writing_state_once(self) -> EngineEnvironment:
-        """This environment for a run that writes its state only at its end: killed, it leaves no record of what it made."""
+        """This environment for a run that writes its state at its end: killed, it leaves no word of what it made."""
         return replace(self, env={**self.env, "PULUMI_SKIP_CHECKPOINTS": "true"})
 
 

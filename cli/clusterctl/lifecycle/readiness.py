@@ -184,7 +184,7 @@ class ReadyWatch:
 
 
 def way_that_waits(inventory: Inventory) -> tuple[Inventory, Deadlines]:
-    """The inventory with a way that waits for rehearsed nodes that boot (`connect.py`'s last argument), and how long."""
+    """The inventory with a way that waits for nodes that boot (`connect.py`'s last argument), and how long."""
     command, usual = inventory.ssh.proxy_command, Deadlines()
     if not inventory.rehearsal or command is None:
         return inventory, usual

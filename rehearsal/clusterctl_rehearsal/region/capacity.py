@@ -28,7 +28,7 @@ def counted(store: Store, region: str, instance_type: str | None = None) -> list
 
 
 def on_demand(store: Store, region: str) -> list[tuple[str, int]]:
-    """(instance type, count) of what takes capacity on demand, without spot machines, which have a quota of their own."""
+    """(instance type, count) of what takes capacity on demand: no spot machines, which have a quota of their own."""
     rows = [
         (str(row.inputs["instanceType"]), int(row.inputs["instanceCount"]))
         for row in store.live(CAPACITY_RESERVATION)
