@@ -21,7 +21,7 @@ def visible(text: str) -> str:
 
 
 def visible_in_a_line(text: str) -> str:
-    """The same for one cell or line: tab and newline, too, as their escapes."""
+    """The text of one cell or line, with tab and newline as escapes, too."""
     return _ALL_CONTROLS.sub(_escape, text)
 
 
