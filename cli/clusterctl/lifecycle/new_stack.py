@@ -116,7 +116,7 @@ def price_cap(usd_per_hour: float) -> float:
 
 
 def by_flags(error: ConfigError) -> ConfigError:
-    """The same problems, each named by the flag that it was typed behind: no file has been written. Pure."""
+    """The problems, each named by the flag that it was typed behind: no file has been written. Pure."""
     told = [f"  {_flag(path)}{rest}" for path, rest in (_split(problem) for problem in error.problems)]
     count = "1 problem" if len(told) == 1 else f"{len(told)} problems"
     return ConfigError(f"{count}, nothing was written", problems=told)
