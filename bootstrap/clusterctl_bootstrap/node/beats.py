@@ -1,18 +1,31 @@
 """Datagrams between nodes that prove the cluster's secret."""
 
+import contextlib
 import hmac
 import json
 import socket
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-LINES = 4096
+from clusterctl_bootstrap.node.received import is_text, is_whole, parsed
+
+BEATS = 8192
 """Read at one look at most."""
+LONGEST_BYTES = 512
+"""Of a beat; a real one has about 200."""
+LONGEST_WORD = 64
+MOST_SLOTS = 65536
+SO_RCVBUFFORCE = 33
+"""socket(7); Python has no name for it."""
+ROOM_BYTES = 4 << 20
+"""For what comes between two looks. What Linux gives by itself holds fewer than 300 beats."""
 
 
 def opened_door(place: Tuple[str, int]) -> socket.socket:
     """A socket for datagrams. Raises OSError where the place is another's."""
     door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     door.setblocking(False)
+    with contextlib.suppress(OSError):  # only root may have more than the system's own limit
+        door.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM_BYTES)
     try:
         door.bind(place)
     except OSError:
@@ -29,11 +42,22 @@ def sealed(secret: bytes, words: Dict[str, Any]) -> bytes:
 def opened(secret: bytes, data: bytes) -> Optional[Dict[str, Any]]:
     """The words whose proof is right; None for anything else."""
     try:
-        words, proof = json.loads(data)
+        words, proof = parsed(data, LONGEST_BYTES, 2)
         is_proven = isinstance(words, dict) and hmac.compare_digest(_proof(secret, words), proof)
     except (ValueError, TypeError):
         return None
-    return words if is_proven else None
+    return words if is_proven and _is_beat(words) else None
+
+
+def _is_beat(words: Dict[str, Any]) -> bool:
+    """Whether each word is what a beat or an answer says in it."""
+    texts = (words.get("id"), words.get("own"), words.get("theirs"))
+    is_answer = "alone" in words
+    return (
+        all(is_text(word, LONGEST_WORD) for word in texts)
+        and is_whole(words.get("slot"), 0, MOST_SLOTS)
+        and (not is_answer or isinstance(words["alone"], bool))
+    )
 
 
 def _proof(secret: bytes, words: Dict[str, Any]) -> str:
@@ -43,11 +67,11 @@ def _proof(secret: bytes, words: Dict[str, Any]) -> str:
 
 def heard(door: socket.socket, secret: bytes, cluster_id: str) -> Iterator[Tuple[Dict[str, Any], Tuple[str, int]]]:
     """What nodes of this cluster have said since the last look, and from where."""
-    for _ in range(LINES):
+    for _ in range(BEATS):
         try:
-            data, sender = door.recvfrom(2048)
+            data, sender = door.recvfrom(LONGEST_BYTES + 1)
         except BlockingIOError:
             return
         said = opened(secret, data)
-        if said is not None and said.get("id") == cluster_id:
+        if said is not None and said["id"] == cluster_id:
             yield said, sender

@@ -70,11 +70,11 @@ class DeadMan:
         self.awake_s += min(now - self.looked_s, AWAKE_S)
         self.looked_s = now
         known = facts_file.present(self.root)
-        allowed_s = float((facts_file.pushed(self.root) or {}).get("dead_man_s") or 0)
-        if not allowed_s or known["nodes"] < 2:
+        longest_s = allowed_s(self.root)
+        if not longest_s:
             self.seen_s, self.is_alone = self.awake_s, False
             return ""
-        pause_s = min(LONGEST_BEAT_S, allowed_s / BEATS)
+        pause_s = min(LONGEST_BEAT_S, longest_s / BEATS)
         secret = (self.root / BARRIER_SECRET).read_bytes()
         with contextlib.suppress(OSError):  # no network: nobody is seen
             self._exchange(known, secret, pause_s)
@@ -83,7 +83,7 @@ class DeadMan:
         if known["slot"] == 0 and (self.door is None or 2 * there > known["nodes"]):
             self.seen_s = self.awake_s
         unseen_s = self.awake_s - self.seen_s
-        self.is_alone = unseen_s > allowed_s
+        self.is_alone = unseen_s > longest_s
         if not self.is_alone:
             self.ends_all = False
             return ""
@@ -140,17 +140,17 @@ class DeadMan:
         self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, said: Dict[str, Any]
     ) -> None:
         """A beat is answered; an answer holds one of this node's own random numbers, and says `alone` or not."""
-        slot = said.get("slot")
-        if type(slot) is not int or not 0 <= slot < known["nodes"] or slot == known["slot"]:
+        slot = said["slot"]
+        if slot >= known["nodes"] or slot == known["slot"]:
             return
-        is_fresh = said.get("theirs") in self.own
+        is_fresh = said["theirs"] in self.own
         if known["slot"] == 0:
             self._answer(door, sender, known, secret, said)
             if is_fresh:
                 self.heard_s[slot] = self.awake_s
         elif slot == 0:
             if is_fresh:
-                self.seen_s, self.theirs = self.awake_s, str(said.get("own"))
+                self.seen_s, self.theirs = self.awake_s, said["own"]
         elif "alone" not in said:
             self._answer(door, sender, known, secret, said)
         elif is_fresh and said["alone"] is True:
@@ -163,9 +163,15 @@ class DeadMan:
         self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, said: Dict[str, Any]
     ) -> None:
         if self.own:
-            answer = {"id": known["cluster_id"], "slot": known["slot"], "own": self.own[0], "theirs": said.get("own")}
+            answer = {"id": known["cluster_id"], "slot": known["slot"], "own": self.own[0], "theirs": said["own"]}
             with contextlib.suppress(OSError):
                 door.sendto(sealed(secret, dict(answer, alone=self.is_alone)), sender)
+
+
+def allowed_s(root: Path) -> float:
+    """How long the others may be unseen; 0 where nobody is watched. Raises FactsError."""
+    seconds = float((facts_file.pushed(root) or {}).get("dead_man_s") or 0)
+    return seconds if facts_file.present(root)["nodes"] > 1 else 0.0
 
 
 def _own_door(known: Dict[str, Any]) -> socket.socket:

@@ -27,10 +27,15 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
 
 @contextlib.contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Only one of `boot` and `apply` writes at a time; never held while something is waited for."""
+    """Only one of `boot` and `apply` writes at a time; never held while something is waited for.
+
+    For root alone: whoever may only read the file could hold the lock, and no root's service would go on.
+    """
     folder = root / "var/lib/clusterctl"
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as file:
+    handle = os.open(str(folder / "lock"), os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "w") as file:
+        os.fchmod(handle, 0o600)  # an older agent in the image made it for all
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

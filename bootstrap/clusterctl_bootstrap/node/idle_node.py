@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import List, Optional, Tuple
 
 from clusterctl_bootstrap.node import facts as facts_file
-from clusterctl_bootstrap.node import warning
+from clusterctl_bootstrap.node import register, warning
 from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.idle_judge import Reading, signs_of_life
 from clusterctl_bootstrap.node.idle_signals import read
@@ -50,7 +50,7 @@ class Node:
             "generation": known["generation"],
             "quiet_s": round(now.at_s - self.quiet_since_s, 1),
             "signs": signs,
-            "saves": (self.root / FOLDER / PRE_TERMINATE).exists() or any(warning.asking(self.root)),
+            "saves": (self.root / FOLDER / PRE_TERMINATE).exists() or any(register.asking(self.root)),
             "asked": asked,
         }
         return json.dumps(report)

@@ -1,18 +1,21 @@
 """One node's reports to slot 0, over a connection that is made again whenever it ends."""
 
 import contextlib
-import json
 import subprocess
 import threading
 import time
 from typing import Any, Dict, List, Optional
 
+from clusterctl_bootstrap.node.received import is_seconds, is_whole, parsed, printable
 from clusterctl_bootstrap.node.writing import USER
 
 AGENT = "/usr/local/bin/clusterctl-node"
 SSH = ["ssh", "-T", "-F", "/etc/ssh/ssh_config", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
 SSH += ["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3", "-o", "ControlPath=none"]
 AGAIN_S = 10.0
+LONGEST_LINE, MOST_BRACKETS, MOST_SIGNS = 65536, 500, 100
+"""Of a report; what could not be read may have brackets in its words."""
+LONGEST_S, HIGHEST = 1e9, 10**12
 
 
 def argv(known: Dict[str, Any], slot: int, every_s: float) -> List[str]:
@@ -55,31 +58,48 @@ class Peer:
             with (
                 contextlib.suppress(OSError),
                 subprocess.Popen(
-                    self.argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, universal_newlines=True
+                    self.argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8", errors="replace"
                 ) as self.process,
             ):
-                for line in self.process.stdout or ():
-                    with contextlib.suppress(ValueError, LookupError, TypeError):
-                        self._take(json.loads(line))
+                self._take_reports(self.process.stdout)
                 self.process.kill()
             self.reported_s = float("-inf")
             self.is_stopped.wait(AGAIN_S)
 
-    def _take(self, report: Dict[str, Any]) -> None:
-        self.report = newest(report, self.report)
-        self.reported_s = self.seen_s = time.monotonic()
+    def _take_reports(self, lines: Any) -> None:
+        """Until the node hangs up, or says more in a line than a report has."""
+        while True:
+            line = lines.readline(LONGEST_LINE)
+            if not line.endswith("\n"):
+                return
+            with contextlib.suppress(ValueError):
+                self.report = newest(parsed(line, LONGEST_LINE, MOST_BRACKETS), self.report)
+                self.reported_s = self.seen_s = time.monotonic()
 
 
-def newest(report: Dict[str, Any], before: Dict[str, Any]) -> Dict[str, Any]:
-    """The report that came, marked with the last question that it is younger than. Raises LookupError, ValueError.
+def newest(report: Any, before: Dict[str, Any]) -> Dict[str, Any]:
+    """The report that came, marked with the last question that it is younger than. Raises ValueError.
 
     A node answers a question by one report. What it says later answers it as well, and while slot 0 waits for others
     it says more.
     """
+    if not _is_report(report):
+        raise ValueError("no report of a node")
     return {
-        "generation": int(report["generation"]),
+        "generation": report["generation"],
         "quiet_s": float(report["quiet_s"]),
-        "signs": [str(sign) for sign in report["signs"]],
-        "saves": bool(report["saves"]),
-        "asked": max(int(report["asked"]), int(before.get("asked", 0))),
+        "signs": [printable(sign) for sign in report["signs"][:MOST_SIGNS]],
+        "saves": report["saves"],
+        "asked": max(report["asked"], before.get("asked", 0)),
     }
+
+
+def _is_report(report: Any) -> bool:
+    """Whether each of its words is there, and of its kind and size."""
+    return (
+        isinstance(report, dict)
+        and all(is_whole(report.get(key), 0, HIGHEST) for key in ("generation", "asked"))
+        and is_seconds(report.get("quiet_s"), LONGEST_S)
+        and isinstance(report.get("signs"), list)
+        and isinstance(report.get("saves"), bool)
+    )

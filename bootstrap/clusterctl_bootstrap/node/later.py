@@ -20,6 +20,7 @@ SECONDS = {"s": 1, "m": 60, "h": 3600}
 UNIT = """\
 [Unit]
 Description=clusterctl: %s
+StartLimitIntervalSec=0
 [Service]
 ExecStart=/usr/local/bin/clusterctl-node %s
 Restart=always

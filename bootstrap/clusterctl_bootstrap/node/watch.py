@@ -4,13 +4,14 @@ At the deadline it ends nothing: that is the guard's; and AWS itself ends a spot
 before both, which a rule wants, is the watch's own.
 """
 
-import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
-from clusterctl_bootstrap.node import warning
+from clusterctl_bootstrap.node import register, warning
+from clusterctl_bootstrap.node.beat_port import BeatPort
+from clusterctl_bootstrap.node.boundary import Boundary
 from clusterctl_bootstrap.node.dead_man import DeadMan
 from clusterctl_bootstrap.node.ending import AWS, GUARD, WATCH, End, deadline, end_now, uptime_s
 from clusterctl_bootstrap.node.facts import FactsError, birth, read_json
@@ -33,20 +34,25 @@ PID = "run/clusterctl/watch.pid"
 WARNED = "run/clusterctl/warned"
 Rule = Callable[[], str]
 """Why this machine has to end before its deadline; nothing while it has not to."""
+PORT_RULE, NOTICES, DEADLINE, WARNINGS, HOOKS = "port of beats", "spot notices", "deadline", "warnings", "hooks"
+"""What of the watch may fail alone, besides its rules."""
 
 
 def watch(root: Path, outside: Outside) -> int:
     """Never returns."""
     write_atomically(root / PID, "%d\n" % os.getpid())
-    warning.open_register(root, outside)
+    boundary = Boundary(root)
+    boundary.run(WARNINGS, lambda: register.open_register(root, outside))
+    port = BeatPort(root, outside, outside.monotonic)
     dead_man = DeadMan(root, outside.monotonic)
     market = SpotMarket(MetadataService().page, lambda: uptime_s(root), outside.sleep, remembered(root))
-    market.start()
-    rules: List[Rule] = [dead_man.look, lambda: wanted_end(root)]
-    one = Watch(root, outside, rules, dead_man.last_words, lambda: market.heard)
+    boundary.run(NOTICES, market.start)
+    rules: Dict[str, Rule] = {"dead man": dead_man.look, "idle": lambda: wanted_end(root)}
+    own = Watch(root, outside, rules, dead_man.last_words, lambda: market.heard, boundary)
     while True:
-        with contextlib.suppress(FactsError, OSError, ValueError):  # a file that is being written, a full disk
-            one.look()
+        boundary.run(PORT_RULE, port.look)
+        boundary.run("the watch", own.look)
+        boundary.note()
         outside.sleep(POLL_S)
 
 
@@ -57,31 +63,44 @@ class Watch:
         self,
         root: Path,
         outside: Outside,
-        rules: List[Rule],
+        rules: Dict[str, Rule],
         last_words: Callable[[int], None] = lambda wait_s: None,
         told_by_aws: Callable[[], Heard] = Heard,
+        boundary: Optional[Boundary] = None,
     ) -> None:
         self.root = root
         self.outside = outside
         self.rules = rules
         self.last_words = last_words
+        self.boundary = boundary or Boundary(root)
         self.hook = PersonHook(root, PRE_TERMINATE)
         self.notices = Notices(root, told_by_aws)
         known = birth(root)
         self.name = "%s-%d" % (known["cluster"], known["slot"])
         self.early: Optional[Tuple[float, str]] = None
-        try:
-            self.told = read_json(root / WARNED)
-        except FactsError:
-            self.told = untold(0)
+        self.told = remembered_warnings(root)
 
     def look(self) -> None:
-        """Does what is due now."""
-        with contextlib.suppress(FactsError, OSError, ValueError):  # whoever is to be warned is warned all the same
-            self.notices.look(self.name)
+        """Does what is due now; what fails stops nothing else."""
+        run = self.boundary.run
+        run(NOTICES, lambda: self.notices.look(self.name))
         end = self._next_end()
+        if end is None:
+            return
         before = json.dumps(self.told)
         due = warning.stage(end.left_s)
+        run(WARNINGS, lambda: self._warn(end, due))
+        run(WARNINGS, lambda: self._signal(due))
+        is_saving = run(HOOKS, lambda: self._runs_hook(end, due), False) or bool(self.told["signalled"])
+        if json.dumps(self.told) != before:
+            run(WARNINGS, lambda: write_atomically(self.root / WARNED, json.dumps(self.told)))
+        if end.by == WATCH and (end.left_s <= 0 or (end.left_s <= DRAIN_S - LEAST_S and not is_saving)):
+            self._tell("%s ends now: %s" % (self.name, end.why))
+            run("last words", lambda: self.last_words(DRAIN_S))
+            end_now(self.root, self.outside)
+
+    def _warn(self, end: End, due: int) -> None:
+        """Tells people of this end, each time once."""
         if abs(end.at - self.told["at"]) > SAME_END_S:
             if self.told["stage"] and not due:
                 self._tell("%s goes on: it ends in %s" % (self.name, warning.in_words(end.left_s)))
@@ -90,35 +109,36 @@ class Watch:
             words = (self.name, warning.in_words(end.left_s), end.why)
             self._tell("%s ends in %s (%s): save what is to be kept" % words)
             self.told.update(stage=due, signalled=self.told["signalled"] if self.told["hook"] else [])
-        asking = set(warning.asking(self.root))
+
+    def _signal(self, due: int) -> None:
+        """Tells processes that asked; looks at who asks in any case, so that nothing gathers there."""
+        asking = set(register.asking(self.root))
         if due:
             warning.send(asking.difference(self.told["signalled"]))
             self.told["signalled"] = sorted(asking)
+
+    def _runs_hook(self, end: End, due: int) -> bool:
+        """Whether a person's program saves; it is started at the last warning."""
         if due == len(warning.STAGES_S) and not self.told["hook"]:
             self.told["hook"] = True
             more = {"CLUSTERCTL_ENDS_IN_S": str(int(end.left_s)), "CLUSTERCTL_END_REASON": end.why}
             self.hook.start(time_to_save_s(end.left_s), **more)
-        is_saving = self.hook.is_running() or bool(self.told["signalled"])
-        if json.dumps(self.told) != before:
-            with contextlib.suppress(OSError):
-                write_atomically(self.root / WARNED, json.dumps(self.told))
-        if end.by == WATCH and (end.left_s <= 0 or (end.left_s <= DRAIN_S - LEAST_S and not is_saving)):
-            self._tell("%s ends now: %s" % (self.name, end.why))
-            self.last_words(DRAIN_S)
-            end_now(self.root, self.outside)
+        return self.hook.is_running()
 
-    def _next_end(self) -> End:
-        """The deadline, or what comes before it: the end that a rule wants, or AWS's."""
-        whys = [why for why in map(verdict, self.rules) if why]
+    def _next_end(self) -> Optional[End]:
+        """The deadline, or what comes before it: the end that a rule wants, or AWS's; None where nothing is known."""
+        run = self.boundary.run
+        # A rule that cannot say anything is no reason to end.
+        whys = [why for why in (run(part, rule, "") for part, rule in self.rules.items()) if why]
         now = uptime_s(self.root)
-        ends = [deadline(self.root), self.notices.end(now)]
+        ends = [run(DEADLINE, lambda: deadline(self.root)), run(NOTICES, lambda: self.notices.end(now))]
         if not whys:
             self.early = None
         elif self.early is None:
             self.early = (now + DRAIN_S, whys[0])
         if self.early is not None:
             ends.append(End(self.early[0], self.early[0] - now, self.early[1], WATCH))
-        return min((end for end in ends if end), key=lambda end: end.left_s)
+        return min((end for end in ends if end), key=lambda end: end.left_s, default=None)
 
     def _untold(self, end: End, due: int) -> Dict[str, Any]:
         """Of another end nothing was told yet. Those who save already, and AWS's end comes, are not told to twice."""
@@ -131,12 +151,14 @@ class Watch:
         warning.tell(self.root, text)
 
 
-def verdict(rule: Rule) -> str:
-    """What the rule says; nothing when it cannot say anything, since that is no reason to end."""
+def remembered_warnings(root: Path) -> Dict[str, Any]:
+    """What the watch before this one had told in this boot."""
+    empty = untold(0)
     try:
-        return rule()
-    except (FactsError, OSError, ValueError, LookupError):
-        return ""
+        told = read_json(root / WARNED)
+    except FactsError:
+        return empty
+    return told if told.keys() == empty.keys() else empty
 
 
 def untold(at: float, by: str = GUARD) -> Dict[str, Any]:

@@ -162,7 +162,7 @@ def _by_report(report: NodeReport) -> _Verdict:
 def _notes(
     inventory: Inventory, node: InventoryNode, answer: NodeReport | NodeFailure | None, facts: Facts
 ) -> list[str]:
-    notes = [*_noticed(answer, facts.now), *_failed_checks(answer)] if isinstance(answer, NodeReport) else []
+    notes = _told_by_the_node(answer, facts.now) if isinstance(answer, NodeReport) else []
     if _is_behind(inventory, answer):
         notes.append("membership not delivered")
     before = replaced(facts.account, node.slot, since=datetime.fromisoformat(inventory.started_at))
@@ -173,6 +173,11 @@ def _notes(
 
 def _is_behind(inventory: Inventory, answer: NodeReport | NodeFailure | None) -> bool:
     return isinstance(answer, NodeReport) and answer.generation < inventory.generation
+
+
+def _told_by_the_node(report: NodeReport, now: datetime) -> list[str]:
+    watch = [f"its watch fails: {failure}" for failure in report.watch]
+    return [*_noticed(report, now), *_failed_checks(report), *watch]
 
 
 def _noticed(report: NodeReport, now: datetime) -> list[str]:

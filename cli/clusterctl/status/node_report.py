@@ -63,6 +63,8 @@ class NodeReport:
     """Of slot 0, where the cluster has an idle rule."""
     notice: SpotNotice | None = None
     """The one that counts now."""
+    watch: tuple[str, ...] = ()
+    """What of the node's watch over its end fails, each with why."""
 
 
 def parse_report(line: str) -> NodeReport | None:
@@ -83,6 +85,7 @@ def parse_report(line: str) -> NodeReport | None:
             ),
             idle=_idle(row.get("idle")),
             notice=_notice(row.get("notice")),
+            watch=tuple(f"{part}: {why}" for part, why in (row.get("watch") or {}).items()),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

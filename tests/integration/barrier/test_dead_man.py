@@ -207,8 +207,18 @@ def test_a_beat_that_is_said_again_is_no_sign_of_life(cluster: Cluster) -> None:
     assert list(verdicts) == [0]
 
 
+def test_a_flood_between_two_looks_hides_no_beat(cluster: Cluster) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        for _ in range(ALLOWED_S // 2):
+            for _ in range(3000):
+                stranger.sendto(b"x", cluster.place)
+            cluster.now_s += 3
+            assert [node.look() for node in reversed(cluster.nodes)] == [""] * 4
+
+
 STRANGE = {
     "nothing": b"",
+    "lists in lists": b"[" * 2000,
     "no JSON": b"\xff",
     "another secret": sealed(SECRET[::-1], {"id": "x"}),
     "no pair": b'{"a": 1}',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clusterctl_bootstrap.node import warning
+from clusterctl_bootstrap.node import register
 from clusterctl_bootstrap.node.notices import remembered
 from clusterctl_bootstrap.node.spot_market import Heard
 from clusterctl_bootstrap.node.watch import Rule, Watch
@@ -22,13 +22,13 @@ class Ending:
     def __init__(self, root: Path, *rules: Rule) -> None:
         self.root = born(root, with_systemd=True)
         self.outside = FakeOutside()
-        self.rules = list(rules)
+        self.rules = {str(number): rule for number, rule in enumerate(rules)}
         self.heard = Heard()
         """What AWS told; a test changes it."""
         (root / "dev/pts").mkdir(parents=True)
         (root / "dev/pts/0").touch()
         (root / "dev/pts/ptmx").touch()
-        warning.open_register(root, self.outside)
+        register.open_register(root, self.outside)
         self.at(0)
         self.watch = self.started_anew()
 
@@ -61,6 +61,6 @@ class Ending:
 def ask(ending: Ending, process_id: int | str) -> Path:
     """An entry in the register, and that process among this machine's."""
     (ending.root / f"proc/{process_id}").mkdir(exist_ok=True)
-    entry = ending.root / warning.REGISTER / str(process_id)
+    entry = ending.root / register.REGISTER / str(process_id)
     entry.touch()
     return entry

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from clusterctl_bootstrap.node import warning
+from clusterctl_bootstrap.node import register, warning
 
 from tests.unit.bootstrap.machine_that_ends import MINUTE, Ending, ask
 
@@ -143,11 +143,11 @@ OWNERS = {
 
 @pytest.mark.parametrize(("owner", "of_process", "is_allowed"), OWNERS.values(), ids=OWNERS.keys())
 def test_nobody_asks_for_somebody_elses_process(owner: int, of_process: int, is_allowed: bool) -> None:
-    assert warning.may_ask(owner, of_process) is is_allowed
+    assert register.may_ask(owner, of_process) is is_allowed
 
 
 def test_the_register_is_open_to_all_and_nobody_removes_anothers_entry(ending: Ending) -> None:
-    assert (ending.root / warning.REGISTER).stat().st_mode & 0o7777 == 0o1777
+    assert (ending.root / register.REGISTER).stat().st_mode & 0o7777 == 0o1777
 
 
 def test_a_hook_that_is_no_program_is_told_with_what_helps(ending: Ending) -> None:

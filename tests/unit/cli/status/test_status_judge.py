@@ -12,7 +12,7 @@ from clusterctl.cloud.instances import InstanceState
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.facts import Facts
 from clusterctl.status.judge import NodeStatus, judge
-from clusterctl.status.node_report import NodeCheck, NodeReport, SpotNotice
+from clusterctl.status.node_report import NodeCheck, NodeReport, SpotNotice, parse_report
 from clusterctl.status.overview import overview
 from clusterctl.status.view import status_json, status_text
 from clusterctl_infra.ledger import Ledger
@@ -117,6 +117,14 @@ def test_a_check_that_failed_is_noted_and_all_of_them_are_in_the_json(make_inven
     assert one(make_inventory, facts).note == "EFA interfaces: 31 of 32"
     shown = json.loads(json.dumps(status_json(overview(make_inventory(size=1), facts))))
     assert [check["verdict"] for check in shown["nodes"][0]["checks"]] == ["failed", "ok"]
+
+
+def test_what_of_a_nodes_watch_fails_is_noted(make_inventory: MakeInventory) -> None:
+    report = parse_report(json.dumps({"phase": "ready", "generation": 3, "watch": {"idle": "OSError: full"}}))
+    assert report is not None
+    facts = Facts(now=NOW, instances=(machine(),), answers={0: report})
+    assert one(make_inventory, facts).note == "its watch fails: idle: OSError: full"
+    assert parse_report(json.dumps({"phase": "ready", "watch": None})) == NodeReport(phase="ready", generation=0)
 
 
 def test_a_node_that_failed_for_a_check_says_it_once(make_inventory: MakeInventory) -> None:
