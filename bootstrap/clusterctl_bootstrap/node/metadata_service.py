@@ -56,4 +56,12 @@ class MetadataService:
             raise OSError(str(e)) from e
         finally:
             connection.close()
-        return answer.status, Page(text, parsedate_to_datetime(date).timestamp() if date else time.time())
+        return answer.status, Page(text, instant_s(date))
+
+
+def instant_s(date: Optional[str]) -> float:
+    """AWS's time by the header of an answer; this machine's where it has none that can be read."""
+    try:
+        return parsedate_to_datetime(date or "").timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return time.time()

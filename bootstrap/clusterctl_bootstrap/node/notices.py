@@ -19,6 +19,8 @@ from clusterctl_bootstrap.node.warning import tell
 FILE = "run/clusterctl/notices.json"
 REBALANCE_S = 600
 """For the hook of a recommendation: no end is known by then."""
+OVER_S = 120
+"""So long after its time AWS has not taken the machine, and the deadline is what counts again."""
 WHY = "AWS takes this spot machine back at %s"
 
 
@@ -35,7 +37,7 @@ class Notices:
     def end(self, now_s: float) -> Optional[End]:
         """The end that AWS brings; None where it told of none. `now_s`: the uptime."""
         told = self.heard()
-        if not told.ends:
+        if not told.ends or now_s - told.ends_s > OVER_S:
             return None
         return End(told.ends_s, told.ends_s - now_s, WHY % time_of_day(told.ends), AWS)
 
@@ -73,9 +75,11 @@ def mark(told: Heard) -> Optional[Dict[str, Any]]:
 def remembered(root: Path) -> Heard:
     """What the watch before this one had heard in this boot."""
     try:
-        return Heard(**read_json(root / FILE))
+        heard = Heard(**read_json(root / FILE))
     except (FactsError, TypeError):
         return Heard()
+    is_whole = all(type(value) in kinds for value, kinds in zip(heard, ((str,), (int, float), (str,), (str,))))
+    return heard if is_whole else Heard()
 
 
 def time_of_day(instant: str) -> str:

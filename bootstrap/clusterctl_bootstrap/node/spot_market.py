@@ -3,20 +3,23 @@
 A machine that is not spot is asked once. Where the metadata service is cut off nothing is known, and nothing changes.
 """
 
-import json
 import threading
 from datetime import datetime, timezone
 from typing import Any, Callable, Dict, NamedTuple
 
 from clusterctl_bootstrap.node.facts import epoch
 from clusterctl_bootstrap.node.metadata_service import Page
+from clusterctl_bootstrap.node.received import parsed
 
 POLL_S = 5.0
 """As AWS recommends it (EC2 User Guide, "Spot Instance interruption notices"; 2026-11-22)."""
 RETRY_S = 60.0
 """Until the next try to learn whether this is a spot machine."""
 NOTICE_S = 120
-"""From AWS's notice to the end, where the notice has no time that can be read."""
+"""From AWS's notice to the end, where the notice has no time that can be believed."""
+PAST_S, AHEAD_S = 600, 86400
+"""An instant further from now than that is none of AWS's notices."""
+LONGEST_PAGE, MOST_BRACKETS = 4096, 20
 MARKET, ACTION, REBALANCE = "instance-life-cycle", "spot/instance-action", "events/recommendations/rebalance"
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -82,12 +85,12 @@ def heard(before: Heard, action: Page, rebalance: Page, uptime_s: float) -> Hear
         ends = ""
     else:
         row = _row(action.text)
-        if row.get("action") not in (None, "", "none"):
-            ends = _instant(row.get("time")) or before.ends or _stamp(action.at_s + NOTICE_S)
+        if isinstance(row.get("action"), str) and row["action"] not in ("", "none"):
+            ends = _instant(row.get("time"), action.at_s) or before.ends or _stamp(action.at_s + NOTICE_S)
     since = before.rebalance
     if rebalance.text is not None and not since:
         row = _row(rebalance.text)
-        since = (_instant(row.get("noticeTime")) or _stamp(rebalance.at_s)) if row else ""
+        since = (_instant(row.get("noticeTime"), rebalance.at_s) or _stamp(rebalance.at_s)) if row else ""
     if (ends, since) == (before.ends, before.rebalance):
         return before
     ends_s = before.ends_s
@@ -99,18 +102,19 @@ def heard(before: Heard, action: Page, rebalance: Page, uptime_s: float) -> Hear
 def _row(text: str) -> Dict[str, Any]:
     """The JSON object, empty where it is none."""
     try:
-        row = json.loads(text)
+        row = parsed(text, LONGEST_PAGE, MOST_BRACKETS)
     except ValueError:
         return {}
     return row if isinstance(row, dict) else {}
 
 
-def _instant(text: Any) -> str:
-    """The instant, as this module writes it; empty where it cannot be read."""
+def _instant(text: Any, now_s: float) -> str:
+    """The instant, as this module writes it; empty where it cannot be read, or is nowhere near now."""
     try:
-        return _stamp(epoch(text))
-    except (ValueError, TypeError, AttributeError):
+        at_s = epoch(text)
+    except (ValueError, TypeError, AttributeError, OverflowError):
         return ""
+    return _stamp(at_s) if -PAST_S <= at_s - now_s <= AHEAD_S else ""
 
 
 def _stamp(at_s: float) -> str:

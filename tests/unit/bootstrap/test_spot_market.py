@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from clusterctl_bootstrap.node.metadata_service import Page
+from clusterctl_bootstrap.node.metadata_service import Page, instant_s
 from clusterctl_bootstrap.node.spot_market import (
     ACTION,
     MARKET,
@@ -34,6 +36,14 @@ ACTIONS = {
     "another action": ('{"action": "hibernate", "time": "2027-01-15T08:02:00Z"}', INTERRUPTED),
     "more fields": ('{"action": "stop", "time": "2027-01-15T08:02:00Z", "new": [1]}', INTERRUPTED),
     "no time": ('{"action": "terminate"}', INTERRUPTED),
+    "a time long past": ('{"action": "terminate", "time": "2020-01-01T00:00:00Z"}', INTERRUPTED),
+    "a time in years": ('{"action": "terminate", "time": "2999-01-01T00:00:00Z"}', INTERRUPTED),
+    "the first of all times": ('{"action": "terminate", "time": "0001-01-01T00:00:00+23:59"}', INTERRUPTED),
+    "a list for a time": ('{"action": "terminate", "time": ["2027-01-15T08:02:00Z"]}', INTERRUPTED),
+    "a list for an action": ('{"action": ["terminate"], "time": "2027-01-15T08:02:00Z"}', Heard()),
+    "a number for an action": ('{"action": 7, "time": "2027-01-15T08:02:00Z"}', Heard()),
+    "lists in lists": ("[" * 30000, Heard()),
+    "a number without end": ('{"action": "terminate", "time": ' + "9" * 30000 + "}", Heard()),
     "a time that is none": ('{"action": "terminate", "time": "soon"}', INTERRUPTED),
     "a time without a zone": ('{"action": "terminate", "time": "2027-01-15T08:02:00"}', INTERRUPTED),
     "a number for a time": ('{"action": "terminate", "time": 7}', INTERRUPTED),
@@ -54,6 +64,8 @@ RECOMMENDATIONS = {
     "as AWS writes it": ('{"noticeTime": "2027-01-15T07:59:58Z"}', "2027-01-15T07:59:58Z"),
     "no time": ('{"other": 1}', "2027-01-15T08:00:00Z"),
     "no JSON": ("busy", ""),
+    "a time long past": ('{"noticeTime": "1970-01-01T00:00:00Z"}', "2027-01-15T08:00:00Z"),
+    "a list for a time": ('{"noticeTime": [1]}', "2027-01-15T08:00:00Z"),
 }
 
 
@@ -75,6 +87,17 @@ def test_a_notice_that_cannot_be_read_any_more_still_holds_and_one_that_is_gone_
     without_time = Page('{"action": "terminate"}', AT_S + 5)
     assert heard(INTERRUPTED, without_time, NONE, UPTIME_S + 5) == INTERRUPTED
     assert heard(INTERRUPTED, NONE, NONE, UPTIME_S + 5) == Heard()
+
+
+@pytest.mark.parametrize("date", [None, "", "soon", "Mon, 99 Nov 2026 99:99:99 GMT", "1"])
+def test_an_answer_without_a_date_that_can_be_read_counts_by_this_machines_clock(date: str | None) -> None:
+    assert abs(instant_s(date) - time.time()) < 60
+    assert instant_s("Fri, 15 Jan 2027 08:00:00 GMT") == AT_S
+
+
+def test_a_notice_whose_time_passed_long_ago_still_is_the_same_one() -> None:
+    action = Page('{"action": "terminate", "time": "2027-01-15T08:02:00Z"}', AT_S + 4000)
+    assert heard(INTERRUPTED, action, NONE, UPTIME_S + 4000) == INTERRUPTED
 
 
 def test_a_recommendation_stays() -> None:
