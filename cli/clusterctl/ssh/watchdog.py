@@ -6,6 +6,10 @@ they stop. A command that reads input itself leaves no room for beats: its watch
 told the group by the first line on the command's stderr. Until that watcher is there, two round trips, another one
 holds its place, which hears nothing and ends the group after the same silence; the watcher ends it as it comes.
 
+The shell's own argv holds all of this, and `pkill -f` and `pgrep -f` on the node search argvs: every character is
+escaped there, so that a search for a word of the command finds what the command has started, and neither its shell
+nor the watcher. By the argument all the same: text that came by the input would cost a round trip.
+
 For a POSIX login shell (bash, dash, zsh, ksh, busybox). What left the session (setsid, a daemon) is left alone.
 """
 
@@ -29,6 +33,9 @@ BEAT = b"\n"
 BEATS = 3
 """How many beats may get lost until the watcher believes that clusterctl is gone."""
 
+LONGEST_ESCAPED = 8192
+"""Escaping doubles a text, and longer ones, programs of ours, have to fit into a packet of SSH's (35,000 bytes)."""
+
 _MARK = "clusterctl-group"
 _MARKED = rb"clusterctl-group (\d+) (\d+)\n"
 # Sudo keeps the group; without a terminal it makes no new session (sudoers(5), use_pty, checked 2026-11-21).
@@ -50,6 +57,7 @@ _SILENT = ">/dev/null 2>&1"
 # ksh93 makes a process for ( ) only where it must, as for a limit, and the watcher would be the command's own child.
 _IN_A_PROCESS = '[ -z "$KSH_VERSION" ] || ulimit -c 0; '
 _SUDO = 'exec sudo -n -- "${SHELL:-/bin/sh}" -c '
+_BACKSLASHED = {code: f"\\{chr(code)}" for code in range(ord(" "), ord("~") + 1)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +100,20 @@ def first_input(*, environment: Mapping[str, str], is_sudo: bool) -> bytes:
 def watcher(told: Told, *, is_sudo: bool, silence_s: float) -> bytes:
     """The text for the channel beside a command with input."""
     text = f"clusterctl_group={told.group}; kill -s KILL {told.holder} 2>/dev/null; {_watcher(silence_s)} >/dev/null"
-    return os.fsencode(_SUDO + shlex.quote(text) if is_sudo else text)
+    run = evaluated(text)
+    return os.fsencode(_SUDO + shlex.quote(run) if is_sudo else run)
+
+
+def evaluated(text: str) -> str:
+    r"""A shell command that runs `text`, `eval \l\s` for `ls`: no search through argvs finds a word of it."""
+    if len(text) > LONGEST_ESCAPED:
+        return f"eval {shlex.quote(text)}"
+    # A backslash before a newline would remove it, and before half a character make another one of it.
+    return "eval " + re.sub(r"[^ -~]+", _in_quotes, text.translate(_BACKSLASHED))
+
+
+def _in_quotes(match: re.Match[str]) -> str:
+    return f"'{match[0]}'"
 
 
 def group_in(said: bytes) -> tuple[Told, bytes] | None:
@@ -109,12 +130,13 @@ def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: boo
     sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on.
     """
     # A line that begins with a dash would be an option; `--` before it is a command to dash's eval (0.5.12).
-    run = f"eval {shlex.quote(f' {line}' if line.startswith('-') else line)}"
+    run = evaluated(f" {line}" if line.startswith("-") else line)
     if is_sudo:
         asked, taken = (_ASKED, _TAKEN) if environment else ("", "")
-        command = f"{_SUDO}{shlex.quote(f'clusterctl_group=$0; {asked}{start}{_NODE_VARIABLES}{taken}{run}')} $$"
+        ours = evaluated(f"clusterctl_group=$0; {asked}{start}{_NODE_VARIABLES}{taken}")
+        command = f"{_SUDO}{shlex.quote(f'{ours}; {run}')} $$"
     else:
-        command = f"clusterctl_group=$$; {start}{_exports(environment)}{run}"
+        command = f"{evaluated(f'clusterctl_group=$$; {start}{_exports(environment)}')}; {run}"
     return os.fsencode(command)  # the bytes that were typed, be they text or not
 
 

@@ -60,6 +60,27 @@ def test_the_end_of_input_ends_the_command_and_its_children(shell: str) -> None:
 
 
 @pytest.mark.parametrize("text_of", [guarded, with_input])
+def test_a_search_for_a_word_of_the_command_finds_what_it_started_and_nothing_of_ours(
+    shell: str, text_of: Callable[..., bytes]
+) -> None:
+    # Among the session's processes alone: what runs these tests has the same words in its own files' names.
+    # By its path: ksh has a sleep of its own, which is no process with a name.
+    begun = "/bin/sleep 555 & until pgrep -s $$ -x sleep >/dev/null; do sleep 0.1; done"
+    line = f"{begun}; pgrep -c -s $$ -f 'sleep 555'; pkill -s $$ -f 'sleep 555'; echo went on"
+    with as_sshd_would(shell, text_of(line, environment={}, is_sudo=False, silence_s=60)) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == [b"1\n", b"went on\n"]
+
+
+@pytest.mark.parametrize("text", ["printf '%s|' \"a  b\" 'it''s'", "echo '$HOME' \\\\ né \ttab # said\n#\necho two"])
+def test_a_shell_runs_what_was_typed_and_not_what_it_was_escaped_to(shell: str, text: str) -> None:
+    plain = subprocess.run([shell, "-c", text], stdout=subprocess.PIPE, check=True, timeout=30)
+    with as_sshd_would(shell, guarded_text(text)) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == plain.stdout
+
+
+@pytest.mark.parametrize("text_of", [guarded, with_input])
 def test_a_line_that_begins_with_a_dash_is_a_command_that_is_not_there(
     shell: str, text_of: Callable[..., bytes]
 ) -> None:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from clusterctl.ssh.watchdog import evaluated
+
 POLL_S = 0.05
 
 
@@ -48,8 +50,9 @@ def has_ended(pid: int, *, within_s: float = 20) -> bool:
 
 def watchers_of(leader: int) -> int:
     """How many shells have this group in their text, the leader's own aside."""
+    text = evaluated(f"clusterctl_group={leader};").removeprefix("eval ").encode()
     found = 0
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            found += f"clusterctl_group={leader};".encode() in (folder / "cmdline").read_bytes()
+            found += text in (folder / "cmdline").read_bytes()
     return found

@@ -22,6 +22,7 @@ from clusterctl.ssh.fanout.canceller import Canceller
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.watchdog import evaluated
 
 LOOK_S = 0.5
 _MARK = "clusterctl-terminal-"
@@ -77,7 +78,7 @@ def marked(line: str, token: str) -> str:
 
     In a shell of its own: else an `exec` in it would take the token with the shell that has it.
     """
-    return f": {_MARK}{token}; (eval {shlex.quote(line)}); exit"
+    return f": {_MARK}{token}; ({evaluated(line)}); exit"
 
 
 def watching_line(token: str) -> str:
