@@ -27,7 +27,8 @@ from clusterctl.system.caller import this_process
 HELP = """Run a command on nodes, or log in to one.
 
 Everything after the options is the command: one word is a line for the shell there, several are
-passed on word by word, a single - is a script from stdin. What is piped in goes to every node; for several
+passed on word by word, a single - is a script from stdin. Where the first word is a node's name, as train-2, the
+rest is for that node; a command of such a name stands after --. What is piped in goes to every node; for several
 it has to fit into $TMPDIR. Without a command the system's ssh logs in. A host that does not show the host
 key it was made with is refused. The command ends with clusterctl, also when the network goes; with -t it
 ends as a terminal's commands do, by Ctrl-C, or by SIGHUP when the connection does or the network has been
@@ -40,7 +41,8 @@ ended at --timeout. On several, lines carry their node's name, and the exit code
 
 \b
 Examples:
-  clusterctl ssh --node 2 nvidia-smi
+  clusterctl ssh train-2
+  clusterctl ssh train-2 nvidia-smi
   clusterctl ssh --gather uname -r
   clusterctl ssh --node 0,2-3 -- test -e /shared/ok
   clusterctl ssh --node all --command 'df -h / | tail -1'
@@ -49,7 +51,19 @@ Examples:
 """
 
 
-@click.command("ssh", context_settings={"allow_interspersed_args": False}, help=HELP)
+class SshCommand(click.Command):
+    """Tells a command behind `--` from one whose first word may name a node."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, and sets `is_after_dashes`."""
+        typed = tuple(args)
+        rest = super().parse_args(ctx, args)
+        argv = ctx.params.get("argv") or ()
+        ctx.params["is_after_dashes"] = typed[: len(typed) - len(argv)][-1:] == ("--",)
+        return rest
+
+
+@click.command("ssh", cls=SshCommand, context_settings={"allow_interspersed_args": False}, help=HELP)
 @cluster_option
 @inventory_option
 @node_option(default=None, help="The nodes: 2, or 0,2-5, or train-2, or all. A command: all; a login: 0.")
@@ -87,6 +101,7 @@ def requested(
     cold: bool,
     tty: bool,
     argv: tuple[str, ...],
+    is_after_dashes: bool,
 ) -> SshRequest:
     """What the flags ask for. Raises UsageError."""
     refuse_contradiction(gather=gather, as_json=as_json)
@@ -95,6 +110,7 @@ def requested(
         file=file,
         node=node,
         line=command_line(argv, line),
+        words=() if is_after_dashes or line is not None else argv,
         shown=Shown.JSON if as_json else Shown.GATHERED if gather else Shown.LIVE,
         environment=env,
         is_sudo=sudo,

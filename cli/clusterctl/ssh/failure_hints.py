@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from clusterctl_infra.errors import NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.text.next_commands import replace_slot
+from clusterctl.text.quantities import clock
 
 LOOK_AT = ("refused", "timeout", "unreachable", "proxy", "lost")
 
 
-def not_reached(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> NotReached:
-    """The failure as the sentence that ends a command on one node, exit code 255."""
+def not_reached(
+    failure: NodeFailure, inventory: Inventory, node: InventoryNode, *, now: datetime | None = None
+) -> NotReached:
+    """The failure as the sentence that ends a command on one node, exit code 255; `now`: else the clock's."""
     message = failure.message if node.name in failure.message else f"{node.name}: {failure.message}"
+    if _is_worth_a_look(failure) and (ended := ended_at_deadline(inventory, now or datetime.now(UTC))) is not None:
+        message = f"{ended} ({message})"
     return NotReached(message, hint=next_step(failure, inventory, node))
 
 
@@ -28,11 +34,20 @@ def next_step(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -
     return _status(inventory) if _is_worth_a_look(failure) else None
 
 
-def look_at(failures: Iterable[NodeFailure | None], inventory: Inventory) -> str | None:
+def ended_at_deadline(inventory: Inventory, now: datetime) -> str | None:
+    """`train ended 05:01 UTC, at its deadline`; None before it, and for machines of a person's own."""
+    if not inventory.cluster_id or not inventory.deadline:
+        return None
+    deadline = datetime.fromisoformat(inventory.deadline)
+    return f"{inventory.name} ended {clock(deadline, now)}, at its deadline" if deadline <= now else None
+
+
+def look_at(failures: Iterable[NodeFailure | None], inventory: Inventory, *, now: datetime | None = None) -> str | None:
     """The line below several nodes' results that says where to look; None when all that failed was reached."""
     if not inventory.cluster_id or not any(_is_worth_a_look(each) for each in failures if each is not None):
         return None
-    return f"  next: {_status(inventory)}"
+    ended = ended_at_deadline(inventory, now or datetime.now(UTC))
+    return f"  {'' if ended is None else f'{ended}; '}next: {_status(inventory)}"
 
 
 def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str:

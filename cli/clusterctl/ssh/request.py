@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from clusterctl_infra.errors import UsageError
+from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
+from clusterctl.engine.known_clusters import VARIABLE, cluster_names
 from clusterctl.options import chosen_rows
 from clusterctl.output import Output
-from clusterctl.ssh.command import Command
+from clusterctl.ssh.command import Command, command_line
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.machines import machines_of
 from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
@@ -35,6 +37,8 @@ class SshRequest:
     """The text of `--node`; None: all for a command, the first one for a login."""
     line: str | None
     """The command; None: a login."""
+    words: tuple[str, ...] = ()
+    """The command as it was typed, where its first word may name a node: not behind `--`."""
     shown: Shown
     environment: Mapping[str, str]
     is_sudo: bool
@@ -58,9 +62,42 @@ class SshRequest:
 
 def carry_out(request: SshRequest, output: Output, caller: Caller) -> int:
     """The exit code of the command, or of all of them; a login never returns. Raises ClusterctlError."""
+    request = with_node_named_first(request, caller)
     if request.is_login:
         _log_in(request, caller)
     return run_and_show(request, remote_command(request, caller), output)
+
+
+def with_node_named_first(request: SshRequest, caller: Caller) -> SshRequest:
+    """The request with its first word taken as the node that it names, as in `clusterctl ssh train-2`.
+
+    A node of the cluster that is meant anyhow, or of any known cluster when none was named. Raises UsageError for flags
+    behind the node.
+    """
+    first, *rest = request.words or ("",)
+    base, dash, number = first.rpartition("-")
+    if request.node is not None or request.file is not None or not (dash and number.isdecimal()):
+        return request
+    cluster = _cluster_called(base, request.cluster, caller)
+    if cluster is None:
+        return request
+    command = rest[1:] if rest[:1] == ["--"] else rest
+    if command[:1] != ["-"] and command and command[0].startswith("-") and rest[:1] != ["--"]:
+        raise UsageError(
+            f"{command[0]} behind {first} is a part of the command; flags stand before the node", hint=HINT
+        )
+    return replace(request, cluster=cluster, node=first, line=command_line(command, None), words=())
+
+
+def _cluster_called(base: str, named: str | None, caller: Caller) -> str | None:
+    """The cluster whose nodes are called `base-0` and so on, of those that may be meant; None when there is none."""
+    known = cluster_names(caller.home)
+    named_here = named or caller.environ.get(VARIABLE)
+    called_so = [name for name in known if name.removesuffix(REHEARSAL_SUFFIX) == base]
+    if named_here is not None:
+        meant = [name for name in called_so if named_here in (name, base)]
+        called_so = meant if meant or named is not None else called_so
+    return min(called_so, key=len, default=None)
 
 
 def remote_command(request: SshRequest, caller: Caller) -> RemoteCommand:

@@ -208,7 +208,7 @@ def loopback_inventory(folder: Path, slots: Sequence[int], *, port: int) -> Inve
         gpus_per_node=8,
         gpu_name="H100 80GB",
         started_at="2026-11-21T10:00:00+00:00",
-        deadline="2026-11-22T10:00:00+00:00",
+        deadline="2099-11-22T10:00:00+00:00",
         deadline_reason="runtime",
         usd_per_hour=220.16,
         budget_usd=None,

@@ -13,7 +13,7 @@ def test_the_page_has_every_verb_with_an_example_and_no_click_marks() -> None:
     for verb in VERBS:
         assert f"\n## {verb}\n" in page
     assert "\b" not in page
-    assert "    clusterctl ssh --node 2 nvidia-smi\n" in page
+    assert "    clusterctl ssh train-2 nvidia-smi\n" in page
     assert "| `--node SET` |" in page
 
 

@@ -25,7 +25,7 @@ from clusterctl.ssh.fanout.link_pool import LinkPool, link_key
 from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.remote_run import run_remote
-from clusterctl.ssh.request import SshRequest, is_for_one, remote_command, run_and_show
+from clusterctl.ssh.request import SshRequest, is_for_one, remote_command, run_and_show, with_node_named_first
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import target_of
 from clusterctl.system.caller import Caller
@@ -77,7 +77,7 @@ def errand(asked: Asked, files: Sequence[IO[bytes]], pool: LinkPool) -> Errand |
     caller = Caller(environ=asked.environ, folder=Path(asked.folder), stdin=files[0])
     request_of: _RequestOf = importlib.import_module(module_of("ssh")).request_of  # a verb is loaded on use
     try:
-        request = request_of(asked.argv)
+        request = with_node_named_first(request_of(asked.argv), caller)
         if request.is_login or request.is_cold or _is_of_persons_own(request, caller):
             return None
         remote = remote_command(request, caller)

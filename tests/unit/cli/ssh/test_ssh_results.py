@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from clusterctl.ssh.connect_failures import connect_failure, no_greeting
@@ -125,6 +126,26 @@ def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> Non
 def test_below_nodes_that_were_not_reached_stands_once_where_to_look(make_inventory: MakeInventory) -> None:
     refused, silent = NodeFailure("refused", "refuses"), NodeFailure("timeout", "silent", phase="greeting")
     broke, late = (NodeFailure(kind, "", phase="command") for kind in ("lost", "timeout"))
-    assert look_at([None, refused, silent], make_inventory()) == "  next: clusterctl status --cluster train"
+    before = datetime(2026, 11, 21, 21, 0, tzinfo=UTC)
+    told = look_at([None, refused, silent], make_inventory(), now=before)
+    assert told == "  next: clusterctl status --cluster train"
     assert look_at([None, broke, late, NodeFailure("stopped", "")], make_inventory()) is None
     assert look_at([refused], make_inventory(cluster_id="")) is None
+
+
+def test_after_the_deadline_a_node_that_is_not_reached_has_ended_and_says_when(make_inventory: MakeInventory) -> None:
+    inventory, after = make_inventory(), datetime(2026, 11, 21, 22, 5, tzinfo=UTC)
+    gone = NodeFailure("unreachable", "10.0.8.2:22 cannot be reached: No route to host")
+    told = "train ended 22:00 UTC, at its deadline"
+    error = not_reached(gone, inventory, inventory.nodes[2], now=after)
+    assert error.message == f"{told} (train-2: {gone.message})"
+    assert look_at([gone], inventory, now=after) == f"  {told}; next: clusterctl status --cluster train"
+    other_key = NodeFailure("host-key", "another key")
+    assert not_reached(other_key, inventory, inventory.nodes[2], now=after).message == "train-2: another key"
+
+
+def test_machines_of_a_persons_own_have_no_deadline(make_inventory: MakeInventory) -> None:
+    own = make_inventory(cluster_id="", deadline="")
+    gone = NodeFailure("unreachable", "no way")
+    after = datetime(2026, 11, 21, 22, 5, tzinfo=UTC)
+    assert not_reached(gone, own, own.nodes[0], now=after).message == "train-0: no way"
