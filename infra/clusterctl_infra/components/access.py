@@ -10,12 +10,30 @@ import pulumi
 import pulumi_aws as aws
 
 from clusterctl_infra.components.network import named
-from clusterctl_infra.components.partition import partition
 
 TRUST = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}],
 }
+
+SESSION_MANAGER = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Action": [
+                "ssm:UpdateInstanceInformation",
+                "ssmmessages:CreateControlChannel",
+                "ssmmessages:CreateDataChannel",
+                "ssmmessages:OpenControlChannel",
+                "ssmmessages:OpenDataChannel",
+            ],
+            "Resource": "*",
+        }
+    ],
+}
+"""What a node needs to be reached by Session Manager (Systems Manager user guide, "Add Session Manager permissions to an
+existing IAM role"; 2026-11-23). AmazonSSMManagedInstanceCore, AWS's own policy, also reads every parameter."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +44,8 @@ class AccessArgs:
     region: str
     login_public_key: pulumi.Output[str] | None
     with_session_manager: bool
+    permissions_boundary: str | None
+    """The ARN of a policy that bounds the role."""
     tags: pulumi.Output[Mapping[str, str]]
 
 
@@ -47,6 +67,7 @@ class Access(pulumi.ComponentResource):
             name=account_wide_name,
             description="clusterctl: nodes of one cluster",
             assume_role_policy=json.dumps(TRUST),
+            permissions_boundary=args.permissions_boundary,
             force_detach_policies=True,  # one that a killed run attached is in no state, and would hold the role
             tags=named(args.tags, f"{name}-node"),
             opts=child,
@@ -56,13 +77,14 @@ class Access(pulumi.ComponentResource):
         )
         self.ready = [profile]
         if args.with_session_manager:
-            attachment = aws.iam.RolePolicyAttachment(
+            policy = aws.iam.RolePolicy(
                 f"{name}-session-manager",
+                name=args.cluster_id.apply(lambda id: f"clusterctl-{id}-session-manager"),
                 role=role.name,
-                policy_arn=f"arn:{partition(args.region)}:iam::aws:policy/AmazonSSMManagedInstanceCore",
+                policy=json.dumps(SESSION_MANAGER),
                 opts=child,
             )
-            self.ready.append(attachment)
+            self.ready.append(policy)
         self.role_name = role.name
         self.instance_profile_name = profile.name
         self.key_name = None

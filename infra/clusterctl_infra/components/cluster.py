@@ -177,6 +177,7 @@ class Cluster(pulumi.ComponentResource):
             account_id=self._account_id,
             region=self._draft.region,
             deadline=self._tags.apply(lambda tags: tags[DEADLINE_TAG]),
+            permissions_boundary=self._birth.config.permissions_boundary,
             tags=self._tags,
         )
         return DeadlineGuard(self._prefix, args, self._aws_child()).ready
@@ -236,6 +237,7 @@ class Cluster(pulumi.ComponentResource):
             region=self._draft.region,
             login_public_key=public,
             with_session_manager=uses_session_manager(self._birth.config, self._draft),
+            permissions_boundary=self._birth.config.permissions_boundary,
             tags=self._tags,
         )
 
@@ -262,6 +264,7 @@ class Cluster(pulumi.ComponentResource):
             security_group_id=firewall.security_group_id,
             public_addresses=self._draft.network.public_addresses,
             birth=self._draft.birth,
+            imds=self._birth.config.imds,
             instance_profile_name=access.instance_profile_name,
             key_name=access.key_name,
             placement_group_name=capacity.placement_group_name,

@@ -19,16 +19,6 @@ from clusterctl_infra.components.partition import partition
 from clusterctl_infra.names import ID_TAG, alarm_name, guard_name
 from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definition
 
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Effect": "Allow",
-            "Principal": {"Service": ["scheduler.amazonaws.com", "states.amazonaws.com"]},
-            "Action": "sts:AssumeRole",
-        }
-    ],
-}
 _LOOKS = ("ec2:DescribeCapacityReservations", "ec2:DescribeInstances", "ec2:DescribeTags")
 """EC2 knows no resources for these: they cannot be limited to one cluster (service authorization reference)."""
 
@@ -47,6 +37,8 @@ class DeadlineGuardArgs:
     account_id: pulumi.Input[str]
     region: str
     deadline: pulumi.Output[str]
+    permissions_boundary: str | None
+    """The ARN of a policy that bounds the role; it must allow what `policy_of` does."""
     tags: pulumi.Output[Mapping[str, str]]
 
 
@@ -76,7 +68,8 @@ class DeadlineGuard(pulumi.ComponentResource):
             self._name,
             name=self._guard,
             description="clusterctl: ends one cluster at its deadline",
-            assume_role_policy=json.dumps(TRUST),
+            assume_role_policy=pulumi.Output.from_input(args.account_id).apply(lambda id: json.dumps(trust_of(id))),
+            permissions_boundary=args.permissions_boundary,
             force_detach_policies=True,  # one that a killed run attached is in no state, and would hold the role
             tags=named(args.tags, self._name),
             opts=self._child,
@@ -138,6 +131,24 @@ class DeadlineGuard(pulumi.ComponentResource):
             tags=named(self._args.tags, name),
             opts=self._child,
         )
+
+
+def trust_of(account_id: str) -> dict[str, object]:
+    """Who may take the role: Scheduler and Step Functions, when they act for this account and no other.
+
+    EventBridge Scheduler and Step Functions user guides, "Confused deputy prevention" (2026-11-23).
+    """
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": ["scheduler.amazonaws.com", "states.amazonaws.com"]},
+                "Action": "sts:AssumeRole",
+                "Condition": {"StringEquals": {"aws:SourceAccount": account_id}},
+            }
+        ],
+    }
 
 
 def policy_of(cluster_id: str, *, region: str, account_id: str) -> dict[str, object]:

@@ -17,10 +17,17 @@ from clusterctl_infra.names import BIRTH_TAG
 from clusterctl_infra.plan.model import PublicAddresses, SlotPlan
 from clusterctl_infra.plan.spot import SpotPrice
 
-BORN_WITH = ("launchTemplate.version", "userDataBase64", "rootBlockDevice.volumeSize", "rootBlockDevice.volumeType")
+BORN_WITH = (
+    "launchTemplate.version",
+    "userDataBase64",
+    "rootBlockDevice.encrypted",
+    "rootBlockDevice.volumeSize",
+    "rootBlockDevice.volumeType",
+)
 """What an instance reads when it is born and never again: a larger disk would have no larger file system on it."""
-IMDS_HOP_LIMIT = 2
-"""One more than the default of 1, so that containers of root can ask too; nftables on the node says who may."""
+IMDS_HOP_LIMITS = {"root": 1, "users": 2}
+"""How far an answer of the metadata service goes: with `imds: root` it does not get into a container on a bridge, which
+is one hop away, even where the node's own firewall rule were gone (EC2 user guide, "Use IMDSv2"; 2026-11-23)."""
 
 PATIENCE = pulumi.CustomTimeouts(create="30m", delete="60m")
 """The provider waits 10 minutes for a machine to run and 20 for it to be gone (terraform-provider-aws,
@@ -50,6 +57,8 @@ class NodesArgs:
     security_group_id: pulumi.Input[str]
     public_addresses: PublicAddresses
     birth: str
+    imds: str
+    """Who on a node reaches the metadata service: `root` or `users`."""
     instance_profile_name: pulumi.Input[str]
     key_name: pulumi.Input[str] | None
     placement_group_name: pulumi.Input[str] | None
@@ -106,7 +115,7 @@ class Nodes(pulumi.ComponentResource):
             metadata_options={
                 "http_endpoint": "enabled",
                 "http_tokens": "required",
-                "http_put_response_hop_limit": IMDS_HOP_LIMIT,
+                "http_put_response_hop_limit": IMDS_HOP_LIMITS[args.imds],
             },
             network_interfaces=self._interfaces(slot.plan),
             placement=None if args.placement_group_name is None else {"group_name": args.placement_group_name},
@@ -135,6 +144,7 @@ class Nodes(pulumi.ComponentResource):
                 "volume_type": "gp3",
                 "volume_size": self._args.root_disk_gib,
                 "delete_on_termination": True,
+                "encrypted": True,  # by the account's default key
                 "tags": slot.tags,
             },
             # In the template already. But the provider sends a placement of its own with each launch (an empty zone, in

@@ -104,6 +104,14 @@ def check_size(value: object) -> int:
     return quantities.parse_size_gib(check_text(value))
 
 
+def check_policy_arn(value: object) -> str:
+    """The ARN of an IAM policy. Raises ValueError."""
+    text = check_text(value).strip()
+    if not re.fullmatch(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]{1,512}", text, re.ASCII):
+        raise ValueError("not the ARN of a policy; one looks like arn:aws:iam::123456789012:policy/engineers")
+    return text
+
+
 def check_positive(value: object) -> int:
     """A whole number above 0. Raises ValueError."""
     count = _whole(value)
@@ -278,5 +286,6 @@ PublicKey = Annotated[
 ]
 _TEXTS = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
 Env = Annotated[dict[str, str], _read(check_env), _TEXTS]
+PolicyArn = Annotated[str, BeforeValidator(check_policy_arn), WithJsonSchema({"type": "string"})]
 Owner = Annotated[str, _read(check_owner)]
 Tags = Annotated[dict[str, str], _read(check_tags), _TEXTS]

@@ -21,6 +21,7 @@ from clusterctl_infra.config.fields import (
     NodeCount,
     NodePrice,
     Owner,
+    PolicyArn,
     PublicKey,
     RootDiskGib,
     Tags,
@@ -232,6 +233,11 @@ class ClusterConfig(BaseModel):
     imds: Literal["root", "users"] = Field(
         default="root",
         description="Who on a node reaches the metadata service: it shows user-data, with the node's host key.",
+    )
+    permissions_boundary: PolicyArn | None = Field(
+        default=None,
+        description="A policy that bounds the cluster's IAM roles, where an account allows roles only with one.",
+        examples=["arn:aws:iam::123456789012:policy/engineers"],
     )
     ranks: Literal["slot", "topology"] = Field(
         default="slot",

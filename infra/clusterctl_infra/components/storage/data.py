@@ -10,6 +10,10 @@ from clusterctl_infra.components.network import named
 from clusterctl_infra.names import MOUNT_TAG, ON_DELETE_TAG
 from clusterctl_infra.plan.storage_model import StoragePlan, is_retained
 
+PATIENCE = pulumi.CustomTimeouts(create="60m", update="60m", delete="60m")
+"""The provider waits 30 minutes for a Lustre file system (terraform-provider-aws, lustre_file_system.go); a large one
+takes longer, and one that was given up for it is a failed `up` whose file system bills."""
+
 
 def data_tags(
     tags: pulumi.Output[Mapping[str, str]], name: str, storage: StoragePlan
@@ -23,4 +27,6 @@ def data_options(
     parent: pulumi.Resource, storage: StoragePlan, *, depends_on: list[pulumi.Resource] | None = None
 ) -> pulumi.ResourceOptions:
     """Protected when it is to be kept: no `up` and no plain `pulumi destroy` deletes it, whatever the file says."""
-    return pulumi.ResourceOptions(parent=parent, depends_on=depends_on, protect=is_retained(storage))
+    return pulumi.ResourceOptions(
+        parent=parent, depends_on=depends_on, protect=is_retained(storage), custom_timeouts=PATIENCE
+    )

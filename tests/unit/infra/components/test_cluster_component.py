@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import base64
 import gzip
 from typing import Any  # configurations as YAML gives them
@@ -74,7 +75,7 @@ def test_a_node_costs_three_resources_at_most() -> None:
 def test_a_node_is_replaced_by_its_trigger_alone_and_before_its_successor_is_made(four_nodes: Recording) -> None:
     for row in four_nodes.of_type(INSTANCE):
         assert row.request.deleteBeforeReplace
-        disk = ["rootBlockDevice.volumeSize", "rootBlockDevice.volumeType"]
+        disk = ["rootBlockDevice.encrypted", "rootBlockDevice.volumeSize", "rootBlockDevice.volumeType"]
         ignored = ["launchTemplate.version", "userDataBase64", *disk, 'tags["clusterctl:birth"]']
         assert list(row.request.ignoreChanges) == ignored
         assert trigger_facts(row.request.replacement_trigger.string_value)["instance_type"] == "p5.48xlarge"
@@ -178,15 +179,37 @@ def test_private_nodes_go_out_through_a_gateway_and_to_s3_past_it() -> None:
     assert recording.one("aws:ec2/natGateway:NatGateway").inputs["subnetId"] == "train-services-id"
     endpoint = recording.one("aws:ec2/vpcEndpoint:VpcEndpoint").inputs
     assert (endpoint["serviceName"], endpoint["routeTableIds"]) == ("com.amazonaws.us-west-2.s3", ["train-nodes-id"])
-    assert recording.one("aws:iam/rolePolicyAttachment:RolePolicyAttachment").inputs["policyArn"] == (
-        "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
-    )
+    policy = json.loads(recording.one("aws:iam/rolePolicy:RolePolicy", "train-session-manager").inputs["policy"])
+    (statement,) = policy["Statement"]
+    assert not [action for action in statement["Action"] if "Parameter" in action or "*" in action]
+    assert "ssmmessages:OpenDataChannel" in statement["Action"]
     waited = {short(urn) for urn in recording.one(INSTANCE, "train-0").request.dependencies}
     assert {"Route train-nodes-out", "VpcEndpoint train-s3"} <= waited
 
 
 def test_a_public_cluster_s_nodes_may_do_nothing_in_the_account(four_nodes: Recording) -> None:
-    assert four_nodes.of_type("aws:iam/rolePolicyAttachment:RolePolicyAttachment") == []
+    assert [row.name for row in four_nodes.of_type("aws:iam/rolePolicy:RolePolicy")] == ["train-deadline"]
+
+
+def test_a_policy_of_the_account_bounds_every_role() -> None:
+    boundary = "arn:aws:iam::123456789012:policy/engineers"
+    recording = record(cluster_program(permissions_boundary=boundary))
+    roles = recording.of_type("aws:iam/role:Role")
+    assert {row.inputs["permissionsBoundary"] for row in roles} == {boundary}
+    assert len(roles) == 2
+
+
+def test_only_this_account_s_schedules_and_state_machines_may_take_the_deadline_s_role(four_nodes: Recording) -> None:
+    role = four_nodes.one("aws:iam/role:Role", "train-deadline")
+    (statement,) = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
+    assert statement["Condition"] == {"StringEquals": {"aws:SourceAccount": "123456789012"}}
+
+
+@pytest.mark.parametrize(("imds", "hops"), [("root", 1), ("users", 2)])
+def test_the_metadata_service_answers_containers_only_where_users_may_ask(imds: str, hops: int) -> None:
+    recording = record(cluster_program(imds=imds))
+    options = recording.one(LAUNCH_TEMPLATE, "train-0").inputs["metadataOptions"]
+    assert options["httpPutResponseHopLimit"] == hops
 
 
 def test_the_slot_range_is_held_explicitly(four_nodes: Recording) -> None:
@@ -218,7 +241,7 @@ def test_tags_are_no_secret_and_on_everything_that_takes_them(four_nodes: Record
     instance = four_nodes.one(INSTANCE, "train-3").inputs
     assert instance["tags"]["clusterctl:slot"] == "3"
     shared = {name: tag for name, tag in instance["tags"].items() if name != BIRTH_TAG}
-    disk = {"volumeType": "gp3", "volumeSize": 200, "deleteOnTermination": True}
+    disk = {"volumeType": "gp3", "volumeSize": 200, "deleteOnTermination": True, "encrypted": True}
     assert instance["rootBlockDevice"] == {**disk, "tags": shared}
 
 
