@@ -32,7 +32,7 @@ SESSION_MANAGER = {
         }
     ],
 }
-"""What a node needs to be reached by Session Manager (Systems Manager user guide, "Add Session Manager permissions to an
+"""What a node needs to be reached by Session Manager (Systems Manager user guide, "Session Manager permissions of an
 existing IAM role"; 2026-11-23). AmazonSSMManagedInstanceCore, AWS's own policy, also reads every parameter."""
 
 

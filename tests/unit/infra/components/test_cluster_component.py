@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import base64
 import gzip
+import json
 from typing import Any  # configurations as YAML gives them
 
 import pytest
