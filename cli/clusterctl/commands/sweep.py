@@ -45,9 +45,9 @@ def command(
 ) -> int:
     """Every node's health in one table: GPUs, links, fabric, kernel log, disks, clock, versions, AWS's notices.
 
-    GPUs are judged by absolute limits and by the cluster's own median; versions that differ between nodes
-    are called out. util and power are the node's mean, mem, temp and clocks its most loaded, hottest and
-    slowest GPU. The exit code is 4 when a node has a fault or was not reached.
+    GPUs are judged by absolute limits and by the cluster's own median, temperatures by that of GPUs at like
+    load; versions that differ between nodes are called out. util and power are the node's mean, mem, temp and
+    clocks its most loaded, hottest and slowest GPU. The exit code is 4 when a node has a fault or was not reached.
 
     \b
     Examples:

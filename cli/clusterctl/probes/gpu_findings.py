@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -17,6 +17,8 @@ FEWEST_FOR_A_MEDIAN = 3
 HOT_C = 85.0
 """Below where data center GPUs slow themselves down (H100: 87 °C, A100: 92 °C by nvidia-smi -q)."""
 HOTTER_THAN_MEDIAN_C = 12.0
+LIKE_LOAD_PERCENT = 20.0
+"""Temperatures are compared between GPUs whose utilization is no further apart: work makes each of them hotter."""
 BUSY_PERCENT = 50.0
 """From this median on the cluster counts as working, and a GPU that works far less stands out."""
 LOW_SHARE = 0.5
@@ -44,7 +46,23 @@ def medians(gpus: Sequence[Gpu]) -> Medians:
     )
 
 
-def gpu_findings(readings: Readings, *, cluster: str, slot: int, expected: int, usual: Medians) -> list[Finding]:
+@dataclass(frozen=True, kw_only=True)
+class Usual:
+    """What a GPU is compared with."""
+
+    medians: Medians
+    temperature_c_at: Mapping[float | None, float | None]
+    """By utilization in percent: the median of the GPUs at like load; of all for a GPU that does not tell its own."""
+
+
+def usual_of(gpus: Sequence[Gpu]) -> Usual:
+    """What is usual among these, the cluster's GPUs that answered."""
+    loads = dict.fromkeys(gpu.utilization_percent for gpu in gpus)
+    at = {load: _median(gpu.temperature_c for gpu in gpus if _is_like(gpu, load)) for load in loads}
+    return Usual(medians=medians(gpus), temperature_c_at=at)
+
+
+def gpu_findings(readings: Readings, *, cluster: str, slot: int, expected: int, usual: Usual) -> list[Finding]:
     """All of a node's; `expected` is how many GPUs its instance type has."""
     reading = readings.gpu
     if reading is None:
@@ -112,34 +130,42 @@ def _broken(gpu: Gpu, *, replace: str, reset: str) -> Iterator[Finding]:
         yield Finding(level="remark", kind="MIG is on", detail=f"{gpu.mig_devices} instances", gpu=gpu.index)
 
 
-def _slowed(gpu: Gpu, usual: Medians) -> Iterator[Finding]:
+def _slowed(gpu: Gpu, usual: Usual) -> Iterator[Finding]:
     for reason in gpu.slowdowns:
         detail = _celsius(gpu, usual) if "thermal" in reason else _clock(gpu)
         yield Finding(level="fault", kind=reason, detail=detail, gpu=gpu.index)
 
 
-def _unusual(gpu: Gpu, usual: Medians) -> Iterator[Finding]:
+def _unusual(gpu: Gpu, usual: Usual) -> Iterator[Finding]:
+    overall, beside_c = usual.medians, usual.temperature_c_at.get(gpu.utilization_percent)
     temperature, use, clock = gpu.temperature_c, gpu.utilization_percent, gpu.sm_mhz
     is_slowed_by_heat = any("thermal" in reason for reason in gpu.slowdowns)
     if temperature is not None and not is_slowed_by_heat:
-        is_apart = usual.temperature_c is not None and temperature > usual.temperature_c + HOTTER_THAN_MEDIAN_C
+        is_apart = beside_c is not None and temperature > beside_c + HOTTER_THAN_MEDIAN_C
         if temperature >= HOT_C or is_apart:
             yield Finding(level="remark", kind="hot", detail=_celsius(gpu, usual), gpu=gpu.index)
-    if usual.utilization_percent is None or usual.utilization_percent < BUSY_PERCENT:
+    if overall.utilization_percent is None or overall.utilization_percent < BUSY_PERCENT:
         return
-    if use is not None and use < LOW_SHARE * usual.utilization_percent:
-        detail = f"{use:.0f} %; median {usual.utilization_percent:.0f} %"
+    if use is not None and use < LOW_SHARE * overall.utilization_percent:
+        detail = f"{use:.0f} %; median {overall.utilization_percent:.0f} %"
         yield Finding(level="remark", kind="works little", detail=detail, gpu=gpu.index)
-    elif clock is not None and usual.sm_mhz and clock < SLOW_CLOCK_SHARE * usual.sm_mhz and not gpu.slowdowns:
-        detail = f"{clock:.0f} MHz; median {usual.sm_mhz:.0f} MHz"
+    elif clock is not None and overall.sm_mhz and clock < SLOW_CLOCK_SHARE * overall.sm_mhz and not gpu.slowdowns:
+        detail = f"{clock:.0f} MHz; median {overall.sm_mhz:.0f} MHz"
         yield Finding(level="fault", kind="clocks low", detail=detail, gpu=gpu.index)
 
 
-def _celsius(gpu: Gpu, usual: Medians) -> str | None:
+def _is_like(gpu: Gpu, load_percent: float | None) -> bool:
+    if gpu.utilization_percent is None or load_percent is None:
+        return load_percent is None
+    return abs(gpu.utilization_percent - load_percent) <= LIKE_LOAD_PERCENT
+
+
+def _celsius(gpu: Gpu, usual: Usual) -> str | None:
     if gpu.temperature_c is None:
         return None
     seen = f"{gpu.temperature_c:.0f} °C"
-    return seen if usual.temperature_c is None else f"{seen}; median {usual.temperature_c:.0f} °C"
+    beside_c = usual.temperature_c_at.get(gpu.utilization_percent)
+    return seen if beside_c is None else f"{seen}; median {beside_c:.0f} °C"
 
 
 def _clock(gpu: Gpu) -> str | None:

@@ -10,7 +10,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.probes.clock_findings import clock_findings, own_offset_s
 from clusterctl.probes.finding import Finding
-from clusterctl.probes.gpu_findings import Medians, gpu_findings, medians
+from clusterctl.probes.gpu_findings import Medians, gpu_findings, usual_of
 from clusterctl.probes.node_findings import node_findings
 from clusterctl.probes.readings import NodeAnswer
 from clusterctl.probes.version_findings import usual_versions, version_findings
@@ -50,7 +50,7 @@ class SweepReport:
 def judged(inventory: Inventory, answers: Sequence[NodeAnswer]) -> SweepReport:
     """The report that the answers allow."""
     readings = [answer.readings for answer in answers]
-    usual = medians([gpu for each in readings if each.gpu is not None for gpu in each.gpu.gpus])
+    usual = usual_of([gpu for each in readings if each.gpu is not None for gpu in each.gpu.gpus])
     versions = usual_versions(readings)
     own_s = own_offset_s(answers)
     counts = Counter(each.efa.devices for each in readings if each.efa is not None)
@@ -67,4 +67,6 @@ def judged(inventory: Inventory, answers: Sequence[NodeAnswer]) -> SweepReport:
             *version_findings(answer.readings, versions),
         ]
         nodes.append(NodeReport(answer=answer, findings=tuple(findings)))
-    return SweepReport(inventory=inventory, nodes=tuple(nodes), usual=usual, versions=versions, own_offset_s=own_s)
+    return SweepReport(
+        inventory=inventory, nodes=tuple(nodes), usual=usual.medians, versions=versions, own_offset_s=own_s
+    )

@@ -55,9 +55,11 @@ def with_lost(index: int, *xids: XidEvent) -> Readings:
     return replace(WELL, gpu=GpuReading(gpus=gpus, lost=(lost,)), kernel=KernelReading(xids=xids))
 
 
-def swept(inventory: Inventory, last: Readings, failure: NodeFailure | None = None) -> SweepReport:
+def swept(
+    inventory: Inventory, last: Readings, failure: NodeFailure | None = None, *, well: Readings = WELL
+) -> SweepReport:
     """Three nodes that are well, and `last`."""
-    readings = [*[WELL] * (len(inventory.nodes) - 1), last]
+    readings = [*[well] * (len(inventory.nodes) - 1), last]
     return judged(
         inventory,
         [
@@ -105,6 +107,7 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         ),
         (replace(WELL, gpu=GpuReading(trouble="No devices were found")), "No devices were found", True),
         (with_gpu(1, temperature_c=75), "gpu 1: hot (75 °C; median 61 °C)", False),
+        (with_gpu(1, temperature_c=86), "gpu 1: hot (86 °C; median 61 °C)", False),
         (with_gpu(1, utilization_percent=12), "gpu 1: works little (12 %; median 97 %)", False),
         (with_gpu(1, sm_mhz=1410), "gpu 1: clocks low (1410 MHz; median 1980 MHz)", True),
         (with_gpu(0, is_power_capped=True), "ok", False),
@@ -277,3 +280,29 @@ def test_json_has_every_reading_and_finding(make_inventory: MakeInventory) -> No
         {"level": "remark", "kind": "ECC is off", "detail": None, "gpu": 2, "next": None}
     ]
     assert told["medians"]["temperature_c"] == 61
+
+
+def idle(reading: GpuReading | None) -> GpuReading | None:
+    assert reading is not None
+    gpus = (replace(gpu, utilization_percent=0, temperature_c=41, power_w=72, sm_mhz=345) for gpu in reading.gpus)
+    return replace(reading, gpus=tuple(gpus))
+
+
+def test_one_node_that_works_among_idle_ones_is_not_hot(make_inventory: MakeInventory) -> None:
+    at_rest = replace(WELL, gpu=idle(WELL.gpu))
+    report = swept(make_inventory(), WELL, well=at_rest)
+    assert [verdict(node, report.inventory) for node in report.nodes] == ["ok"] * 4
+
+
+def test_among_those_that_work_a_hot_one_is_found_though_others_are_idle(make_inventory: MakeInventory) -> None:
+    at_rest = replace(WELL, gpu=idle(WELL.gpu))
+    report = swept(make_inventory(), with_gpu(1, temperature_c=75), well=at_rest)
+    assert verdict(report.nodes[3], report.inventory) == "gpu 1: hot (75 °C; median 61 °C)"
+
+
+def test_a_limit_that_is_absolute_holds_for_the_only_one_that_works(make_inventory: MakeInventory) -> None:
+    at_rest = replace(WELL, gpu=idle(WELL.gpu))
+    assert at_rest.gpu is not None
+    gpus = (replace(BUSY, temperature_c=86), *at_rest.gpu.gpus[1:])
+    report = swept(make_inventory(), replace(WELL, gpu=replace(at_rest.gpu, gpus=gpus)), well=at_rest)
+    assert verdict(report.nodes[3], report.inventory) == "gpu 0: hot (86 °C)"
