@@ -134,12 +134,25 @@ class RemoteFiles(Files):
         try:
             return self._sftp.open(path, "r+b")
         except FileNotFoundError:
+            pass
+        try:
             return self._created(path)
+        except OSError as e:
+            if str(e) != NO_WORDS or not (why := self._why_not_created(path)):
+                raise
+            folder = posixpath.dirname(path) or "the home there"
+            raise CopyFailed(f"{folder} cannot be written: {why}") from e
 
     def _created(self, path: str) -> paramiko.SFTPFile:
         file = self._sftp.open(path, "x+b")
         file.chmod(PARTIAL_MODE)
         return file
+
+    def _why_not_created(self, path: str) -> str | None:
+        """The node's own words for what SFTP has no code for, as `Read-only file system`; None when it now works."""
+        quoted = shlex.quote(path)
+        done = self._connection.run(f"LC_ALL=C touch -- {quoted} && rm -f -- {quoted}", timeout_s=LOOK_S)
+        return done.stderr.decode(errors="replace").strip().rpartition(": ")[2] if done.exit_code else None
 
     def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
         """Reads the file's first `size_bytes` from `offset` on into the file `sink` here, from there on."""
