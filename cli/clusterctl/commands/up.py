@@ -17,7 +17,7 @@ from clusterctl.output import Output
 @click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), default=".")
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="On the stand-in for AWS on this computer: costs nothing.")
-@count_option("--nodes", help="Another size; kept in the stack's config.")
+@count_option("--nodes", help="Another size, until cluster.yaml says another number.")
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
 @click.option("--reorder-ranks", is_flag=True, help="With ranks: topology: order the ranks anew.")
 @time_option(

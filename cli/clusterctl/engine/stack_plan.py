@@ -12,11 +12,12 @@ from pathlib import Path
 
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.flag_size import NODES_OVER, size_in_file, without_ended_size
 from clusterctl_infra.config.load import later_problems, load_cluster, login_name
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.problems import ConfigProblem, path_of
 from clusterctl_infra.config.sound_parts import Unsound, is_sound
-from clusterctl_infra.config.stack import read_stack_settings
+from clusterctl_infra.config.stack import StackSettings, read_stack_settings
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.names import REHEARSAL_SUFFIX
@@ -27,8 +28,10 @@ from clusterctl_infra.plan.planner import errors_of, plan
 from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 from clusterctl_infra.plan.ssh_networks import refused_on_aws
 
+from clusterctl.engine.size_note import size_note
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
+from clusterctl.text.next_commands import stack_words
 from clusterctl.text.node_set import fold_names
 from clusterctl.text.quantities import count
 
@@ -50,6 +53,8 @@ class StackPlan:
     """The nodes that run, as this computer knows them, and that the plan has no place for."""
     size_said_in: str
     """What gave the number of nodes."""
+    size_note: str | None = None
+    """Where that is not the file, or was not until now: one line."""
 
 
 def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool) -> StackPlan:
@@ -57,7 +62,9 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     is_rehearsal = rehearse or stack.is_rehearsal_project
     settings = read_stack_settings(config_folder(stack, home=home, rehearse=rehearse), stack.name)
     further = partial(further_problems, catalog=catalog, now=now, is_rehearsal=is_rehearsal)
-    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
+    in_file = size_in_file(stack.cluster_file)
+    overrides = without_ended_size(settings.overrides, settings.nodes_over, in_file=in_file)
+    config = load_cluster(stack.cluster_file, overrides=overrides, further=further, source=stack.source)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     owner = config.owner or login_name()
     identity = stand_in_identity(
@@ -83,10 +90,19 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         is_rehearsal=is_rehearsal,
         is_running=known is not None,
         at_deadline_usd=None if flow is None else spent_usd(flow, planned.deadline.at),
-        overrides=settings.overrides,
+        overrides=overrides,
         ends=() if known is None else tuple(one.name for one in known.nodes if one.slot >= len(planned.slots)),
-        size_said_in=size_said_in(source=stack.source, stack_name=stack.name, overrides=settings.overrides),
+        size_said_in=size_said_in(source=stack.source, stack_name=stack.name, overrides=overrides),
+        size_note=size_note_of(stack, settings, in_file=in_file, rehearse=rehearse),
     )
+
+
+def size_note_of(stack: Stack, settings: StackSettings, *, in_file: str | None, rehearse: bool) -> str | None:
+    """The line about a size that the stack's config gives, and the file does not."""
+    over = {} if settings.nodes_over is None else {NODES_OVER: settings.nodes_over}
+    shown = stack_words(stack.typed or stack.directory, stack_name=stack.name, rehearse=rehearse)
+    values = {**settings.overrides, **over}
+    return size_note(values, in_file=in_file, source=stack.source, config=stack.config_file.name, shown=shown)
 
 
 def further_problems(

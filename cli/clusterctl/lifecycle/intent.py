@@ -36,6 +36,7 @@ from clusterctl.text.quantities import clock, usd
 
 Seen = Mapping[str, SeenMachine]
 """Instance id → what AWS said of it so far."""
+NOTHING_GIVEN: Mapping[str, str | None] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,15 +53,23 @@ class Intent:
 
 
 def read_intent(
-    stack: Stack, config_text: str, *, nodes: int | None, fresh_prices: Path | None = None, is_rehearsal: bool = True
+    stack: Stack,
+    config_text: str,
+    *,
+    nodes: int | None,
+    given: Mapping[str, str | None] = NOTHING_GIVEN,
+    fresh_prices: Path | None = None,
+    is_rehearsal: bool = True,
 ) -> Intent:
     """The stack as it is written, with another number of nodes if one is given. Raises ConfigError.
+
+    `given`: other values of the config as they are to be.
 
     `is_rehearsal`: what only AWS minds is not told beside other problems.
 
     `fresh_prices`: the file with this computer's newer prices; the program that the engine runs reads the same one.
     """
-    changes: dict[str, str | None] = {} if nodes is None else {"nodes": str(nodes)}
+    changes: dict[str, str | None] = {**given, **({} if nodes is None else {"nodes": str(nodes)})}
     text = with_values(config_text, changes)
     settings = stack_settings(config_values(text))
     catalog = load_catalog(fresh_prices)
@@ -69,14 +78,14 @@ def read_intent(
     return Intent(config=config, settings=settings, changes=changes, config_text=text, catalog=catalog)
 
 
-def of_a_new_life(intent: Intent, stack: Stack, *, nodes: int | None, fresh_prices: Path | None = None) -> Intent:
+def of_a_new_life(intent: Intent, stack: Stack, *, fresh_prices: Path | None = None) -> Intent:
     """The intent where nothing is there yet: what an `extend` wrote was meant for a cluster that is gone."""
     changes = taken_back(config_values(intent.config_text))
     if not changes:
         return intent
     text = with_values(intent.config_text, changes)
-    again = read_intent(stack, text, nodes=nodes, fresh_prices=fresh_prices)
-    return replace(again, changes={**again.changes, **changes})
+    again = read_intent(stack, text, nodes=None, fresh_prices=fresh_prices)
+    return replace(again, changes={**intent.changes, **again.changes, **changes})
 
 
 def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:

@@ -53,6 +53,7 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
     ]
     going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)
     facts += [] if going is None else [("ends", going)]
+    facts += [] if stack_plan.size_note is None else [("size", stack_plan.size_note)]
     facts += [("warning", _told(one)) for one in plan.problems if one.level == "warning"]
     told = "\n".join(f"  {name:<12} {value}" for name, value in facts)
     return f"{title}\n\n{render_table(columns, rows)}\n\n{told}"
@@ -74,6 +75,7 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
         "gpu_name": plan.gpu_name,
         "nodes": [_node_json(slot) for slot in plan.slots],
         "ends": list(stack_plan.ends),
+        "size_note": stack_plan.size_note,
         "storage": [storage_json(row) for row in plan.storage],
         "price": _price_json(plan.price),
         "deadline": _deadline_json(plan.deadline),

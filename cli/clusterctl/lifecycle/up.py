@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.config.flag_size import size_in_file, typed_size
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
@@ -17,8 +18,9 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import machine_kind
+from clusterctl.engine.size_note import size_note
 from clusterctl.engine.stack import read_stack, refuse_without_program
-from clusterctl.engine.stack_config import own_config, read_config, with_values
+from clusterctl.engine.stack_config import config_values, own_config, read_config, with_values
 from clusterctl.engine.stack_plan import config_folder, ends_line, judged_for_aws, size_said_in
 from clusterctl.engine.state import StackState
 from clusterctl.home import home_directory
@@ -79,11 +81,14 @@ def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> 
     refuse_without_program(stack)
     folder = config_folder(stack, home=home, rehearse=request.rehearse)
     config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
+    values, in_file = config_values(config_text), size_in_file(stack.cluster_file)
+    size = typed_size(values, request.nodes, in_file=in_file)
     with said_of_the_flag(request.nodes):
         intent = read_intent(
             stack,
             config_text,
-            nodes=request.nodes,
+            nodes=None,
+            given=size,
             fresh_prices=home.prices_file,
             is_rehearsal=request.rehearse or stack.is_rehearsal_project,
         )
@@ -98,18 +103,29 @@ def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> 
         output=output,
     ) as change:
         state, was_cut_off = change.inspect()
-        _Up(request, change, intent, was_cut_off=was_cut_off).run(state)
+        told = values if request.nodes is None else {key: text for key, text in {**values, **size}.items() if text}
+        note = size_note(
+            told,
+            in_file=in_file,
+            source=stack.source,
+            config=stack.config_file.name,
+            shown=change.typed(request.stack_dir),
+        )
+        _Up(request, change, intent, was_cut_off=was_cut_off, size_note=note).run(state)
 
 
 class _Up:
     """One `up` on a held stack."""
 
-    def __init__(self, request: UpRequest, change: Change, intent: Intent, *, was_cut_off: bool) -> None:
+    def __init__(
+        self, request: UpRequest, change: Change, intent: Intent, *, was_cut_off: bool, size_note: str | None
+    ) -> None:
         self._request = request
         self._change = change
         self._output = change.output
         self._written = intent
         self._was_cut_off = was_cut_off
+        self._size_note = size_note
         self._now = datetime.now(UTC).replace(microsecond=0)
         self._shown = change.typed(request.stack_dir)
 
@@ -118,7 +134,7 @@ class _Up:
         state = found or StackState()
         if state.cluster_id is None:
             prices = change.home.prices_file
-            self._written = of_a_new_life(self._written, change.stack, nodes=self._request.nodes, fresh_prices=prices)
+            self._written = of_a_new_life(self._written, change.stack, fresh_prices=prices)
         self._refuse_as_written(state, source=source)
         intent = for_up(self._written, state, change.seen(state))
         cluster_plan = plan_of(intent, state, now=self._now)
@@ -226,6 +242,8 @@ class _Up:
     ) -> None:
         """Says what happens to machines that run, before anybody is asked."""
         stack = self._change.stack
+        if self._size_note is not None:
+            self._output.note(f"  size     {self._size_note}")
         said_in = size_said_in(
             source=stack.source,
             stack_name=stack.name,

@@ -21,7 +21,7 @@ from clusterctl.status.cloud_answers import Asked, ask_alarms, ask_api, ask_rese
 from clusterctl.status.ledger import read_account
 from clusterctl.status.node_answers import asked_nodes, nodes_with_ways
 from clusterctl.status.node_report import NodeReport
-from clusterctl.status.unfinished import HalfExtend, Unfinished, half_extend, unfinished
+from clusterctl.status.unfinished import HalfExtend, Unfinished, half_extend, size_note_here, unfinished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,8 @@ class Facts:
     """What ended the cluster before its deadline; looked for where no machine lives."""
     half_extend: HalfExtend | None = None
     unfinished: Unfinished | None = None
+    size_note: str | None = None
+    """Where cluster.yaml does not give the size."""
 
 
 def gather(
@@ -88,4 +90,5 @@ def gather(
         ),
         half_extend=half_extend(inventory, home),
         unfinished=unfinished(inventory.cluster, home),
+        size_note=size_note_here(inventory, home),
     )

@@ -1,4 +1,4 @@
-"""A run that changes the cluster now, or one that did and has not come to its end."""
+"""What was begun or set and still counts: a run, an `extend` that was cut off, a size by a flag."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import socket
 from dataclasses import dataclass
 from datetime import datetime
 
+from clusterctl_infra.config.flag_size import size_in_file
+from clusterctl_infra.config.stack import read_stack_settings
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.run_file import RunRecord, read_record
 from clusterctl.engine.stack_config import config_values, read_config
-from clusterctl.engine.stack_plan import config_folder
+from clusterctl.engine.stack_plan import config_folder, size_note_of
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.system.processes import is_alive
@@ -48,6 +50,16 @@ class HalfExtend:
     until: datetime | None
     budget_usd: str | None
     """As it was typed."""
+
+
+def size_note_here(inventory: Inventory, home: Home) -> str | None:
+    """The line about a size that cluster.yaml does not give; None where it does, or this computer has no config."""
+    with contextlib.suppress(ClusterctlError, ValueError, OSError):
+        where = whereabouts_of_cluster(inventory)
+        settings = read_stack_settings(config_folder(where.stack, home=home, rehearse=where.rehearse), where.stack.name)
+        in_file = size_in_file(where.stack.cluster_file)
+        return size_note_of(where.stack, settings, in_file=in_file, rehearse=where.rehearse)
+    return None
 
 
 def half_extend(inventory: Inventory, home: Home) -> HalfExtend | None:

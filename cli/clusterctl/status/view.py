@@ -100,6 +100,8 @@ def remarks(seen: Overview) -> list[str]:
         told.append(f"{kept}; next: {up_again(inventory)}, or {down_again(inventory)} --all ends the data too")
     if (use := idle_line(facts)) is not None:
         told.append(use)
+    if facts.size_note is not None and not seen.is_down:
+        told.append(f"size: {facts.size_note}")
     told += _what_is_half_done(seen) or _what_is_under_way(seen)
     told += _what_is_gone(seen)
     if behind := sum(node.is_behind for node in seen.nodes):

@@ -12,6 +12,7 @@ from pulumi.runtime.config import CONFIG
 
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.components.refusal import refused
+from clusterctl_infra.config.flag_size import size_in_file, without_ended_size
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import NAMESPACE, StackSettings, stack_settings
@@ -23,7 +24,9 @@ def load_stack(folder: Path) -> tuple[ClusterConfig, StackSettings]:
     """The folder's cluster.yaml with the stack's overrides, and the stack's settings. Raises PlanRefused."""
     file = folder / "cluster.yaml"
     shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    settings = dataclasses.replace(current_settings(), cluster_file=shown)
+    settings = current_settings()
+    overrides = without_ended_size(settings.overrides, settings.nodes_over, in_file=size_in_file(file))
+    settings = dataclasses.replace(settings, overrides=overrides, cluster_file=shown)
     further = partial(problems_of_sound_parts, catalog=load_catalog(), now=datetime.now(UTC))
     try:
         return load_cluster(file, overrides=settings.overrides, further=further, source=str(shown)), settings

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from clusterctl_infra.config.document import read_document
+from clusterctl_infra.config.flag_size import NODES_OVER
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.ledger import Ledger, ledger_from_json
 from clusterctl_infra.ledger_correction import LedgerCorrection, correction_from_json
@@ -56,6 +57,8 @@ class StackSettings:
     """When this run ends, moved there by `clusterctl extend`; None: when caps.runtime is over."""
     extended_from: datetime | None = None
     """The end before an `extend` that has not come to its own end."""
+    nodes_over: str | None = None
+    """What cluster.yaml said when `up --nodes` gave the size in `overrides`; None: no flag did."""
     cluster_file: Path | None = None
     """Where the configuration was read, as a person in the program's folder calls it; None: a program made it."""
 
@@ -63,7 +66,7 @@ class StackSettings:
 def stack_settings(values: Mapping[str, str]) -> StackSettings:
     """The settings in `values` (keys without the namespace). Raises ConfigError."""
     return StackSettings(
-        overrides={key: text for key, text in values.items() if key not in OWN_KEYS},
+        overrides={key: text for key, text in values.items() if key not in (*OWN_KEYS, NODES_OVER)},
         ledger=_ledger(values.get("ledger")),
         down=_flag("down", values.get("down", "false")),
         run=_count("run", values.get("run", "1"), fewest=1),
@@ -74,6 +77,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         unreserved=_flag("unreserved", values.get("unreserved", "false")),
         until=_instant(values, "until"),
         extended_from=_instant(values, "extended-from"),
+        nodes_over=values.get(NODES_OVER),
     )
 
 

@@ -205,7 +205,7 @@ def test_what_extend_agreed_to_is_not_what_a_cluster_made_anew_may_cost(stack: S
     text = with_values("", {**person, **extended(person, 2500.0)})
     assert config_values(without_own_values(text)) == person
     assert intent_of(stack, text).config.caps.budget_usd == 2500
-    anew = of_a_new_life(intent_of(stack, text), stack, nodes=None)
+    anew = of_a_new_life(intent_of(stack, text), stack)
     assert anew.config.caps.budget_usd == (None if was is None else 1000)
     assert config_values(with_values(text, anew.changes)) == person, "as `up` writes it"
 

@@ -1,0 +1,48 @@
+"""The size that `up --nodes` gave a cluster: it holds until cluster.yaml says another number than it said then.
+
+It stands where a person's own override stands, `clusterctl:nodes` in the stack's config; `clusterctl:nodes-over` beside
+it is what the file said. Without that a person wrote the override, and it holds as long as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from clusterctl_infra.config.document import read_document
+
+NODES = "nodes"
+NODES_OVER = "nodes-over"
+
+
+def size_in_file(cluster_file: Path) -> str | None:
+    """What stands behind `nodes:` in cluster.yaml; None where that cannot be read, which is told elsewhere."""
+    try:
+        tree = read_document(cluster_file.read_text(encoding="utf-8-sig")).tree
+    except (OSError, ValueError):
+        return None
+    found = tree.get(NODES) if isinstance(tree, dict) else None
+    return None if found is None or isinstance(found, (dict, list)) else str(found).strip()
+
+
+def typed_size(values: Mapping[str, str], nodes: int | None, *, in_file: str | None) -> dict[str, str | None]:
+    """What an `up` changes in the stack's config, None taking a value away; `nodes`: behind `--nodes`. Pure."""
+    if nodes is not None and str(nodes) != in_file:
+        return {NODES: str(nodes), NODES_OVER: in_file}
+    is_over = nodes is not None or has_ended(values, in_file=in_file)
+    return {key: None for key in (NODES, NODES_OVER) if key in values} if is_over else {}
+
+
+def has_ended(values: Mapping[str, str], *, in_file: str | None) -> bool:
+    """Whether the file says another number than when the flag was typed. Pure."""
+    return NODES_OVER in values and in_file is not None and in_file != values[NODES_OVER]
+
+
+def without_ended_size(
+    overrides: Mapping[str, str], nodes_over: str | None, *, in_file: str | None
+) -> Mapping[str, str]:
+    """The overrides that hold. Pure."""
+    over = {} if nodes_over is None else {NODES_OVER: nodes_over}
+    if not has_ended(over, in_file=in_file):
+        return overrides
+    return {key: value for key, value in overrides.items() if key != NODES}
