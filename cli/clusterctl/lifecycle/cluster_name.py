@@ -30,12 +30,17 @@ def refuse_other_name(change: Change, state: StackState, name: str) -> None:
     refuse_shared_project(change, state, name)
     held, shown = state.cluster_name, change.typed(_folder(change))
     if held not in (None, name):
-        raise UsageError(
-            f"{shown} holds the cluster {held}, and {change.stack.source} says {name}: another name is another "
-            f"cluster, and all of {held} would be ended for it; nothing was changed; write the old name back, or, "
-            f"to have the other one, end this one first: clusterctl down {shown}",
-            hint=edit(change.stack.source),
-        )
+        raise other_name(held, name=name, shown=shown, source=change.stack.source)
+
+
+def other_name(held: str | None, *, name: str, shown: str, source: str) -> UsageError:
+    """The refusal where the stack `shown` holds the cluster `held`, and its file `source` says `name`."""
+    return UsageError(
+        f"{shown} holds the cluster {held}, and {source} says {name}: another name is another cluster, and all of "
+        f"{held} would be ended for it; nothing was changed; write the old name back, or, to have the other one, end "
+        f"this one first: clusterctl down {shown}",
+        hint=edit(source),
+    )
 
 
 def refuse_shared_project(change: Change, state: StackState, name: str) -> None:

@@ -19,6 +19,7 @@ from clusterctl_infra.plan.storage_model import (
 
 from clusterctl.cost.after_deadline import bills_on_after
 from clusterctl.engine.stack_plan import StackPlan, ends_line
+from clusterctl.lifecycle.next_up import NextUp, next_up_rows
 from clusterctl.text.headline import machine_words, machines_and_gpus, rehearsed
 from clusterctl.text.quantities import clock, duration, thousands, usd
 from clusterctl.text.table import render_table
@@ -32,8 +33,8 @@ STORAGE_KINDS: dict[type[StoragePlan], str] = {
 KINDS = {"interface": "ENA", "efa": "EFA", "efa-only": "EFA-only"}
 
 
-def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
-    """The whole screen."""
+def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: datetime) -> str:
+    """The whole screen; `found`: what the next `up` does to the cluster that is there."""
     plan = stack_plan.plan
     title = (
         f"{plan.name} · {place(plan)} · {_hardware(plan)}{rehearsed(stack_plan.is_rehearsal, plan.gpus_per_node > 0)}"
@@ -52,11 +53,15 @@ def plan_text(stack_plan: StackPlan, *, now: datetime) -> str:
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
     ]
     going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)
-    facts += [] if going is None else [("ends", going)]
+    facts += [] if going is None or found is not None else [("ends", going)]
     facts += [] if stack_plan.size_note is None else [("size", stack_plan.size_note)]
     facts += [("warning", _told(one)) for one in plan.problems if one.level == "warning"]
     told = "\n".join(f"  {name:<12} {value}" for name, value in facts)
-    return f"{title}\n\n{render_table(columns, rows)}\n\n{told}"
+    screen = f"{title}\n\n{render_table(columns, rows)}\n\n{told}"
+    if found is None:
+        return screen
+    happens = "\n".join(f"  {name:<12} {value}" for name, value in next_up_rows(found, now=now))
+    return f"{screen}\n\nclusterctl up would do this to the cluster that is there:\n{happens}"
 
 
 def plan_json(stack_plan: StackPlan) -> dict[str, object]:
