@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import select
+import signal
 import socket
 import sys
 import time
@@ -116,6 +117,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: connect.py ROOT CLUSTER HOST PORT [SECONDS]\n")
         return 2
     root, cluster, host, port, waits_s = (*arguments, "0")[:5]
+    # ssh ends its ProxyCommand by a hang-up (sshconnect.c, ssh_kill_proxy_command), which what nohup starts ignores.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         enter(root, cluster)
         relay(connect_once_there(host, int(port), float(waits_s), caller=0), 0, 1)

@@ -91,6 +91,18 @@ def test_faults_do_what_they_say(processes: RealCluster) -> None:
     assert processes.found() == ["n-0", "n-1"]
 
 
+def test_the_way_to_a_node_ends_with_its_ssh_under_nohup_too(processes: RealCluster) -> None:
+    """Else it holds its terminal's streams for as long as the node is silent."""
+    processes.boot(1)
+    processes.driver.freeze(processes.name, "n-0")
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what nohup does, and children inherit
+    try:
+        refused = processes.ssh(0, "true")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert refused.code == 255
+
+
 def test_the_router_keeps_its_address_whoever_comes_and_goes(processes: RealCluster) -> None:
     processes.boot(2)
     asked = CAN_PING.format("10.77.0.1")  # refused, but answered
