@@ -29,6 +29,7 @@ APART = (
     "test_engine_rehearsal.py",
     "test_kill_up.py",
     "test_provider_engine.py",
+    "test_real_stack.py",
     "test_reap.py",
     "test_stand_in_engine.py",
     "test_up_all_or_nothing.py",

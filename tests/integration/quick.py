@@ -39,6 +39,7 @@ QUICK = (
     "test_kill_up.py::test_whatever_is_killed_the_next_command_puts_it_right[cli-",
     "test_money.py",
     "test_provider_engine.py",
+    "test_real_stack.py",
     "test_region_process.py",
     "test_stand_in_engine.py::test_a_program_comes_up_changes_nothing_and_goes",
     "test_stand_in_engine.py::test_a_wrong_settings_file_is_refused_before_anything",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.integration.rehearsed import Rehearsed
+from tests.integration.rehearsed import ROOT, Rehearsed
 
 PRIVATE = {"access": {"mode": "private"}}
 INSTANCE = "aws:ec2/instance:Instance"
@@ -33,3 +33,11 @@ def places(cluster: Rehearsed) -> int:
     rows = json.loads(cluster.pulumi("stack", "export").stdout)["deployment"]["resources"]
     (reservation,) = (row for row in rows if row["type"] == RESERVATION)
     return int(reservation["inputs"]["instanceCount"])
+
+
+def make_it_a_real_stack(cluster: Rehearsed) -> None:
+    """Takes the stand-in out of Pulumi.yaml: plain `pulumi up` would now go to AWS."""
+    plugin = ROOT / "infra" / "plugin"
+    (cluster.folder / "Pulumi.yaml").write_text(
+        f"name: {cluster.name}\nruntime: python\nplugins:\n  providers:\n    - name: clusterctl\n      path: {plugin}\n"
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.recorded_stack import make_it_a_real_stack
 from tests.integration.rehearsed import ROOT, Rehearsed, rehearsed
 
 
@@ -38,14 +39,6 @@ def with_real_credentials(cluster: Rehearsed, trap: Path) -> dict[str, str]:
         "AWS_PROFILE": "production",
         "AWS_REGION": "eu-central-1",
     }
-
-
-def make_it_a_real_stack(cluster: Rehearsed) -> None:
-    """Takes the stand-in out of Pulumi.yaml: plain `pulumi up` would now go to AWS."""
-    plugin = ROOT / "infra" / "plugin"
-    (cluster.folder / "Pulumi.yaml").write_text(
-        f"name: {cluster.name}\nruntime: python\nplugins:\n  providers:\n    - name: clusterctl\n      path: {plugin}\n"
-    )
 
 
 def test_a_rehearsal_stack_reaches_no_plugin_on_path(recorded: Rehearsed, trap: Path) -> None:
@@ -84,17 +77,3 @@ def test_without_the_stand_ins_proof_nothing_is_made(recorded: Rehearsed, tmp_pa
     assert done.exit_code == 1, done.text
     assert "not the stand-in" in done.stderr
     assert recorded.resources() == []
-
-
-def test_a_real_stack_without_a_yes_is_refused_before_anything(recorded: Rehearsed) -> None:
-    """No terminal, no --yes: nobody agreed to the price. Nothing reaches AWS: the endpoint is a closed port."""
-    make_it_a_real_stack(recorded)
-    nowhere = {
-        "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
-        "AWS_SECRET_ACCESS_KEY": "x",
-        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
-        "AWS_MAX_ATTEMPTS": "1",
-    }
-    done = recorded.run("up", str(recorded.folder), env=nowhere)
-    assert done.exit_code in (1, 2), done.text
-    assert not list(Path(recorded.env["PULUMI_BACKEND_URL"].removeprefix("file://")).rglob("dev.json"))

@@ -8,7 +8,7 @@ import pty
 import select
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -25,13 +25,29 @@ class Terminal:
 
     def remote_pid(self) -> int:
         """What the command on the node calls itself, once it has said so on the screen."""
-        said, ends_at = b"", time.monotonic() + 30
-        while time.monotonic() < ends_at:
+        said = self.screen_until(lambda seen: b"pid " in seen and b"\n" in seen.partition(b"pid ")[2])
+        return int(said.partition(b"pid ")[2].split()[0])
+
+    def screen_until(self, is_there: Callable[[bytes], bool], *, timeout_s: float = 30) -> bytes:
+        """What came to the screen from now until that; fails the test when it does not come."""
+        said, ends_at = b"", time.monotonic() + timeout_s
+        while not is_there(said):
+            assert time.monotonic() < ends_at, f"not on the screen: {said!r}"
             if select.select([self.master], [], [], 0.2)[0]:
                 said += os.read(self.master, 4096)
-            if b"pid " in said and b"\n" in said.partition(b"pid ")[2]:
-                return int(said.partition(b"pid ")[2].split()[0])
-        raise AssertionError(f"no pid on the screen: {said!r}")
+        return said
+
+    def rest(self, *, timeout_s: float = 30) -> str:
+        """What came to the screen until the program ended."""
+        said, ends_at = b"", time.monotonic() + timeout_s
+        while time.monotonic() < ends_at:
+            try:
+                if select.select([self.master], [], [], 0.2)[0]:
+                    said += os.read(self.master, 4096)
+            except OSError:  # EIO: the last program at this terminal has ended (pty(7))
+                self.process.wait(timeout=timeout_s)
+                return said.decode()
+        raise AssertionError(f"the program goes on: {said!r}")
 
 
 @contextlib.contextmanager
