@@ -34,6 +34,7 @@ EVENTS_OF_A_NODE = 12
 EVENTS_OF_A_CLUSTER = 60
 """An `up` of two nodes writes about so many steps."""
 UP_S = 180.0
+OVER_BEFORE = " (it was over before)"
 INSTANCE = "aws:ec2/instance:Instance"
 
 
@@ -118,7 +119,7 @@ def kill_during(cluster: Rehearsed, kill: Kill) -> str:
             child.wait(timeout=UP_S)
         finally:
             child.kill()
-    return f"{kill.part} at step {kill.after_events}" + ("" if victims else " (it was over before)")
+    return f"{kill.part} at step {kill.after_events}" + ("" if victims else OVER_BEFORE)
 
 
 def steps_in(logs: Path, engine_verb: str = "up") -> int:

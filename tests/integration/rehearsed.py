@@ -19,6 +19,7 @@ from typing import Any  # parsed JSON
 from clusterctl_infra.names import HOME_VARIABLE
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.machines import machine_processes
+from clusterctl_rehearsal.machines.cgroup import mounted_trees
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.store import Store
 
@@ -179,8 +180,8 @@ def resources_of(env: Mapping[str, str]) -> list[Record]:
 
 def cgroups_of(name: str) -> Path | None:
     """The cgroup folder of the cluster `name`, while it has one."""
-    roots = (Path("/sys/fs/cgroup/unified/clusterctl"), Path("/sys/fs/cgroup/clusterctl"))
-    return next((root / name for root in roots if (root / name).is_dir()), None)
+    folder = mounted_trees().unified / "clusterctl" / name
+    return folder if folder.is_dir() else None
 
 
 def alive(name: str) -> list[str]:

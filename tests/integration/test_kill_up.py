@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.kill_campaign import PARTS, Kill, spread_kills, survive
+from tests.integration.kill_campaign import OVER_BEFORE, PARTS, Kill, spread_kills, survive
 from tests.integration.rehearsed import rehearsed
 
 NODES = 2
@@ -23,11 +23,13 @@ def test_whatever_is_killed_the_next_command_puts_it_right(tmp_path: Path, kill:
     if kill.machines == "nspawn" and os.geteuid() != 0:
         pytest.fail("these tests boot systemd-nspawn machines: run them as root")
     with rehearsed(tmp_path, machines=kill.machines, nodes=NODES) as cluster:
-        survive(cluster, kill, nodes=NODES)
+        killed = survive(cluster, kill, nodes=NODES)
+    assert OVER_BEFORE not in killed, "nothing was killed, so nothing was survived"
 
 
 def test_an_up_after_a_down_whose_engine_was_killed_makes_all_of_it_anew(tmp_path: Path) -> None:
     """Late in the `down`: the state still has things that were being deleted."""
     kill = Kill(part="engine", after_events=60, jitter_s=0.0, then="up", wait_s=0.0, during="down")
     with rehearsed(tmp_path, machines="none", nodes=NODES) as cluster:
-        survive(cluster, kill, nodes=NODES)
+        killed = survive(cluster, kill, nodes=NODES)
+    assert OVER_BEFORE not in killed, "nothing was killed, so nothing was survived"

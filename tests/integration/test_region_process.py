@@ -25,8 +25,7 @@ from clusterctl_rehearsal.region.client import RegionClient, ensure_region, runn
 from clusterctl_rehearsal.region.process import IDLE_S
 from clusterctl_rehearsal.region.types.network import VPC
 
-START_LIMIT_S = 1.5
-"""0.2 s on a 2-core machine."""
+from tests.integration.rehearsed import wait_until
 
 
 @pytest.fixture
@@ -54,6 +53,13 @@ def _vpcs(client: RegionClient) -> list[str]:
     return [row["id"] for row in client.ask("list", {})["resources"] if row["type"] == VPC]
 
 
+def _unread_bytes(port: int) -> int:
+    """What lies at the server's ends of connections to this port on loopback, not yet read by it (proc(5), net/tcp)."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    established = [row for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
+    return sum(int(row[4].partition(":")[2], 16) for row in established)
+
+
 def _wait_until_gone(home: RehearsalHome, timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
     while running_region(home) is not None:
@@ -61,17 +67,14 @@ def _wait_until_gone(home: RehearsalHome, timeout_s: float) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.alone
-def test_it_starts_quickly_and_once(home: RehearsalHome) -> None:
-    started = time.monotonic()
+def test_it_starts_once_whoever_asks_for_it(home: RehearsalHome) -> None:
     rows: list[dict[str, Any]] = []
     threads = [threading.Thread(target=lambda: rows.append(ensure_region(home))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert len({row["pid"] for row in rows}) == 1
-    assert time.monotonic() - started < START_LIMIT_S
+    assert (len(rows), len({row["pid"] for row in rows})) == (8, 1)
 
 
 def test_killed_it_comes_back_with_its_resources_on_its_port(home: RehearsalHome, client: RegionClient) -> None:
@@ -85,12 +88,15 @@ def test_killed_it_comes_back_with_its_resources_on_its_port(home: RehearsalHome
 
 
 def test_a_create_that_a_kill_interrupted_is_made_once(home: RehearsalHome, client: RegionClient) -> None:
-    client.ask("fault", {"verb": "latency", "args": ["400"]})
+    region = ensure_region(home)
+    os.kill(region["pid"], signal.SIGSTOP)
     made: list[str] = []
     thread = threading.Thread(target=lambda: made.append(_create(client, "one")))
     thread.start()
-    time.sleep(0.2)
-    os.kill(ensure_region(home)["pid"], signal.SIGKILL)
+    port = int(region["endpoint"].rpartition(":")[2])
+    wait_until(lambda: _unread_bytes(port) > 0, what="the request has come to the region", timeout_s=10)
+    assert made == []
+    os.kill(region["pid"], signal.SIGKILL)
     thread.join(30)
     assert _vpcs(client) == made
     assert _create(client, "one") == made[0]

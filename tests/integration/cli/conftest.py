@@ -177,7 +177,7 @@ def made_cluster(folder: Path, home: Path) -> Iterator[LoopbackCluster]:
     folder.mkdir()
     make_key(folder / "login")
     keys = home / "keys" / "train"
-    keys.mkdir(parents=True)
+    make_private_folder(keys)
     shutil.copy(folder / "login", keys / "id_ed25519")
     slots = range(4)
     for slot in slots:

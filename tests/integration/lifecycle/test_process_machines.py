@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,9 +26,17 @@ def test_process_machines_reach_each_other_and_meet(rootless: Rehearsed) -> None
     assert rootless.ok("ssh", "--node", "0", "--", "ssh", "-o", "BatchMode=yes", other, "hostname") == f"{other}\n"
     met = rootless.ok("ssh", "--node", "all", "--", "clusterctl-node", "barrier", "start", "--timeout", "30s")
     assert met.count('"barrier": "start"') == 3
+    env_shows_what_a_nodes_programs_find(rootless)
     a_large_file_leaves_this_computer_once(rootless)
     another_home_leaves_it_alone(rootless)
     rootless.down()
+
+
+def env_shows_what_a_nodes_programs_find(cluster: Rehearsed) -> None:
+    shown = cluster.ok("env", "--node", "1")
+    assert shown == cluster.ok("ssh", "--node", "1", "cat", "/etc/clusterctl/env")
+    read = json.loads(cluster.ok("env", "--node", "1", "--json"))
+    assert (read["NNODES"], read["NODE_RANK"]) == ("3", "1")
 
 
 def a_large_file_leaves_this_computer_once(cluster: Rehearsed) -> None:

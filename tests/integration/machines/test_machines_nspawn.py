@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from clusterctl_rehearsal.machines import connect, network
 from clusterctl_rehearsal.machines import processes as own_processes
+from clusterctl_rehearsal.machines.cgroup import mounted_trees
 from clusterctl_rehearsal.machines.connect import open_connection
 from clusterctl_rehearsal.machines.driver import MachineError, MachineState
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
@@ -26,7 +27,9 @@ forks = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:Dep
 
 def traces(cluster: RealCluster) -> list[str]:
     """Everything of a cluster that is still on this computer."""
-    found = [str(path) for path in Path("/sys/fs/cgroup").glob(f"*/clusterctl/{cluster.name}")]
+    trees = mounted_trees()
+    folders = [tree / "clusterctl" / cluster.name for tree in (trees.unified, *trees.legacy)]
+    found = [str(path) for path in folders if path.exists()]
     found += [str(path) for path in network.NAMESPACE_FOLDER.glob(f"ccl-{cluster.name}*")]
     found += [line for line in Path("/proc/self/mounts").read_text().splitlines() if cluster.name in line]
     found += [" ".join(argv) for _, argv in own_processes.running() if any(cluster.name in word for word in argv[-9:])]
@@ -144,7 +147,7 @@ def test_a_machine_that_powers_itself_off_leaves_only_the_record_of_its_end(boot
 def test_a_machine_killed_from_outside_is_tidied_up_without_anybody(booted: RealCluster, victim: str) -> None:
     booted.boot(1)
     if victim == "cgroup":
-        Path(f"/sys/fs/cgroup/unified/clusterctl/{booted.name}/n-0/cgroup.kill").write_text("1")
+        (mounted_trees().unified / "clusterctl" / booted.name / "n-0/cgroup.kill").write_text("1")
     else:
         os.kill(nspawn_process(booted.name), signal.SIGKILL)
     wait_until((booted.root / booted.name / "n-0.ended").exists, "nobody recorded the end")
@@ -155,9 +158,9 @@ def test_a_machine_killed_from_outside_is_tidied_up_without_anybody(booted: Real
 
 def test_a_killed_machine_is_gone_at_once_and_its_name_is_free(booted: RealCluster) -> None:
     booted.boot(2)
-    begun = time.monotonic()
+    assert booted.ssh(0, "touch mark && ls mark").code == 0
     booted.driver.kill(booted.name, "n-0")
-    assert time.monotonic() - begun < 3
+    assert booted.state(0) is MachineState.GONE
     assert booted.ssh(1, "ping -c1 -W1 10.77.0.11").code != 0
     booted.driver.boot(booted.spec(0))
     booted.wait_until_up(0)
@@ -181,7 +184,7 @@ def test_killed_supervisors_and_a_lost_folder_leave_nothing_behind(booted: RealC
     booted.ssh(1, "sudo poweroff -f")
     booted.wait_for(1, MachineState.GONE)
     assert booted.found() == ["n-0"]
-    assert not Path(f"/sys/fs/cgroup/unified/clusterctl/{booted.name}/n-1").exists()
+    assert not (mounted_trees().unified / "clusterctl" / booted.name / "n-1").exists()
     (booted.root / booted.name).rename(tmp_path / "lost")
     NspawnDriver(root=booted.root, cache=tmp_path).clean(booted.name)
     wait_until(lambda: traces(booted) == [], f"left behind: {traces(booted)}", 5)

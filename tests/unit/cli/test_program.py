@@ -95,6 +95,19 @@ def test_wrong_words_are_usage_with_a_hint_that_is_a_command(screen: Screen, arg
     assert "next: clusterctl" in screen.err
 
 
+@pytest.mark.parametrize(
+    ("shell", "words"),
+    [
+        ("zsh", "compdef _clusterctl_completion clusterctl"),
+        ("fish", "complete --no-files --command clusterctl"),
+    ],
+)
+def test_completion_is_a_script_that_ties_our_words_to_the_shell(screen: Screen, shell: str, words: str) -> None:
+    assert program.run(["completion", shell], screen.output) == 0
+    assert f"_CLUSTERCTL_COMPLETE={shell}_complete" in screen.out
+    assert words in screen.out
+
+
 @pytest.mark.parametrize("flags", [["--cluster", ""], ["--cluster="], [""]])
 def test_an_empty_name_does_not_end_the_only_cluster(
     screen: Screen, own_home: Path, make_inventory: MakeInventory, flags: list[str]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any  # AWS's answers
 
 import pytest
 from clusterctl.cloud.clients import Clients
@@ -16,18 +13,10 @@ from clusterctl_infra.names import ID_TAG, SLOT_TAG, guard_name
 from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT
 
 from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_state_machine import DENIED, ID, WOULD, StateMachine, said, succeeded
 
-ID = "0123456789ab"
 OVER = -60.0
 """A time to wait that is over before anything was asked."""
-
-WOULD = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412, Request ID: x)"
-DENIED = "You are not authorized to perform this operation. (Service: Ec2, Status Code: 403, Request ID: x)"
-
-
-def said(**causes: str) -> str:
-    rows = [{"Id": id, "Answer": {"Error": "Ec2.Ec2Exception", "Cause": cause}} for id, cause in causes.items()]
-    return json.dumps(rows)
 
 
 def test_nothing_is_left_when_every_machine_would_end() -> None:
@@ -54,28 +43,6 @@ def test_a_machine_that_died_meanwhile_needs_no_end() -> None:
     assert without_gone(left, seen) == {"b": NOT_FOUND, "d": NOT_FOUND}
 
 
-@dataclass
-class StateMachine:
-    """Step Functions with one state machine: what each look at its executions shows, one after the other."""
-
-    looks: list[dict[str, str]]
-    name: str = guard_name(ID)
-    started: list[str] = field(default_factory=list)
-
-    def get_paginator(self, call: str) -> StateMachine:
-        return self
-
-    def paginate(self) -> Iterable[dict[str, Any]]:
-        return ({"stateMachines": [{"name": self.name, "stateMachineArn": "arn:machine"}]},)
-
-    def start_execution(self, **asked: str) -> dict[str, str]:
-        self.started.append(asked["input"])
-        return {"executionArn": "arn:execution"}
-
-    def describe_execution(self, **asked: str) -> dict[str, str]:
-        return self.looks.pop(0)
-
-
 def asking(machine: StateMachine, *, state: str = "running") -> Clients:
     """Clients of a region with this state machine, and one instance in this state."""
     tags = [{"Key": ID_TAG, "Value": ID}, {"Key": SLOT_TAG, "Value": "0"}]
@@ -83,10 +50,6 @@ def asking(machine: StateMachine, *, state: str = "running") -> Clients:
     clients = clients_of({("us-west-2", "describe_instances", "Reservations"): [{"Instances": [row]}]})
     vars(clients)["sfn"] = machine
     return clients
-
-
-def succeeded(**causes: str) -> dict[str, str]:
-    return {"status": "SUCCEEDED", "output": said(**causes)}
 
 
 def test_a_machine_whose_tag_is_found_late_is_tried_again() -> None:

@@ -57,8 +57,11 @@ def test_the_state_is_what_the_kernel_says(trees: cgroup.CgroupTrees, events: st
 
 def test_a_machine_has_a_folder_in_every_tree(trees: cgroup.CgroupTrees) -> None:
     cgroup.create(trees, "train", "train-0")
+    folders = [tree / "clusterctl/train/train-0" for tree in (trees.unified, *trees.legacy)]
+    assert [folder.is_dir() for folder in folders] == [True, True]
     assert list(cgroup.machines(trees)) == [("train", "train-0")]
     cgroup.remove(trees, "train", "train-0")
+    assert [folder.exists() for folder in folders] == [False, False]
     assert list(cgroup.machines(trees)) == []
     cgroup.remove_cluster(trees, "train")
     assert not (trees.unified / "clusterctl").exists()
