@@ -1,0 +1,61 @@
+"""`clusterctl job`: what can be done with one job."""
+
+from __future__ import annotations
+
+import click
+
+from clusterctl.jobs.job_request import VERBS, JobFlags, carry_out
+from clusterctl.options import cluster_option, connect_timeout_option, json_option, node_option
+from clusterctl.output import Output
+
+HELP = """One job, from any computer that knows the cluster.
+
+\b
+  show    how it goes, on which nodes, and why it ended
+  logs    what it has said; -f goes on with it
+  attach  as logs -f from its start; Ctrl-C asks whether to cancel
+  wait    until it has ended, without its output
+  cancel  stop it: SIGTERM, its grace, SIGKILL; waits until nothing of it is left
+
+attach and wait give the job's own exit code, as run does. show, logs and cancel give 0.
+
+\b
+Examples:
+  clusterctl job show train-1123-101500
+  clusterctl job logs train-1123-101500 --node 1 --rank 3
+  clusterctl job cancel train-1123-101500
+"""
+
+
+@click.command("job", help=HELP)
+@cluster_option
+@node_option(default="all", help="logs: of these nodes of the job.")
+@click.option("--rank", metavar="N", type=click.IntRange(min=0), help="logs: of this rank alone.")
+@click.option("-f", "--follow", "is_followed", is_flag=True, help="logs: go on until the job ends.")
+@connect_timeout_option(default="15s")
+@json_option
+@click.argument("verb", metavar="VERB", type=click.Choice(VERBS))
+@click.argument("name", metavar="JOB")
+@click.pass_obj
+def command(
+    output: Output,
+    cluster: str | None,
+    node: str,
+    rank: int | None,
+    is_followed: bool,
+    connect_timeout: float,
+    as_json: bool,
+    verb: str,
+    name: str,
+) -> int:
+    flags = JobFlags(
+        cluster=cluster,
+        node=node,
+        rank=rank,
+        is_followed=is_followed,
+        connect_timeout_s=connect_timeout,
+        as_json=as_json,
+        verb=verb,
+        name=name,
+    )
+    return carry_out(flags, output)

@@ -1,0 +1,73 @@
+"""`clusterctl run`: a training on many nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clusterctl.jobs.run_request import RunFlags, carry_out
+from clusterctl.options import (
+    NODES_HELP,
+    cluster_option,
+    connect_timeout_option,
+    environment_option,
+    json_option,
+    node_option,
+    time_option,
+)
+from clusterctl.output import Output
+
+HELP = """Start a training on many nodes at once, and watch it.
+
+The program and its arguments stand behind --; they are passed on word by word, and no shell reads them. A script
+(.py) is started by torchrun, anything else as it is, once per node. Its stdin is /dev/null. The folder that it is
+started from goes along: what git tracks, and untracked files that git does not ignore.
+
+The job lives on its nodes: it goes on when this command, or this computer, ends. It runs as the login user, without
+sudo and without the key to the other nodes. Ctrl-C asks whether the job is meant, too; without a terminal SIGINT and
+SIGTERM cancel it, and SIGHUP does not.
+
+The exit code is 0 when all ranks ended with 0, else that of the rank that failed first (128 + its signal), 124 when
+--timeout or the cluster's deadline ended it, 130 when it was cancelled, 255 when nodes were lost; 2, 3, 1 or 255
+when nothing was started.
+
+\b
+Examples:
+  clusterctl run -- train.py --lr 0.1
+  clusterctl run --node 0-1 --nproc 4 --name first -- torchrun --role trainer train.py
+  clusterctl run --secret HF_TOKEN --env EPOCHS=3 --detach -- train.py
+  clusterctl run --launcher plain -- hostname
+"""
+
+
+@click.command("run", context_settings={"allow_interspersed_args": False}, help=HELP)
+@cluster_option
+@node_option(default="all", help=NODES_HELP)
+@click.option("--launcher", metavar="NAME", help="torchrun or plain.  [by the program]")
+@click.option("--nproc", metavar="N", default="auto", show_default=True, help="Processes on each node; auto: its GPUs.")
+@click.option("--name", metavar="NAME", help="The job's name.  [the program and the time]")
+@environment_option
+@click.option("--secret", "secrets", metavar="NAME", multiple=True, help="A variable of yours, kept out of all logs.")
+@click.option("--workdir", metavar="DIR", type=click.Path(path_type=Path), default=".", help="The folder to send.  [.]")
+@click.option("--include", "including", metavar="FILE", multiple=True, help="Send this file though it looks secret.")
+@time_option("--timeout", default=None, help="Stop the job then: 30m, 12h.")
+@time_option("--grace", default="30s", help="From SIGTERM to SIGKILL, when it is stopped.")
+@click.option("--sudo", "is_sudo", is_flag=True, help="The job may use sudo, and the key to the other nodes.")
+@click.option("--detach", "is_detached", is_flag=True, help="Do not watch it.")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Show what each node would run; nothing is started.")
+@click.option("--yes", "is_agreed", is_flag=True, help="Send a large folder without asking.")
+@connect_timeout_option(default="15s")
+@json_option
+@click.argument("words", metavar="-- PROGRAM [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def command(
+    output: Output,
+    /,
+    timeout: float | None,
+    grace: float,
+    connect_timeout: float,
+    **flags: Any,  # what click read, by the names that RunFlags gives them
+) -> int:
+    return carry_out(RunFlags(timeout_s=timeout, grace_s=grace, connect_timeout_s=connect_timeout, **flags), output)

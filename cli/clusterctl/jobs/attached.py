@@ -1,0 +1,109 @@
+"""A job that somebody watches: its output shown as it comes, its end told, and what Ctrl-C means meanwhile."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any  # JSON
+
+from clusterctl_infra.outputs import InventoryNode
+
+from clusterctl.jobs.following import JobFollowing, NodeState, Notice, OutputLine
+from clusterctl.jobs.job_state import JobState, merged
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.output import Output
+from clusterctl.views.jobs import ended_text, line_json, line_text, state_json
+
+DETACHED = 0
+SECOND_QUESTION = "cancel the job? No leaves it running"
+
+
+class HungUp(Exception):
+    """SIGHUP: the terminal or the session is gone, the job is not."""
+
+
+class Attached:
+    """One job on the screen."""
+
+    def __init__(self, nodes: JobNodes, members: tuple[InventoryNode, ...], spec: Mapping[str, Any]) -> None:
+        self._nodes = nodes
+        self._members = members
+        self._spec = spec
+        self._name = str(spec["job"])
+
+    def watch(self, output: Output, *, as_json: bool, is_shown: bool = True) -> int:
+        """Until the job has ended: its exit code; 0 where the person goes and the job goes on."""
+        following = JobFollowing(self._nodes, self._members, job=self._name, attempt=int(self._spec["attempt"]))
+        items = following.items()
+        with signals_as_exceptions(is_at_terminal=output.can_ask):
+            while True:
+                try:
+                    for item in items:
+                        self._show(item, output, as_json=as_json, is_shown=is_shown)
+                    break
+                except HungUp:
+                    return DETACHED
+                except KeyboardInterrupt:
+                    # A generator that was interrupted has ended: what it has is asked for anew.
+                    items = following.next_items()
+                    if not self._cancels(output):
+                        output.note(f"{self._name} goes on\n  next: clusterctl job attach {self._name}")
+                        return DETACHED
+        state = merged(self._spec, following.last_states)
+        return self.tell_end(state, output, as_json=as_json)
+
+    def tell_end(self, state: JobState, output: Output, *, as_json: bool) -> int:
+        """How it ended; its exit code."""
+        if as_json:
+            output.json(state_json(state), is_line=True)
+        output.note(ended_text(state))
+        return 255 if state.exit_code is None else state.exit_code
+
+    def _cancels(self, output: Output) -> bool:
+        """Whether Ctrl-C, or SIGTERM where nobody is at a terminal, is to cancel the job; then it is on its way."""
+        if output.can_ask:
+            try:
+                if not output.confirm(f"\n{self._name}: {SECOND_QUESTION}."):
+                    return False
+            except KeyboardInterrupt:
+                return False
+        output.note(f"{self._name}: cancelling")
+        self._nodes.ask(self._members, "cancel", self._name)
+        return True
+
+    def _show(self, item: OutputLine | NodeState | Notice, output: Output, *, as_json: bool, is_shown: bool) -> None:
+        if isinstance(item, Notice):
+            output.note(f"[Node {item.slot}] {item.text}")
+        elif isinstance(item, OutputLine) and is_shown:
+            if as_json:
+                output.json(line_json(item), is_line=True)
+            else:
+                output.data(line_text(item, has_ranks=has_ranks(self._spec)))
+
+
+def has_ranks(spec: Mapping[str, Any]) -> bool:
+    """Whether a node has several ranks, so that lines say which one's they are."""
+    return any(int(member["nproc"]) > 1 for member in spec["members"])
+
+
+@contextmanager
+def signals_as_exceptions(*, is_at_terminal: bool) -> Iterator[None]:
+    """SIGHUP leaves the job; SIGTERM is Ctrl-C where nobody is at a terminal."""
+
+    def hang_up(number: int, frame: FrameType | None) -> None:
+        raise HungUp
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    handlers: dict[int, Callable[[int, FrameType | None], None]] = {signal.SIGHUP: hang_up}
+    if not is_at_terminal:
+        handlers |= {signal.SIGTERM: interrupt, signal.SIGINT: interrupt}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,140 @@
+"""A job's output and states from all its nodes as they come, over lost connections too."""
+
+from __future__ import annotations
+
+import json
+import queue
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any  # JSON
+
+from clusterctl_infra.outputs import InventoryNode
+
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.node_program import command
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.many.kept_running import KeptCommand, keep_running
+from clusterctl.ssh.reached import told_in_a_row
+
+MOST_ITEMS = 5000
+LOOK_S = 0.2
+GIVE_UP_S = 30.0
+"""How long a node that cannot be reached is tried again when others have told how it ended."""
+UNHEARD_S = 120.0
+"""The same where no node has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputLine:
+    """One line of one rank; `rank` is - for the launcher's own."""
+
+    slot: int
+    at_s: float
+    rank: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeState:
+    """A node says how the job goes there."""
+
+    slot: int
+    words: Mapping[str, Any]
+    is_over: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """Something to tell beside the output."""
+
+    slot: int
+    text: str
+
+
+Item = OutputLine | NodeState | Notice
+
+
+class JobFollowing:
+    """What the nodes' threads tell, for the one that shows it."""
+
+    def __init__(
+        self, nodes: JobNodes, members: tuple[InventoryNode, ...], *, job: str, attempt: int, is_followed: bool = True
+    ) -> None:
+        self._nodes = nodes
+        self._members = members
+        self._job, self._attempt, self._is_followed = job, attempt, is_followed
+        self._arrived: queue.Queue[Item] = queue.Queue(MOST_ITEMS)
+        self._rest = {node.slot: b"" for node in members}
+        self._places = {node.slot: (1, 0) for node in members}
+        self._over: dict[int, Mapping[str, Any]] = {}
+        self._lost_s: dict[int, float] = {}
+
+    def items(self) -> Iterator[Item]:
+        """Until the job has ended on all nodes, or on all that can be reached; the threads end with the process."""
+        kept = KeptCommand(command=self._command, on_begin=self._begin, on_output=self._hear, on_lost=self._lost_on)
+        keep_running(kept, self._nodes.inventory, self._members, keys=self._nodes.keys, deadlines=self._nodes.deadlines)
+        yield from self.next_items()
+
+    def next_items(self) -> Iterator[Item]:
+        """What comes from now on, of a following that `items` began."""
+        while True:
+            try:
+                yield self._arrived.get(timeout=LOOK_S)
+            except queue.Empty:
+                if self._is_done(time.monotonic()):
+                    return
+
+    @property
+    def last_states(self) -> dict[int, Mapping[str, Any]]:
+        """Slot → how the job ended there, of the nodes that have said so."""
+        return dict(self._over)
+
+    def _is_done(self, now_s: float) -> bool:
+        patience_s = GIVE_UP_S if self._over else UNHEARD_S
+        return all(
+            node.slot in self._over or now_s - self._lost_s.get(node.slot, now_s) > patience_s for node in self._members
+        )
+
+    def _command(self, node: InventoryNode) -> str:
+        segment, offset = self._places[node.slot]
+        followed = "yes" if self._is_followed else "no"
+        return command("follow", self._job, str(self._attempt), str(segment), str(offset), followed)
+
+    def _begin(self, node: InventoryNode) -> None:
+        self._rest[node.slot] = b""
+
+    def _hear(self, node: InventoryNode, chunk: bytes) -> None:
+        self._lost_s.pop(node.slot, None)
+        *rows, self._rest[node.slot] = (self._rest[node.slot] + chunk).split(b"\n")
+        for row in rows:
+            try:
+                words = json.loads(row)
+            except ValueError:
+                continue  # a login's greeting
+            if isinstance(words, list):
+                segment, offset, line = words
+                self._places[node.slot] = (int(segment), int(offset))
+                at_s, rank, text = str(line).split(" ", 2)
+                self._arrived.put(OutputLine(slot=node.slot, at_s=float(at_s), rank=rank, text=text))
+            elif isinstance(words, dict):
+                self._take(node, words)
+
+    def _take(self, node: InventoryNode, words: Mapping[str, Any]) -> None:
+        if "over" in words:
+            self._over[node.slot] = words["over"]
+            self._arrived.put(NodeState(slot=node.slot, words=words["over"], is_over=True))
+        elif "state" in words:
+            self._arrived.put(NodeState(slot=node.slot, words=words["state"], is_over=False))
+        elif "error" in words:
+            self._arrived.put(Notice(slot=node.slot, text=str(words["error"])))
+
+    def _lost_on(self, node: InventoryNode, why: NodeFailure, tries: int) -> bool:
+        """Whether the node is tried again."""
+        if node.slot in self._over:
+            return False
+        self._lost_s.setdefault(node.slot, time.monotonic())
+        if tries <= 1:
+            told = told_in_a_row(why, self._nodes.inventory, node)
+            self._arrived.put(Notice(slot=node.slot, text=f"{told}; trying again"))
+        return True

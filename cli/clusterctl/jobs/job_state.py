@@ -1,0 +1,87 @@
+"""A job as all its nodes tell of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any  # JSON
+
+from clusterctl.on_node.job import judge
+
+ORDER = (judge.STOPPING, judge.RUNNING, judge.STARTING, judge.PREPARING, judge.WAITING)
+"""Where nodes are not at the same point: what one of them does already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobState:
+    """One job."""
+
+    spec: Mapping[str, Any]
+    state: str
+    since_s: float
+    by_slot: Mapping[int, Mapping[str, Any]]
+    """What each node that was reached says of it."""
+    unheard: tuple[int, ...]
+    """Its slots that said nothing."""
+    outcome: Mapping[str, Any] | None
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return str(self.spec["job"])
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Of its nodes, ascending."""
+        return tuple(sorted(int(member["slot"]) for member in self.spec["members"]))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it can change no more."""
+        return self.state in judge.FINAL
+
+    @property
+    def exit_code(self) -> int | None:
+        """That of `clusterctl run`; None while it goes on."""
+        return None if self.outcome is None else int(self.outcome["exit_code"])
+
+
+def job_states(answers: Mapping[int, Mapping[str, Any]]) -> list[JobState]:
+    """All jobs that these nodes know, the newest first. `answers`: what each slot's node says of all its jobs."""
+    specs: dict[str, Mapping[str, Any]] = {}
+    states: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for slot, answer in answers.items():
+        for row in answer["jobs"]:
+            name = str(row["spec"]["job"])
+            specs[name] = row["spec"]
+            states.setdefault(name, {})[slot] = row["state"]
+    found = [merged(spec, states[name]) for name, spec in specs.items()]
+    return sorted(found, key=lambda job: (job.is_over, -job.since_s))
+
+
+def merged(spec: Mapping[str, Any], by_slot: Mapping[int, Mapping[str, Any]]) -> JobState:
+    """One state from those of its nodes: over when all that answer say so, with the coordinator's words first."""
+    slots = sorted(int(member["slot"]) for member in spec["members"])
+    heard = [by_slot[slot] for slot in slots if slot in by_slot]
+    going_on = [row for row in heard if row["state"] not in judge.FINAL]
+    if going_on:
+        state = min((str(row["state"]) for row in going_on), key=ORDER.index)
+        outcome = None
+    else:
+        outcome = _outcome(heard)
+        state = str(outcome["state"])
+    return JobState(
+        spec=spec,
+        state=state,
+        since_s=max((float(row["since_s"]) for row in heard), default=0.0),
+        by_slot=dict(by_slot),
+        unheard=tuple(slot for slot in slots if slot not in by_slot),
+        outcome=outcome,
+    )
+
+
+def _outcome(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What the coordinator decided, from whichever node has it; lost where none has."""
+    found = [row["outcome"] for row in rows if row.get("outcome")]
+    decided = [outcome for outcome in found if outcome["state"] != judge.LOST]
+    return (decided or found or [judge.outcome(judge.LOST, "no node knows how it ended", ())])[0]

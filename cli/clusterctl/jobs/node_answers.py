@@ -1,0 +1,98 @@
+"""Questions to the nodes' part of a job: one verb on many nodes, each node's answer or why there is none."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any  # what nodes answer
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.jobs.node_program import NOT_THERE, archive, command, install_command
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.many.fan_out import run_on_nodes
+from clusterctl.ssh.many.link_pool import LinkPool
+from clusterctl.ssh.results import NodeResult, outcome
+
+ANSWER_S = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a node said, or why it did not."""
+
+    node: InventoryNode
+    words: Mapping[str, Any]
+    error: str | None
+    is_reached: bool = True
+
+    @property
+    def told(self) -> str:
+        """`Node 1 (train-1): …`, for a person."""
+        return f"Node {self.node.slot} ({self.node.name}): {self.error}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobNodes:
+    """A cluster's nodes, with connections that stay open from question to question."""
+
+    inventory: Inventory
+    keys: LoginKeys
+    deadlines: Deadlines
+    pool: LinkPool = field(default_factory=LinkPool)
+
+    def ask(
+        self,
+        nodes: Sequence[InventoryNode],
+        verb: str,
+        *arguments: str,
+        stdin: IO[bytes] | None = None,
+        timeout_s: float = ANSWER_S,
+    ) -> dict[int, Answer]:
+        """Each slot's answer; `stdin` goes to all of them."""
+        if not nodes:
+            return {}
+        line = Command(line=command(verb, *arguments), timeout_s=timeout_s)
+        results = self._run(nodes, line, stdin)
+        without = [node for node in nodes if results[node.slot].exit_code == NOT_THERE]
+        if without:
+            results |= self._install(without)
+            if stdin is not None:
+                stdin.seek(0)
+            results |= self._run([node for node in without if results[node.slot].is_ok], line, stdin)
+        return {node.slot: answer_of(node, results[node.slot]) for node in nodes}
+
+    def _install(self, nodes: Sequence[InventoryNode]) -> dict[int, NodeResult]:
+        with tempfile.TemporaryFile() as program:
+            program.write(archive())
+            program.seek(0)
+            return self._run(nodes, Command(line=install_command(), timeout_s=ANSWER_S), program)
+
+    def _run(self, nodes: Sequence[InventoryNode], line: Command, stdin: IO[bytes] | None) -> dict[int, NodeResult]:
+        return run_on_nodes(
+            self.inventory,
+            nodes,
+            line,
+            keys=self.keys,
+            deadlines=self.deadlines,
+            stdin=stdin,
+            pool=self.pool,
+        )
+
+
+def answer_of(node: InventoryNode, result: NodeResult) -> Answer:
+    """The last line that the node's program printed, which is JSON."""
+    if result.failure is not None:
+        return Answer(node=node, words={}, error=result.failure.told_under(node.name), is_reached=False)
+    lines = result.stdout.decode(errors="replace").strip().splitlines()
+    try:
+        words = json.loads(lines[-1])
+        error = words.get("error")
+    except (ValueError, LookupError, AttributeError):
+        said = result.stderr.decode(errors="replace").strip().splitlines()
+        return Answer(node=node, words={}, error=said[-1] if said else outcome(result))
+    return Answer(node=node, words=words, error=None if error is None else str(error))

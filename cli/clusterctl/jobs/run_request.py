@@ -1,0 +1,143 @@
+"""What `clusterctl run` was asked for, and how it is done."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shlex
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any  # JSON
+
+from clusterctl_infra.errors import UsageError
+
+from clusterctl.jobs.attached import Attached
+from clusterctl.jobs.known import job_nodes
+from clusterctl.jobs.launcher import chosen_launch
+from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
+from clusterctl.jobs.spec import AUTO, HINT, JobRequest, checked_name, default_name
+from clusterctl.jobs.start import JobStart
+from clusterctl.on_node.job import launch
+from clusterctl.options import chosen_cluster, chosen_rows
+from clusterctl.output import Output
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFlags:
+    """The flags, read."""
+
+    cluster: str | None
+    node: str
+    launcher: str | None
+    nproc: str
+    name: str | None
+    env: Mapping[str, str]
+    secrets: tuple[str, ...]
+    workdir: Path
+    including: tuple[str, ...]
+    timeout_s: float | None
+    grace_s: float
+    is_sudo: bool
+    is_detached: bool
+    is_dry_run: bool
+    is_agreed: bool
+    as_json: bool
+    connect_timeout_s: float
+    words: tuple[str, ...]
+
+
+def carry_out(flags: RunFlags, output: Output) -> int:
+    """The job's exit code; 0 where it was started detached. Raises ClusterctlError before anything is started."""
+    start = _start(flags, output)
+    if flags.is_dry_run:
+        _show_plan(start.planned(), output, as_json=flags.as_json)
+        return 0
+    _agree(start.snapshot, flags, output)
+    spec = start.begin()
+    name = spec["job"]
+    if flags.as_json:
+        output.json({"job": name, "is_started": True}, is_line=True)
+    output.note(f"{name}: started on {len(spec['members'])} of {len(start.nodes.inventory.nodes)} nodes")
+    if flags.is_detached:
+        output.note(f"  next: clusterctl job attach {name}")
+        return 0
+    return Attached(start.nodes, start.request.nodes, spec).watch(output, as_json=flags.as_json)
+
+
+def _start(flags: RunFlags, output: Output) -> JobStart:
+    chosen = chosen_launch(flags.words, flags.launcher)
+    nproc = _checked_nproc(flags.nproc)
+    name = default_name(chosen.command, datetime.now(UTC)) if flags.name is None else checked_name(flags.name)
+    secrets = _secret_values(flags.secrets)
+    snapshot = take_snapshot(flags.workdir, including=flags.including)
+    refuse_missing_script(chosen.command, snapshot)
+    inventory = chosen_cluster(flags.cluster)
+    request = JobRequest(
+        inventory=inventory,
+        nodes=chosen_rows(inventory, flags.node),
+        name=name,
+        launch=chosen,
+        nproc=nproc,
+        environment=flags.env,
+        secrets=flags.secrets,
+        timeout_s=flags.timeout_s,
+        grace_s=flags.grace_s,
+        is_sudo=flags.is_sudo,
+        by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+    )
+    nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
+    return JobStart(request=request, nodes=nodes, snapshot=snapshot, secrets=secrets, tell=output.note)
+
+
+def refuse_missing_script(command: Sequence[str], snapshot: Snapshot) -> None:
+    """Raises UsageError for a script of the folder that would not be on the nodes."""
+    script = command[0]
+    if not script.endswith(".py") or script.startswith("/"):
+        return
+    if os.path.normpath(script) not in snapshot.files:
+        is_here = (snapshot.folder / script).exists()
+        why = "git ignores it, so it does not go to the nodes" if is_here else f"not there in {snapshot.folder}"
+        raise UsageError(f"{script}: {why}", hint="clusterctl run --workdir DIR -- ...")
+
+
+def _checked_nproc(text: str) -> str:
+    if text != AUTO and not (text.isascii() and text.isdigit() and 0 < int(text) < 10_000):
+        raise UsageError(f"--nproc {text!r}: write how many processes a node runs, or auto", hint=HINT)
+    return text
+
+
+def _secret_values(names: Sequence[str]) -> dict[str, str]:
+    missing = [name for name in names if name not in os.environ]
+    if missing:
+        raise UsageError(f"--secret {missing[0]}: not in this computer's environment", hint=f"export {missing[0]}=…")
+    return {name: os.environ[name] for name in names}
+
+
+def _agree(snapshot: Snapshot, flags: RunFlags, output: Output) -> None:
+    """Raises UsageError where nobody wants so much to be sent."""
+    if snapshot.size_bytes <= ASK_BYTES or flags.is_agreed:
+        return
+    size = f"{snapshot.folder}: {snapshot.size_bytes // MIB:,} MiB in {len(snapshot.files)} files"
+    if not output.confirm(f"{size}. Send that to every node?"):
+        raise UsageError(f"{size} would go to every node", hint="clusterctl run --yes, or a .gitignore")
+
+
+def _show_plan(spec: Mapping[str, Any], output: Output, *, as_json: bool) -> None:
+    """Each node's argv and what the job sets in its environment."""
+    for node_rank, member in enumerate(spec["members"]):
+        argv = launch.argv(spec, node_rank, [])
+        environment = launch.environment(spec, node_rank, {}, f"/var/lib/clusterctl/jobs/{spec['job']}")
+        if as_json:
+            row = {"slot": member["slot"], "node": member["name"], "argv": argv, "environment": environment}
+            output.json(row, is_line=True)
+            continue
+        output.data(f"Node {member['slot']} ({member['name']})")
+        for words in argv:
+            output.data(f"  {shlex.join(words)}")
+        for name, value in environment.items():
+            output.data(f"  {name}={shlex.quote(value)}")

@@ -1,0 +1,145 @@
+"""The folder that a job is started from, as one archive that is the same bytes for the same content."""
+
+from __future__ import annotations
+
+import fnmatch
+import gzip
+import hashlib
+import io
+import os
+import subprocess
+import tarfile
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from clusterctl_infra.errors import UsageError
+
+IGNORE_FILE = ".clusterctlignore"
+IGNORED = (
+    ".git",
+    ".venv",
+    "venv",
+    "node_modules",
+    "__pycache__",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".pulumi",
+    "*.pyc",
+)
+"""Where there is no git: what nobody means to send."""
+SECRET = (".env", ".env.*", "*.pem", "*.key", "id_rsa", "id_ed25519", "id_ecdsa", ".netrc", "credentials")
+"""Names that mostly hold what is nobody else's business."""
+EXAMPLES = ("*.example", "*.sample", "*.template")
+ASK_BYTES = 500 * 1024 * 1024
+GIT_S = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """The chosen files of a folder, relative to it."""
+
+    folder: Path
+    files: tuple[str, ...]
+    size_bytes: int
+
+
+def take_snapshot(folder: Path, *, including: Collection[str]) -> Snapshot:
+    """What git tracks and untracked files that it does not ignore; without git all but what is ignored.
+
+    `including`: untracked files that look like secrets and are meant. Raises UsageError.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"--workdir {folder}: no such folder", hint="clusterctl run --help")
+    listed = _by_git(folder)
+    tracked, untracked = ((), _walked(folder)) if listed is None else listed
+    secret = sorted(name for name in untracked if looks_secret(name) and name not in including)
+    if secret:
+        named = ", ".join(secret[:5]) + (f" and {len(secret) - 5} more" if len(secret) > 5 else "")
+        raise UsageError(
+            f"{folder}: {named} may hold secrets, and would go to the nodes",
+            hint=f"echo {secret[0]} >> {'.gitignore' if listed is not None else IGNORE_FILE}, or --include {secret[0]}",
+        )
+    files = sorted({name for name in (*tracked, *untracked) if _is_sent(folder / name)})
+    return Snapshot(folder=folder, files=tuple(files), size_bytes=sum((folder / n).lstat().st_size for n in files))
+
+
+def write_archive(snapshot: Snapshot, stream: IO[bytes]) -> str:
+    """Writes the archive; gives the hash of its content. Owners and times are left out."""
+    digest = hashlib.sha256()
+    with (
+        gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=1, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for name in snapshot.files:
+            path = snapshot.folder / name
+            member = tarfile.TarInfo(name)
+            if path.is_symlink():
+                member.type, member.linkname = tarfile.SYMTYPE, os.readlink(path)
+                tar.addfile(member)
+                content = member.linkname.encode()
+            else:
+                content = path.read_bytes()
+                member.size = len(content)
+                member.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+                tar.addfile(member, io.BytesIO(content))
+            digest.update(f"{name}\0{member.type!r}{member.mode}{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a file's name says that it holds a secret."""
+    base = PurePosixPath(name).name
+    return _matches(base, SECRET) and not _matches(base, EXAMPLES)
+
+
+def is_ignored(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a pattern fits the path below the folder, or one of its parts."""
+    path = PurePosixPath(name)
+    return _matches(name, patterns) or any(_matches(part, patterns) for part in path.parts)
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Tracked and untracked files; None where the folder is in no repository."""
+    found = []
+    for which in (("--cached",), ("--others", "--exclude-standard")):
+        argv = ["git", "-C", str(folder), "ls-files", "-z", *which]
+        try:
+            done = subprocess.run(argv, capture_output=True, timeout=GIT_S, stdin=subprocess.DEVNULL)
+        except FileNotFoundError:
+            return None
+        except subprocess.TimeoutExpired as e:
+            raise UsageError(f"{folder}: git did not list its files within {GIT_S} s", hint="git status") from e
+        if done.returncode:
+            return None
+        found.append(tuple(name for name in os.fsdecode(done.stdout).split("\0") if name))
+    return found[0], found[1]
+
+
+def _walked(folder: Path) -> tuple[str, ...]:
+    patterns = [*IGNORED, *_own_patterns(folder)]
+    found = []
+    for base, folders, files in os.walk(folder):
+        above = Path(base).relative_to(folder)
+        folders[:] = [name for name in folders if not is_ignored((above / name).as_posix(), patterns)]
+        found += [(above / name).as_posix() for name in files]
+    return tuple(name for name in found if not is_ignored(name, patterns))
+
+
+def _own_patterns(folder: Path) -> list[str]:
+    try:
+        lines = (folder / IGNORE_FILE).read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    return [line.strip().strip("/") for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _is_sent(path: Path) -> bool:
+    """Files and links; a tracked file may be deleted here, a submodule is a folder."""
+    return path.is_symlink() or path.is_file()

@@ -1,0 +1,113 @@
+"""What jobs need of a node, one verb each: prints JSON lines and ends with 0, or `{"error": …}` and 1."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from clusterctl.on_node.job import judge, lease
+from clusterctl.on_node.job.follow import follow
+from clusterctl.on_node.job.keep import keep, present_state, start_keeper
+from clusterctl.on_node.job.layout import Layout, read_json
+from clusterctl.on_node.job.node_ranks import become
+from clusterctl.on_node.job.prepare import discard, probe, receive, remove_old
+from clusterctl.on_node.job.rank import run_rank
+from clusterctl.on_node.job.supervise import Supervisor
+
+LAYOUT = Layout()
+PROGRAM = Path(sys.argv[0]).resolve()
+
+
+def main(verb: str, arguments: list[str]) -> int:
+    """The exit code."""
+    if verb == "rank":
+        folder, secrets, _, *command = arguments
+        return run_rank(Path(folder), Path(secrets), command)
+    if verb == "become":
+        user, may_sudo, _, *command = arguments
+        become(user, is_privileged=may_sudo == "yes")
+        os.execvp(command[0], command)
+    if verb == "keep":
+        keep(LAYOUT, arguments[0], PROGRAM)
+        return 0
+    if verb == "supervise":
+        Supervisor(LAYOUT, arguments[0], PROGRAM).run()
+        return 0
+    try:
+        if verb == "follow":
+            job, attempt, segment, offset, is_followed = arguments
+            follow(LAYOUT, job, int(attempt), (int(segment), int(offset)), is_followed=is_followed == "yes")
+            return 0
+        print(json.dumps(ANSWERS[verb](*arguments)), flush=True)
+    except (OSError, ValueError, LookupError, tarfile.TarError) as e:
+        print(json.dumps({"error": "%s: %s" % (type(e).__name__, e)}), flush=True)
+        return 1
+    return 0
+
+
+def answer_take(job: str, by: str) -> dict[str, Any]:
+    """`holder`: who has the node already."""
+    return {"holder": lease.take(LAYOUT, job, by)}
+
+
+def answer_prepare(job: str) -> dict[str, Any]:
+    """Reads a line of JSON and the snapshot behind it from stdin."""
+    if not lease.renew(LAYOUT, job):
+        raise ValueError("the node is not held for %s any more" % job)
+    os.umask(0o022)
+    receive(LAYOUT, job, json.loads(sys.stdin.buffer.readline()), sys.stdin.buffer)
+    remove_old(LAYOUT, but=job)
+    lease.renew(LAYOUT, job)
+    return {}
+
+
+def answer_start(job: str) -> dict[str, Any]:
+    """Starts the supervisor; it sees to all else."""
+    if not lease.renew(LAYOUT, job):
+        raise ValueError("the node is not held for %s any more" % job)
+    error = start_keeper(LAYOUT, job, PROGRAM)
+    return {"error": error} if error else {}
+
+
+def answer_discard(job: str) -> dict[str, Any]:
+    """Nothing of a job that was never started is left."""
+    discard(LAYOUT, job)
+    return {}
+
+
+def answer_cancel(job: str) -> dict[str, Any]:
+    """The state it is in; where it runs, its supervisor hears of it."""
+    state = present_state(LAYOUT, job)
+    if state["state"] not in judge.FINAL:
+        LAYOUT.cancel(job).touch()
+    return {"state": state}
+
+
+def answer_list() -> dict[str, Any]:
+    """All jobs that this node knows."""
+    found = []
+    for path in sorted(LAYOUT.jobs.glob("*/spec.json")):
+        try:
+            job = path.parent.name
+            found.append({"spec": read_json(path), "state": present_state(LAYOUT, job)})
+        except (OSError, ValueError, LookupError):
+            continue  # it is being removed
+    return {"jobs": found}
+
+
+ANSWERS = {
+    "probe": lambda job: probe(LAYOUT, job),
+    "take": answer_take,
+    "prepare": answer_prepare,
+    "start": answer_start,
+    "discard": answer_discard,
+    "cancel": answer_cancel,
+    "list": answer_list,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

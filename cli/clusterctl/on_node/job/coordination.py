@@ -1,0 +1,122 @@
+"""What a job's nodes do next, decided in one place from what each of them says. Pure: the clock is a parameter.
+
+Members say how they are (`phase`: ready, running, ended), the coordinator answers with what all are to do. Both always
+say all of it, so a connection that is lost and made again loses nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from clusterctl.on_node.job import judge
+
+READY, RUNNING, ENDED = "ready", "running", "ended"
+MET_WITHIN_S = 60.0
+"""By then every node's supervisor has come, or the job does not start."""
+LOST_AFTER_S = 10.0
+"""A connection that is gone for so long, though its node had time to make another."""
+AHEAD_S = 0.3
+"""How far ahead the instant of the start is: every member has heard of it by then."""
+SETTLE_S = 0.5
+"""What looks like a victim may be told before its culprit is."""
+STOPPED_WITHIN_S = 30.0
+"""Beyond the grace: a node that has not ended its ranks by then is lost."""
+DEADLINE_AHEAD_S = 20.0
+"""So long before the nodes end, and the grace besides, the job is stopped."""
+
+
+class Coordination:
+    """One attempt."""
+
+    def __init__(self, spec: Mapping[str, Any], now_s: float) -> None:
+        self._spec = spec
+        self._began_s = now_s
+        self._slots = [int(member["slot"]) for member in spec["members"]]
+        self._said: dict[int, dict[str, Any]] = {}
+        self._gone_s: dict[int, float] = {}
+        self._lost: set[int] = set()
+        self._started_s: float | None = None
+        self._failed_s: float | None = None
+        self._stopped_s: float | None = None
+        self._end = ("", "")
+        self._failures: list[dict[str, Any]] = []
+        self.directive: dict[str, Any] = {"do": "wait"}
+
+    def heard(self, slot: int, said: Mapping[str, Any]) -> None:
+        """A member's words; they say that it is there."""
+        self._said[slot] = dict(said)
+        self._gone_s.pop(slot, None)
+
+    def gone(self, slot: int, now_s: float) -> None:
+        """A member's connection has ended."""
+        self._gone_s.setdefault(slot, now_s)
+
+    @property
+    def is_over(self) -> bool:
+        """All is decided."""
+        return self.directive["do"] == "finish"
+
+    def look(self, now_s: float, wall_s: float, deadline_s: float | None) -> dict[str, Any]:
+        """What all are to do now."""
+        if self.is_over:
+            return self.directive
+        self._lost |= {slot for slot, at_s in self._gone_s.items() if now_s - at_s > LOST_AFTER_S}
+        if self._stopped_s is not None:
+            self._finish_stopped(now_s)
+        elif not self._stop_where_needed(now_s, wall_s, deadline_s):
+            self._go_on(now_s, wall_s)
+        return self.directive
+
+    def _stop_where_needed(self, now_s: float, wall_s: float, deadline_s: float | None) -> bool:
+        found = self._reason_to_stop(now_s, wall_s, deadline_s)
+        if found is not None:
+            self._end = found
+            self._stopped_s = now_s
+            self._failures = self._told_failures()
+            self.directive = {"do": "stop", "state": found[0], "why": found[1]}
+        return found is not None
+
+    def _reason_to_stop(self, now_s: float, wall_s: float, deadline_s: float | None) -> tuple[str, str] | None:
+        grace_s, timeout_s = float(self._spec["grace_s"]), self._spec.get("timeout_s")
+        if deadline_s is not None and wall_s > deadline_s - grace_s - DEADLINE_AHEAD_S:
+            return judge.BY_DEADLINE, "the cluster reached its deadline"
+        if any(said.get("is_cancelled") for said in self._said.values()):
+            return judge.CANCELLED, "it was cancelled"
+        if self._lost:
+            return judge.LOST, "%s was lost: its supervisor does not answer any more" % self._names(self._lost)
+        failures = self._told_failures()
+        if failures:
+            self._failed_s = now_s if self._failed_s is None else self._failed_s
+            if now_s - self._failed_s >= SETTLE_S or not all(judge.is_victim(failure) for failure in failures):
+                return judge.FAILED, ""
+        if timeout_s is not None and self._started_s is not None and now_s - self._started_s > float(timeout_s):
+            return judge.TIMED_OUT, "it ran for the %g s of --timeout" % float(timeout_s)
+        missing = [slot for slot in self._slots if slot not in self._said]
+        if missing and now_s - self._began_s > MET_WITHIN_S:
+            return judge.FAILED, "%s did not come to the start within %g s" % (self._names(missing), MET_WITHIN_S)
+        return None
+
+    def _go_on(self, now_s: float, wall_s: float) -> None:
+        phases = [self._said.get(slot, {}).get("phase") for slot in self._slots]
+        if self._started_s is None and all(phase == READY for phase in phases):
+            self._started_s = now_s
+            self.directive = {"do": "start", "at_s": wall_s + AHEAD_S}
+        elif all(phase == ENDED for phase in phases) and not self._told_failures():
+            self._finish(judge.SUCCEEDED, "")
+
+    def _finish_stopped(self, now_s: float) -> None:
+        waited_s = now_s - (self._stopped_s or now_s)
+        late_s = float(self._spec["grace_s"]) + STOPPED_WITHIN_S
+        left = [slot for slot in self._slots if self._said.get(slot, {}).get("phase") not in (None, ENDED)]
+        if all(slot in self._lost for slot in left) or waited_s > late_s:
+            self._finish(*self._end)
+
+    def _finish(self, state: str, why: str) -> None:
+        self.directive = {"do": "finish", "outcome": judge.outcome(state, why, self._failures)}
+
+    def _told_failures(self) -> list[dict[str, Any]]:
+        return [dict(failure) for said in self._said.values() for failure in said.get("failures", ())]
+
+    def _names(self, slots: Any) -> str:
+        names = {int(member["slot"]): member["name"] for member in self._spec["members"]}
+        return ", ".join("Node %d (%s)" % (slot, names[slot]) for slot in sorted(slots))

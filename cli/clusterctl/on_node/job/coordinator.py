@@ -1,0 +1,120 @@
+"""The coordinator of a job: listens on the job's lowest slot, hears its members, tells them what to do."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Any
+
+from clusterctl.on_node.job.channel import Channel, NotTrusted
+from clusterctl.on_node.job.coordination import LOST_AFTER_S, Coordination
+from clusterctl.on_node.job.layout import Layout
+
+BEAT_S = 0.5
+"""How often each side says all it knows, besides when it changes."""
+SILENT_S = 10.0
+POLL_S = 0.02
+LAST_WORDS_S = 5.0
+"""How long members may still come for how it ended."""
+
+
+class Coordinator:
+    """Runs in threads of its own until all members know how it ended."""
+
+    def __init__(self, layout: Layout, spec: dict[str, Any], key: bytes) -> None:
+        self._layout = layout
+        self._spec = spec
+        self._key = key
+        self._coordination = Coordination(spec, time.monotonic())
+        self._changed = threading.Condition()
+        self._know: set[int] = set()
+        self._connections: dict[int, int] = {}
+        self._door = socket.create_server(("", int(spec["channel_port"])), backlog=4096)
+
+    def start(self) -> threading.Thread:
+        """Begins; the thread ends when all is done."""
+        threading.Thread(target=self._listen, daemon=True).start()
+        thread = threading.Thread(target=self._decide, daemon=True)
+        thread.start()
+        return thread
+
+    def _decide(self) -> None:
+        slots = {int(member["slot"]) for member in self._spec["members"]}
+        over_s = None
+        while True:
+            with self._changed:
+                before = self._coordination.directive
+                now_s = time.monotonic()
+                if self._coordination.look(now_s, time.time(), deadline_s(self._layout)) is not before:
+                    self._changed.notify_all()
+                if self._coordination.is_over:
+                    over_s = now_s if over_s is None else over_s
+                    if self._know >= slots or now_s - over_s > LOST_AFTER_S + LAST_WORDS_S:
+                        self._door.close()
+                        return
+                self._changed.wait(POLL_S)
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection, _ = self._door.accept()
+            except OSError:
+                return  # it is over
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        slot = None
+        try:
+            with connection:
+                connection.settimeout(SILENT_S)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                channel = Channel(connection, self._key, is_coordinator=True)
+                slot = self._take(channel.hear())
+                threading.Thread(target=self._tell, args=(channel, connection), daemon=True).start()
+                while True:
+                    self._take(channel.hear())
+        except (OSError, EOFError, NotTrusted, LookupError, ValueError):
+            pass  # it comes again, or is lost
+        finally:
+            if slot is not None:
+                with self._changed:
+                    self._connections[slot] -= 1
+                    if not self._connections[slot]:
+                        self._coordination.gone(slot, time.monotonic())
+
+    def _take(self, said: dict[str, Any]) -> int:
+        slot = int(said["slot"])
+        if (said["job"], said["attempt"]) != (self._spec["job"], self._spec["attempt"]):
+            raise NotTrusted("another job or attempt")
+        with self._changed:
+            if said.get("is_first"):
+                self._connections[slot] = self._connections.get(slot, 0) + 1
+            self._coordination.heard(slot, said)
+            if said.get("knows_end"):
+                self._know.add(slot)
+            self._changed.notify_all()
+        return slot
+
+    def _tell(self, channel: Channel, connection: socket.socket) -> None:
+        told: dict[str, Any] | None = None
+        at_s = 0.0
+        try:
+            while connection.fileno() >= 0:
+                with self._changed:
+                    directive = self._coordination.directive
+                    if directive is told and time.monotonic() - at_s < BEAT_S:
+                        self._changed.wait(BEAT_S)
+                        continue
+                channel.send(directive)
+                told, at_s = directive, time.monotonic()
+        except (OSError, ValueError):
+            pass  # the other thread of this connection has noticed, too
+
+
+def deadline_s(layout: Layout) -> float | None:
+    """When this node ends, as Unix time; None where nobody has said so."""
+    try:
+        return float(layout.deadline.read_text().split()[2])
+    except (OSError, ValueError, LookupError):
+        return None

@@ -1,0 +1,48 @@
+"""Prints a job's output on this node and how it goes there, as JSON lines, until both have ended."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from clusterctl.on_node.job import judge
+from clusterctl.on_node.job.keep import present_state
+from clusterctl.on_node.job.layout import Layout
+from clusterctl.on_node.job.output_log import read_from
+
+POLL_S = 0.1
+BEAT_S = 1.0
+MOST_AT_ONCE = 2000
+
+
+def follow(layout: Layout, job: str, attempt: int, place: tuple[int, int], *, is_followed: bool) -> None:
+    """`[segment, offset, line]` for each line, `{"state": …}` when it changes, `{"over": …}` at the end."""
+    said: dict[str, Any] = {}
+    said_s = time.monotonic()
+    while True:
+        state = present_state(layout, job)  # before the lines: what was written until then is among them
+        is_over = state["state"] in judge.FINAL or not is_followed
+        lines = []
+        for after, line in read_from(layout.attempt(job, attempt), place):
+            place = after
+            lines.append(json.dumps([*place, line]))
+            if len(lines) == MOST_AT_ONCE:
+                _print(lines)
+                lines = []
+        if state != said or (lines and is_over):
+            lines.append(json.dumps({"state": state}))
+            said = state
+        if is_over:
+            _print([*lines, json.dumps({"over": state})])
+            return
+        if lines or time.monotonic() - said_s > BEAT_S:
+            _print(lines or ["{}"])
+            said_s = time.monotonic()
+        time.sleep(POLL_S)
+
+
+def _print(lines: list[str]) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,141 @@
+"""The keeper of a job on one node: starts the supervisor, and clears up behind it however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from clusterctl.on_node.job import judge, lease
+from clusterctl.on_node.job.layout import Layout, read_json, write_json
+from clusterctl.on_node.job.processes import adopt_orphans, end_all
+from clusterctl.on_node.job.supervise import boot_id
+
+KILLED_WITHIN_S = 10.0
+UNIT = "clusterctl-job-%s"
+STARTED_WITHIN_S = 10.0
+POLL_S = 0.05
+HIDDEN = ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier")
+"""What opens other nodes: jobs see nothing there."""
+
+
+def start_keeper(layout: Layout, job: str, program: Path) -> str:
+    """Starts it apart from this session: nothing, or why it is not there."""
+    argv = [sys.executable, "-I", str(program), "keep", job]
+    if Path("/run/systemd/system").is_dir():
+        done = subprocess.run(
+            [*service_argv(job, read_json(layout.spec(job))["is_sudo"]), *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=30,
+        )
+        if done.returncode:
+            return "systemd-run: " + done.stderr.decode(errors="replace").strip()[-500:]
+    else:
+        _detached(argv, layout.folder(job) / "supervisor.log")
+    until = time.monotonic() + STARTED_WITHIN_S
+    while not lease.is_kept(layout, job):
+        if time.monotonic() > until:
+            return "its supervisor did not start within %g s" % STARTED_WITHIN_S
+        time.sleep(POLL_S)
+    return ""
+
+
+def service_argv(job: str, is_sudo: bool) -> list[str]:
+    """A service of its own: it outlives this session, and with it ends all that it ever started."""
+    safe = ["NoNewPrivileges=yes", *("InaccessiblePaths=-" + path for path in HIDDEN)]
+    properties = [
+        "KillMode=control-group",
+        "TimeoutStopSec=2",
+        "LimitMEMLOCK=infinity",
+        "LimitNOFILE=1048576",
+        "TasksMax=infinity",
+        "OOMPolicy=continue",
+        *([] if is_sudo else safe),
+    ]
+    return [
+        *("systemd-run", "--quiet", "--collect", "--unit", UNIT % job),
+        *("--description", "clusterctl job " + job),
+        *(word for value in properties for word in ("-p", value)),
+    ]
+
+
+def keep(layout: Layout, job: str, program: Path) -> None:
+    """Returns when nothing of the job is left on this node."""
+    adopt_orphans()
+    lease.hold(layout, job)
+    layout.in_use(job).parent.mkdir(parents=True, exist_ok=True)
+    layout.in_use(job).touch()
+    signal.signal(signal.SIGTERM, lambda number, frame: layout.cancel(job).touch())
+    try:
+        supervisor = subprocess.Popen([sys.executable, "-I", str(program), "supervise", job])
+        status = supervisor.wait()
+        end_all(job, os.getpid(), KILLED_WITHIN_S)
+        tell_lost(layout, job, "its supervisor there ended (%s)" % _how(status))
+    finally:
+        _forget(layout, job)
+
+
+def present_state(layout: Layout, job: str) -> dict[str, Any]:
+    """How the job goes on this node; lost, where nobody is left to see to it. Raises OSError, ValueError."""
+    found = read_json(layout.state(job))
+    if found["state"] in judge.FINAL or found["state"] == judge.PREPARING:
+        return found
+    if lease.is_kept(layout, job) and found["boot_id"] == boot_id(layout):
+        return found
+    again = read_json(layout.state(job))  # it may have ended between the two looks
+    if again["state"] in judge.FINAL:
+        return again
+    return _lost(again, "the node started anew" if again["boot_id"] != boot_id(layout) else "its supervisor is gone")
+
+
+def tell_lost(layout: Layout, job: str, why: str) -> None:
+    """Writes it down where nobody has written how the job ended."""
+    try:
+        found = read_json(layout.state(job))
+    except (OSError, ValueError):
+        return
+    if found["state"] not in judge.FINAL:
+        write_json(layout.state(job), _lost(found, why))
+
+
+def _lost(found: dict[str, Any], why: str) -> dict[str, Any]:
+    told = "Node %s was lost: %s" % (found["slot"], why)
+    return {**found, "state": judge.LOST, "since_s": time.time(), "outcome": judge.outcome(judge.LOST, told, ())}
+
+
+def _forget(layout: Layout, job: str) -> None:
+    """What is only for a job that runs."""
+    for path in (layout.in_use(job), layout.key(job), *layout.secrets(job).glob("*")):
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            pass  # there was none
+    if layout.secrets(job).is_dir():
+        layout.secrets(job).rmdir()
+    lease.release(layout, job)
+
+
+def _how(status: int) -> str:
+    return "signal %d" % -status if status < 0 else "exit %d" % status
+
+
+def _detached(argv: list[str], log: Path) -> None:
+    """Without systemd: a grandchild in a session of its own, which the first process adopts."""
+    if os.fork():
+        os.wait()
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    with log.open("ab") as stream, open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+    os.closerange(3, 256)
+    os.execv(argv[0], argv)

@@ -1,0 +1,97 @@
+"""Where a job's files lie on a node. All below `/var/lib` outlive a reboot, all below `/run` do not."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Paths below `root`, which is another one than `/` in tests alone."""
+
+    root: Path = Path("/")
+
+    @property
+    def jobs(self) -> Path:
+        """A folder for each job that this node was ever part of."""
+        return self.root / "var/lib/clusterctl/jobs"
+
+    @property
+    def lease(self) -> Path:
+        """A folder while a job holds this node, with `holder.json` in it."""
+        return self.root / "run/clusterctl/job-lease"
+
+    @property
+    def boot_id(self) -> Path:
+        """Another text after each reboot; a container shares its host's, so the agent writes one of its own."""
+        return self.root / "run/clusterctl/boot-id"
+
+    @property
+    def deadline(self) -> Path:
+        """The agent's: cluster id, run, and the Unix time at which this node ends."""
+        return self.root / "var/lib/clusterctl/deadline"
+
+    def in_use(self, job: str) -> Path:
+        """A file while the job runs here: the idle rule counts it as use."""
+        return self.root / "run/clusterctl/jobs" / job
+
+    def key(self, job: str) -> Path:
+        """By which the job's supervisors know each other; root's."""
+        return self.root / "run/clusterctl/job-keys" / job
+
+    def secrets(self, job: str) -> Path:
+        """A folder with a file for each secret, for the login user alone; on tmpfs."""
+        return self.root / "run/clusterctl/job-secrets" / job
+
+    def folder(self, job: str) -> Path:
+        """All that is kept of the job on this node."""
+        return self.jobs / job
+
+    def spec(self, job: str) -> Path:
+        """What the job is; the same on all of its nodes."""
+        return self.folder(job) / "spec.json"
+
+    def state(self, job: str) -> Path:
+        """How it goes on this node; written by its supervisor."""
+        return self.folder(job) / "state.json"
+
+    def cancel(self, job: str) -> Path:
+        """There once somebody wants the job cancelled."""
+        return self.folder(job) / "cancel"
+
+    def code(self, job: str) -> Path:
+        """The folder that the job was started from, unpacked; the login user's."""
+        return self.folder(job) / "code"
+
+    def work(self, job: str) -> Path:
+        """`CLUSTERCTL_JOB_DIR`: for what the job wants to keep; the login user's."""
+        return self.folder(job) / "work"
+
+    def attempt(self, job: str, attempt: int) -> Path:
+        """The output of one attempt."""
+        return self.folder(job) / ("attempt-%d" % attempt)
+
+    def ranks(self, job: str, attempt: int) -> Path:
+        """Where the ranks' parents write how each ended, and its log; the login user's."""
+        return self.attempt(job, attempt) / "ranks"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file. Raises OSError, ValueError."""
+    found = json.loads(path.read_bytes())
+    if not isinstance(found, dict):
+        raise ValueError("%s: not an object" % path)
+    return found
+
+
+def write_json(path: Path, value: object, mode: int = 0o644) -> None:
+    """Replaces the file at once: a reader sees the old one or the new one."""
+    beside = path.with_name("%s.%d.new" % (path.name, os.getpid()))
+    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(file, "w") as stream:
+        json.dump(value, stream)
+    os.replace(beside, path)

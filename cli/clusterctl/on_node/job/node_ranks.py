@@ -1,0 +1,207 @@
+"""The processes of a job on one node: the launcher or the ranks themselves, started, looked at and stopped."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import IO, Any
+
+from clusterctl.on_node.job import launch
+from clusterctl.on_node.job.layout import Layout, read_json
+from clusterctl.on_node.job.output_log import OutputLog
+from clusterctl.on_node.job.processes import JOB_VARIABLE, end_with_parent, give_up_privileges, is_alive, of_job, reap
+from clusterctl.on_node.job.processes import send as send_signal
+
+LAST_LINES = 20
+LINE_BYTES = 64 * 1024
+POLL_S = 0.05
+
+
+class NodeRanks:
+    """What runs here of one attempt."""
+
+    def __init__(self, layout: Layout, spec: dict[str, Any], node_rank: int, program: Path) -> None:
+        self._layout = layout
+        self._spec = spec
+        self._node_rank = node_rank
+        self._program = program
+        self._folder = layout.ranks(spec["job"], spec["attempt"])
+        self._log = OutputLog(layout.attempt(spec["job"], spec["attempt"]))
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._last: deque[str] = deque(maxlen=LAST_LINES)
+        self._out_of_memory_before = out_of_memory_kills()
+
+    @property
+    def is_started(self) -> bool:
+        """Whether `start` was called."""
+        return bool(self._children)
+
+    def start(self) -> None:
+        """Starts them; what cannot be started has ended by itself, and says why in its output."""
+        job = self._spec["job"]
+        user = pwd.getpwnam(self._spec["user"])
+        parent = ["python3", "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job)), "--"]
+        environment = self._environment(user)
+        for local_rank, argv in enumerate(launch.argv(self._spec, self._node_rank, parent)):
+            own = launch.rank_environment(self._spec, self._node_rank, local_rank)
+            is_plain = self._spec["launcher"] == launch.PLAIN
+            child = subprocess.Popen(
+                [*self._as_user(), *argv],
+                env={**environment, **(own if is_plain else {})},
+                cwd=self._layout.code(job) / self._spec.get("folder", ""),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            self._children.append(child)
+            threading.Thread(target=self._copy, args=(child.stdout,), daemon=True).start()
+
+    def ended(self) -> list[dict[str, Any]]:
+        """How the ranks that have ended did, by what their parents wrote down."""
+        found = []
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                end = read_json(path)
+            except (OSError, ValueError):
+                continue  # the job's own user may write there, too
+            if end.get("signal") == signal.SIGKILL and out_of_memory_kills() > self._out_of_memory_before:
+                end["is_out_of_memory"] = True
+            found.append(end)
+        return found
+
+    def has_launcher_ended(self) -> bool:
+        """Whether all that we started has ended, and said all it had to."""
+        return all(child.poll() is not None for child in self._children)
+
+    def launcher_failure(self) -> dict[str, Any]:
+        """The launcher ended, and not all of its ranks had said how they did."""
+        status = next((child.returncode for child in self._children if child.returncode), 0)
+        how = "by signal %d" % -status if status < 0 else "with code %d" % status
+        said = "; its last words: " + self._last[-1] if self._last else ""
+        return {
+            "rank": None,
+            "local_rank": None,
+            "at_s": time.time(),
+            "code": None if status < 0 else status or 1,
+            "signal": -status if status < 0 else None,
+            "lines": [*self._last, "the launcher ended %s before its ranks did%s" % (how, said)],
+        }
+
+    def stop(self, grace_s: float) -> None:
+        """SIGTERM to the ranks' parents, who pass it on once; returns when they have ended, or after the grace."""
+        parents = self._parents()
+        targets = [pid for pid, _ in parents] or [child.pid for child in self._children if child.poll() is None]
+        for pid in targets:
+            send_signal(pid, signal.SIGTERM)
+        until = time.monotonic() + grace_s
+        while time.monotonic() < until and (self._parents() if parents else not self.has_launcher_ended()):
+            reap(child.pid for child in self._children)
+            time.sleep(POLL_S)
+        for pid in of_job(self._spec["job"], os.getpid()):
+            send_signal(pid, signal.SIGKILL)
+
+    def wait_for_launcher(self, timeout_s: float) -> None:
+        """Until what we started has ended, at most for this time."""
+        until = time.monotonic() + timeout_s
+        while not self.has_launcher_ended() and time.monotonic() < until:
+            time.sleep(POLL_S)
+
+    def _as_user(self) -> list[str]:
+        may_sudo = "yes" if self._spec["is_sudo"] else "no"
+        return [sys.executable, "-I", str(self._program), "become", self._spec["user"], may_sudo, "--"]
+
+    def _parents(self) -> list[tuple[int, int]]:
+        """The parents of ranks that run."""
+        found = []
+        for path in self._folder.glob("*.pid"):
+            try:
+                pid, start = (int(word) for word in path.read_text().strip("[] \n").split(","))
+            except (OSError, ValueError):
+                continue
+            if is_alive((pid, start)) and pid in of_job(self._spec["job"], os.getpid()):
+                found.append((pid, start))
+        return found
+
+    def _environment(self, user: pwd.struct_passwd) -> dict[str, str]:
+        job = self._spec["job"]
+        folder = self._layout.folder(job)
+        cluster = read_environment(self._layout.root / "etc/clusterctl/env")
+        cluster.update(read_environment(self._layout.root / "etc/clusterctl/nccl.env"))
+        return {
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "LANG": "C.UTF-8",
+            "HOME": user.pw_dir,
+            "USER": user.pw_name,
+            "LOGNAME": user.pw_name,
+            **launch.environment(self._spec, self._node_rank, cluster, str(folder)),
+            "CLUSTERCTL_JOB_DIR": str(self._layout.work(job)),
+            JOB_VARIABLE: job,
+        }
+
+    def _copy(self, stream: IO[bytes]) -> None:
+        """Lines of ranks come behind their numbers; what does not is the launcher's own."""
+        while True:
+            line = stream.readline(LINE_BYTES)
+            if not line:
+                return
+            rank, tab, text = line.rstrip(b"\n").partition(b"\t")
+            if tab and rank.isdigit():
+                self._log.write(rank.decode(), text)
+            else:
+                self._last.append(line.decode("utf-8", "replace").rstrip("\n"))
+                self._log.write("-", line.rstrip(b"\n"))
+
+
+def become(name: str, *, is_privileged: bool) -> None:
+    """From now on this process is the login user's, cannot become more, and ends with its parent."""
+    if os.getuid() == 0:
+        user = pwd.getpwnam(name)
+        os.initgroups(user.pw_name, user.pw_gid)
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+    if not is_privileged:
+        give_up_privileges()
+    end_with_parent()  # last: the kernel forgets it when the user changes (prctl(2))
+
+
+def read_environment(path: Path) -> dict[str, str]:
+    """The variables of a file that a shell could read."""
+    try:
+        words = shlex.split(path.read_text(), comments=True)
+    except (OSError, ValueError):
+        return {}
+    pairs = (word.partition("=") for word in words)
+    return {name: value for name, equals, value in pairs if equals}
+
+
+def out_of_memory_kills(root: Path = Path("/")) -> int:
+    """How many processes of our cgroup the kernel has killed for want of memory; 0 where it does not say."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return 0
+    count = 0
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        below = "sys/fs/cgroup" + path if not controllers else "sys/fs/cgroup/memory" + path
+        name = "memory.events" if not controllers else "memory.oom_control"
+        if controllers in ("", "memory"):
+            count += _count(root / below / name)
+    return count
+
+
+def _count(path: Path) -> int:
+    try:
+        rows = [line.split() for line in path.read_text().splitlines()]
+        return sum(int(row[1]) for row in rows if row[0] == "oom_kill")
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,134 @@
+"""Processes of this machine, as /proc shows them, and what prctl(2) does for a job's own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Iterable
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
+POLL_S = 0.05
+JOB_VARIABLE = "CLUSTERCTL_JOB"
+
+
+def _prctl(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl %d" % option)
+
+
+def adopt_orphans() -> None:
+    """What our descendants leave behind becomes our own child, not the first process's."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_with_parent() -> None:
+    """The kernel kills this process when its parent ends."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def give_up_privileges() -> None:
+    """From now on no program that is run gains rights: sudo does not work."""
+    _prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def started_at(pid: int, proc: Path = Path("/proc")) -> int | None:
+    """When the process began, in ticks since boot: with its number it names one process for ever. None: it is gone."""
+    fields = _stat(pid, proc)
+    return None if fields is None or fields[0] == "Z" else int(fields[19])
+
+
+def is_alive(process: Iterable[int] | None) -> bool:
+    """Whether the process of this (pid, start) runs."""
+    if process is None:
+        return False
+    pid, start = process
+    return started_at(pid) == start
+
+
+def itself() -> list[int]:
+    """This process as (pid, start)."""
+    return [os.getpid(), started_at(os.getpid()) or 0]
+
+
+def of_job(job: str, ancestor: int, proc: Path = Path("/proc")) -> list[int]:
+    """The descendants of `ancestor`, and whatever has the job's name in its environment; without zombies."""
+    parents = {}
+    for entry in proc.iterdir():
+        if entry.name.isdigit():
+            fields = _stat(int(entry.name), proc)
+            if fields is not None and fields[0] != "Z":
+                parents[int(entry.name)] = int(fields[1])
+    found = {pid for pid in parents if _descends(pid, ancestor, parents)}
+    mark = ("%s=%s" % (JOB_VARIABLE, job)).encode()
+    found |= {pid for pid in parents if mark in _environment(pid, proc)}
+    return sorted(found - {ancestor, os.getpid()})
+
+
+def end_all(job: str, ancestor: int, within_s: float) -> list[int]:
+    """Kills them until none is left; gives those that are left after this time."""
+    until = time.monotonic() + within_s
+    while True:
+        left = of_job(job, ancestor)
+        for pid in left:
+            send(pid, signal.SIGKILL)
+        reap()
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(POLL_S)
+
+
+def send(pid: int, number: int) -> None:
+    """A signal; nothing where the process has just ended."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass  # it has ended, or its number is another user's by now
+
+
+def reap(keep: Iterable[int] = ()) -> None:
+    """Takes the ends of adopted children; those in `keep` are waited for elsewhere."""
+    kept = set(keep)
+    for pid in _children(os.getpid()):
+        if pid not in kept:
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass  # somebody else has waited for it
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            fields = _stat(int(entry.name), Path("/proc"))
+            if fields is not None and int(fields[1]) == parent:
+                found.append(int(entry.name))
+    return found
+
+
+def _descends(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
+    seen = set()
+    while pid in parents and pid not in seen:
+        seen.add(pid)
+        pid = parents[pid]
+        if pid == ancestor:
+            return True
+    return False
+
+
+def _stat(pid: int, proc: Path) -> list[str] | None:
+    """The fields of proc(5)'s `stat` from the state on; None: there is no such process."""
+    try:
+        return (proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def _environment(pid: int, proc: Path) -> list[bytes]:
+    try:
+        return (proc / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []  # it has ended, or is another user's

@@ -1,0 +1,147 @@
+"""The parent of one rank: passes its output on, keeps it in a bounded file, and writes down how it ended.
+
+A launcher's exit code does not say that (torchrun gives 1 for a rank's 7 and for a rank that was killed), so a job has
+succeeded when every rank's parent says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import IO, Any
+
+from clusterctl.on_node.job.layout import write_json
+from clusterctl.on_node.job.processes import end_with_parent, itself
+
+LOG_BYTES = 16 * 1024 * 1024
+"""Of a rank's log, and as much again of the one before it."""
+LINE_BYTES = 64 * 1024
+LAST_LINES = 20
+LAST_BYTES = 4096
+DRAIN_S = 1.0
+"""How long output is waited for once the rank has ended: something it left running may hold the pipe."""
+CANNOT_RUN, NOT_FOUND = 126, 127
+"""As shells say it."""
+
+
+def run_rank(folder: Path, secrets: Path, command: list[str]) -> int:
+    """Runs `command` as this rank; its exit code, or 128 + its signal."""
+    end_with_parent()
+    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    write_json(folder / ("%d.pid" % rank), itself())
+    environment = {**os.environ, **_secrets(secrets)}
+    try:
+        child = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 no thread has begun yet
+        )
+    except OSError as e:
+        code = NOT_FOUND if isinstance(e, FileNotFoundError) else CANNOT_RUN
+        said = "%s: %s" % (command[0], e.strerror)
+        os.write(1, ("%d\t%s\n" % (rank, said)).encode())
+        _tell(folder, rank, local_rank, {"code": code, "signal": None, "lines": [said]})
+        return code
+    _pass_stop_on(child)
+    output = RankOutput(rank, folder / ("%d.log" % rank))
+    reader = threading.Thread(target=output.copy, args=(child.stdout,), daemon=True)
+    reader.start()
+    status = child.wait()
+    reader.join(DRAIN_S)
+    number = -status if status < 0 else None
+    _tell(
+        folder,
+        rank,
+        local_rank,
+        {"code": None if number else status, "signal": number, "lines": output.last_lines(), "error": _own_error()},
+    )
+    return 128 + number if number else status
+
+
+class RankOutput:
+    """What the rank says: to our stdout with its number, to its log, and the end of it kept."""
+
+    def __init__(self, rank: int, log: Path) -> None:
+        self._mark = b"%d\t" % rank
+        self._log = log
+        self._file = log.open("ab", buffering=0)
+        self._written = self._file.tell()
+        self._last: deque[bytes] = deque(maxlen=LAST_LINES)
+
+    def copy(self, stream: IO[bytes]) -> None:
+        """Until its end."""
+        while True:
+            line = stream.readline(LINE_BYTES)
+            if not line:
+                return
+            line = line.rstrip(b"\n")
+            self._last.append(line)
+            self._keep(line + b"\n")
+            try:
+                sys.stdout.buffer.write(self._mark + line + b"\n")
+                sys.stdout.buffer.flush()
+            except OSError:
+                pass  # the supervisor is gone, and we shall be soon
+
+    def last_lines(self) -> list[str]:
+        """At most `LAST_BYTES` of them."""
+        text = b"\n".join(list(self._last))[-LAST_BYTES:]
+        return text.decode("utf-8", "replace").split("\n") if text else []
+
+    def _keep(self, line: bytes) -> None:
+        try:
+            if self._written + len(line) > LOG_BYTES:
+                self._file.close()
+                os.replace(self._log, self._log.with_name(self._log.name + ".1"))
+                self._file = self._log.open("ab", buffering=0)
+                self._written = 0
+            self._written += self._file.write(line) or 0
+        except (OSError, ValueError):
+            pass  # a full disk must not end the training; the line is in what the supervisor has
+
+
+def _pass_stop_on(child: subprocess.Popen[bytes]) -> None:
+    """The first SIGTERM goes to the rank and what it started, once: launchers and supervisors both send it."""
+    asked = []
+
+    def stop(number: int, frame: object) -> None:
+        if not asked:
+            asked.append(number)
+            try:
+                os.killpg(child.pid, signal.SIGTERM)
+            except ProcessLookupError:
+                pass  # it has ended
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _secrets(folder: Path) -> dict[str, str]:
+    try:
+        return {path.name: path.read_text() for path in folder.iterdir()}
+    except FileNotFoundError:
+        return {}
+
+
+def _own_error() -> str | None:
+    """What torch's `@record` wrote of the exception, where the script uses it."""
+    try:
+        found: Any = json.loads(Path(os.environ["TORCHELASTIC_ERROR_FILE"]).read_bytes())
+        return str(found["message"]["message"])[:LAST_BYTES]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _tell(folder: Path, rank: int, local_rank: int, ended: dict[str, Any]) -> None:
+    write_json(folder / ("%d.json" % rank), {"rank": rank, "local_rank": local_rank, "at_s": time.time(), **ended})

@@ -1,0 +1,146 @@
+"""One node's part of a job: starts its ranks when all nodes are there, watches and stops them, says how they ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from clusterctl.on_node.job import judge
+from clusterctl.on_node.job.coordination import ENDED, LOST_AFTER_S, MET_WITHIN_S, READY, RUNNING
+from clusterctl.on_node.job.coordinator import Coordinator
+from clusterctl.on_node.job.launch import coordinator_of, first_rank, member_of
+from clusterctl.on_node.job.layout import Layout, read_json, write_json
+from clusterctl.on_node.job.member import MemberLink
+from clusterctl.on_node.job.node_ranks import NodeRanks
+from clusterctl.on_node.job.processes import adopt_orphans, end_all, end_with_parent
+
+POLL_S = 0.05
+MOST_AHEAD_S = 2.0
+"""A start that is announced for later than this is by a clock that is wrong: it is not waited for."""
+LAUNCHER_S = 5.0
+"""How long a launcher may take to end once its ranks have; torchrun's does not always (it hung over 200 s)."""
+KILLED_WITHIN_S = 10.0
+
+
+class Supervisor:
+    """The supervisor of one job on one node."""
+
+    def __init__(self, layout: Layout, job: str, program: Path) -> None:
+        self._layout = layout
+        self._spec = read_json(layout.spec(job))
+        self._job = job
+        self._slot = int(read_json(layout.root / "etc/clusterctl/node.json")["slot"])
+        self._rank = member_of(self._spec, self._slot)
+        key = layout.key(job).read_bytes()
+        is_coordinator = int(coordinator_of(self._spec)["slot"]) == self._slot
+        self._coordinator = Coordinator(layout, self._spec, key) if is_coordinator else None
+        self._link = MemberLink(self._spec, self._slot, key)
+        self._ranks = NodeRanks(layout, self._spec, self._rank, program)
+        self._is_stopped = False
+
+    def run(self) -> None:
+        """Returns when the job has ended and nothing of it is left on this node."""
+        end_with_parent()
+        adopt_orphans()
+        signal.signal(signal.SIGTERM, lambda number, frame: self._layout.cancel(self._job).touch())
+        coordinating = self._coordinator.start() if self._coordinator is not None else None
+        self._tell(judge.STARTING)
+        self._link.say(phase=READY, failures=[])
+        self._link.start()
+        outcome = self._follow()
+        left = self._clear()
+        self._tell(outcome["state"], outcome=outcome, left=left)
+        self._link.say(knows_end=True)
+        if coordinating is not None:
+            coordinating.join()
+        else:
+            time.sleep(4 * POLL_S)  # the last words are on their way
+
+    def _follow(self) -> dict[str, Any]:
+        """Does what the coordinator says; how the job ended."""
+        while True:
+            directive = self._link.directive
+            if directive["do"] == "finish":
+                return dict(directive["outcome"])
+            if directive["do"] == "start" and not self._ranks.is_started:
+                self._start(float(directive["at_s"]))
+            elif directive["do"] == "stop":
+                self._stop()
+            elif self._link.silent_s() > (LOST_AFTER_S if self._ranks.is_started else MET_WITHIN_S):
+                return self._without_coordinator()
+            if self._layout.cancel(self._job).exists():
+                self._link.say(is_cancelled=True)
+            if self._ranks.is_started and not self._is_stopped:
+                self._look()
+            self._link.wait(POLL_S)
+
+    def _start(self, at_s: float) -> None:
+        time.sleep(min(max(0.0, at_s - time.time()), MOST_AHEAD_S))
+        self._ranks.start()
+        self._tell(judge.RUNNING)
+        self._link.say(phase=RUNNING)
+
+    def _look(self) -> None:
+        ended = self._ranks.ended()
+        failures = [self._named(end) for end in ended if end.get("code") != 0]
+        nproc = int(self._spec["members"][self._rank]["nproc"])
+        if not failures and len(ended) < nproc and self._ranks.has_launcher_ended():
+            failures = [self._named(self._ranks.launcher_failure())]
+        is_over = bool(failures) or len(ended) == nproc
+        # A node where one rank failed waits to be told to stop: its other ranks may still run.
+        phase = ENDED if is_over and not failures else RUNNING
+        self._link.say(phase=phase, failures=failures)
+
+    def _named(self, end: dict[str, Any]) -> dict[str, Any]:
+        return {**end, "slot": self._slot, "name": self._spec["members"][self._rank]["name"]}
+
+    def _stop(self) -> None:
+        """SIGTERM, the grace, SIGKILL; returns when no rank is left."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        if self._ranks.is_started:
+            self._tell(judge.STOPPING)
+            self._ranks.stop(float(self._spec["grace_s"]))
+            self._clear()
+        self._link.say(phase=ENDED)
+
+    def _without_coordinator(self) -> dict[str, Any]:
+        """Nobody is there to say how the job goes on, so it does not."""
+        self._stop()
+        coordinator = coordinator_of(self._spec)
+        why = "the coordinator, Node %s (%s), does not answer any more" % (coordinator["slot"], coordinator["name"])
+        return judge.outcome(judge.LOST, why, ())
+
+    def _clear(self) -> list[int]:
+        """Whatever of the job is left on this node is killed; what outlives that, which nothing should."""
+        self._ranks.wait_for_launcher(LAUNCHER_S)
+        return end_all(self._job, os.getpid(), KILLED_WITHIN_S)
+
+    def _tell(self, state: str, **more: Any) -> None:
+        nproc = int(self._spec["members"][self._rank]["nproc"])
+        first = first_rank(self._spec, self._rank)
+        write_json(
+            self._layout.state(self._job),
+            {
+                "job": self._job,
+                "attempt": self._spec["attempt"],
+                "slot": self._slot,
+                "state": state,
+                "since_s": time.time(),
+                "boot_id": boot_id(self._layout),
+                "ranks": [first, first + nproc - 1],
+                **more,
+            },
+        )
+
+
+def boot_id(layout: Layout) -> str:
+    """Of this start of the node; empty where the agent wrote none."""
+    try:
+        return layout.boot_id.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,87 @@
+"""Jobs for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from clusterctl.jobs.following import OutputLine
+from clusterctl.jobs.job_state import JobState
+from clusterctl.node_set import fold_numbers
+
+HEADER = ("job", "state", "since", "nodes", "ranks", "command")
+LAST_LINES = 10
+COMMAND_WIDTH = 48
+
+
+def line_text(line: OutputLine, *, has_ranks: bool) -> str:
+    """`[Node 0] [10:30:15] …`, with the rank where a node has several."""
+    at = datetime.fromtimestamp(line.at_s, UTC)
+    rank = f" [rank {line.rank}]" if has_ranks and line.rank != "-" else ""
+    return f"[Node {line.slot}] [{at:%H:%M:%S}]{rank} {line.text}"
+
+
+def line_json(line: OutputLine) -> dict[str, object]:
+    """One line of NDJSON."""
+    at = datetime.fromtimestamp(line.at_s, UTC).isoformat()
+    return {"slot": line.slot, "rank": None if line.rank == "-" else int(line.rank), "time": at, "line": line.text}
+
+
+def table_row(job: JobState) -> Sequence[str]:
+    """Under `HEADER`."""
+    since = datetime.fromtimestamp(job.since_s, UTC)
+    command = " ".join(job.spec["command"])
+    short = command if len(command) <= COMMAND_WIDTH else command[: COMMAND_WIDTH - 1] + "…"
+    ranks = str(sum(int(member["nproc"]) for member in job.spec["members"]))
+    return (job.name, job.state, f"{since:%Y-%m-%d %H:%M:%S}", fold_numbers(job.slots), ranks, repr(short)[1:-1])
+
+
+def state_json(job: JobState) -> dict[str, object]:
+    """All that is known; values of secrets are not, but their names."""
+    outcome = job.outcome or {}
+    return {
+        "job": job.name,
+        "attempt": job.spec["attempt"],
+        "state": job.state,
+        "since": datetime.fromtimestamp(job.since_s, UTC).isoformat(),
+        "exit_code": job.exit_code,
+        "cause": outcome.get("cause") or None,
+        "failure": outcome.get("failure"),
+        "nodes": [
+            {**member, "state": job.by_slot.get(int(member["slot"]), {}).get("state")} for member in job.spec["members"]
+        ],
+        **{
+            name: job.spec[name]
+            for name in ("launcher", "command", "environment", "secrets", "timeout_s", "grace_s", "by", "snapshot")
+        },
+    }
+
+
+def ended_text(job: JobState) -> str:
+    """`train: failed: Node 1 (train-1): rank 3 (local rank 1) exited with code 7`, and its last lines."""
+    outcome = job.outcome or {}
+    cause = f": {outcome['cause']}" if outcome.get("cause") else ""
+    lines = [f"{job.name}: {job.state}{cause}"]
+    failure = outcome.get("failure")
+    if failure:
+        told = ([failure["error"]] if failure.get("error") else []) + list(failure.get("lines", ()))[-LAST_LINES:]
+        lines += [f"  | {line}" for line in told]
+        lines.append(f"  next: clusterctl job logs {job.name} --node {failure['slot']}")
+    return "\n".join(lines)
+
+
+def state_text(job: JobState) -> str:
+    """What `job show` prints."""
+    members = [
+        f"  Node {member['slot']} ({member['name']})  "
+        f"{job.by_slot.get(int(member['slot']), {}).get('state', 'not heard')}  {member['nproc']} processes"
+        for member in job.spec["members"]
+    ]
+    rows = [
+        ended_text(job),
+        f"  attempt   {job.spec['attempt']}",
+        f"  launcher  {job.spec['launcher']}",
+        f"  command   {job.spec['command']!r}",
+        f"  started   by {job.spec['by']}",
+    ]
+    return "\n".join([*rows, *members])
