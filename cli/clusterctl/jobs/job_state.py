@@ -82,6 +82,6 @@ def merged(spec: Mapping[str, Any], by_slot: Mapping[int, Mapping[str, Any]]) ->
 
 def _outcome(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """What the coordinator decided, from whichever node has it; lost where none has."""
-    found = [row["outcome"] for row in rows if row.get("outcome")]
+    found: list[Mapping[str, Any]] = [row["outcome"] for row in rows if row.get("outcome")]
     decided = [outcome for outcome in found if outcome["state"] != judge.LOST]
     return (decided or found or [judge.outcome(judge.LOST, "no node knows how it ended", ())])[0]

@@ -7,7 +7,7 @@ import os
 import sys
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.follow import follow
@@ -99,7 +99,7 @@ def answer_list() -> dict[str, Any]:
     return {"jobs": found}
 
 
-ANSWERS = {
+ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "probe": lambda job: probe(LAYOUT, job),
     "take": answer_take,
     "prepare": answer_prepare,

@@ -11,7 +11,7 @@ from typing import Any, Mapping
 from clusterctl.on_node.job import judge
 
 READY, RUNNING, ENDED = "ready", "running", "ended"
-MET_WITHIN_S = 60.0
+MET_WITHIN_S = 30.0
 """By then every node's supervisor has come, or the job does not start."""
 LOST_AFTER_S = 10.0
 """A connection that is gone for so long, though its node had time to make another."""
@@ -54,7 +54,12 @@ class Coordination:
     @property
     def is_over(self) -> bool:
         """All is decided."""
-        return self.directive["do"] == "finish"
+        return bool(self.directive["do"] == "finish")
+
+    @property
+    def listeners(self) -> set[int]:
+        """The slots that are still to hear how it ended."""
+        return set(self._said) - self._lost
 
     def look(self, now_s: float, wall_s: float, deadline_s: float | None) -> dict[str, Any]:
         """What all are to do now."""

@@ -40,7 +40,6 @@ class Coordinator:
         return thread
 
     def _decide(self) -> None:
-        slots = {int(member["slot"]) for member in self._spec["members"]}
         over_s = None
         while True:
             with self._changed:
@@ -50,7 +49,7 @@ class Coordinator:
                     self._changed.notify_all()
                 if self._coordination.is_over:
                     over_s = now_s if over_s is None else over_s
-                    if self._know >= slots or now_s - over_s > LOST_AFTER_S + LAST_WORDS_S:
+                    if self._know >= self._coordination.listeners or now_s - over_s > LOST_AFTER_S + LAST_WORDS_S:
                         self._door.close()
                         return
                 self._changed.wait(POLL_S)

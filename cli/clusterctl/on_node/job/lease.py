@@ -82,7 +82,7 @@ def is_kept(layout: Layout, job: str) -> bool:
 def _clear_stale(layout: Layout) -> None:
     """Ends what a job may have left whose keeper was killed, then gives the node back."""
     try:
-        end_all(str(read_json(layout.lease / "holder.json")["job"]), os.getpid(), KILLED_WITHIN_S)
+        end_all(str(read_json(layout.lease / "holder.json")["job"]), None, KILLED_WITHIN_S)
     except (OSError, ValueError, LookupError):
         pass  # nobody knows whose it was
     _put_away(layout.lease)

@@ -38,9 +38,13 @@ class OutputLog:
             except OSError:
                 pass  # the training goes on without its log
 
-    def _next(self) -> None:
+    def close(self) -> None:
+        """Lets go of it."""
         if self._file is not None:
             self._file.close()
+
+    def _next(self) -> None:
+        self.close()
         self._number += 1
         self._file = segment(self._folder, self._number).open("ab", buffering=0)
         self._written = 0

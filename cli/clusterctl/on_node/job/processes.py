@@ -53,21 +53,21 @@ def itself() -> list[int]:
     return [os.getpid(), started_at(os.getpid()) or 0]
 
 
-def of_job(job: str, ancestor: int, proc: Path = Path("/proc")) -> list[int]:
-    """The descendants of `ancestor`, and whatever has the job's name in its environment; without zombies."""
+def of_job(job: str, ancestor: int | None, proc: Path = Path("/proc")) -> list[int]:
+    """The descendants of `ancestor`, if any, and whatever has the job's name in its environment; without zombies."""
     parents = {}
     for entry in proc.iterdir():
         if entry.name.isdigit():
             fields = _stat(int(entry.name), proc)
             if fields is not None and fields[0] != "Z":
                 parents[int(entry.name)] = int(fields[1])
-    found = {pid for pid in parents if _descends(pid, ancestor, parents)}
+    found = set() if ancestor is None else {pid for pid in parents if _descends(pid, ancestor, parents)}
     mark = ("%s=%s" % (JOB_VARIABLE, job)).encode()
     found |= {pid for pid in parents if mark in _environment(pid, proc)}
-    return sorted(found - {ancestor, os.getpid()})
+    return sorted(found - {ancestor or 0, os.getpid()})
 
 
-def end_all(job: str, ancestor: int, within_s: float) -> list[int]:
+def end_all(job: str, ancestor: int | None, within_s: float) -> list[int]:
     """Kills them until none is left; gives those that are left after this time."""
     until = time.monotonic() + within_s
     while True:

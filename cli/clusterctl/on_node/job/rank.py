@@ -113,7 +113,7 @@ class RankOutput:
 
 def _pass_stop_on(child: subprocess.Popen[bytes]) -> None:
     """The first SIGTERM goes to the rank and what it started, once: launchers and supervisors both send it."""
-    asked = []
+    asked: list[int] = []
 
     def stop(number: int, frame: object) -> None:
         if not asked:

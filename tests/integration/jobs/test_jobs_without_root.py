@@ -1,0 +1,184 @@
+"""Jobs on process machines: started, followed, explained and ended, and nothing of them left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+import pytest
+from clusterctl_rehearsal.region.torch_share import IN_MACHINES
+
+from tests.integration.rehearsed import CLUSTERCTL, ROOT, Done, Rehearsed, rehearsed, wait_until
+
+WORDS = """\
+import os, sys
+print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], os.environ["MASTER_ADDR"], os.environ.get("TOKEN"))
+print(repr(sys.argv[1:]))
+sys.exit(int(sys.argv[1]) if os.environ["RANK"] == "1" and sys.argv[1].isdigit() else 0)
+"""
+LONG = "import os, time\nprint('up', flush=True)\ntime.sleep(600)\n"
+STUBBORN = (
+    "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)\n"
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Four process machines that are up, shared by the tests here; each starts jobs of its own names."""
+    with rehearsed(tmp_path_factory.mktemp("jobs"), machines="process", nodes=4) as cluster:
+        cluster.up()
+        yield cluster
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder to start jobs from."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "words.py").write_text(WORDS)
+    (folder / "long.py").write_text(LONG)
+    (folder / "stubborn.py").write_text(STUBBORN)
+    return folder
+
+
+def new_name() -> str:
+    return f"j{uuid.uuid4().hex[:8]}"
+
+
+def run_job(cluster: Rehearsed, work: Path, name: str, *arguments: str, env: dict[str, str] | None = None) -> Done:
+    """`clusterctl run`, plainly; its end."""
+    return cluster.run("run", "--launcher", "plain", "--name", name, "--workdir", str(work), *arguments, env=env)
+
+
+def start_long(cluster: Rehearsed, work: Path, *arguments: str, program: str = "long.py") -> str:
+    """The name of a job that runs until it is ended, once all of its ranks have spoken."""
+    name = new_name()
+    done = run_job(cluster, work, name, "--detach", *arguments, "--", program)
+    assert done.exit_code == 0, done.text
+    ranks = len(job(cluster, name)["nodes"])
+    wait_until(lambda: cluster.ok("job", "logs", name).count("up") == ranks, what="all ranks run", timeout_s=60)
+    return name
+
+
+def job(cluster: Rehearsed, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(cluster.ok("job", "show", name, "--json"))
+    return found
+
+
+def nothing_left(cluster: Rehearsed, name: str) -> bool:
+    """No process on any node has the job in its environment, and no node is held or counted as used."""
+    look = (
+        f"grep -lsz '^CLUSTERCTL_JOB={name}$' /proc/[0-9]*/environ; "
+        f"ls -d /run/clusterctl/jobs/{name} /run/clusterctl/job-secrets/{name} 2>/dev/null; "
+        f"grep -s '\"{name}\"' /run/clusterctl/job-lease/holder.json; true"
+    )
+    return cluster.ok("ssh", "--node", "all", "--command", look).strip() == ""
+
+
+def test_every_rank_gets_its_arguments_word_by_word_and_the_code_is_there(cluster: Rehearsed, work: Path) -> None:
+    name = new_name()
+    words = ("two words", 'a "quote"', "a\nnewline", "$HOME", "")
+    done = run_job(cluster, work, name, "--secret", "TOKEN", "--", "words.py", *words, env={"TOKEN": "hush"})
+    assert done.exit_code == 0, done.text
+    assert done.stdout.count(repr(list(words))) == 4, done.text
+    for rank in range(4):
+        assert f"rank {rank} of 4 " in done.stdout
+    assert done.stdout.count(" hush") == 4
+    shown = cluster.ok("job", "show", name, "--json")
+    assert "hush" not in shown
+    assert json.loads(shown)["secrets"] == ["TOKEN"]
+    assert f"{name}: succeeded" in done.stderr
+    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+
+
+def test_torchrun_adds_up_over_two_of_the_nodes(cluster: Rehearsed, work: Path) -> None:
+    if cluster.run("ssh", "--node", "1", "test", "-d", IN_MACHINES).exit_code != 0:
+        pytest.fail("no torch for the machines: run scripts/torch first")
+    (work / "sum.py").write_bytes((ROOT / "examples" / "all_reduce" / "torch_gloo.py").read_bytes())
+    options = ("--nproc", "1", "--node", "1,3", "--env", f"PYTHONPATH={IN_MACHINES}", "--workdir", str(work))
+    done = cluster.run("run", *options, "--", "sum.py")
+    assert done.exit_code == 0, done.text
+    assert f"rank 0 of 2 on {cluster.name}-1: all-reduce sum 3" in done.stdout
+    assert f"rank 1 of 2 on {cluster.name}-3: all-reduce sum 3" in done.stdout
+
+
+def test_the_exit_code_is_the_culprit_s_and_its_node_is_named(cluster: Rehearsed, work: Path) -> None:
+    name = new_name()
+    done = run_job(cluster, work, name, "--node", "1,3", "--", "words.py", "7")
+    assert done.exit_code == 7, done.text
+    assert f"{name}: failed: Node 3 ({cluster.name}-3): rank 1 (local rank 0) exited with code 7" in done.stderr
+    assert "['7']" in done.stderr
+
+
+def test_a_killed_rank_ends_the_job_and_other_jobs_wait_for_it(cluster: Rehearsed, work: Path) -> None:
+    name = start_long(cluster, work)
+    refused = run_job(cluster, work, new_name(), "--node", "2", "--", "words.py", "x")
+    assert refused.exit_code == 2, refused.text
+    assert f"Node 2 ({cluster.name}-2): in use by the job {name}" in refused.stderr
+    cluster.ok("ssh", "--node", "2", "--command", "pkill -KILL -fx 'python3 -u long.py'")
+    waited = cluster.run("job", "wait", name)
+    assert waited.exit_code == 128 + signal.SIGKILL, waited.text
+    assert f"Node 2 ({cluster.name}-2): rank 2 (local rank 0) was killed by signal 9" in waited.stderr
+    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+
+
+def test_a_killed_supervisor_ends_the_job_as_lost(cluster: Rehearsed, work: Path) -> None:
+    name = start_long(cluster, work, "--node", "0-1", "--grace", "1s")
+    cluster.ok("ssh", "--node", "1", "--command", f"pkill -KILL -f '[s]upervise {name}'")
+    waited = cluster.run("job", "wait", name)
+    assert waited.exit_code == 255, waited.text
+    assert f"{name}: lost: Node 1" in waited.stderr
+    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+
+
+def test_a_killed_coordinator_ends_the_job_as_lost(cluster: Rehearsed, work: Path) -> None:
+    name = start_long(cluster, work, "--node", "2-3", "--grace", "1s")
+    cluster.ok("ssh", "--node", "2", "--command", f"pkill -KILL -f '[k]eep {name}'")
+    waited = cluster.run("job", "wait", name)
+    assert waited.exit_code == 255, waited.text
+    assert f"{name}: lost" in waited.stderr
+    states = {node["state"] for node in job(cluster, name)["nodes"]}
+    assert states == {"lost"}
+
+
+def test_cancelling_twice_is_cancelling_once_and_outlives_ranks_that_ignore_it(cluster: Rehearsed, work: Path) -> None:
+    name = start_long(cluster, work, "--grace", "1s", program="stubborn.py")
+    for _ in range(2):
+        done = cluster.run("job", "cancel", name)
+        assert done.exit_code == 0, done.text
+        assert f"{name}: cancelled" in done.stderr
+    assert cluster.run("job", "wait", name).exit_code == 130
+    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+
+
+def test_a_job_outlives_the_command_that_started_it_unless_that_is_told_to_end(cluster: Rehearsed, work: Path) -> None:
+    name = new_name()
+    argv = [CLUSTERCTL, "run", "--launcher", "plain", "--name", name, "--workdir", str(work), "--", "long.py"]
+    with subprocess.Popen(
+        argv, env=cluster.env, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        assert b"up" in process.stdout.readline()
+        process.kill()
+    assert job(cluster, name)["state"] == "running"
+    argv = [CLUSTERCTL, "job", "attach", name]
+    with subprocess.Popen(
+        argv, env=cluster.env, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        assert b"up" in process.stdout.readline()
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(timeout=60) == 130
+    assert job(cluster, name)["state"] == "cancelled"
+
+
+def test_a_time_out_ends_the_job(cluster: Rehearsed, work: Path) -> None:
+    done = run_job(cluster, work, new_name(), "--node", "0", "--timeout", "1s", "--grace", "1s", "--", "long.py")
+    assert done.exit_code == 124, done.text
+    assert "timed out: it ran for the 1 s of --timeout" in done.stderr

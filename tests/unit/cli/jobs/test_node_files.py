@@ -1,0 +1,124 @@
+"""What jobs keep on a node: the lease, the output, the environment, and what is left of killed supervisors."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from clusterctl.on_node.job import lease
+from clusterctl.on_node.job.keep import present_state, service_argv
+from clusterctl.on_node.job.layout import Layout, write_json
+from clusterctl.on_node.job.node_ranks import out_of_memory_kills, read_environment
+from clusterctl.on_node.job.output_log import SEGMENTS, OutputLog, read_from
+from clusterctl.on_node.job.prepare import ports_in_use
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    (tmp_path / "run/clusterctl").mkdir(parents=True)
+    return Layout(tmp_path)
+
+
+def set_holder(layout: Layout, **holder: object) -> None:
+    layout.lease.mkdir()
+    write_json(layout.lease / "holder.json", holder)
+
+
+def test_of_two_jobs_one_gets_the_node_and_the_other_hears_which(layout: Layout) -> None:
+    assert lease.take(layout, "first", "ada") is None
+    found = lease.take(layout, "second", "bob")
+    assert found is not None
+    assert (found["job"], found["by"]) == ("first", "ada")
+    lease.release(layout, "second")
+    assert lease.holder(layout) is not None
+    lease.release(layout, "first")
+    assert lease.take(layout, "second", "bob") is None
+
+
+def test_a_lease_whose_preparation_was_given_up_is_taken_over(layout: Layout) -> None:
+    set_holder(layout, job="dead-before-start", by="ada", until_s=0.0)
+    assert lease.take(layout, "second", "bob") is None
+    assert not lease.renew(layout, "dead-before-start")
+
+
+@pytest.mark.parametrize(("start", "is_held"), [("this process", True), ("another process of its number", False)])
+def test_a_lease_lives_as_long_as_its_keeper(layout: Layout, start: str, is_held: bool) -> None:
+    keeper = lease.itself() if start == "this process" else [os.getpid(), 1]
+    set_holder(layout, job="kept-first", by="its supervisor", keeper=keeper)
+    assert lease.is_kept(layout, "kept-first") is is_held
+    assert (lease.take(layout, "second", "bob") is None) is not is_held
+
+
+def test_a_job_whose_keeper_is_gone_is_lost_and_one_that_has_ended_is_not(layout: Layout) -> None:
+    layout.folder("first").mkdir(parents=True)
+    state = {"job": "first", "attempt": 1, "slot": 2, "state": "running", "since_s": time.time(), "boot_id": ""}
+    write_json(layout.state("first"), state)
+    found = present_state(layout, "first")
+    assert (found["state"], found["outcome"]["exit_code"]) == ("lost", 255)
+    assert "Node 2 was lost: its supervisor is gone" in found["outcome"]["cause"]
+    write_json(layout.state("first"), {**state, "state": "succeeded"})
+    assert present_state(layout, "first")["state"] == "succeeded"
+
+
+def test_output_is_read_on_from_any_place_over_segments(tmp_path: Path) -> None:
+    log = OutputLog(tmp_path, segment_bytes=60)
+    for number in range(5):
+        log.write("0", b"line %d" % number)
+    log.close()
+    rows = list(read_from(tmp_path, (1, 0)))
+    assert [line.split(" ", 2)[1:] for _, line in rows] == [["0", f"line {number}"] for number in range(5)]
+    for count, (place, _) in enumerate(rows):
+        assert [line for _, line in read_from(tmp_path, place)] == [line for _, line in rows[count + 1 :]]
+
+
+def test_the_oldest_output_goes(tmp_path: Path) -> None:
+    log = OutputLog(tmp_path, segment_bytes=1)
+    for number in range(10):
+        log.write("-", b"%d" % number)
+    log.close()
+    assert len(list(tmp_path.iterdir())) == SEGMENTS
+    assert [line.split()[-1] for _, line in read_from(tmp_path, (1, 0))] == ["6", "7", "8", "9"]
+
+
+def test_half_a_line_is_not_read_yet(tmp_path: Path) -> None:
+    (tmp_path / "output.000001").write_bytes(b"1.0 0 whole\n1.0 0 ha")
+    assert list(read_from(tmp_path, (1, 0))) == [((1, 12), "1.0 0 whole")]
+
+
+def test_variables_are_read_as_a_shell_reads_them(tmp_path: Path) -> None:
+    file = tmp_path / "env"
+    file.write_text("# yours\nA='two\nlines'\nB='it'\"'\"'s'\n")
+    assert read_environment(file) == {"A": "two\nlines", "B": "it's"}
+    assert read_environment(tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "file", "text"),
+    [
+        ("0::/job.service", "sys/fs/cgroup/job.service/memory.events", "max 3\noom_kill 2\n"),
+        ("4:memory:/job", "sys/fs/cgroup/memory/job/memory.oom_control", "under_oom 0\noom_kill 2\n"),
+        ("4:cpu:/job", "sys/fs/cgroup/memory/job/memory.oom_control", None),
+    ],
+)
+def test_the_kernel_counts_who_was_killed_for_memory(tmp_path: Path, cgroup: str, file: str, text: str | None) -> None:
+    for name, content in ((Path("proc/self/cgroup"), cgroup + "\n"), (Path(file), text or "oom_kill 9\n")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    assert out_of_memory_kills(tmp_path) == (0 if text is None else 2)
+
+
+def test_only_ports_of_jobs_that_somebody_listens_on_are_in_use(tmp_path: Path) -> None:
+    (tmp_path / "proc/net").mkdir(parents=True)
+    rows = ["sl local rem st", "0: 00000000:6D61 0:0 0A 0", "1: 00000000:6D62 0:0 01 0", "2: 00000000:0016 0:0 0A 0"]
+    (tmp_path / "proc/net/tcp").write_text("\n".join(rows) + "\n")
+    assert ports_in_use(tmp_path) == [0x6D61]
+
+
+@pytest.mark.parametrize(("is_sudo", "is_safe"), [(False, True), (True, False)])
+def test_a_job_has_no_way_to_more_rights_unless_asked_for(is_sudo: bool, is_safe: bool) -> None:
+    argv = service_argv("first", is_sudo)
+    for word in ("NoNewPrivileges=yes", "InaccessiblePaths=-/etc/clusterctl/ssh_key"):
+        assert (word in argv) is is_safe
+    assert "KillMode=control-group" in argv

@@ -1,0 +1,143 @@
+"""A job's spec, and what speaks against starting it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any  # what a node says
+
+import pytest
+from clusterctl.jobs.launcher import Launch
+from clusterctl.jobs.spec import (
+    FIRST_PORT,
+    PORTS,
+    JobRequest,
+    checked_name,
+    default_name,
+    free_ports,
+    make_spec,
+    problems,
+    refuse_owned_names,
+)
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+
+from tests.unit.cli.jobs.job_specs import spec
+
+NODES = tuple(
+    InventoryNode(slot=slot, rank=rank, name=f"train-{slot}", private_ip=f"10.0.8.{slot}", host_public_key="")
+    for slot, rank in enumerate((0, 3, 2, 1))
+)
+
+
+def inventory() -> Inventory:
+    return Inventory(
+        name="train",
+        cluster="train",
+        cluster_id="0123456789ab",
+        run=1,
+        rehearsal=False,
+        region="us-west-2",
+        zone="us-west-2b",
+        owner="ada",
+        image_id="ami-1",
+        instance_type="p5.48xlarge",
+        gpus_per_node=8,
+        gpu_name=None,
+        started_at="",
+        deadline="",
+        deadline_reason="",
+        usd_per_hour=None,
+        budget_usd=None,
+        generation=1,
+        ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=None),
+        nodes=NODES,
+    )
+
+
+def request(**changes: Any) -> JobRequest:
+    fields: dict[str, Any] = {
+        "inventory": inventory(),
+        "nodes": (NODES[1], NODES[3]),
+        "name": "first",
+        "launch": Launch(launcher="torchrun", command=("train.py",)),
+        "nproc": "auto",
+        "grace_s": 30.0,
+        "by": "ada@laptop",
+    }
+    return JobRequest(**{**fields, **changes})
+
+
+def said(slot: int, **changes: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "slot": slot,
+        "cluster_id": "0123456789ab",
+        "generation": 1,
+        "gpus": 8,
+        "phase": "ready",
+        "holder": None,
+        "is_name_taken": False,
+        "ports_in_use": [],
+        "free_bytes": 1,
+    }
+    return {**fields, **changes}
+
+
+def test_members_are_in_the_order_of_ranks_with_a_process_for_each_gpu() -> None:
+    made = make_spec(request(), {1: said(1), 3: said(3, gpus=2)}, {})
+    assert [(member["slot"], member["nproc"]) for member in made["members"]] == [(3, 2), (1, 8)]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "nproc", "gpus", "expected"),
+    [("torchrun", "auto", 0, 1), ("torchrun", "4", 8, 4), ("plain", "auto", 8, 1), ("plain", "3", 8, 3)],
+)
+def test_processes_on_a_node(launcher: str, nproc: str, gpus: int, expected: int) -> None:
+    wanted = request(launch=Launch(launcher=launcher, command=("x",)), nproc=nproc, nodes=(NODES[0],))
+    made = make_spec(wanted, {0: said(0, gpus=gpus)}, {})
+    assert made["members"][0]["nproc"] == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "nproc", "told"),
+    [
+        ({}, "auto", None),
+        ({"phase": "installing"}, "auto", "Node 3 (train-3): not ready (installing)"),
+        ({"holder": {"job": "other"}}, "auto", "Node 3 (train-3): in use by the job other"),
+        ({"is_name_taken": True}, "auto", "a job of the name first was there already"),
+        ({"cluster_id": "ffff"}, "auto", "another machine answers there"),
+        ({"generation": 2}, "auto", "different memberships (generations [1, 2])"),
+        ({}, "9", "--nproc 9 is more than its 8 GPUs"),
+        ({"gpus": 0}, "9", "Node 1 (train-1): --nproc 9 is more than its 8 GPUs"),
+    ],
+)
+def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str, told: str | None) -> None:
+    found = problems(request(nproc=nproc), {1: said(1), 3: said(3, **changes)})
+    assert (found == []) if told is None else any(told in problem for problem in found)
+
+
+@pytest.mark.parametrize("name", ["MASTER_ADDR", "RANK", "WORLD_SIZE", "TF_CONFIG", "PET_NNODES", "CLUSTERCTL_JOB"])
+def test_a_variable_that_the_job_sets_is_refused_as_a_value_and_as_a_secret(name: str) -> None:
+    for changes in ({"environment": {name: "1"}}, {"secrets": [name]}):
+        with pytest.raises(UsageError, match=f"{name}: the job sets it itself"):
+            refuse_owned_names(spec(**changes))
+
+
+def test_ports_that_are_in_use_somewhere_are_passed_over() -> None:
+    first, second = free_ports("first", [])
+    assert free_ports("first", [first]) == (second, second + 1)
+    with pytest.raises(UsageError, match="no two ports"):
+        free_ports("first", range(FIRST_PORT, FIRST_PORT + PORTS))
+
+
+@pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a/b", "..", "x" * 41])
+def test_a_name_that_is_no_file_s_name_everywhere_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="small letters"):
+        checked_name(name)
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"), [("src/Train_GPT.py", "train-gpt-1123-101500"), ("./…", "job-1123-101500")]
+)
+def test_a_name_of_its_own_is_one(program: str, expected: str) -> None:
+    name = default_name([program], datetime(2026, 11, 23, 10, 15, tzinfo=UTC))
+    assert checked_name(name) == expected
