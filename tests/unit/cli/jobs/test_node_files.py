@@ -13,6 +13,7 @@ from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.node_ranks import out_of_memory_kills, read_environment
 from clusterctl.on_node.job.output_log import SEGMENTS, OutputLog, read_from
 from clusterctl.on_node.job.prepare import ports_in_use
+from clusterctl.on_node.job.processes import itself
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_a_lease_whose_preparation_was_given_up_is_taken_over(layout: Layout) ->
 
 @pytest.mark.parametrize(("start", "is_held"), [("this process", True), ("another process of its number", False)])
 def test_a_lease_lives_as_long_as_its_keeper(layout: Layout, start: str, is_held: bool) -> None:
-    keeper = lease.itself() if start == "this process" else [os.getpid(), 1]
+    keeper = itself() if start == "this process" else [os.getpid(), 1]
     set_holder(layout, job="kept-first", by="its supervisor", keeper=keeper)
     assert lease.is_kept(layout, "kept-first") is is_held
     assert (lease.take(layout, "second", "bob") is None) is not is_held
