@@ -6,9 +6,9 @@ import click
 from clusterctl_infra.errors import SomeNodesFailed
 
 from clusterctl.jobs.known import job_nodes, known_jobs
+from clusterctl.jobs.shown import HEADER, state_json, table_row
 from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, json_option
 from clusterctl.output import Output
-from clusterctl.views.jobs import HEADER, state_json, table_row
 
 HELP = """The jobs of a cluster and how they go, as its nodes know them: the same from every computer.
 

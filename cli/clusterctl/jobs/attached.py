@@ -13,8 +13,8 @@ from clusterctl_infra.outputs import InventoryNode
 from clusterctl.jobs.following import JobFollowing, NodeState, Notice, OutputLine
 from clusterctl.jobs.job_state import JobState, merged
 from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.shown import ended_text, line_json, line_text, state_json
 from clusterctl.output import Output
-from clusterctl.views.jobs import ended_text, line_json, line_text, state_json
 
 DETACHED = 0
 SECOND_QUESTION = "cancel the job? No leaves it running"

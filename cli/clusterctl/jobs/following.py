@@ -13,9 +13,9 @@ from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.node_program import command
+from clusterctl.ssh.failure_hints import told_in_a_row
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.many.kept_running import KeptCommand, keep_running
-from clusterctl.ssh.reached import told_in_a_row
+from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
 
 MOST_ITEMS = 5000
 LOOK_S = 0.2

@@ -9,9 +9,9 @@ from clusterctl.jobs.following import JobFollowing, Notice, OutputLine
 from clusterctl.jobs.job_state import JobState
 from clusterctl.jobs.known import job_nodes, known_job, members_of
 from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.shown import line_json, line_text, state_json, state_text
 from clusterctl.options import chosen_cluster, chosen_rows
 from clusterctl.output import Output
-from clusterctl.views.jobs import line_json, line_text, state_json, state_text
 
 SHOW, LOGS, ATTACH, WAIT, CANCEL = "show", "logs", "attach", "wait", "cancel"
 VERBS = (SHOW, LOGS, ATTACH, WAIT, CANCEL)

@@ -13,9 +13,9 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl.jobs.node_program import NOT_THERE, archive, command, install_command
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.fanout.link_pool import LinkPool
 from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl.ssh.many.fan_out import run_on_nodes
-from clusterctl.ssh.many.link_pool import LinkPool
 from clusterctl.ssh.results import NodeResult, outcome
 
 ANSWER_S = 60.0

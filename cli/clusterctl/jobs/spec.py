@@ -80,17 +80,6 @@ def make_spec(
     request: JobRequest, said: Mapping[int, Mapping[str, Any]], snapshot: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The spec. Raises UsageError where a variable or the ports do not fit."""
-    ordered = sorted(request.nodes, key=lambda node: node.rank)
-    members = [
-        {
-            "slot": node.slot,
-            "name": node.name,
-            "address": node.private_ip,
-            "gpus": int(said[node.slot]["gpus"]),
-            "nproc": _nproc(request, int(said[node.slot]["gpus"])),
-        }
-        for node in ordered
-    ]
     master_port, channel_port = free_ports(
         request.name, [port for node in request.nodes for port in said[node.slot]["ports_in_use"]]
     )
@@ -106,7 +95,7 @@ def make_spec(
         "launcher": request.launch.launcher,
         "launcher_options": list(request.launch.options),
         "command": list(request.launch.command),
-        "members": members,
+        "members": _members(request, said),
         "master_port": master_port,
         "channel_port": channel_port,
         "environment": dict(request.environment),
@@ -136,6 +125,20 @@ def free_ports(job: str, in_use: Sequence[int]) -> tuple[int, int]:
     if len(free) < 2:
         raise UsageError(f"no two ports from {FIRST_PORT} to {FIRST_PORT + PORTS - 1} are free on all nodes of the job")
     return free[0], free[1]
+
+
+def _members(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """In the order of their ranks."""
+    return [
+        {
+            "slot": node.slot,
+            "name": node.name,
+            "address": node.private_ip,
+            "gpus": int(said[node.slot]["gpus"]),
+            "nproc": _nproc(request, int(said[node.slot]["gpus"])),
+        }
+        for node in sorted(request.nodes, key=lambda node: node.rank)
+    ]
 
 
 def _nproc(request: JobRequest, gpus: int) -> int:

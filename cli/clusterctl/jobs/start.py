@@ -15,7 +15,7 @@ from clusterctl_infra.outputs import InventoryNode
 from clusterctl.jobs.node_answers import Answer, JobNodes
 from clusterctl.jobs.snapshot import Snapshot, write_archive
 from clusterctl.jobs.spec import JobRequest, make_spec, problems
-from clusterctl.views.quantities import count
+from clusterctl.text.quantities import count
 
 PREPARE_S = 600.0
 AGAIN = "clusterctl jobs"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from clusterctl.jobs.following import OutputLine
 from clusterctl.jobs.job_state import JobState
-from clusterctl.node_set import fold_numbers
+from clusterctl.text.node_set import fold_numbers
 
 HEADER = ("job", "state", "since", "nodes", "ranks", "command")
 LAST_LINES = 10
