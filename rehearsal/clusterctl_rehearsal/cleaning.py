@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 from clusterctl_infra.names import NAME_TAG
 
 from clusterctl_rehearsal.home import RehearsalHome
-from clusterctl_rehearsal.machines.driver import MachineDriver
+from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
-from clusterctl_rehearsal.machines.owners import root_elsewhere
+from clusterctl_rehearsal.machines.owners import processes_of, root_elsewhere
 from clusterctl_rehearsal.machines.process import ProcessDriver
+from clusterctl_rehearsal.machines.processes import owner_id, send, wait_until_gone
 from clusterctl_rehearsal.region.journal import BILL_FILE
 from clusterctl_rehearsal.region.process import cache_folder
 from clusterctl_rehearsal.region.shares import Shares
@@ -21,10 +24,11 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
     """Ends machines and networks of a cluster (None: of all in this home) and forgets its resources; a line for each.
 
     The region must not be running. Nothing is asked of it, so it works whatever became of its state. Machines of the
-    same name that live in another home stay.
+    same name that live in another home stay. Raises MachineError where one cannot be ended: then what is known of it
+    stays as well.
     """
     networks = _networks(home) if cluster is None else {cluster}
-    forgotten = _forget(home, cluster)
+    _refuse_what_others_run(home, networks)
     removed: list[str] = []
     for driver in _drivers(home):
         found = driver.found()
@@ -33,6 +37,8 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
                 continue
             removed += [f"ended {node} of {network}" for owner, node in found if owner == network]
             driver.clean(network)
+    _end_what_is_left(home, networks)
+    forgotten = _forget(home, cluster)
     Shares(home.shares).keep_only(row.id for row in (Store(home.store).all() if home.store.is_dir() else []))
     if forgotten:
         removed.append(f"forgot {forgotten} resources")
@@ -51,9 +57,29 @@ def elsewhere(home: RehearsalHome) -> list[tuple[str, str, Path | None]]:
 
 
 def _networks(home: RehearsalHome) -> set[str]:
+    """By their folders, their records and their processes: each may be all that is left."""
     folders = {path.name for path in home.machines.iterdir() if path.is_dir()} if home.machines.is_dir() else set()
     rows = Store(home.store).all() if home.store.is_dir() else []
-    return folders | {row.facts["network"] for row in rows if "network" in row.facts}
+    running = {cluster for _, cluster in processes_of(home.machines)}
+    return folders | {row.facts["network"] for row in rows if "network" in row.facts} | running
+
+
+def _refuse_what_others_run(home: RehearsalHome, networks: set[str]) -> None:
+    """Nothing is removed under a machine that this user cannot end."""
+    for process_id, network in processes_of(home.machines):
+        owner = owner_id(process_id)
+        if network in networks and owner is not None and os.geteuid() not in (0, owner):
+            told = f"machines of {network} run as another user (process {process_id}): nothing was removed"
+            raise MachineError(told, f"sudo clusterctl rehearse clean {network}")
+
+
+def _end_what_is_left(home: RehearsalHome, networks: set[str]) -> None:
+    """What no driver knew, such as machines of one that does not work here any more. Raises MachineError."""
+    for process_id, network in processes_of(home.machines):
+        if network in networks:
+            send(process_id, signal.SIGKILL)
+            if not wait_until_gone(process_id):
+                raise MachineError(f"a machine of {network} does not end", f"kill -9 {process_id}")
 
 
 def _drivers(home: RehearsalHome) -> list[MachineDriver]:

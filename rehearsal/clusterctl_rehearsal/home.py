@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterctl_infra.home_path import home_path
-from clusterctl_infra.names import HOME_VARIABLE, REGION_TOKEN_FILE
+from clusterctl_infra.names import HOME_VARIABLE, REGION_KEYS_FILE, REGION_TOKEN_FILE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,11 @@ class RehearsalHome:
     def token_file(self) -> Path:
         """The password of the region's private requests, readable by its owner only."""
         return self.root / REGION_TOKEN_FILE
+
+    @property
+    def keys_file(self) -> Path:
+        """The key pair that calls of the region's AWS are signed with, readable by its owner only."""
+        return self.root / REGION_KEYS_FILE
 
     @property
     def store(self) -> Path:

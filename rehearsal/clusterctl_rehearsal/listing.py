@@ -1,10 +1,13 @@
-"""What exists in the region, for a person."""
+"""What exists in the region and how it is reached, for a person."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any  # JSON values
+
+from clusterctl_infra.region_keys import KeyPair
 
 from clusterctl_rehearsal.region.bill import BillRow
 
@@ -27,6 +30,17 @@ def listed(rows: dict[str, Any]) -> str:
     lines += [f"fault: {key} = {value}" for key, value in rows["faults"].items()]
     lines += sorted({f"of another home: {row['cluster']} ({row['clean']})" for row in rows["elsewhere"]})
     return "\n".join(lines) if lines else "nothing exists in the rehearsed region"
+
+
+def exports(endpoint: str, keys: KeyPair, *, region_name: str) -> str:
+    """Lines for a shell, after which clients of AWS's API speak to the region."""
+    variables = {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_REGION": region_name,
+        "AWS_ACCESS_KEY_ID": keys.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
+    }
+    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
 def bill_json(rows: Sequence[BillRow]) -> dict[str, object]:

@@ -14,16 +14,18 @@ from typing import Any, NoReturn  # JSON values
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.private_home import secure_home
+from clusterctl_infra.region_keys import read_keys
 
 from clusterctl_rehearsal.cleaning import clean, elsewhere
 from clusterctl_rehearsal.full_disk import cannot_keep
 from clusterctl_rehearsal.home import RehearsalHome, clean_command, current_home
-from clusterctl_rehearsal.listing import bill_json, bill_text, listed
+from clusterctl_rehearsal.listing import bill_json, bill_text, exports, listed
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
-from clusterctl_rehearsal.machines.owners import root_elsewhere
+from clusterctl_rehearsal.machines.owners import regions_of, root_elsewhere
 from clusterctl_rehearsal.region.bill import bill, billed_things
-from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, running_region
+from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
+from clusterctl_rehearsal.region.ending import end_region
 from clusterctl_rehearsal.region.fault_arguments import FaultError
 from clusterctl_rehearsal.region.faults import FAULTS, known_fault
 from clusterctl_rehearsal.region.process import cache_folder
@@ -31,7 +33,8 @@ from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 from clusterctl_rehearsal.region.store import Store
 
 PROGRAM = "clusterctl rehearse"
-STOP_TIMEOUT_S = 10.0
+USUAL_REGION = "us-west-2"
+"""Of the examples; what is in the rehearsed region is in the one that a stack names."""
 JSON_HELP = "JSON instead of text"
 Verb = Callable[[argparse.Namespace, RehearsalHome], int]
 
@@ -56,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     except NothingThere as e:
         return _failed(str(e), f"{PROGRAM} list", code=3)
     except RegionUnreachable as e:
-        return _failed(str(e), _end_of_region(current_home()))
+        return _failed(e.sentence, e.hint or _end_of_region(current_home()))
     except StandInRefusal as e:
         return _failed(str(e), "")
     except UsageError as e:  # a home of somebody else
@@ -110,6 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("verb")
     one.add_argument("args", nargs=argparse.REMAINDER)
     one.set_defaults(do=_fault)
+    one = verbs.add_parser("env", help="what another client of AWS's API needs to reach the region, as export lines")
+    one.set_defaults(do=_env)
     one = verbs.add_parser("image", help="build the base image of booted machines, once")
     one.set_defaults(do=_image)
     return parser
@@ -125,11 +130,16 @@ def instant(text: str) -> datetime:
 
 
 def _region(asked: argparse.Namespace, home: RehearsalHome) -> int:
-    found = running_region(home)
-    if found is None:
+    if running_region(home) is None and not regions_of(home.machines):
         return _said("no region runs here")
-    _ask(home, "fault", {"verb": "stop-region", "args": []})
-    return 0 if _wait_until_gone(home) else _failed("the region's server does not end", f"kill {found['pid']}")
+    end_region(home)
+    return 0
+
+
+def _env(asked: argparse.Namespace, home: RehearsalHome) -> int:
+    endpoint = ensure_region(home)["endpoint"]
+    _show(exports(endpoint, read_keys(home.keys_file), region_name=os.environ.get("AWS_REGION") or USUAL_REGION))
+    return 0
 
 
 def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
@@ -157,8 +167,7 @@ def _bill(asked: argparse.Namespace, home: RehearsalHome) -> int:
 def _clean(asked: argparse.Namespace, home: RehearsalHome) -> int:
     if asked.cluster is None and not asked.all:
         return _failed("clean what?", f"{PROGRAM} clean NAME, or {PROGRAM} clean --all", code=2)
-    if running_region(home) is not None and _region(argparse.Namespace(what="stop"), home) != 0:
-        return 1
+    end_region(home)
     removed = clean(home, cluster=None if asked.all else asked.cluster)
     for line in removed:
         _show(line)
@@ -198,15 +207,6 @@ def _end_of_region(home: RehearsalHome) -> str:
 def _ask(home: RehearsalHome, verb: str, asked: dict[str, Any]) -> dict[str, Any]:
     with RegionClient(home) as client:
         return client.ask(verb, asked)
-
-
-def _wait_until_gone(home: RehearsalHome) -> bool:
-    deadline = time.monotonic() + STOP_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if running_region(home) is None:
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def _json(value: object) -> str:

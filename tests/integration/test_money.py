@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
-from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.deadline_resources import state_machines
 from clusterctl.cloud.early_end import SINCE
 from clusterctl_rehearsal.home import rehearsal_home
-from clusterctl_rehearsal.region.client import ensure_region
 
 from tests.integration.kill_campaign import victims_of
+from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
 
 NODE_USD_PER_HOUR = 55.04
@@ -128,8 +127,7 @@ def test_an_up_waits_for_an_end_that_is_under_way_and_makes_the_cluster_anew(rec
 
 def begin_an_idle_end(cluster: Rehearsed, *, wait_s: int) -> None:
     """What slot 0 does: it starts the state machine, which waits for those who still save."""
-    endpoint = str(ensure_region(rehearsal_home(cluster.env))["endpoint"])
-    clients = Clients(region="us-west-2", endpoint_url=endpoint)
+    clients = clients_of(cluster.env)
     (machine,) = state_machines(clients, cluster.inventory()["cluster_id"])
     name = datetime.now(UTC).strftime("idle" + SINCE)
     clients.sfn.start_execution(stateMachineArn=machine.id, name=name, input=json.dumps({"WaitSeconds": wait_s}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from clusterctl_rehearsal.cleaning import clean
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
+from clusterctl_rehearsal.machines.owners import processes_of
 from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.process import cache_folder
@@ -143,6 +145,17 @@ def test_a_machine_that_powers_off_is_a_terminated_instance_and_leaves_nothing(
     _wait(lambda: _states(region) == {}, 30)
     assert region.ask("read", {"type": network.INSTANCE, "id": made[node]})["outputs"] is None
     assert not Path(f"/run/netns/ccl-{NAME}.{node}").exists()
+
+
+def test_clean_ends_a_machine_of_which_only_its_processes_are_left(home: RehearsalHome, region: RegionClient) -> None:
+    _nodes(region, 1)
+    os.kill(ensure_region(home)["pid"], signal.SIGKILL)
+    _wait(lambda: running_region(home) is None, 5)
+    shutil.rmtree(home.root)
+    assert {cluster for _, cluster in processes_of(home.machines)} == {NAME}
+    assert f"ended {NAME}-0 of {NAME}" in clean(home, cluster=None)
+    assert processes_of(home.machines) == []
+    assert not Path(f"/run/netns/ccl-{NAME}").exists()
 
 
 def test_a_dead_record_does_not_claim_another_homes_machine(

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
+from clusterctl.cloud.clients import Clients
 from clusterctl.engine.region import region_endpoint, start_beside
 from clusterctl.home import Home
 from clusterctl_infra.errors import RehearsalError
@@ -25,6 +24,7 @@ from clusterctl_rehearsal.region.client import RegionClient, ensure_region, runn
 from clusterctl_rehearsal.region.process import IDLE_S
 from clusterctl_rehearsal.region.types.network import VPC
 
+from tests.integration.region_access import access_of
 from tests.integration.rehearsed import wait_until
 
 
@@ -131,14 +131,7 @@ def test_it_ends_when_its_home_is_taken_away(home: RehearsalHome) -> None:
 
 def test_boto3_sees_what_the_plugin_made(home: RehearsalHome, client: RegionClient) -> None:
     vpc = _create(client, "one")
-    ec2 = boto3.client(
-        "ec2",
-        region_name="us-west-2",
-        endpoint_url=ensure_region(home)["endpoint"],
-        aws_access_key_id="rehearsal",
-        aws_secret_access_key="rehearsal",
-        config=Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=10),
-    )
+    ec2 = Clients.at(access_of(home), region="us-west-2").ec2
     rows = ec2.describe_vpcs(Filters=[{"Name": "tag:clusterctl:id", "Values": ["0123456789ab"]}])["Vpcs"]
     assert [row["VpcId"] for row in rows] == [vpc]
     ec2.delete_vpc(VpcId=vpc)

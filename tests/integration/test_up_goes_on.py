@@ -9,15 +9,13 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clusterctl.cloud.clients import Clients
 from clusterctl.engine.run_file import new_record, only_run, write_record
 from clusterctl.home import Home
 from clusterctl_infra.names import SLOT_TAG
-from clusterctl_rehearsal.home import rehearsal_home
-from clusterctl_rehearsal.region.client import ensure_region
 
 from tests.integration.kill_campaign import assert_gone, victims_of
 from tests.integration.recorded_stack import INSTANCE, PUBLIC, instances, made, places
+from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
 if TYPE_CHECKING:
@@ -69,8 +67,7 @@ def test_a_slot_of_which_all_is_gone_is_made_anew(recorded: Rehearsed) -> None:
 
 def end_all_of(cluster: Rehearsed, *, slot: int, machine: str) -> None:
     """Ends a slot's machine and what it has beside it, past the state."""
-    endpoint = str(ensure_region(rehearsal_home(cluster.env))["endpoint"])
-    ec2 = Clients(region="us-west-2", endpoint_url=endpoint).ec2
+    ec2 = clients_of(cluster.env).ec2
     of_slot: list[FilterTypeDef] = [{"Name": f"tag:{SLOT_TAG}", "Values": [str(slot)]}]
     ec2.terminate_instances(InstanceIds=[machine])
     wait_until(lambda: machine not in instances(cluster), what="the machine is gone", timeout_s=30)

@@ -11,6 +11,7 @@ import boto3
 from botocore.config import Config
 from botocore.session import Session as BotocoreSession
 from clusterctl_infra.names import REHEARSAL_CREDENTIAL
+from clusterctl_infra.region_keys import KeyPair, RegionAccess
 
 from clusterctl.cloud.refusal import aws_errors
 
@@ -27,6 +28,9 @@ NOBODYS_SETTINGS = {
 }
 """botocore's session variables (configuration key, environment variable, default, conversion): no profile, no files."""
 
+NOBODYS_KEYS = KeyPair(access_key_id=REHEARSAL_CREDENTIAL, secret_access_key=REHEARSAL_CREDENTIAL)
+"""What a stand-in is asked with whose key pair nobody said."""
+
 NOT_NEEDED = Config(connect_timeout=3.0, read_timeout=3.0, retries={"mode": "standard", "total_max_attempts": 2})
 """For a service whose answer helps, and without which a command goes on."""
 
@@ -35,11 +39,21 @@ class Clients:
     """The services of one region; each client is made when it is first used."""
 
     def __init__(
-        self, *, region: str, endpoint_url: str | None, timeout_s: float = 10.0, beside: Clients | None = None
+        self,
+        *,
+        region: str,
+        endpoint_url: str | None,
+        keys: KeyPair | None = None,
+        timeout_s: float = 10.0,
+        beside: Clients | None = None,
     ) -> None:
-        """`beside`: of another region, with which these share credentials and AWS's descriptions of its services."""
+        """`keys`: of the rehearsed region that listens at `endpoint_url`, which refuses all others.
+
+        `beside`: of another region, with which these share credentials and AWS's descriptions of its services.
+        """
         self.region = region
         self.endpoint_url = endpoint_url
+        self._keys = keys or NOBODYS_KEYS
         self._beside = beside
         self._making: threading.Lock = threading.Lock() if beside is None else beside._making
         self._config = Config(
@@ -48,6 +62,16 @@ class Clients:
             retries={"mode": "standard", "total_max_attempts": 5},
             proxies={} if endpoint_url is not None else None,
         )
+
+    @classmethod
+    def at(
+        cls, rehearsed: RegionAccess | None, *, region: str, timeout_s: float = 10.0, beside: Clients | None = None
+    ) -> Clients:
+        """Those of the rehearsed region that is reached so; None: of AWS."""
+        if rehearsed is None:
+            return cls(region=region, endpoint_url=None, timeout_s=timeout_s, beside=beside)
+        url, keys = rehearsed.endpoint_url, rehearsed.keys
+        return cls(region=region, endpoint_url=url, keys=keys, timeout_s=timeout_s, beside=beside)
 
     @property
     def is_rehearsal(self) -> bool:
@@ -131,8 +155,8 @@ class Clients:
         return boto3.Session(
             botocore_session=BotocoreSession(session_vars=NOBODYS_SETTINGS),
             region_name=self.region,
-            aws_access_key_id=REHEARSAL_CREDENTIAL,
-            aws_secret_access_key=REHEARSAL_CREDENTIAL,
+            aws_access_key_id=self._keys.access_key_id,
+            aws_secret_access_key=self._keys.secret_access_key,
         )
 
     def _client(self, service: str, *, region: str | None = None, config: Config | None = None) -> Any:

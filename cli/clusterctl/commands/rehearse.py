@@ -12,7 +12,7 @@ from clusterctl.home import home_directory
 from clusterctl.lifecycle.rehearsal_clean import hold_for_clean
 from clusterctl.system.processes import become
 
-VERBS = ("region", "list", "bill", "clean", "fault", "image")
+VERBS = ("region", "list", "bill", "clean", "fault", "env", "image")
 """Of the rehearsal's own program, which knows them; these are for completion alone."""
 
 
@@ -31,6 +31,7 @@ def command(words: tuple[str, ...]) -> None:
       clusterctl rehearse image
       clusterctl rehearse list
       clusterctl rehearse fault kill train-2
+      eval "$(clusterctl rehearse env)" && aws ec2 describe-instances
       clusterctl rehearse clean --all
     """
     with ExitStack() as held:

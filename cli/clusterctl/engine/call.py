@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from clusterctl_infra.errors import EngineError
+from clusterctl_infra.region_keys import RegionAccess
 
 from clusterctl.engine.backend import home_of_user, whole_url
 from clusterctl.engine.engine_start import EngineStart
@@ -39,9 +40,9 @@ class Engine:
     _backend_urls: list[str] = field(default_factory=list, repr=False, compare=False)
     """The answer, once it was asked for."""
 
-    def at(self, endpoint_url: str | None) -> Engine:
+    def at(self, region: RegionAccess | None) -> Engine:
         """This engine, told where the rehearsed region listens."""
-        return self if endpoint_url is None else replace(self, environment=self.environment.at(endpoint_url))
+        return self if region is None else replace(self, environment=self.environment.at(region))
 
     def writing_state_once(self) -> Engine:
         """This engine, which writes its state at the end of a run alone."""

@@ -27,6 +27,7 @@ from clusterctl_infra.names import (
     STACK_NAME_VARIABLE,
 )
 from clusterctl_infra.private_home import make_private_folder
+from clusterctl_infra.region_keys import RegionAccess
 from clusterctl_infra.version import VERSION
 
 from clusterctl.engine.stack import Stack
@@ -55,9 +56,14 @@ class EngineEnvironment:
     run_token: str
     """In the environment of every process of the run, so that what is left of it is known."""
 
-    def at(self, endpoint_url: str) -> EngineEnvironment:
+    def at(self, region: RegionAccess) -> EngineEnvironment:
         """This environment, told where the rehearsed region listens."""
-        return replace(self, env={**self.env, ENDPOINT_VARIABLE: endpoint_url})
+        reached_by = {
+            ENDPOINT_VARIABLE: region.endpoint_url,
+            "AWS_ACCESS_KEY_ID": region.keys.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": region.keys.secret_access_key,
+        }
+        return replace(self, env={**self.env, **reached_by})
 
     def writing_state_once(self) -> EngineEnvironment:
         """This environment for a run that writes its state at its end: killed, it leaves no word of what it made."""

@@ -14,7 +14,15 @@ from urllib.parse import urlsplit
 
 import yaml
 from clusterctl_infra.errors import RehearsalError
-from clusterctl_infra.names import HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_FILE, REGION_TOKEN_HEADER
+from clusterctl_infra.names import (
+    CHECKS_SIGNATURES,
+    HOME_VARIABLE,
+    REGION_KEYS_FILE,
+    REGION_PRIVATE,
+    REGION_TOKEN_FILE,
+    REGION_TOKEN_HEADER,
+)
+from clusterctl_infra.region_keys import RegionAccess, read_keys
 
 from clusterctl.home import Home
 from clusterctl.system.processes import command_line
@@ -31,6 +39,20 @@ NEXT = "; next: "
 """Before a command in a sentence of the stand-in."""
 
 
+def region_access(home: Home, environ: Mapping[str, str]) -> RegionAccess:
+    """The way to the region, which is there for a while: it ends when it is empty and nobody asks it anything.
+
+    Raises RehearsalError.
+    """
+    endpoint = region_endpoint(home, environ)
+    file = home.rehearsal_dir / REGION_KEYS_FILE
+    try:
+        return RegionAccess(endpoint_url=endpoint, keys=read_keys(file))
+    except (OSError, ValueError) as e:
+        told = f"the rehearsed region has no key pair to ask it with ({type(e).__name__}: {e})"
+        raise RehearsalError(told, hint="clusterctl rehearse region stop") from e
+
+
 def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
     """The endpoint of the running region; it is started if need be. Raises RehearsalError."""
     text = _said_by(ENSURE_MODULE, home, environ, timeout_s=ENSURE_S)
@@ -42,12 +64,9 @@ def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
 
 
 def region_endpoint(home: Home, environ: Mapping[str, str]) -> str:
-    """Where the region listens, and will for a while: it ends by itself when it is empty and nobody asks it anything.
-
-    Raises RehearsalError.
-    """
+    """Where the region listens; it is started if need be. Raises RehearsalError, also for an older clusterctl's."""
     announced = announced_endpoint(home)
-    if announced is not None and _answers(announced):
+    if announced is not None and _answers(announced, home):
         return announced
     return ensure_region(home, environ)
 
@@ -65,11 +84,13 @@ def start_beside(home: Home, environ: Mapping[str, str]) -> threading.Thread:
 
 
 def announced_endpoint(home: Home) -> str | None:
-    """The endpoint in region.json, when the process that wrote it lives."""
+    """The endpoint in region.json, when the process that wrote it lives and answers its owner alone."""
     try:
         row = json.loads((home.rehearsal_dir / "region.json").read_bytes())
-        endpoint, pid = str(row["endpoint"]), int(row["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
+        endpoint, pid, is_private = str(row["endpoint"]), int(row["pid"]), bool(row.get(CHECKS_SIGNATURES))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if not is_private:
         return None
     return endpoint if any(word.startswith(f"{MODULE}.") for word in command_line(pid)) else None
 
@@ -82,9 +103,7 @@ def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path, *, clus
     endpoint = region_endpoint(home, environ)
     path = stack_dir / SETTINGS_FILE
     try:
-        token = (home.rehearsal_dir / REGION_TOKEN_FILE).read_text(encoding="ascii")
-        body = json.dumps({"folder": str(stack_dir), "cluster": cluster}).encode()
-        answer = json.loads(_posted(endpoint, f"{REGION_PRIVATE}stack", body, {REGION_TOKEN_HEADER: token}))
+        answer = json.loads(_asked(endpoint, home, "stack", {"folder": str(stack_dir), "cluster": cluster}))
     except (OSError, http.client.HTTPException, ValueError) as e:
         raise RehearsalError(f"the rehearsed region does not answer ({type(e).__name__}: {e})", hint=LOOK) from e
     if "refused" in answer:
@@ -92,20 +111,27 @@ def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path, *, clus
         raise RehearsalError(said, hint=helps or edit(path))
 
 
-def _answers(endpoint: str) -> bool:
-    """Whether it answers a request, which also puts off its end."""
+def _answers(endpoint: str, home: Home) -> bool:
+    """Whether it answers its owner, which also puts off its end."""
     try:
-        _posted(endpoint, "/", b"", {})
-    except (OSError, http.client.HTTPException):
+        _asked(endpoint, home, "ping", {})
+    except (OSError, http.client.HTTPException, ValueError):
         return False
     return True
 
 
-def _posted(endpoint: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+def _asked(endpoint: str, home: Home, verb: str, asked: Mapping[str, str]) -> bytes:
+    """Raises OSError, HTTPException, and ValueError where it does not know who asks."""
+    token = (home.rehearsal_dir / REGION_TOKEN_FILE).read_text(encoding="ascii")
     place = urlsplit(endpoint)
-    with contextlib.closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=ANSWER_S)) as asked:
-        asked.request("POST", path, body=body, headers={**headers, "Content-Length": str(len(body))})
-        return asked.getresponse().read()
+    body = json.dumps(asked).encode()
+    with contextlib.closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=ANSWER_S)) as asking:
+        asking.request("POST", REGION_PRIVATE + verb, body=body, headers={REGION_TOKEN_HEADER: token})
+        answer = asking.getresponse()
+        said = answer.read()
+        if answer.status != http.client.OK:
+            raise ValueError(f"HTTP {answer.status}")
+        return said
 
 
 def machine_kind(stack_dir: Path) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import read_inventory
+from clusterctl_infra.region_keys import RegionAccess
 
 from clusterctl.cloud.clients import Clients, refuse_account
 from clusterctl.cloud.machine_resources import RESERVATION
@@ -22,7 +23,7 @@ from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import note_cancelled, note_look, note_resized, read_seen
 from clusterctl.engine.call import Engine
 from clusterctl.engine.events import Event, Step
-from clusterctl.engine.region import region_endpoint, start_beside
+from clusterctl.engine.region import region_access, start_beside
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
 from clusterctl.engine.run_file import RunRecord, new_record, read_record, write_record
@@ -57,7 +58,7 @@ class Change:
     environ: Mapping[str, str]
     previous: RunRecord | None
     """A run that did not come to a good end."""
-    _made: dict[str | None, Clients] = field(default_factory=dict)
+    _made: dict[RegionAccess | None, Clients] = field(default_factory=dict)
     _begun: list[str] = field(default_factory=list)
     """What was done that may have changed something."""
     _ids: set[str] = field(default_factory=set)
@@ -88,7 +89,7 @@ class Change:
     @property
     def clients(self) -> Clients:
         """boto3's, made when first asked; in a rehearsal for a region that runs."""
-        return self._clients(self._endpoint_url())
+        return self._clients(self._rehearsed())
 
     def tell(self, text: str) -> None:
         """A line about a repair."""
@@ -165,7 +166,7 @@ class Change:
                 on_event(event)
 
         self._begun.append(verb)
-        engine = self.engine.at(self._endpoint_url())
+        engine = self.engine.at(self._rehearsed())
         engine = engine.writing_state_once() if writes_state_once else engine
         result = run_engine(
             engine,
@@ -189,17 +190,17 @@ class Change:
         """The error that a failed run of this stack means."""
         return failure(result, doing=doing, cancel=self.engine.cancel_by_hand, more=more, hint=hint)
 
-    def _endpoint_url(self) -> str | None:
+    def _rehearsed(self) -> RegionAccess | None:
         if not self.is_rehearsal:
             return None
         for thread in self._region_starts:
             thread.join()
-        return region_endpoint(self.home, self.environ)
+        return region_access(self.home, self.environ)
 
-    def _clients(self, endpoint_url: str | None) -> Clients:
-        if endpoint_url not in self._made:
-            self._made[endpoint_url] = Clients(region=self.region, endpoint_url=endpoint_url)
-        return self._made[endpoint_url]
+    def _clients(self, rehearsed: RegionAccess | None) -> Clients:
+        if rehearsed not in self._made:
+            self._made[rehearsed] = Clients.at(rehearsed, region=self.region)
+        return self._made[rehearsed]
 
     def _log_file(self, verb: Verb) -> Path:
         """A new name; of the older logs of this cluster the last few are kept."""

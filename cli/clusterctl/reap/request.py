@@ -12,12 +12,13 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory
+from clusterctl_infra.region_keys import RegionAccess
 
 from clusterctl.cloud.clients import Clients, configured_region
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.cloud.resource import CloudResource, type_of
 from clusterctl.cloud.resource_types import KINDS
-from clusterctl.engine.region import region_endpoint
+from clusterctl.engine.region import region_access
 from clusterctl.home import Home
 from clusterctl.output import Output, unshown_by
 from clusterctl.prices.rows import check_region
@@ -45,7 +46,7 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
     """Shows what is there, and ends what may be ended when told to. Raises ClusterctlError, StillBills."""
     if request.rehearse:  # AWS has no address for a region that there is not; the rehearsed one answers to any name
         check_region(load_catalog(home.prices_file), request.region)
-    look_and_end(request, region_clients(region_endpoint(home, environ) if request.rehearse else None), output, home)
+    look_and_end(request, region_clients(region_access(home, environ) if request.rehearse else None), output, home)
 
 
 def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, home: Home) -> None:
@@ -73,13 +74,13 @@ def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, ho
         raise unshown
 
 
-def region_clients(endpoint_url: str | None) -> ClientsOf:
+def region_clients(rehearsed: RegionAccess | None) -> ClientsOf:
     """Gives the clients of a region, always the same ones; credentials are got once for all regions."""
     first: list[Clients] = []
 
     @functools.cache
     def clients_of(region: str) -> Clients:
-        made = Clients(region=region, endpoint_url=endpoint_url, beside=first[0] if first else None)
+        made = Clients.at(rehearsed, region=region, beside=first[0] if first else None)
         first.append(made)
         return made
 

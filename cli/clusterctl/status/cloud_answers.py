@@ -21,7 +21,7 @@ from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
 from clusterctl.cost.reconcile import all_gone_at
 from clusterctl.cost.sighting import Observed
 from clusterctl.cost.sighting_file import look_at_instances, look_at_reservations
-from clusterctl.engine.region import region_endpoint
+from clusterctl.engine.region import region_access
 from clusterctl.home import Home
 
 API_CALL_S = 3.0
@@ -136,8 +136,8 @@ def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> 
 
 def _clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Clients:
     """Raises CloudError where the credentials are another account's, in which nothing of the cluster would be found."""
-    endpoint = region_endpoint(home, environ) if inventory.rehearsal else None
-    clients = Clients(region=inventory.region, endpoint_url=endpoint, timeout_s=API_CALL_S)
+    rehearsed = region_access(home, environ) if inventory.rehearsal else None
+    clients = Clients.at(rehearsed, region=inventory.region, timeout_s=API_CALL_S)
     if not inventory.rehearsal and inventory.account_id is not None:
         refuse_account(inventory.account_id, clients.account())
     return clients

@@ -31,6 +31,7 @@ _JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {
     "ssm": SSM,
     "tagging": TAGGING,
 }
+_JSON_TYPE, _REST_TYPE = "application/x-amz-json-1.1", "application/json"
 _REST_SERVICES = {"elasticfilesystem": efs_route, "scheduler": scheduler_route}
 
 
@@ -44,7 +45,7 @@ class Reply:
 
 
 class Api:
-    """Signatures are not checked: nobody else can reach the region."""
+    """Whoever hands it a request has looked who asks: `RegionServer` by its signature, `NodeCalls` by its address."""
 
     def __init__(self, *, region: Region, before: Callable[[], None], executions: Executions) -> None:
         self._region = region
@@ -75,6 +76,16 @@ class Api:
             return self._json(service, region_name, headers, body)
         return self._query(service if service in self._models else "ec2", service, region_name, form(body))
 
+    def refusal(self, headers: Mapping[str, str], error: AwsError) -> Reply:
+        """A request that is not answered at all, refused in the protocol of the service that it was for."""
+        scope = _SCOPE.search(headers.get("Authorization", ""))
+        service = scope[2] if scope else "sts"
+        if service in _REST_SERVICES:
+            return _rest_refusal(error)
+        if service in self._json_services:
+            return _json_refusal(error)
+        return self._query_refusal(service if service in self._models else "ec2", error, str(uuid.uuid4()))
+
     def _query(self, spoken: str, service: str, region_name: str, params: dict[str, str]) -> Reply:
         model, request_id, operation = self._models[spoken], str(uuid.uuid4()), params.get("Action", "")
         try:
@@ -86,25 +97,25 @@ class Api:
             result = self._call(handler, operation, model.parameters(operation, params), region_name)
             return Reply(status=200, body=model.answer(operation, result, request_id))
         except AwsError as e:
-            return Reply(status=e.status, body=model.error(e.code, e.message, request_id))
+            return self._query_refusal(spoken, e, request_id)
+
+    def _query_refusal(self, spoken: str, error: AwsError, request_id: str) -> Reply:
+        return Reply(status=error.status, body=self._models[spoken].error(error.code, error.message, request_id))
 
     def _json(self, service: str, region_name: str, headers: Mapping[str, str], body: bytes) -> Reply:
         operation = headers.get("X-Amz-Target", "").rpartition(".")[2]
-        content_type = "application/x-amz-json-1.1"
         try:
             handler = self._json_services[service].get(operation)
             if handler is None:
                 raise AwsError("UnknownOperationException", f"The stand-in does not know {service}:{operation} yet.")
             result = self._call(handler, operation, json.loads(body or b"{}"), region_name)
-            return Reply(status=200, body=json.dumps(result).encode(), content_type=content_type)
+            return Reply(status=200, body=json.dumps(result).encode(), content_type=_JSON_TYPE)
         except AwsError as e:
-            said = json.dumps({"__type": e.code, "message": e.message}).encode()
-            return Reply(status=e.status, body=said, content_type=content_type)
+            return _json_refusal(e)
 
     def _rest(self, service: str, method: str, target: str, region_name: str) -> Reply:
         """Answered by method and path; what is asked is in the path and behind it."""
         path, _, query = target.partition("?")
-        content_type = "application/json"
         try:
             route = _REST_SERVICES[service](method, path)
             if route is None:
@@ -112,13 +123,22 @@ class Api:
             handler, named = route
             result = self._call(handler, f"{method} {path}", {**dict(parse_qsl(query)), **named}, region_name)
             body = json.dumps(result).encode() if result else b""
-            return Reply(status=200 if result else 204, body=body, content_type=content_type)
+            return Reply(status=200 if result else 204, body=body, content_type=_REST_TYPE)
         except AwsError as e:
-            said = json.dumps({"Code": e.code, "Message": e.message}).encode()
-            return Reply(status=e.status, body=said, content_type=content_type)
+            return _rest_refusal(e)
 
     def _call(self, handler: Handler, operation: str, params: dict[str, Any], region_name: str) -> dict[str, Any]:
         self._before()
         call = Call(operation=operation, parameters=params, region_name=region_name, region=self._region)
         with self._region.lock:
             return handler(call)
+
+
+def _json_refusal(error: AwsError) -> Reply:
+    said = json.dumps({"__type": error.code, "message": error.message}).encode()
+    return Reply(status=error.status, body=said, content_type=_JSON_TYPE)
+
+
+def _rest_refusal(error: AwsError) -> Reply:
+    said = json.dumps({"Code": error.code, "Message": error.message}).encode()
+    return Reply(status=error.status, body=said, content_type=_REST_TYPE)

@@ -13,6 +13,7 @@ from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.machines.processes import (
     PROCESS_SUPERVISOR_MODULE,
     SUPERVISOR_MODULE,
+    parse_holder,
     parse_supervisor,
     running,
 )
@@ -43,6 +44,23 @@ def parse_owner(argv: Sequence[str]) -> tuple[str, str] | None:
         return None
     disk = next((match for word in argv if (match := _DISK.fullmatch(word)) is not None), None)
     return None if disk is None else (disk[1], disk[2])
+
+
+def processes_of(root: Path) -> list[tuple[int, str]]:
+    """(process, cluster) of every machine of this rehearsal, of its supervisor and of its network, from the kernel."""
+    found = [(process_id, owner) for process_id, argv in running() if (owner := _owner(argv)) is not None]
+    return [(process_id, cluster) for process_id, (other, cluster) in found if Path(other).resolve() == root.resolve()]
+
+
+def regions_of(root: Path) -> list[int]:
+    """The living servers of this rehearsal's region, whatever its files say."""
+    servers = (process_id for process_id, argv in running() if argv[-2:] == ["-m", REGION_MODULE])
+    return [server for server in servers if (of := _root_of_region(server)) and of.resolve() == root.resolve()]
+
+
+def _owner(argv: Sequence[str]) -> tuple[str, str] | None:
+    network = parse_holder(0, argv)
+    return parse_owner(argv) if network is None else (network.root, network.cluster)
 
 
 def first_other_root(root: Path, cluster: str, found: Iterable[tuple[str, str]]) -> Path | None:

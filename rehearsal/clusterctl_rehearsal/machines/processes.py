@@ -113,6 +113,14 @@ def wait_until_gone(process_id: int) -> bool:
     return True
 
 
+def owner_id(process_id: int) -> int | None:
+    """The user that a process runs as; None for one that has ended."""
+    try:
+        return Path(f"/proc/{process_id}").stat().st_uid
+    except OSError:
+        return None
+
+
 def _is_alive(process_id: int) -> bool:
     try:
         return bool(Path(f"/proc/{process_id}/cmdline").read_bytes())

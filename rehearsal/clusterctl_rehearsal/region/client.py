@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any  # JSON values
 
 from clusterctl_infra.errors import UsageError
-from clusterctl_infra.names import HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_HEADER
+from clusterctl_infra.names import CHECKS_SIGNATURES, HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_HEADER
 from clusterctl_infra.private_home import make_private_folder, private_opener, secure_home
 
 from clusterctl_rehearsal.home import RehearsalHome
@@ -33,14 +33,20 @@ FULL_BYTES = 64 * 1024
 
 
 class RegionUnreachable(Exception):
-    """The region's server cannot be started, with the end of its log."""
+    """The region's server cannot be started, with the end of its log, or may not be used."""
+
+    def __init__(self, sentence: str, *, hint: str = "") -> None:
+        super().__init__(f"{sentence}; next: {hint}" if hint else sentence)
+        self.sentence = sentence
+        self.hint = hint
 
 
 class RegionClient:
     """One connection per thread."""
 
-    def __init__(self, home: RehearsalHome) -> None:
+    def __init__(self, home: RehearsalHome, *, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
         self._home = home
+        self._timeout_s = timeout_s
         self._local = threading.local()
         self._open: list[http.client.HTTPConnection] = []
 
@@ -103,7 +109,7 @@ class RegionClient:
         found: tuple[http.client.HTTPConnection, str] | None = getattr(self._local, "connection", None)
         if found is None:
             host, port = ensure_region(self._home)["endpoint"].removeprefix("http://").split(":")
-            connection = http.client.HTTPConnection(host, int(port), timeout=REQUEST_TIMEOUT_S)
+            connection = http.client.HTTPConnection(host, int(port), timeout=self._timeout_s)
             self._open.append(connection)
             found = self._local.connection = connection, self._home.token_file.read_text()
         return found
@@ -134,14 +140,19 @@ def ensure_region(home: RehearsalHome) -> dict[str, Any]:
     _secure(home)
     found = running_region(home)
     if found is not None:
-        return found
+        return _of_this_version(found)
     make_private_folder(home.root)
     with open(home.start_lock_file, "w", opener=private_opener) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = running_region(home)
-        if found is not None:
-            return found
-        return _start(home)
+        return _start(home) if found is None else _of_this_version(found)
+
+
+def _of_this_version(found: dict[str, Any]) -> dict[str, Any]:
+    if not found.get(CHECKS_SIGNATURES):
+        told = f"an older clusterctl started the region that runs (process {found['pid']}): it answers every user here"
+        raise RegionUnreachable(told, hint="clusterctl rehearse clean --all")
+    return found
 
 
 def _secure(home: RehearsalHome) -> None:
@@ -149,7 +160,7 @@ def _secure(home: RehearsalHome) -> None:
     try:
         changed = secure_home({**os.environ, HOME_VARIABLE: str(home.root.parent)})
     except UsageError as e:
-        raise RegionUnreachable(f"{e.message}; next: {e.hint}") from e
+        raise RegionUnreachable(e.message, hint=e.hint or "") from e
     if changed is not None:
         print(changed, file=sys.stderr)
 

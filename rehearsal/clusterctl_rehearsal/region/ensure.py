@@ -19,7 +19,7 @@ def main() -> int:
     try:
         sys.stdout.write(json.dumps(ensure_region(current_home())) + "\n")
     except RegionUnreachable as e:
-        sys.stderr.write(f"{e}\n")
+        sys.stderr.write("\n  next: ".join(filter(None, (e.sentence, e.hint))) + "\n")
         return 1
     except OSError as e:  # a home that is none, a full disk
         sys.stderr.write("\n  next: ".join(cannot_keep(e, os.environ)) + "\n")

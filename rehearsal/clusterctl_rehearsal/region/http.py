@@ -1,23 +1,39 @@
-"""The region's HTTP side: private requests under /clusterctl/, everything else is the AWS API."""
+"""The region's HTTP side: private requests under /clusterctl/, everything else is the AWS API.
+
+Every user of the computer can connect to it. It answers who knows the token, or signs with the region's key pair; both
+lie in the home, which is its owner's alone.
+"""
 
 from __future__ import annotations
 
+import errno
 import hmac
+import io
 import json
+import socket
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any  # JSON values; what the handler's base class takes
 
 from clusterctl_infra.names import REGION_PRIVATE, REGION_TOKEN_HEADER
+from clusterctl_infra.region_keys import KeyPair
 
 from clusterctl_rehearsal.api.front import Api, Reply
+from clusterctl_rehearsal.api.signature import Authorization, Request, check_signature, known_authorization
 from clusterctl_rehearsal.full_disk import log_traceback, told
 from clusterctl_rehearsal.machines.driver import MachineError
+from clusterctl_rehearsal.region.connections import PROOF_BYTES, GuardedReads, UnprovenConnections
 from clusterctl_rehearsal.region.desk import Desk
 from clusterctl_rehearsal.region.fault_arguments import FaultError, NoSuchNode
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import SettingsError
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+"""AWS takes 1 MiB at most, of a state machine's definition."""
+NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+PAUSE_S = 0.1
+"""Where the process can open nothing more, until it looks again."""
 
 
 class RegionServer(ThreadingHTTPServer):
@@ -26,13 +42,34 @@ class RegionServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512  # 256 nodes are made at once
 
-    def __init__(self, port: int, *, desk: Desk, api: Api, token: str) -> None:
+    def __init__(self, port: int, *, desk: Desk, api: Api, token: str, keys: KeyPair) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.desk = desk
         self.api = api
         self.token = token
+        self.keys = keys
+        self.unproven = UnprovenConnections()
         self.busy = 0
         self.last_request = time.monotonic()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """The next connection. Raises OSError, after a while where nothing more can be opened."""
+        try:
+            return super().get_request()
+        except OSError as e:
+            if e.errno in NO_ROOM:
+                time.sleep(PAUSE_S)
+            raise
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serves a connection in a thread of its own, once there is a place for it."""
+        self.unproven.admit(request)
+        super().process_request(request, client_address)
+
+    def close_request(self, request: Any) -> None:
+        """The end of a connection."""
+        self.unproven.forget(request)
+        super().close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is not worth a line."""
@@ -44,7 +81,13 @@ class _Handler(BaseHTTPRequestHandler):
     server: RegionServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    timeout = 300
+
+    def setup(self) -> None:
+        """Little is read, and soon, of a connection that has not proved whose it is."""
+        super().setup()
+        self.rfile.close()
+        self.reads = GuardedReads(self.connection, self.server.unproven)
+        self.rfile = io.BufferedReader(self.reads)
 
     def do_POST(self) -> None:
         self._answer()
@@ -63,24 +106,56 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are not logged; errors are."""
 
     def _answer(self) -> None:
+        length = content_length(self.headers.get("Content-Length"))
+        if length is None:
+            return self._turn_away(_nothing(400), 0)
+        try:
+            authorization = self._authorization()
+        except AwsError as e:
+            return self._turn_away(self._refusal(e), length)
+        if length > MAX_BODY_BYTES:
+            return self._turn_away(_nothing(413), length)
+        self.reads.prove()
         self.server.busy += 1
         try:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if self.path.startswith(REGION_PRIVATE):
-                self._private(self.path.removeprefix(REGION_PRIVATE), body)
-            else:
-                headers = dict(self.headers.items())
-                self._reply(self.server.api.answer(headers, body, method=self.command, path=self.path))
+            self._serve(authorization, self.rfile.read(length))
         finally:
             self.server.busy -= 1
             self.server.last_request = time.monotonic()
 
+    def _authorization(self) -> Authorization | None:
+        """What a call of AWS says of its signature; None for a private request with the token. Raises AwsError."""
+        if not self.path.startswith(REGION_PRIVATE):
+            return known_authorization(self.headers, self.server.keys)
+        if not hmac.compare_digest(self.headers.get(REGION_TOKEN_HEADER, "").encode(), self.server.token.encode()):
+            raise AwsError("InvalidClientTokenId", "The token is not the region's", status=403)
+        return None
+
+    def _serve(self, authorization: Authorization | None, body: bytes) -> None:
+        if authorization is None:
+            return self._private(self.path.removeprefix(REGION_PRIVATE), body)
+        request = Request(method=self.command, target=self.path, headers=self.headers, body=body)
+        try:
+            check_signature(request, authorization, self.server.keys, now=time.time())
+        except AwsError as e:
+            return self._turn_away(self._refusal(e), 0)
+        self._reply(self.server.api.answer(dict(self.headers.items()), body, method=self.command, path=self.path))
+
+    def _refusal(self, error: AwsError) -> Reply:
+        if self.path.startswith(REGION_PRIVATE):
+            return _nothing(error.status)
+        return self.server.api.refusal(dict(self.headers.items()), error)
+
+    def _turn_away(self, reply: Reply, unread_bytes: int) -> None:
+        """Answers, reads what is still coming, since the answer would be lost else, and ends the connection."""
+        self.close_connection = True
+        self._reply(reply)
+        self.rfile.read(min(unread_bytes, PROOF_BYTES))
+
     def _private(self, verb: str, body: bytes) -> None:
-        if not hmac.compare_digest(self.headers.get(REGION_TOKEN_HEADER, ""), self.server.token):
-            return self._reply(Reply(status=403, body=b"{}", content_type="application/json"))
         answer = self.server.desk.answers.get(verb)
         if answer is None:
-            return self._reply(Reply(status=404, body=b"{}", content_type="application/json"))
+            return self._reply(_nothing(404))
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
@@ -116,3 +191,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(reply.body)))
         self.end_headers()
         self.wfile.write(reply.body)
+
+
+def content_length(text: str | None) -> int | None:
+    """The length of a request's body; None for what is no length."""
+    if text is None:
+        return 0
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _nothing(status: int) -> Reply:
+    return Reply(status=status, body=b"{}", content_type="application/json")

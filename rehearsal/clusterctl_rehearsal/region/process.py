@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import TextIO
 
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.names import CHECKS_SIGNATURES
 from clusterctl_infra.private_home import private_opener
+from clusterctl_infra.region_keys import KeyPair, own_keys
 
 from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.api.node_calls import NodeCalls
@@ -104,7 +106,8 @@ class _Process:
             instances=self._instances, behaviour=self._behaviour, catalog=self._catalog, stop=self._stopped.set
         )
         self._desk = Desk(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
-        executions = Executions(calls=lambda name: calls_of_ec2(self._endpoint(), name))
+        self._keys = own_keys(home.keys_file)
+        executions = Executions(calls=lambda name: calls_of_ec2(self._endpoint(), name, self._keys))
         self._schedules = Schedules(region=region, executions=executions)
         api = Api(region=region, before=self._desk.as_aws, executions=executions)
         self._node_calls = NodeCalls(api=api, store=self.store)
@@ -144,12 +147,12 @@ class _Process:
         _write_private(self._home.token_file, token)
         try:  # the port of before: whoever was told the endpoint still finds it
             port = int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2])
-            return RegionServer(port, desk=self._desk, api=api, token=token)
+            return RegionServer(port, desk=self._desk, api=api, token=token, keys=self._keys)
         except (FileNotFoundError, ValueError, KeyError, OSError):
-            return RegionServer(0, desk=self._desk, api=api, token=token)
+            return RegionServer(0, desk=self._desk, api=api, token=token, keys=self._keys)
 
     def _announce(self) -> None:
-        row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": time.time()}
+        row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": time.time(), CHECKS_SIGNATURES: True}
         temporary = self._home.endpoint_file.with_suffix(".new")
         _write_private(temporary, json.dumps(row))
         os.replace(temporary, self._home.endpoint_file)
@@ -196,11 +199,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("CLUSTERCTL_CACHE") or f"{base}/clusterctl")
 
 
-def calls_of_ec2(endpoint_url: str, region: str) -> Call:
+def calls_of_ec2(endpoint_url: str, region: str, keys: KeyPair) -> Call:
     """What a state machine asks of EC2 in this region."""
     # Loaded on use: botocore is 46 of the 120 ms of a start (measured 2026-11-23), and few regions run a state machine.
     ec2_calls = importlib.import_module("clusterctl_rehearsal.states.ec2_calls")
-    calls: Call = ec2_calls.region_calls(endpoint_url, region)
+    calls: Call = ec2_calls.region_calls(endpoint_url, region, keys)
     return calls
 
 

@@ -11,7 +11,7 @@ from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
-from clusterctl_infra.names import REHEARSAL_CREDENTIAL
+from clusterctl_infra.region_keys import KeyPair
 
 from clusterctl_rehearsal.states.failure import RUNTIME, ExecutionFailed, TaskFailed
 from clusterctl_rehearsal.states.interpreter import Call
@@ -19,7 +19,7 @@ from clusterctl_rehearsal.states.interpreter import Call
 TIMEOUT_S = 30.0
 
 
-def region_calls(endpoint_url: str, region: str) -> Call:
+def region_calls(endpoint_url: str, region: str, keys: KeyPair) -> Call:
     """Calls of the region that listens there."""
     config = Config(
         connect_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S, retries={"total_max_attempts": 1}, proxies={}
@@ -28,8 +28,8 @@ def region_calls(endpoint_url: str, region: str) -> Call:
         "ec2",
         region_name=region,
         endpoint_url=endpoint_url,
-        aws_access_key_id=REHEARSAL_CREDENTIAL,
-        aws_secret_access_key=REHEARSAL_CREDENTIAL,
+        aws_access_key_id=keys.access_key_id,
+        aws_secret_access_key=keys.secret_access_key,
         config=config,
     )
     return lambda action, parameters: answer(lambda: getattr(client, xform_name(action))(**parameters))

@@ -9,14 +9,15 @@ from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.reap.search import search
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.region_keys import RegionAccess
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.machines.process import ProcessDriver
 from clusterctl_rehearsal.region.bill import BillRow, bill, billed_things
-from clusterctl_rehearsal.region.client import ensure_region
 from clusterctl_rehearsal.region.journal import BILLING, INSTANCE
 from clusterctl_rehearsal.region.spot_notices import taken_back_at
 from clusterctl_rehearsal.region.store import Store
 
+from tests.integration.region_access import access_of
 from tests.integration.rehearsed import Rehearsed, alive
 
 REGION = "us-west-2"
@@ -62,15 +63,15 @@ def unlisted(cluster: Rehearsed) -> list[str]:
 
 def reaped_things(cluster: Rehearsed) -> list[CloudResource]:
     """Every thing that `reap` finds."""
-    endpoint = str(ensure_region(home_of(cluster))["endpoint"])
-    found = search(lambda region: _clients(region, endpoint), (REGION,), all_regions=False)
+    access = access_of(home_of(cluster))
+    found = search(lambda region: _clients(region, access), (REGION,), all_regions=False)
     return [thing for remains in found.remains for thing in remains.things]
 
 
 @functools.cache
-def _clients(region: str, endpoint: str) -> Clients:
+def _clients(region: str, access: RegionAccess) -> Clients:
     """boto3 reads its descriptions of all services anew for each."""
-    return Clients(region=region, endpoint_url=endpoint)
+    return Clients.at(access, region=region)
 
 
 def billed(cluster: Rehearsed, *, until: float | None = None) -> list[BillRow]:

@@ -14,6 +14,7 @@ from typing import Any  # parsed JSON
 import pytest
 from clusterctl.cloud.clients import Clients
 
+from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive_without_root, rehearsed, wait_until
 
 LIMIT_S = 10
@@ -47,8 +48,7 @@ def idle_s(cluster: Rehearsed) -> float:
 
 def aws(cluster: Rehearsed) -> Clients:
     """The region's API."""
-    region = json.loads((cluster.home / "rehearsal/region.json").read_text())
-    return Clients(region="us-west-2", endpoint_url=region["endpoint"])
+    return clients_of(cluster.env)
 
 
 def log(cluster: Rehearsed) -> str:

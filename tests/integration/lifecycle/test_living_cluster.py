@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import time
 from collections.abc import Iterator
 
-import boto3
 import pytest
 
+from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, cgroups_of, rehearsed, wait_until
 
 
@@ -145,14 +144,7 @@ def test_a_reboot_keeps_the_deadline(living: Rehearsed) -> None:
 
 def elastic_addresses(cluster: Rehearsed) -> dict[str, str]:
     """Instance id → the elastic IP that AWS's API says is on it."""
-    record = cluster.home / "rehearsal" / "region.json"
-    ec2 = boto3.client(
-        "ec2",
-        region_name="us-west-2",
-        endpoint_url=json.loads(record.read_text())["endpoint"],
-        aws_access_key_id="rehearsal",
-        aws_secret_access_key="rehearsal",
-    )
+    ec2 = clients_of(cluster.env).ec2
     rows = ec2.describe_addresses()["Addresses"]
     ec2.close()
     return {row["InstanceId"]: row["PublicIp"] for row in rows if "InstanceId" in row}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from clusterctl.cloud.clients import Clients
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
-from clusterctl_rehearsal.region.client import ensure_region
 from clusterctl_rehearsal.region.store import Store
 
+from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import Rehearsed
 
 
@@ -22,7 +21,7 @@ def reserved(cluster: Rehearsed) -> list[str]:
 def cancel(cluster: Rehearsed) -> None:
     """As somebody does by hand."""
     region = cluster.inventory()["region"]
-    ec2 = Clients(region=region, endpoint_url=ensure_region(rehearsal_home(cluster.env))["endpoint"]).ec2
+    ec2 = clients_of(cluster.env, region).ec2
     for id in reserved(cluster):
         ec2.cancel_capacity_reservation(CapacityReservationId=id)
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
-from clusterctl.cloud.clients import Clients
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
-from clusterctl_rehearsal.region.client import ensure_region
 from clusterctl_rehearsal.region.store import Store
 
+from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import Rehearsed, wait_until
 
 CAP_USD_PER_HOUR = 20
@@ -30,8 +29,7 @@ def spot(recorded: Rehearsed) -> Rehearsed:
 
 def machines(cluster: Rehearsed) -> list[dict[str, Any]]:
     """The instances of the region that live, as DescribeInstances shows them."""
-    endpoint = ensure_region(rehearsal_home(cluster.env))["endpoint"]
-    ec2 = Clients(region="us-west-2", endpoint_url=endpoint).ec2
+    ec2 = clients_of(cluster.env).ec2
     alive = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     answer = ec2.describe_instances(Filters=alive)  # type: ignore[arg-type]  # a list of filters
     return [dict(row) for held in answer["Reservations"] for row in held["Instances"]]

@@ -24,7 +24,8 @@ def test_what_ends_a_region_that_does_not_answer_is_named(
         fcntl.flock(held, fcntl.LOCK_EX)
         nobody_listens.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{nobody_listens.getsockname()[1]}"
-        home.endpoint_file.write_text(json.dumps({"endpoint": endpoint, "pid": os.getpid()}))
+        row = {"endpoint": endpoint, "pid": os.getpid(), "checks_signatures": True}
+        home.endpoint_file.write_text(json.dumps(row))
         home.token_file.write_text("token")
         assert main(argv) == 1
     said = capsys.readouterr().err

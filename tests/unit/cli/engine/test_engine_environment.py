@@ -17,6 +17,7 @@ from clusterctl.engine.environment import (
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
 from clusterctl_infra.errors import EngineError
+from clusterctl_infra.region_keys import KeyPair, RegionAccess
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -143,7 +144,10 @@ def test_a_rehearsals_engine_reaches_nobody_until_it_is_told_where(tmp_path: Pat
         stack(tmp_path, is_rehearsal=True), rehearse=False, home=home, environ={"PATH": os.environ["PATH"]}
     )
     assert made.env["AWS_ENDPOINT_URL"] == NOWHERE
-    assert made.at("http://127.0.0.1:4566").env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
+    keys = KeyPair(access_key_id="REHEARSALAAAAAAAAAAA", secret_access_key="of the region")
+    env = made.at(RegionAccess(endpoint_url="http://127.0.0.1:4566", keys=keys)).env
+    assert env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
+    assert (env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]) == ("REHEARSALAAAAAAAAAAA", "of the region")
 
 
 def test_the_language_host_gets_a_python_that_answers_for_pip_unless_a_person_chose_one() -> None:

@@ -19,6 +19,7 @@ from clusterctl.reap.request import ReapRequest, look_and_end, reap, refuse_unse
 from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, anything, made_in_time, search
 from clusterctl.reap.verdict import Asked
 from clusterctl_infra.errors import CloudError, ClusterctlError, StillBills, UsageError
+from clusterctl_infra.region_keys import KeyPair, RegionAccess
 
 from tests.unit.cli.cloud.fake_ec2 import NoClients, Waiting
 from tests.unit.cli.cloud.fake_session import FakeSession, clients_of
@@ -169,7 +170,8 @@ def test_that_stdout_took_nothing_is_said_in_the_end(tmp_path: Path, refusal: Ex
 
 
 def test_the_clients_of_all_regions_share_one_person_s_credentials() -> None:
-    clients_of = region_clients("http://127.0.0.1:1")
+    keys = KeyPair(access_key_id="REHEARSALAAAAAAAAAAA", secret_access_key="of the region")
+    clients_of = region_clients(RegionAccess(endpoint_url="http://127.0.0.1:1", keys=keys))
     here, there = clients_of("us-west-2"), clients_of("eu-west-1")
     assert clients_of("us-west-2") is here
     assert here.sts.meta.region_name == "us-west-2"

@@ -1,0 +1,61 @@
+"""The key pair of a rehearsed region: whoever signs with it owns the home, since nobody else can read the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import string
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clusterctl_infra.private_home import private_opener
+
+_PREFIX = "REHEARSAL"
+_ID_LENGTH = 20
+"""Of AWS's own; theirs begin with AKIA or ASIA, so that no account has one of these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyPair:
+    """What AWS calls an access key."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionAccess:
+    """Where the rehearsed region listens, and what calls of its AWS are signed with."""
+
+    endpoint_url: str
+    keys: KeyPair
+
+
+def read_keys(file: Path) -> KeyPair:
+    """The key pair in `file`. Raises OSError, ValueError."""
+    row = json.loads(file.read_bytes())
+    try:
+        return KeyPair(access_key_id=row["access_key_id"], secret_access_key=row["secret_access_key"])
+    except (KeyError, TypeError) as e:
+        raise ValueError(f"{file} holds no key pair") from e
+
+
+def own_keys(file: Path) -> KeyPair:
+    """The key pair in `file`, made there at the first call: who was told it once can go on. Raises OSError."""
+    try:
+        return read_keys(file)
+    except (FileNotFoundError, ValueError):
+        made = _new_keys()
+    row = {"access_key_id": made.access_key_id, "secret_access_key": made.secret_access_key}
+    temporary = file.with_suffix(".new")
+    with open(temporary, "w", encoding="ascii", opener=private_opener) as written:
+        written.write(json.dumps(row))
+    os.replace(temporary, file)
+    return made
+
+
+def _new_keys() -> KeyPair:
+    letters = string.ascii_uppercase + string.digits
+    tail = "".join(secrets.choice(letters) for _ in range(_ID_LENGTH - len(_PREFIX)))
+    return KeyPair(access_key_id=_PREFIX + tail, secret_access_key=secrets.token_urlsafe(30))

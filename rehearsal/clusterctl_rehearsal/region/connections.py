@@ -1,0 +1,122 @@
+"""Connections that have not shown yet whose they are: few, each for a short time, so that a flood takes nothing.
+
+A client of the region speaks as soon as it is connected. So among too many the ones that say nothing go first, and the
+others when they have not finished the head of a request for a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+LIMIT = 128
+SILENT_S = 0.25
+"""Among too many; alone, a connection has `PROOF_S`."""
+SPEAKING_S = 1.0
+PROOF_S = 5.0
+"""Until the head of a request that proves whose it is must be there whole."""
+PROOF_BYTES = 128 * 1024
+"""So much is read of a connection that has proved nothing."""
+IDLE_S = 300.0
+"""A connection that has proved whose it is may be silent for so long."""
+
+
+class Connection(Protocol):
+    """What is needed of a socket."""
+
+    def shutdown(self, how: int, /) -> None:
+        """Ends it: whoever reads from it sees the end."""
+
+
+@dataclass(kw_only=True)
+class _Unproven:
+    connection: Connection
+    since: float
+    has_spoken: bool = False
+
+    def end(self) -> float:
+        """When it may be closed if there are too many."""
+        return self.since + (SPEAKING_S if self.has_spoken else SILENT_S)
+
+
+class UnprovenConnections:
+    """Keeps count of them; one thread accepts, one for each connection reads."""
+
+    def __init__(self, *, limit: int = LIMIT, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit = limit
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._unproven: dict[int, _Unproven] = {}
+
+    def __len__(self) -> int:
+        return len(self._unproven)
+
+    def admit(self, connection: Connection) -> None:
+        """Counts a new one; waits for its place where there are too many, and closes one that has had its time."""
+        with self._changed:
+            while len(self._unproven) >= self._limit:
+                first = min(self._unproven.values(), key=_Unproven.end)
+                left_s = first.end() - self._clock()
+                if left_s > 0:
+                    self._changed.wait(left_s)
+                else:
+                    self._close(first)
+            self._unproven[id(connection)] = _Unproven(connection=connection, since=self._clock())
+
+    def has_spoken(self, connection: Connection) -> None:
+        """Something came from it."""
+        with self._changed:
+            found = self._unproven.get(id(connection))
+            if found is not None:
+                found.has_spoken = True
+
+    def forget(self, connection: Connection) -> None:
+        """It has proved whose it is, or is gone."""
+        with self._changed:
+            if self._unproven.pop(id(connection), None) is not None:
+                self._changed.notify()
+
+    def _close(self, unproven: _Unproven) -> None:
+        del self._unproven[id(unproven.connection)]
+        with contextlib.suppress(OSError):  # it went by itself
+            unproven.connection.shutdown(socket.SHUT_RDWR)
+
+
+class GuardedReads(io.RawIOBase):
+    """What comes from a connection: little and soon until it is proved whose it is. Raises TimeoutError else."""
+
+    def __init__(self, connection: socket.socket, unproven: UnprovenConnections) -> None:
+        super().__init__()
+        self._connection = connection
+        self._unproven = unproven
+        self._until: float | None = time.monotonic() + PROOF_S
+        self._left_bytes = PROOF_BYTES
+
+    def readable(self) -> bool:
+        """Whether it can be read at all; `io` asks."""
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        """As `io.RawIOBase` has it."""
+        if self._until is None:
+            return self._connection.recv_into(buffer)
+        left_s = self._until - time.monotonic()
+        if left_s <= 0 or self._left_bytes <= 0:
+            raise TimeoutError("nothing has proved whose connection it is")
+        self._connection.settimeout(left_s)
+        count = self._connection.recv_into(buffer)
+        self._left_bytes -= count
+        self._unproven.has_spoken(self._connection)
+        return count
+
+    def prove(self) -> None:
+        """It is the owner's: from now on there is time."""
+        self._until = None
+        self._connection.settimeout(IDLE_S)
+        self._unproven.forget(self._connection)
