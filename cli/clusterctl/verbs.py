@@ -24,6 +24,7 @@ VERBS = {
     "run": "Start a training on many nodes, and watch it.",
     "jobs": "The jobs of a cluster, and how they go.",
     "job": "One job: show, logs, attach, wait, cancel.",
+    "forward": "A node's port on this computer: a notebook, TensorBoard.",
     "cp": "Files to nodes and back.",
     "sync": "Folders to nodes and back.",
     "ssh-config": "A block for ~/.ssh/config.",

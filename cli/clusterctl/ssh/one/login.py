@@ -48,13 +48,7 @@ def log_in(
         what = "a terminal" if is_terminal_wanted else "a login"
         raise UsageError(f"{what} is for one node, and --node names {len(nodes)}", hint="clusterctl ssh --help")
     (node,) = nodes
-    try:
-        target = target_of(inventory, node)
-        if target.proxy_argv is not None and (missing := missing_programs(target.proxy_argv)) is not None:
-            raise NodeFailure("proxy", missing)
-        check_host(target, deadlines)
-    except NodeFailure as e:
-        raise not_reached(e, inventory, node) from e
+    target = checked_target(inventory, node, deadlines)
     token = secrets.token_hex(8)
     argv = login_argv(
         target,
@@ -69,6 +63,18 @@ def log_in(
     if command is not None:
         _guard(inventory, node, home, deadlines, token)
     become(argv)
+
+
+def checked_target(inventory: Inventory, node: InventoryNode, deadlines: Deadlines) -> Target:
+    """The way to the node, which answers as the declared one. Raises NotReached."""
+    try:
+        target = target_of(inventory, node)
+        if target.proxy_argv is not None and (missing := missing_programs(target.proxy_argv)) is not None:
+            raise NodeFailure("proxy", missing)
+        check_host(target, deadlines)
+    except NodeFailure as e:
+        raise not_reached(e, inventory, node) from e
+    return target
 
 
 def _guard(inventory: Inventory, node: InventoryNode, home: Home, deadlines: Deadlines, token: str) -> None:

@@ -22,9 +22,11 @@ def login_argv(
     is_terminal_wanted: bool = False,
     connect_timeout_s: float = 10,
     silence_s: float = ALIVE_INTERVAL_S * ALIVE_COUNT,
+    forward: str | None = None,
 ) -> list[str]:
     """The argv of `ssh`: no configuration file is read, only the declared host key is believed.
 
+    `forward`, as ssh's -L has it: that port and no shell; a line comes on stdout once it is open.
     `key_file`, the cluster's own, alone is tried; without one the agent's keys, and the files of `own` or the usual.
     """
     settings = [
@@ -47,6 +49,10 @@ def login_argv(
     for setting in settings:
         argv += ["-o", setting]
     argv += ["-p", str(target.port)]
+    if forward is not None:
+        # ssh runs it when the port listens (ssh.c, ssh_session2, 2026-11-23).
+        opened = ["-o", "PermitLocalCommand=yes", "-o", "LocalCommand=echo open"]
+        argv += ["-N", "-o", "ExitOnForwardFailure=yes", *opened, "-L", forward]
     if is_terminal_wanted:
         argv.append("-t")
     argv.append(f"{target.user}@{target.host}")
