@@ -151,6 +151,18 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="JSON to stdout instead of text.")(function)
 
 
+def names_of_nodes() -> list[str]:
+    """Those of every rehearsed cluster that is known here, for completion; a cluster that cannot be read has none."""
+    names: list[str] = []
+    for cluster in cluster_names(named_home(os.environ)):
+        try:
+            inventory = chosen_cluster(cluster)
+        except ClusterctlError:
+            continue
+        names += [node.name for node in inventory.nodes if inventory.rehearsal]
+    return names
+
+
 def _complete_clusters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     names = cluster_names(named_home(os.environ))
     return [name for name in names if name.startswith(incomplete)]

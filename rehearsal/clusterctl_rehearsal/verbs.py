@@ -181,6 +181,10 @@ def _clean(asked: argparse.Namespace, home: RehearsalHome) -> int:
 
 
 def _fault(asked: argparse.Namespace, home: RehearsalHome) -> int:
+    if {"-h", "--help"} & set(asked.args) and asked.verb in FAULTS:
+        fault = FAULTS[asked.verb]
+        _show(f"{f'usage: {PROGRAM} fault {asked.verb} {fault.usage}'.rstrip()}\n\n{fault.meaning}")
+        return 0
     try:
         known_fault(asked.verb, asked.args, load_catalog())
     except FaultError as e:

@@ -12,7 +12,7 @@ from clusterctl_infra.errors import UsageError
 from clusterctl.home import home_directory
 from clusterctl.logs.request import LogRequest
 from clusterctl.logs.show import show_history, show_on
-from clusterctl.logs.source import chosen_sources
+from clusterctl.logs.source import SOURCES, chosen_sources
 from clusterctl.options import (
     NODES_HELP,
     chosen_cluster,
@@ -29,10 +29,10 @@ from clusterctl.ssh.remote_command import usable_keys
 
 HELP = """Logs of many nodes, merged by time (UTC, by this computer's clock): bootstrap, cloud-init, kernel, system.
 
-A SOURCE is one of these, a file (/var/log/nvidia-fabricmanager.log), or a unit (unit:ssh.service);
-bootstrap when none is named. Of each file the last MiB is read. A log that gives nothing for half of
---timeout (a file system that hangs) is named, and the others are shown; -f goes on. The exit code is 4
-when a node was not reached, or has no such log. --json gives one line per log line.
+A SOURCE is one of these, a file (/var/log/nvidia-fabricmanager.log), a unit (unit:ssh.service), or a script
+of cluster.yaml by its name (setup.sh); bootstrap when none is named. Of each file the last MiB is read. A log
+that gives nothing for half of --timeout (a file system that hangs) is named, and the others are shown; -f goes
+on. The exit code is 4 when a node was not reached, or has no such log. --json gives one line per log line.
 
 \b
 Examples:
@@ -42,16 +42,23 @@ Examples:
 """
 
 
+def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The names that are no path."""
+    named = ctx.params.get("sources") or ()
+    return [word for word in (*SOURCES, "unit:") if word.startswith(incomplete) and word not in named]
+
+
 @click.command("logs", help=HELP)
 @cluster_option
 @node_option(default="all", help=NODES_HELP)
 @click.option("-f", "--follow", is_flag=True, help="Go on as lines are written, over lost connections too.")
 @time_option("--since", default=None, help="Only the last 10m, 2h.")
+@click.option("--names", is_flag=True, help="[train-0] before a line instead of [Node 0].")
 @click.option("--grep", metavar="REGEX", help="Only lines that match, looked for on the nodes.")
 @connect_timeout_option(default="10s")
 @time_option("--timeout", default="60s", help="Give up a node whose logs have not come by then.")
 @json_option
-@click.argument("sources", metavar="[SOURCE]...", nargs=-1)
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, shell_complete=complete_sources)
 @click.pass_obj
 def command(
     output: Output,
@@ -59,6 +66,7 @@ def command(
     node: str,
     follow: bool,
     since: float | None,
+    names: bool,
     grep: str | None,
     connect_timeout: float,
     timeout: float,
@@ -83,4 +91,4 @@ def command(
         keys=usable_keys(inventory, home_directory(os.environ)),
         deadlines=Deadlines.within(connect_timeout),
     )
-    return (show_on if follow else show_history)(request, output, as_json=as_json)
+    return (show_on if follow else show_history)(request, output, as_json=as_json, has_names=names)

@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack
 
 import click
 
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.rehearsal_clean import hold_for_clean
+from clusterctl.options import names_of_nodes
 from clusterctl.system.processes import become
 
 VERBS = ("region", "list", "bill", "clean", "fault", "env", "image")
 """Of the rehearsal's own program, which knows them; these are for completion alone."""
+FAULTS = (
+    *("kill", "freeze", "thaw", "unplug", "plug", "partition", "reboot", "interrupt", "rebalance", "fail-bootstrap"),
+    *("slow", "capacity", "quota", "latency", "new-images", "stop-region"),
+)
+OF_NO_NODE = ("capacity", "quota", "latency", "new-images", "stop-region")
 
 
-def complete_verbs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The verbs that a first word may become."""
-    return [] if ctx.params.get("words") else [verb for verb in VERBS if verb.startswith(incomplete)]
+def complete_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """A verb, then a fault, then the node that it is done to."""
+    before = tuple(ctx.params.get("words") or ())
+    words: Iterable[str] = ()
+    if not before:
+        words = VERBS
+    elif before == ("fault",):
+        words = FAULTS
+    elif before[0] == "fault" and before[1] not in OF_NO_NODE:
+        words = (name for name in names_of_nodes() if name not in before)
+    return [word for word in words if word.startswith(incomplete)]
 
 
 @click.command("rehearse", add_help_option=False, context_settings={"ignore_unknown_options": True}, options_metavar="")
-@click.argument("words", metavar="VERB [ARGS]...", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_verbs)
+@click.argument("words", metavar="VERB [ARGS]...", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_words)
 def command(words: tuple[str, ...]) -> None:
     """The rehearsed region on this computer: its base image, what it holds, making it fail, ending it.
 

@@ -22,11 +22,23 @@ from clusterctl.probes.sweep import PROBES, Sweep, chosen_probes, sweep_on, swee
 from clusterctl.ssh.remote_command import usable_keys
 
 
+def complete_probes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """`gpu,dis` becomes `gpu,disk`."""
+    before, comma, word = incomplete.rpartition(",")
+    named = before.split(",")
+    return [f"{before}{comma}{name}" for name in PROBES if name.startswith(word) and name not in named]
+
+
 @click.command("sweep")
 @cluster_option
 @node_option(default="all", help=NODES_HELP)
 @click.option(
-    "--probe", "probes", metavar="NAME", multiple=True, help=f"Only these, separated by commas: {', '.join(PROBES)}."
+    "--probe",
+    "probes",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=complete_probes,
+    help=f"Only these, separated by commas: {', '.join(PROBES)}.",
 )
 @time_option("--watch", default=None, help="Again and again, this far apart, until Ctrl-C: 10s.")
 @time_option("--timeout", default="60s", help="How long a node may take for all probes; each has its own limit too.")

@@ -18,12 +18,12 @@ from clusterctl.ssh.failures import node_failure_json
 from clusterctl.ssh.results import NodeResult, failure_summary
 
 
-def show_history(request: LogRequest, output: Output, *, as_json: bool) -> int:
+def show_history(request: LogRequest, output: Output, *, as_json: bool, has_names: bool) -> int:
     """0, or 4 when a node was not reached, or has nothing of a source."""
     history = read_history(request, on_trouble=lambda name, trouble: output.note(f"[{name}] {trouble}"))
     results = history.results
     for line in history.lines:
-        show_line(line, output, has_sources=len(request.sources) > 1, as_json=as_json)
+        show_line(line, output, has_sources=len(request.sources) > 1, as_json=as_json, has_names=has_names)
     if as_json:
         _tell_programs(results, request, output)
     if (summary := failure_summary(results)) is None:
@@ -34,13 +34,13 @@ def show_history(request: LogRequest, output: Output, *, as_json: bool) -> int:
     return SomeNodesFailed.exit_code
 
 
-def show_on(request: LogRequest, output: Output, *, as_json: bool) -> int:
+def show_on(request: LogRequest, output: Output, *, as_json: bool, has_names: bool) -> int:
     """Until Ctrl-C; 4 where no node can ever have a line."""
     for item in followed(request):
         if isinstance(item, Notice):
             output.note(f"[{item.name}] {item.text}")
         else:
-            show_line(item, output, has_sources=len(request.sources) > 1, as_json=as_json)
+            show_line(item, output, has_sources=len(request.sources) > 1, as_json=as_json, has_names=has_names)
     output.note(f"no line of {' or '.join(request.sources)} can ever come: nothing is left to follow")
     return SomeNodesFailed.exit_code
 
@@ -64,21 +64,22 @@ def _next_steps(results: Sequence[NodeResult], request: LogRequest) -> Iterable[
 _BAD_WORDS = ("Xid", "SXid", "Out of memory: Killed")
 
 
-def show_line(line: LogLine, output: Output, *, has_sources: bool, as_json: bool) -> None:
+def show_line(line: LogLine, output: Output, *, has_sources: bool, as_json: bool, has_names: bool = False) -> None:
     """One line to stdout, without its own time; red where it tells of a fault."""
     if as_json:
         output.json(log_json(line), is_line=True)
         return
     text = without_time(line.text)
     is_alarm = any(word in text for word in _BAD_WORDS)
-    output.data_line(log_head(line, has_sources=has_sources), text, is_alarm=is_alarm)
+    output.data_line(log_head(line, has_sources=has_sources, has_names=has_names), text, is_alarm=is_alarm)
 
 
-def log_head(line: LogLine, *, has_sources: bool) -> str:
-    """`[Node 0] [10:30:15] `, in UTC; with the source's name when there are several."""
+def log_head(line: LogLine, *, has_sources: bool, has_names: bool = False) -> str:
+    """`[Node 0] [10:30:15] ` in UTC, or `[train-0] …` as of `ssh`; with the source's name when there are several."""
     at = datetime.fromtimestamp(line.at_s, UTC)
     source = f" [{line.source}]" if has_sources else ""
-    return f"[Node {line.slot}] [{at:%H:%M:%S}]{source} "
+    node = line.name if has_names else f"Node {line.slot}"
+    return f"[{node}] [{at:%H:%M:%S}]{source} "
 
 
 def log_json(line: LogLine) -> dict[str, object]:

@@ -13,6 +13,11 @@ DEFAULT = "bootstrap"
 _UNIT = re.compile(r"[A-Za-z0-9][\w.@:\\-]*")
 
 
+_SCRIPT = re.compile(r"[A-Za-z0-9][\w.-]*\.[A-Za-z0-9]+")
+"""`setup.sh`: a script of cluster.yaml has the name of its file, with what stands behind the dot."""
+SCRIPT_LOGS = "/var/log/clusterctl"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """Files, or options of journalctl."""
@@ -30,7 +35,7 @@ SOURCES: Mapping[str, Source] = {
 
 
 def chosen_sources(words: Sequence[str]) -> dict[str, Source]:
-    """Word → source: a name of `SOURCES`, an absolute path, or `unit:NAME`. Raises UsageError for other words."""
+    """Word → source: a name of `SOURCES`, an absolute path, `unit:NAME`, or a script's name. Raises UsageError."""
     return {word: _source(word) for word in words or (DEFAULT,)}
 
 
@@ -39,9 +44,11 @@ def _source(word: str) -> Source:
         return SOURCES[word]
     if word.startswith("/"):
         return Source(files=(word,))
+    if _SCRIPT.fullmatch(word) and not word.endswith(".log"):
+        return Source(files=(f"{SCRIPT_LOGS}/{word}.log",))
     kind, _, unit = word.partition(":")
     if kind == "unit" and _UNIT.fullmatch(unit):
         return Source(journal=("-u", unit))
     nearest = did_you_mean(word, SOURCES)
-    known = f"write one of {', '.join(SOURCES)}, /a/file, or unit:NAME"
+    known = f"write one of {', '.join(SOURCES)}, /a/file, unit:NAME, or a script such as setup.sh"
     raise UsageError(f"no log is called {word!r}{nearest or f'; {known}'}", hint="clusterctl logs --help")

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, cast
 import click
 import pytest
 from clusterctl import program
+from clusterctl.commands.rehearse import FAULTS as COMPLETED_FAULTS
 from clusterctl.output import Output
 from clusterctl.verbs import VERBS, module_of
 from clusterctl_infra.errors import ConfigError, NothingMatched
 from clusterctl_infra.outputs import inventory_to_json
 from clusterctl_infra.version import VERSION
+from clusterctl_rehearsal.region.faults import FAULTS
 from clusterctl_rehearsal.verbs import main as rehearsal
 
 if TYPE_CHECKING:
@@ -145,7 +147,38 @@ def test_the_verbs_of_a_rehearsal_are_completed(capsys: pytest.CaptureFixture[st
 
     assert sorted(completed("")) == sorted(there)
     assert completed("f") == ["fault"]
-    assert completed("k", "fault") == []
+    assert completed("k", "fault") == ["kill"]
+    assert sorted(completed("", "fault")) == sorted(FAULTS)
+    assert tuple(FAULTS) == COMPLETED_FAULTS
+    assert completed("", "list") == []
+
+
+def test_the_node_that_a_fault_is_done_to_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_inventory: MakeInventory
+) -> None:
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path))
+    (tmp_path / "inventory").mkdir()
+    for cluster, is_rehearsal in (("train@rehearsal", True), ("paid", False)):
+        inventory = make_inventory(cluster=cluster, rehearsal=is_rehearsal, size=2)
+        (tmp_path / "inventory" / f"{cluster}.json").write_text(json.dumps(inventory_to_json(inventory)))
+    assert completion_of("rehearse", "words", "", words=("fault", "kill")) == ["train-0", "train-1"]
+    assert completion_of("rehearse", "words", "", words=("fault", "partition", "train-0")) == ["train-1"]
+    assert completion_of("rehearse", "words", "", words=("fault", "capacity")) == []
+
+
+def test_probes_and_logs_are_completed() -> None:
+    assert completion_of("sweep", "probes", "gpu,d") == ["gpu,disk"]
+    assert completion_of("sweep", "probes", "cl") == ["clock"]
+    assert completion_of("logs", "sources", "k") == ["kernel"]
+    assert "bootstrap" not in completion_of("logs", "sources", "", sources=("bootstrap",))
+
+
+def completion_of(verb: str, name: str, typed: str, **before: tuple[str, ...]) -> list[str]:
+    command = importlib.import_module(module_of(verb)).command
+    context = click.Context(command)
+    context.params.update(before)
+    (parameter,) = [parameter for parameter in command.params if parameter.name == name]
+    return [item.value for item in parameter.shell_complete(context, typed)]
 
 
 def test_every_verb_has_a_module_with_a_command_and_help() -> None:

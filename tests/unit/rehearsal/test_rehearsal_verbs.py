@@ -41,6 +41,16 @@ def test_a_full_disk_behind_stdout_is_not_the_home_s(
     assert capsys.readouterr().err == "clusterctl rehearse: stdout cannot be written: No space left on device\n"
 
 
+def test_a_fault_tells_what_it_wants_and_does_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path))
+    assert main(["fault", "kill", "--help"]) == 0
+    assert capsys.readouterr().out == "usage: clusterctl rehearse fault kill NODE\n\nthe machine dies at once\n"
+    assert main(["fault", "stop-region", "-h"]) == 0
+    assert capsys.readouterr().out.startswith("usage: clusterctl rehearse fault stop-region\n")
+
+
 def test_json_is_indented_as_that_of_every_other_verb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
