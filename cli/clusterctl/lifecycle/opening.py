@@ -23,6 +23,7 @@ from clusterctl.engine.whereabouts import Whereabouts, whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.lifecycle.change import Change
 from clusterctl.output import Output
+from clusterctl.ssh.installed_config import refresh
 from clusterctl.system.room import MIB, refuse_without_room
 
 
@@ -77,6 +78,8 @@ def open_change(
             raise
         finally:
             change.note_what_became()
+            with contextlib.suppress(OSError):  # no change fails because of a convenience
+                refresh(home)
             (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)
 
 
