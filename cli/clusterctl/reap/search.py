@@ -131,7 +131,7 @@ def regions_asked(region: str | None, known: Iterable[str], configured: str | No
     found = sorted({*known, *([] if configured is None else [configured])})
     if not found and not all_regions:
         raise UsageError(
-            "which region? This computer knows no cluster, and its AWS settings name none",
+            "which region? No cluster on AWS is known on this computer, and its AWS settings name no region",
             hint="clusterctl reap --all-regions",
         )
     return found
