@@ -77,10 +77,15 @@ def open_change(
             change.take_back()
             raise
         finally:
-            change.note_what_became()
-            with contextlib.suppress(OSError):  # no change fails because of a convenience
-                refresh(home)
-            (home.rehearsal_dir / "proof" / environment.run_token).unlink(missing_ok=True)
+            _settle(change)
+
+
+def _settle(change: Change) -> None:
+    """What every change leaves, however it ended."""
+    change.note_what_became()
+    with contextlib.suppress(OSError):  # no change fails because ssh is not told of the nodes
+        refresh(change.home)
+    (change.home.rehearsal_dir / "proof" / change.engine.environment.run_token).unlink(missing_ok=True)
 
 
 def open_change_at(
