@@ -27,6 +27,8 @@ from clusterctl.text.next_commands import replace_slot
 def command(output: Output, cluster: str | None, node: str, yes: bool, ready_timeout: float | None) -> None:
     """Remakes the machine of one slot: same name, same address, a fresh disk; the other nodes are not touched.
 
+    Ends when that node is ready. Others are told of it meanwhile; who does not answer is named, and not waited for.
+
     \b
     Example:
       clusterctl replace --node 3

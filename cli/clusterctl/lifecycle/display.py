@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 
 from clusterctl_infra.names import MACHINES_NOTE
 
@@ -13,6 +14,7 @@ from clusterctl.lifecycle.readiness import NodeWatch
 from clusterctl.output import Output
 
 LIVE_S = 0.1
+FEW = 3
 
 
 class Display:
@@ -29,6 +31,7 @@ class Display:
         self._last_live = 0.0
         self._phases: dict[str, str] = {}
         self._lock = threading.Lock()
+        self._told_waiting_at: float | None = None
 
     def event(self, event: Event) -> None:
         """Takes one event of the engine in, and shows what it changes."""
@@ -59,14 +62,27 @@ class Display:
         if phase in ("ready", "failed"):
             self._output.note(f" {watch.name:<11} {phase:<7}   {clock_text(watch.took_s)}")
 
-    def live(self) -> None:
-        """Renews the living line, at most ten times a second."""
+    def waiting(self, nodes: Sequence[str], *, every_s: float) -> None:
+        """Shows who is waited for and why: in the living line, or, where there is none, in a line now and then."""
+        now = time.monotonic()
+        self.live(nodes)
+        if self._told_waiting_at is None or not nodes:
+            self._told_waiting_at = now
+        elif now - self._told_waiting_at >= every_s:
+            self._told_waiting_at = now
+            if not self._output.stderr_is_terminal:
+                self._output.note(f" waiting for {shortened(nodes, most=FEW)}")
+
+    def live(self, nodes: Sequence[str] | None = None) -> None:
+        """Renews the living line, at most ten times a second; `nodes`: who is waited for, and why."""
         now = time.monotonic()
         if now - self._last_live < LIVE_S:
             return
         self._last_live = now
         with self._lock:
             waiting = [f"{name}: {phase}" for name, phase in self._phases.items() if phase not in ("ready", "failed")]
+        if nodes:
+            waiting = [f"waiting for {shortened(nodes, most=FEW)}"]
         line = live_line(self.progress, now=now, began_at=self._began_at)
         self._output.live(" " + " · ".join([line, *waiting[:3]]))
 
@@ -74,6 +90,12 @@ class Display:
         if group not in self._shown:
             self._shown.add(group)
             self._output.note(group_line(group, self.progress.groups[group], now=now, is_ending=self._is_ending))
+
+
+def shortened(nodes: Sequence[str], *, most: int) -> str:
+    """`train-1: no answer for 20 s, train-2: scripts for 4 m 10 s and 6 more`."""
+    more = f" and {len(nodes) - most} more" if len(nodes) > most else ""
+    return ", ".join(nodes[:most]) + more
 
 
 def remark(message: Message) -> str | None:

@@ -21,6 +21,7 @@ from clusterctl.lifecycle.membership import membership_of
 from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch, why_not_ready
 from clusterctl.status.node_report import FAILED
 from clusterctl.text.next_commands import replace_again, up_again
+from clusterctl.text.node_set import fold_names
 from clusterctl.text.quantities import clock, count
 
 REHEARSAL_READY_S = 120.0
@@ -30,10 +31,18 @@ AWS_PHASE_S = 120.0
 """Beyond that time a node that entered its phase so long ago is waited for still."""
 
 
-def longest_way_s(config: ClusterConfig, *, is_rehearsal: bool) -> float:
-    """How long a healthy node may take to be ready: its boot, and each hook before that up to the hook's own limit."""
+EVERY_S = 10.0
+"""So often who is waited for is told where there is no living line."""
+
+
+def patience_of(config: ClusterConfig, *, is_rehearsal: bool) -> Patience:
+    """How long nodes may take: their boot, and each hook before they are ready up to the hook's own limit."""
     hooks = (1 if config.packages else 0) + sum(script.at != "after-ready" for script in config.scripts)
-    return (REHEARSAL_READY_S if is_rehearsal else AWS_READY_S) + LIMIT_S * hooks
+    return Patience(
+        usual_s=REHEARSAL_READY_S if is_rehearsal else AWS_READY_S,
+        phase_s=REHEARSAL_PHASE_S if is_rehearsal else AWS_PHASE_S,
+        hooks_s=LIMIT_S * hooks,
+    )
 
 
 def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
@@ -60,14 +69,19 @@ class NodeStage:
         *,
         waits: bool,
         gone: str | None = None,
+        slots: frozenset[int] | None = None,
     ) -> None:
-        """`gone`: an instance that is being replaced; what it still says does not count."""
+        """`gone`: an instance that is being replaced; what it still says does not count.
+
+        `slots`: whose nodes are waited for; None: all.
+        """
         self._change = change
         self._config = config
         self._plan = cluster_plan
         self._display = display
         self._waits = waits
         self._gone = gone
+        self._slots = slots
         self._watch = ReadyWatch(change.home.inventory_file(change.cluster), changed=display.node)
 
     @contextlib.contextmanager
@@ -101,18 +115,18 @@ class NodeStage:
             return
         began = time.monotonic()
         watches = self._waited(inventory, self._patience(timeout_s))
-        bad = [watch for watch in watches if not watch.is_ready]
+        not_ready = [watch for watch in watches if not watch.is_ready]
+        bad = [watch for watch in not_ready if self._slots is None or watch.slot in self._slots]
         self._tell(bad)
-        self._end_line(inventory, len(watches) - len(bad), "ready")
+        self._tell_untold([watch for watch in not_ready if watch not in bad], inventory)
+        self._end_line(inventory, len(watches) - len(not_ready), "ready")
         if bad:
             raise _error(bad, inventory, waited_s=time.monotonic() - began)
 
     def _patience(self, timeout_s: float | None) -> Patience:
         if timeout_s is not None:
             return Patience(usual_s=timeout_s)
-        phase_s = REHEARSAL_PHASE_S if self._change.is_rehearsal else AWS_PHASE_S
-        usual_s = longest_way_s(self._config, is_rehearsal=self._change.is_rehearsal)
-        return Patience(usual_s=usual_s, phase_s=phase_s)
+        return patience_of(self._config, is_rehearsal=self._change.is_rehearsal)
 
     def _waited(self, inventory: Inventory, patience: Patience) -> Sequence[NodeWatch]:
         """What was seen of each node once all are ready or failed, or the time is over; each gets the membership."""
@@ -122,11 +136,11 @@ class NodeStage:
         lost = LostMachines(self._change, inventory, self._watch)
 
         def on_tick() -> None:
-            self._display.live()
+            self._display.waiting(self._watch.waiting(self._slots), every_s=EVERY_S)
             lost.look()
 
         try:
-            self._watch.wait(patience, on_tick=on_tick)
+            self._watch.wait(patience, on_tick=on_tick, slots=self._slots)
             lost.look_now()
             return self._watch.now()
         except KeyboardInterrupt:
@@ -142,6 +156,13 @@ class NodeStage:
         for watch in bad:
             for line in why_not_ready(watch, now=now):
                 self._change.output.note(f" {line}")
+
+    def _tell_untold(self, others: Sequence[NodeWatch], inventory: Inventory) -> None:
+        """Nodes that were not waited for, and did not take the membership in the meantime."""
+        if others:
+            named = fold_names(watch.name for watch in others)
+            what = "not waited for, and not yet told about the current list of nodes"
+            self._change.output.note(f" {named}: {what}; next: {up_again(inventory)}")
 
     def _end_line(self, inventory: Inventory, good: int, word: str) -> None:
         deadline = datetime.fromisoformat(inventory.deadline)

@@ -93,7 +93,13 @@ class _Replacement:
         display = Display(change.output)
         waits = not (change.is_rehearsal and machine_kind(change.stack.directory) == "none")
         stage = NodeStage(
-            change, intent.config, cluster_plan, display, waits=waits, gone=instance_in(state, request.slot)
+            change,
+            intent.config,
+            cluster_plan,
+            display,
+            waits=waits,
+            gone=instance_in(state, request.slot),
+            slots=frozenset({request.slot}),
         )
         with stage.watching():
             self._run(intent, targets, display, stage, state, is_gone=is_gone)

@@ -11,7 +11,7 @@ from typing import Any  # what cluster.yaml may say
 import pytest
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.lifecycle.membership import membership_file, membership_of, refusal_in
-from clusterctl.lifecycle.node_stage import AWS_READY_S, REHEARSAL_READY_S, longest_way_s, lost_slots, what_helps
+from clusterctl.lifecycle.node_stage import AWS_READY_S, REHEARSAL_READY_S, lost_slots, patience_of, what_helps
 from clusterctl.lifecycle.readiness import (
     REHEARSED_WAIT_S,
     NodeWatch,
@@ -234,7 +234,8 @@ def test_a_nodes_refusal_is_told_in_its_words(stdout: bytes, stderr: bytes, text
 def test_a_node_is_waited_for_as_long_as_its_hooks_may_take(changes: dict[str, Any], hooks: int) -> None:
     config = a_config(**changes)
     for is_rehearsal, boot_s in ((True, REHEARSAL_READY_S), (False, AWS_READY_S)):
-        assert longest_way_s(config, is_rehearsal=is_rehearsal) == boot_s + hooks * TIMEOUT_S
+        patience = patience_of(config, is_rehearsal=is_rehearsal)
+        assert (patience.usual_s, patience.hooks_s) == (boot_s, hooks * TIMEOUT_S)
 
 
 def test_one_process_waits_for_a_rehearsed_node_that_boots() -> None:
