@@ -10,6 +10,7 @@ VERBS = {
     "plan": "What a stack means: nodes, price, deadline, problems.",
     "up": "Make a stack true and wait until every node is ready.",
     "down": "End a cluster's nodes, or all of it.",
+    "forget": "Drop what is known here of a cluster that is gone.",
     "extend": "Move the deadline, earlier or later.",
     "replace": "Remake one node: same name, same address.",
     "status": "What every node does, the cost, the deadline.",

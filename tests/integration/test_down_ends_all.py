@@ -29,12 +29,15 @@ def test_a_down_without_the_clusters_state_does_not_say_that_there_is_nothing(
     elsewhere = {**recorded.env, "PULUMI_BACKEND_URL": f"file://{tmp_path}"}
     done = recorded.run("down", str(recorded.folder), env=elsewhere)
     assert done.exit_code == 4
-    assert "this Pulumi backend has no state of it; has another one?" in done.stderr
+    assert f"this Pulumi backend does not hold {recorded.name}@rehearsal's state" in done.stderr
     assert "bills its hourly price" in done.stderr
     assert "next: clusterctl reap --cluster " in done.stderr
     extended = recorded.run("extend", "1h", env=elsewhere)
     assert extended.exit_code == 3
-    assert f"the Pulumi backend file://{tmp_path} has no state of it; has another one?" in extended.stderr
+    assert f"the Pulumi backend file://{tmp_path} does not hold {recorded.name}@rehearsal's state" in extended.stderr
+    forgotten = recorded.run("forget", recorded.name)
+    assert forgotten.exit_code == 4
+    assert "is not gone, and was not forgotten" in forgotten.stderr
     file = recorded.home / "inventory" / f"{recorded.name}@rehearsal.json"
     known = file.read_bytes()
     recorded.down()
@@ -43,6 +46,22 @@ def test_a_down_without_the_clusters_state_does_not_say_that_there_is_nothing(
     assert done.exit_code == 0, done.text
     assert "nor does anything of" in done.stderr
     assert file.read_bytes() == known, "the credentials may be another account's: it is not forgotten"
+    assert recorded.run("forget", recorded.name).exit_code == 0
+    assert not file.exists()
+
+
+def test_a_project_that_was_renamed_is_said_so_and_nothing_is_lost(recorded: Rehearsed) -> None:
+    recorded.up()
+    file = recorded.folder / "Pulumi.yaml"
+    before = file.read_text()
+    file.write_text(before.replace(f"name: {recorded.name}\n", "name: renamed\n", 1))
+    for verb in ("down", "up"):
+        refused = recorded.run(verb, str(recorded.folder))
+        assert refused.exit_code == 2, refused.text
+        assert f"write name: {recorded.name} back" in refused.stderr
+    file.write_text(before)
+    recorded.down()
+    assert_gone(recorded)
 
 
 def test_a_cluster_is_ended_although_its_file_is_broken_now(recorded: Rehearsed) -> None:

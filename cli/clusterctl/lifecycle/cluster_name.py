@@ -9,6 +9,7 @@ from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.known_folder import cluster_name_in
+from clusterctl.engine.other_projects import project_that_holds
 from clusterctl.engine.stacks_near import CLUSTER_FILE
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.change import Change
@@ -62,6 +63,23 @@ def refuse_shared_project(change: Change, state: StackState, name: str) -> None:
             f"folders are one stack, and it holds the cluster {held} of {other}; nothing was changed; give the project "
             f"in {_folder(change)} a name of its own (name: {name}); what ends {held}: clusterctl down --cluster "
             f"{cluster}",
+            hint=edit(stack.project_file),
+        )
+
+
+def refuse_renamed_project(change: Change) -> None:
+    """Raises UsageError where the stack holds nothing because its project has another name than when it was made.
+
+    The state of the cluster is found under the old name alone: a `down` would end nothing, an `up` make a second one.
+    """
+    stack, known = change.stack, inventory_here(change.home, change.cluster)
+    if known is None or (known.stack_dir, known.stack_name) != (str(stack.directory), stack.name):
+        return
+    held_by = project_that_holds(change.engine.backend_url(), stack, cluster_id=known.cluster_id)
+    if held_by is not None:
+        raise UsageError(
+            f"{stack.project_file} names the project {stack.project}, and Pulumi has {known.cluster} under the name "
+            f"{held_by}: nothing was changed; write name: {held_by} back",
             hint=edit(stack.project_file),
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +25,13 @@ from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.lifecycle.change import Change
-from clusterctl.lifecycle.cluster_name import held_cluster, refuse_other_name, refuse_other_stack, refuse_shared_project
+from clusterctl.lifecycle.cluster_name import (
+    held_cluster,
+    refuse_other_name,
+    refuse_other_stack,
+    refuse_renamed_project,
+    refuse_shared_project,
+)
 from clusterctl.lifecycle.data import StoredData, bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.final_sum import inventory_here, known_here, told_sum
@@ -86,6 +91,7 @@ class _Down:
     def run(self, found: StackState | None) -> None:
         change = self._change
         if found is None or (found.is_empty and not found.pending):
+            refuse_renamed_project(change)
             self._nothing()
             return
         refuse_shared_project(change, found, change.name)
@@ -136,10 +142,9 @@ class _Down:
         self._clean_config()
         self._output.note(f"{change.cluster}: there is nothing")
         if known is not None:  # its account may be another one: it is not for `down` to forget it
-            file = shlex.quote(str(change.home.inventory_file(change.cluster)))
             where = f"in {known.region} of the account {change.clients.account()}"
             self._output.note(f"  in this Pulumi backend; nor does anything of {known.cluster_id} bill {where}")
-            self._output.note(f"  to forget it on this computer, too: rm {file}")
+            self._output.note(f"  to forget it on this computer, too: clusterctl forget {change.cluster}")
 
     def _refuse_unseen(self, known: Inventory) -> None:
         """A stack of another backend has no state here, and its machines run. Raises StillBills, CloudError."""
@@ -147,7 +152,10 @@ class _Down:
         seen = look_for(known, change.clients)
         if left := billing(seen):
             refuse_other_stack(self._change, known)
-            self._output.note(f"{change.cluster}: this Pulumi backend has no state of it; has another one?")
+            told = (
+                f"this Pulumi backend does not hold {change.cluster}'s state. If it is elsewhere, `pulumi login` there"
+            )
+            self._output.note(told)
         refuse_leftovers(left, not_asked=seen.not_asked, again=reap_cluster(known))
 
     def _to_nothing(self, state: StackState) -> None:

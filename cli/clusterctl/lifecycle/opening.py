@@ -22,6 +22,7 @@ from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts, whereabouts_of_cluster
 from clusterctl.home import Home
 from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.cluster_name import refuse_renamed_project
 from clusterctl.output import Output
 from clusterctl.ssh.installed_config import refresh
 from clusterctl.system.room import MIB, refuse_without_room
@@ -117,11 +118,12 @@ def open_change_of(
     with open_change_at(verb, where, home=home, environ=environ, output=output) as change:
         found, was_cut_off = change.inspect()
         if found is None:
+            refuse_renamed_project(change)
             backend = change.engine.backend_url()
             status = shlex.join(["clusterctl", "status", "--cluster", inventory.cluster])
             raise NothingMatched(
-                f"{inventory.cluster}: the Pulumi backend {backend} has no state of it; has another one? Then first: "
-                "pulumi login",
+                f"the Pulumi backend {backend} does not hold {inventory.cluster}'s state. If it is elsewhere, "
+                "`pulumi login` there",
                 hint=status,
             )
         yield Held(change=change, state=found, was_cut_off=was_cut_off)

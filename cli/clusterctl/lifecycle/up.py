@@ -25,7 +25,7 @@ from clusterctl.engine.stack_plan import config_folder, ends_line, judged_for_aw
 from clusterctl.engine.state import StackState
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.change import Change
-from clusterctl.lifecycle.cluster_name import refuse_other_name
+from clusterctl.lifecycle.cluster_name import refuse_other_name, refuse_renamed_project
 from clusterctl.lifecycle.data import refuse_harm
 from clusterctl.lifecycle.deadline_stage import try_deadline
 from clusterctl.lifecycle.display import Display
@@ -132,6 +132,8 @@ class _Up:
     def run(self, found: StackState | None) -> None:
         change, source = self._change, self._change.stack.source
         state = found or StackState()
+        if state.cluster_id is None:
+            refuse_renamed_project(change)
         if state.cluster_id is None:
             prices = change.home.prices_file
             self._written = of_a_new_life(self._written, change.stack, fresh_prices=prices)

@@ -1,0 +1,31 @@
+"""`clusterctl forget`: drop what this computer knows of a cluster that is gone."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from clusterctl.home import home_directory
+from clusterctl.lifecycle.forget import ForgetRequest, forget
+from clusterctl.options import chosen_cluster
+from clusterctl.output import Output
+
+
+@click.command("forget")
+@click.argument("cluster", metavar="NAME")
+@click.option("--yes", "-y", is_flag=True, help="Also where AWS does not say whether machines run.")
+@click.pass_obj
+def command(output: Output, cluster: str, yes: bool) -> None:
+    """Drops what this computer knows of the cluster NAME: its addresses and its login key.
+
+    For a cluster that is gone, and that `down` did not end: its folder or its state is lost, or another computer ended
+    it. AWS is asked first: while anything of it bills it is not forgotten, and where AWS does not answer, you are
+    asked. Pulumi's state stays as it is.
+
+    \b
+    Example:
+      clusterctl forget train
+    """
+    inventory = chosen_cluster(cluster)
+    forget(ForgetRequest(inventory=inventory, is_agreed=yes), output, home_directory(os.environ), os.environ)
