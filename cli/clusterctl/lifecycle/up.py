@@ -133,8 +133,6 @@ class _Up:
         change, source = self._change, self._change.stack.source
         state = found or StackState()
         if state.cluster_id is None:
-            refuse_renamed_project(change)
-        if state.cluster_id is None:
             prices = change.home.prices_file
             self._written = of_a_new_life(self._written, change.stack, fresh_prices=prices)
         self._refuse_as_written(state, source=source)
@@ -174,6 +172,8 @@ class _Up:
     def _refuse_as_written(self, state: StackState, *, source: str) -> None:
         """What cluster.yaml says of a living cluster, and no plan is needed to see. Raises ConfigError, UsageError."""
         config = self._written.config
+        if state.cluster_id is None:
+            refuse_renamed_project(self._change)
         refuse_other_name(self._change, state, config.name)
         refuse_harm(state, config, load_catalog(), source=source)
         refuse_other_network(state, config, source=source, shown=self._shown)
