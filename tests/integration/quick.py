@@ -45,9 +45,8 @@ QUICK = (
     "test_stand_in_engine.py::test_a_wrong_settings_file_is_refused_before_anything",
     "test_up_all_or_nothing.py",
     # Clusters whose machines run: as processes, and one that systemd boots.
-    "lifecycle/test_faults.py",
+    "lifecycle/test_from_up_to_down.py::test_a_cluster_comes_up_works_together_and_goes_without_a_trace",
     "lifecycle/test_process_machines.py",
-    "machines/test_machines_nspawn.py::test_user_data_is_executed_and_nodes_reach_each_other",
     "machines/test_machines_process.py",
 )
 """Files, or how the names of tests begin, below `tests/integration`."""

@@ -51,8 +51,22 @@ def test_a_program_comes_up_changes_nothing_and_goes(stack: TinyStack) -> None:
     assert _kinds(stack) == {}
 
 
-def test_a_changed_template_keeps_its_node_and_a_replaced_node_takes_the_newest(stack: TinyStack) -> None:
+def test_a_node_is_remade_alone_by_wish_and_when_it_died_and_its_user_data_stays_secret(stack: TinyStack) -> None:
     stack.up()
+    a_secret_stays_one_in_the_state(stack)
+    a_changed_template_keeps_its_node_and_a_replaced_node_takes_the_newest(stack)
+    a_dead_node_is_remade_alone_after_a_refresh(stack)
+
+
+def a_secret_stays_one_in_the_state(stack: TinyStack) -> None:
+    exported = json.loads(stack.pulumi("stack", "export").stdout)["deployment"]["resources"]
+    templates = [row for row in exported if row["type"].endswith(":LaunchTemplate")]
+    values: list[Any] = [row[part]["userData"] for row in templates for part in ("inputs", "outputs")]
+    assert len(values) == 4
+    assert all("ciphertext" in value for value in values)
+
+
+def a_changed_template_keeps_its_node_and_a_replaced_node_takes_the_newest(stack: TinyStack) -> None:
     before = stack.nodes()
     stack.write(word="two")
     stack.up()
@@ -66,8 +80,7 @@ def test_a_changed_template_keeps_its_node_and_a_replaced_node_takes_the_newest(
     assert facts["template"][1] == "2"
 
 
-def test_a_dead_node_is_remade_alone_after_a_refresh(stack: TinyStack) -> None:
-    stack.up()
+def a_dead_node_is_remade_alone_after_a_refresh(stack: TinyStack) -> None:
     before = stack.nodes()
     assert stack.rehearse("fault", "kill", f"{stack.name}-1").exit_code == 0
     stack.up("--refresh")
@@ -108,15 +121,6 @@ def test_a_wrong_settings_file_is_refused_before_anything(stack: TinyStack) -> N
     assert done.exit_code == 1
     assert "machine: unknown key (did you mean machines?)" in done.text
     assert stack.resources() == []
-
-
-def test_a_secret_stays_one_in_the_state(stack: TinyStack) -> None:
-    stack.up()
-    exported = json.loads(stack.pulumi("stack", "export").stdout)["deployment"]["resources"]
-    templates = [row for row in exported if row["type"].endswith(":LaunchTemplate")]
-    values: list[Any] = [row[part]["userData"] for row in templates for part in ("inputs", "outputs")]
-    assert len(values) == 4
-    assert all("ciphertext" in value for value in values)
 
 
 @pytest.mark.parametrize("made", [1, 3, 5])

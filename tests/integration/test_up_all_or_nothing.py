@@ -144,25 +144,32 @@ def test_a_changed_environment_is_a_new_membership_of_the_same_machines(recorded
     assert recorded.instance_ids() == before
 
 
-def test_another_name_in_the_file_does_not_make_another_cluster(recorded: Rehearsed) -> None:
+def test_what_would_touch_another_cluster_or_somebodys_run_is_refused_and_changes_nothing(recorded: Rehearsed) -> None:
     recorded.up()
+    before = instances(recorded)
+    another_name_in_the_file_does_not_make_another_cluster(recorded)
+    a_second_stack_of_one_name_is_refused(recorded)
+    a_lock_of_a_living_pulumi_is_respected_and_named(recorded)
+    assert instances(recorded) == before
+
+
+def another_name_in_the_file_does_not_make_another_cluster(recorded: Rehearsed) -> None:
     recorded.write(machines="none", name="another")
     refused = recorded.run("up", str(recorded.folder))
     assert refused.exit_code == 2, refused.text
     assert recorded.name in refused.stderr
     assert len(instances(recorded)) == 2
+    recorded.write(machines="none", name=recorded.name)
 
 
-def test_a_second_stack_of_one_name_is_refused(recorded: Rehearsed) -> None:
-    recorded.up()
+def a_second_stack_of_one_name_is_refused(recorded: Rehearsed) -> None:
     refused = recorded.run("up", str(recorded.folder), "--stack-name", "second")
     assert refused.exit_code == 1, refused.text
     assert "another cluster called" in refused.stderr
     assert len(instances(recorded)) == 2
 
 
-def test_a_lock_of_a_living_pulumi_is_respected_and_named(recorded: Rehearsed) -> None:
-    recorded.up()
+def a_lock_of_a_living_pulumi_is_respected_and_named(recorded: Rehearsed) -> None:
     state = Path(recorded.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
     lock = state / ".pulumi" / "locks" / "organization" / recorded.name / "dev" / "somebody.json"
     lock.parent.mkdir(parents=True, exist_ok=True)

@@ -7,18 +7,6 @@ import subprocess
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, namespaces, wait_until
 
 
-def test_capacity_for_fewer_than_all_leaves_nothing_running(booted: Rehearsed) -> None:
-    booted.write(machines="nspawn", settings={"capacity": {"p5.48xlarge": 1}})
-    refused = booted.run("up", str(booted.folder))
-    assert refused.exit_code == 1, refused.text
-    assert refused.text.count("InsufficientInstanceCapacity") == 1, refused.text
-    assert alive(booted.name) == []
-
-    booted.write(machines="nspawn")
-    booted.up()
-    assert {row["state"] for row in booted.nodes().values()} == {"ready"}
-
-
 def test_a_node_whose_bootstrap_fails_is_named_with_its_phase(booted: Rehearsed) -> None:
     booted.fault("fail-bootstrap", f"{booted.name}-1")
     done = booted.run_unshown("up", str(booted.folder), "--json")

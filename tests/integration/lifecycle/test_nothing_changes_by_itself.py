@@ -8,17 +8,13 @@ from typing import Any  # parsed JSON
 from tests.integration.rehearsed import Rehearsed
 
 
-def test_a_newer_image_replaces_nobody(recorded: Rehearsed) -> None:
+def test_neither_a_newer_image_nor_a_moved_deadline_replaces_anybody(recorded: Rehearsed) -> None:
     recorded.up()
     ids = recorded.instance_ids()
     recorded.fault("new-images", "2027-01-01")
     assert replaced_or_made(recorded) == []
     recorded.up()
     assert recorded.instance_ids() == ids
-
-
-def test_a_moved_deadline_replaces_nobody(recorded: Rehearsed) -> None:
-    recorded.up()
     recorded.write(machines="none", caps={"runtime": "3h"})
     assert replaced_or_made(recorded) == []
 
