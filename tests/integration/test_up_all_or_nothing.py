@@ -10,6 +10,11 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.deadline_resources import state_machines
+from clusterctl_rehearsal.home import rehearsal_home
+from clusterctl_rehearsal.region.client import ensure_region
+
 from tests.integration.kill_campaign import assert_gone, pids_of, steps_in
 from tests.integration.recorded_stack import PUBLIC, instances
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
@@ -142,6 +147,19 @@ def test_a_changed_environment_is_a_new_membership_of_the_same_machines(recorded
     assert done.exit_code == 0, done.text
     assert "generation 2" in done.stderr
     assert recorded.instance_ids() == before
+
+
+def test_an_up_fails_where_nobody_can_say_that_aws_ends_the_nodes_at_the_deadline(recorded: Rehearsed) -> None:
+    recorded.up()
+    endpoint = str(ensure_region(rehearsal_home(recorded.env))["endpoint"])
+    clients = Clients(region="us-west-2", endpoint_url=endpoint)
+    (machine,) = state_machines(clients, recorded.inventory()["cluster_id"])
+    clients.sfn.delete_state_machine(stateMachineArn=machine.id)
+    unproven = recorded.run("up", str(recorded.folder))
+    assert unproven.exit_code == 1, unproven.text
+    assert f"WARNING: nobody can say whether AWS would end {recorded.name} at its deadline" in unproven.stderr
+    assert f"next: clusterctl down --cluster {recorded.name}@rehearsal" in unproven.stderr
+    assert len(instances(recorded)) == 2
 
 
 def test_what_would_touch_another_cluster_or_somebodys_run_is_refused_and_changes_nothing(recorded: Rehearsed) -> None:
