@@ -17,7 +17,6 @@ from clusterctl.jobs.shown import ended_text, line_json, line_text, state_json
 from clusterctl.output import Output
 
 DETACHED = 0
-SECOND_QUESTION = "cancel the job? No leaves it running"
 
 
 class HungUp(Exception):
@@ -65,7 +64,7 @@ class Attached:
         """Whether Ctrl-C, or SIGTERM where nobody is at a terminal, is to cancel the job; then it is on its way."""
         if output.can_ask:
             try:
-                if not output.confirm(f"\n{self._name}: {SECOND_QUESTION}."):
+                if not output.confirm(f"\n{self._name}: cancel the job? No leaves it running."):
                     return False
             except KeyboardInterrupt:
                 return False

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from clusterctl.jobs.following import OutputLine
 from clusterctl.jobs.job_state import JobState
 from clusterctl.text.node_set import fold_numbers
+from clusterctl.text.quantities import count
 
 HEADER = ("job", "state", "since", "nodes", "ranks", "command")
 LAST_LINES = 10
@@ -74,7 +75,7 @@ def state_text(job: JobState) -> str:
     """What `job show` prints."""
     members = [
         f"  Node {member['slot']} ({member['name']})  "
-        f"{job.by_slot.get(int(member['slot']), {}).get('state', 'not heard')}  {member['nproc']} processes"
+        f"{job.by_slot.get(int(member['slot']), {}).get('state', 'not heard')}  {count(int(member['nproc']), 'rank')}"
         for member in job.spec["members"]
     ]
     rows = [

@@ -15,7 +15,7 @@ from clusterctl_infra.outputs import InventoryNode
 from clusterctl.jobs.node_answers import Answer, JobNodes
 from clusterctl.jobs.snapshot import Snapshot, write_archive
 from clusterctl.jobs.spec import JobRequest, make_spec, problems
-from clusterctl.text.quantities import count
+from clusterctl.text.quantities import count, thousands
 
 PREPARE_S = 600.0
 AGAIN = "clusterctl jobs"
@@ -86,7 +86,9 @@ class JobStart:
             _append(payload, archive)
             payload.seek(0)
             files = count(len(self.snapshot.files), "file")
-            self.tell(f"{self.request.name}: {files} ({sent:,} bytes) to {count(len(self.request.nodes), 'node')}")
+            self.tell(
+                f"{self.request.name}: {files} ({thousands(sent)} bytes) to {count(len(self.request.nodes), 'node')}"
+            )
             self._check(
                 self.nodes.ask(self.request.nodes, "prepare", self.request.name, stdin=payload, timeout_s=PREPARE_S)
             )

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.follow import follow
-from clusterctl.on_node.job.keep import keep, present_state, start_keeper
+from clusterctl.on_node.job.keep import keep, present_state, start_keeper, sweep
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.node_ranks import become
 from clusterctl.on_node.job.prepare import discard, probe, receive, remove_old
@@ -33,6 +33,9 @@ def main(verb: str, arguments: list[str]) -> int:
         os.execvp(command[0], command)
     if verb == "keep":
         keep(LAYOUT, arguments[0], PROGRAM)
+        return 0
+    if verb == "swept":
+        sweep(LAYOUT, arguments[0])
         return 0
     if verb == "supervise":
         Supervisor(LAYOUT, arguments[0], PROGRAM).run()

@@ -11,7 +11,7 @@ from typing import Any, Mapping
 from clusterctl.on_node.job import judge
 
 READY, RUNNING, ENDED = "ready", "running", "ended"
-MET_WITHIN_S = 30.0
+MET_WITHIN_S = 60.0
 """By then every node's supervisor has come, or the job does not start."""
 LOST_AFTER_S = 10.0
 """A connection that is gone for so long, though its node had time to make another."""

@@ -17,7 +17,7 @@ from clusterctl.on_node.job.supervise import boot_id
 
 KILLED_WITHIN_S = 10.0
 UNIT = "clusterctl-job-%s"
-STARTED_WITHIN_S = 10.0
+STARTED_WITHIN_S = 40.0
 POLL_S = 0.05
 HIDDEN = ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier")
 """What opens other nodes: jobs see nothing there."""
@@ -28,7 +28,7 @@ def start_keeper(layout: Layout, job: str, program: Path) -> str:
     argv = [sys.executable, "-I", str(program), "keep", job]
     if Path("/run/systemd/system").is_dir():
         done = subprocess.run(
-            [*service_argv(job, read_json(layout.spec(job))["is_sudo"]), *argv],
+            [*service_argv(job, program, is_sudo=bool(read_json(layout.spec(job))["is_sudo"])), *argv],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -46,7 +46,7 @@ def start_keeper(layout: Layout, job: str, program: Path) -> str:
     return ""
 
 
-def service_argv(job: str, is_sudo: bool) -> list[str]:
+def service_argv(job: str, program: Path, *, is_sudo: bool) -> list[str]:
     """A service of its own: it outlives this session, and with it ends all that it ever started."""
     safe = ["NoNewPrivileges=yes", *("InaccessiblePaths=-" + path for path in HIDDEN)]
     properties = [
@@ -56,6 +56,7 @@ def service_argv(job: str, is_sudo: bool) -> list[str]:
         "LimitNOFILE=1048576",
         "TasksMax=infinity",
         "OOMPolicy=continue",
+        "ExecStopPost=%s -I %s swept %s" % (sys.executable, program, job),
         *([] if is_sudo else safe),
     ]
     return [
@@ -78,7 +79,13 @@ def keep(layout: Layout, job: str, program: Path) -> None:
         end_all(job, os.getpid(), KILLED_WITHIN_S)
         tell_lost(layout, job, "its supervisor there ended (%s)" % _how(status))
     finally:
-        _forget(layout, job)
+        lease.forget(layout, job)
+
+
+def sweep(layout: Layout, job: str) -> None:
+    """After the service has ended, also by a kill of its keeper: nothing says that the job runs."""
+    tell_lost(layout, job, "its keeper there was killed")
+    lease.forget(layout, job)
 
 
 def present_state(layout: Layout, job: str) -> dict[str, Any]:
@@ -107,18 +114,6 @@ def tell_lost(layout: Layout, job: str, why: str) -> None:
 def _lost(found: dict[str, Any], why: str) -> dict[str, Any]:
     told = "Node %s was lost: %s" % (found["slot"], why)
     return {**found, "state": judge.LOST, "since_s": time.time(), "outcome": judge.outcome(judge.LOST, told, ())}
-
-
-def _forget(layout: Layout, job: str) -> None:
-    """What is only for a job that runs."""
-    for path in (layout.in_use(job), layout.key(job), *layout.secrets(job).glob("*")):
-        try:
-            path.unlink()
-        except FileNotFoundError:
-            pass  # there was none
-    if layout.secrets(job).is_dir():
-        layout.secrets(job).rmdir()
-    lease.release(layout, job)
 
 
 def _how(status: int) -> str:

@@ -73,6 +73,19 @@ def release(layout: Layout, job: str) -> None:
         _put_away(layout.lease)
 
 
+def forget(layout: Layout, job: str) -> None:
+    """Removes what is only for a job that runs, and gives the node back."""
+    secrets = layout.secrets(job)
+    for path in (layout.in_use(job), layout.key(job), *secrets.glob("*")):
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            pass  # there was none
+    if secrets.is_dir():
+        secrets.rmdir()
+    release(layout, job)
+
+
 def is_kept(layout: Layout, job: str) -> bool:
     """Whether a supervisor of this job lives here."""
     found = holder(layout)
@@ -82,10 +95,11 @@ def is_kept(layout: Layout, job: str) -> bool:
 def _clear_stale(layout: Layout) -> None:
     """Ends what a job may have left whose keeper was killed, then gives the node back."""
     try:
-        end_all(str(read_json(layout.lease / "holder.json")["job"]), None, KILLED_WITHIN_S)
+        job = str(read_json(layout.lease / "holder.json")["job"])
     except (OSError, ValueError, LookupError):
-        pass  # nobody knows whose it was
-    _put_away(layout.lease)
+        return _put_away(layout.lease)  # nobody knows whose it was
+    end_all(job, None, KILLED_WITHIN_S)
+    forget(layout, job)
 
 
 def _holds(found: dict[str, Any]) -> bool:

@@ -119,7 +119,7 @@ def test_only_ports_of_jobs_that_somebody_listens_on_are_in_use(tmp_path: Path) 
 
 @pytest.mark.parametrize(("is_sudo", "is_safe"), [(False, True), (True, False)])
 def test_a_job_has_no_way_to_more_rights_unless_asked_for(is_sudo: bool, is_safe: bool) -> None:
-    argv = service_argv("first", is_sudo)
+    argv = service_argv("first", Path("/p.pyz"), is_sudo=is_sudo)
     for word in ("NoNewPrivileges=yes", "InaccessiblePaths=-/etc/clusterctl/ssh_key"):
         assert (word in argv) is is_safe
     assert "KillMode=control-group" in argv

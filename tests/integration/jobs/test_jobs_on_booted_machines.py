@@ -1,0 +1,82 @@
+"""Jobs on booted machines: services of their own, ranks without rights, and nothing left of a killed keeper."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.rehearsed import Rehearsed, rehearsed, wait_until
+
+HOSTILE = """\
+import os, subprocess
+for argv in (["sudo", "-n", "true"], ["systemctl", "stop", "clusterctl-job-" + os.environ["CLUSTERCTL_JOB"]]):
+    print(argv[0], "works" if subprocess.run(argv, capture_output=True).returncode == 0 else "refused")
+name = os.environ["CLUSTERCTL_JOB"]
+for path in ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier", "/run/clusterctl/job-keys/" + name):
+    try:
+        print(path, "is open", len(open(path).read()))
+    except OSError as e:
+        print(path, "is closed")
+for path in ("/var/lib/clusterctl/jobs/%s/state.json" % name, "/run/clusterctl/job-lease/holder.json"):
+    print(path, "can be written" if os.access(path, os.W_OK) else "is safe")
+print("user", os.getuid(), os.environ["USER"])
+"""
+ORPHANS = """\
+import subprocess, time
+subprocess.Popen(["setsid", "sleep", "98765"], start_new_session=True)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Two booted machines that are up."""
+    with rehearsed(tmp_path_factory.mktemp("jobs"), machines="nspawn", nodes=2) as cluster:
+        cluster.up()
+        yield cluster
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder to start jobs from."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "hostile.py").write_text(HOSTILE)
+    (folder / "orphans.py").write_text(ORPHANS)
+    return folder
+
+
+def test_a_job_can_neither_become_root_nor_reach_other_nodes_nor_end_its_supervisor(
+    cluster: Rehearsed, work: Path
+) -> None:
+    done = cluster.run("run", "--launcher", "plain", "--workdir", str(work), "--", "hostile.py")
+    assert done.exit_code == 0, done.text
+    for told in ("sudo refused", "systemctl refused", "ssh_key is closed", "barrier is closed", "user 1000 ubuntu"):
+        assert done.stdout.count(told) == 2, done.text
+    assert "is open" not in done.stdout
+    assert done.stdout.count(" is safe") == 4, done.text
+
+
+def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: Path) -> None:
+    name = f"j{uuid.uuid4().hex[:8]}"
+    options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
+    cluster.ok("run", *options, "--", "orphans.py")
+    wait_until(lambda: cluster.ok("job", "logs", name).count("up") == 2, what="all ranks run", timeout_s=60)
+    assert cluster.ok("ssh", "--node", "all", "--command", f"ls /run/clusterctl/jobs/{name}").count(name) == 2
+    cluster.ok("ssh", "--node", "1", "--sudo", "--command", f"pkill -KILL -f '[k]eep {name}'")
+    waited = cluster.run("job", "wait", name)
+    assert waited.exit_code == 255, waited.text
+    assert f"{name}: lost: Node 1 ({cluster.name}-1)" in waited.stderr
+    states = {node["slot"]: node["state"] for node in json.loads(cluster.ok("job", "show", name, "--json"))["nodes"]}
+    assert states == {0: "lost", 1: "lost"}
+    left = "pgrep -f 'sleep 9876[5]'; ls /run/clusterctl/jobs; ls -d /run/clusterctl/job-lease 2>/dev/null; true"
+    wait_until(
+        lambda: cluster.ok("ssh", "--node", "all", "--command", left).strip() == "",
+        what="nothing of the job is left",
+        timeout_s=30,
+    )

@@ -1,0 +1,89 @@
+"""One job out of what all its nodes say of it, and how that is shown."""
+
+from __future__ import annotations
+
+from typing import Any  # what a node says
+
+import pytest
+from clusterctl.jobs.following import OutputLine
+from clusterctl.jobs.job_state import job_states, merged
+from clusterctl.jobs.shown import ended_text, line_json, line_text, state_json, state_text
+from clusterctl.on_node.job import judge
+
+from tests.unit.cli.jobs.job_specs import spec
+
+FAILURE = {
+    "slot": 3,
+    "name": "train-3",
+    "rank": 4,
+    "local_rank": 0,
+    "at_s": 5.0,
+    "code": 7,
+    "signal": None,
+    "lines": ["Traceback", "ValueError: no"],
+}
+FAILED = judge.outcome(judge.FAILED, "", [FAILURE])
+LOST = judge.outcome(judge.LOST, "Node 1 was lost: its supervisor is gone", [])
+
+
+def said(state: str, outcome: object = None, since_s: float = 10.0) -> dict[str, Any]:
+    return {"state": state, "since_s": since_s, **({} if outcome is None else {"outcome": outcome})}
+
+
+@pytest.mark.parametrize(
+    ("by_slot", "state", "exit_code"),
+    [
+        ({1: said("starting"), 3: said("running")}, "running", None),
+        ({1: said("failed", FAILED), 3: said("stopping")}, "stopping", None),
+        ({1: said("failed", FAILED), 3: said("failed", FAILED)}, "failed", 7),
+        ({1: said("lost", LOST), 3: said("failed", FAILED)}, "failed", 7),
+        ({1: said("lost", LOST)}, "lost", 255),
+        ({}, "lost", 255),
+    ],
+)
+def test_a_job_is_over_when_all_that_answer_say_so(
+    by_slot: dict[int, dict[str, Any]], state: str, exit_code: int | None
+) -> None:
+    job = merged(spec(), by_slot)
+    assert (job.state, job.exit_code) == (state, exit_code)
+    assert job.unheard == tuple(slot for slot in (1, 3) if slot not in by_slot)
+
+
+def test_jobs_that_go_on_come_first_and_then_the_newest() -> None:
+    rows = [
+        {"spec": spec(job="old"), "state": said("failed", FAILED, since_s=1.0)},
+        {"spec": spec(job="new"), "state": said("failed", FAILED, since_s=9.0)},
+        {"spec": spec(job="now"), "state": said("running", since_s=5.0)},
+    ]
+    assert [job.name for job in job_states({1: {"jobs": rows}, 3: {"jobs": []}})] == ["now", "new", "old"]
+
+
+def test_the_end_names_the_cause_its_last_words_and_what_shows_more() -> None:
+    job = merged(spec(), {1: said("failed", FAILED), 3: said("failed", FAILED)})
+    assert ended_text(job).splitlines() == [
+        "first: failed: Node 3 (train-3): rank 4 (local rank 0) exited with code 7",
+        "  | Traceback",
+        "  | ValueError: no",
+        "  next: clusterctl job logs first --node 3",
+    ]
+    assert "Node 1 (train-1)  failed  4 ranks" in state_text(job)
+    assert state_json(job)["exit_code"] == 7
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        ({"code": None, "signal": 9}, "rank 4 (local rank 0) was killed by signal 9"),
+        ({"code": None, "signal": 9, "is_out_of_memory": True}, "was killed: the node had no memory left"),
+        ({"rank": None, "lines": ["the launcher ended with code 1 before its ranks did"]}, "the launcher ended with"),
+    ],
+)
+def test_how_a_rank_ended_is_told(failure: dict[str, Any], told: str) -> None:
+    assert told in judge.outcome(judge.FAILED, "", [{**FAILURE, **failure}])["cause"]
+
+
+def test_a_line_says_its_rank_where_a_node_has_several() -> None:
+    line = OutputLine(slot=1, at_s=0.5, rank="3", text="loss 1")
+    assert line_text(line, has_ranks=False) == "[Node 1] [00:00:00] loss 1"
+    assert line_text(line, has_ranks=True) == "[Node 1] [00:00:00] [rank 3] loss 1"
+    assert line_json(line)["rank"] == 3
