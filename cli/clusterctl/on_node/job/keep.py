@@ -91,13 +91,18 @@ def sweep(layout: Layout, job: str) -> None:
 def present_state(layout: Layout, job: str) -> dict[str, Any]:
     """How the job goes on this node; lost, where nobody is left to see to it. Raises OSError, ValueError."""
     found = read_json(layout.state(job))
-    if found["state"] in judge.FINAL or found["state"] == judge.PREPARING:
+    if found["state"] in judge.FINAL:
+        return found
+    holder = lease.holder(layout)
+    if found["state"] == judge.PREPARING and holder is not None and holder["job"] == job:
         return found
     if lease.is_kept(layout, job) and found["boot_id"] == boot_id(layout):
         return found
     again = read_json(layout.state(job))  # it may have ended between the two looks
     if again["state"] in judge.FINAL:
         return again
+    if again["state"] == judge.PREPARING:
+        return _lost(again, "the command that prepared the job ended before it was started")
     return _lost(again, "the node started anew" if again["boot_id"] != boot_id(layout) else "its supervisor is gone")
 
 

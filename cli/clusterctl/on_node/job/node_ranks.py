@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from clusterctl.on_node.job import launch
-from clusterctl.on_node.job.layout import Layout, read_json
+from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.output_log import OutputLog
 from clusterctl.on_node.job.processes import JOB_VARIABLE, end_with_parent, give_up_privileges, is_alive, of_job, reap
 from clusterctl.on_node.job.processes import send as send_signal
+from clusterctl.on_node.job.rank_end import rank_end, rank_parent
 
 LAST_LINES = 20
 LINE_BYTES = 64 * 1024
@@ -34,6 +35,7 @@ class NodeRanks:
         self._node_rank = node_rank
         self._program = program
         self._folder = layout.ranks(spec["job"], spec["attempt"])
+        self._uid = pwd.getpwnam(spec["user"]).pw_uid
         self._log = OutputLog(layout.attempt(spec["job"], spec["attempt"]))
         self._children: list[subprocess.Popen[bytes]] = []
         self._last: deque[str] = deque(maxlen=LAST_LINES)
@@ -70,9 +72,9 @@ class NodeRanks:
         found = []
         for path in sorted(self._folder.glob("*.json")):
             try:
-                end = read_json(path)
+                end = rank_end(path, self._uid)
             except (OSError, ValueError):
-                continue  # the job's own user may write there, too
+                continue  # not written by a rank's parent
             if end.get("signal") == signal.SIGKILL and out_of_memory_kills() > self._out_of_memory_before:
                 end["is_out_of_memory"] = True
             found.append(end)
@@ -124,7 +126,7 @@ class NodeRanks:
         found = []
         for path in self._folder.glob("*.pid"):
             try:
-                pid, start = (int(word) for word in path.read_text().strip("[] \n").split(","))
+                pid, start = rank_parent(path, self._uid)
             except (OSError, ValueError):
                 continue
             if is_alive((pid, start)) and pid in of_job(self._spec["job"], os.getpid()):

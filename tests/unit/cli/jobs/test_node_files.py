@@ -63,6 +63,16 @@ def test_a_job_whose_keeper_is_gone_is_lost_and_one_that_has_ended_is_not(layout
     assert present_state(layout, "first")["state"] == "succeeded"
 
 
+def test_a_job_is_being_prepared_as_long_as_its_lease_holds(layout: Layout) -> None:
+    layout.folder("first").mkdir(parents=True)
+    state = {"job": "first", "attempt": 1, "slot": 2, "state": "preparing", "since_s": time.time(), "boot_id": ""}
+    write_json(layout.state("first"), state)
+    assert lease.take(layout, "first", "ada") is None
+    assert present_state(layout, "first")["state"] == "preparing"
+    lease.release(layout, "first")
+    assert "ended before it was started" in present_state(layout, "first")["outcome"]["cause"]
+
+
 def test_output_is_read_on_from_any_place_over_segments(tmp_path: Path) -> None:
     log = OutputLog(tmp_path, segment_bytes=60)
     for number in range(5):

@@ -1,0 +1,58 @@
+"""How a rank ended, as its parent wrote it: read with care, since the job's own user may write there, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 64 * 1024
+LAST_LINES = 20
+FAILED = 1
+"""The exit code of a rank that has none, and no signal."""
+
+
+def rank_end(path: Path, uid: int) -> dict[str, Any]:
+    """How the rank ended. Raises OSError, ValueError for a file that does not say that."""
+    return checked_end(json.loads(own_bytes(path, uid)))
+
+
+def rank_parent(path: Path, uid: int) -> tuple[int, int]:
+    """The process that runs the rank, as (pid, start). Raises OSError, ValueError."""
+    try:
+        pid, start = json.loads(own_bytes(path, uid))
+        return int(pid), int(start)
+    except TypeError as e:
+        raise ValueError("%s: no process" % path) from e
+
+
+def own_bytes(path: Path, uid: int) -> bytes:
+    """The content of a file of this user's. Raises OSError, ValueError for what is none.
+
+    A link would have the supervisor read, as root, what the job may not, and a pipe would hold it up.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(file, "rb") as stream:
+        found = os.fstat(stream.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != uid:
+            raise ValueError("%s: not the job's own file" % path)
+        return stream.read(MOST_BYTES)
+
+
+def checked_end(words: Any) -> dict[str, Any]:
+    """The fields that there are, each of its type. Raises ValueError where they are not."""
+    try:
+        code, signal, error = words["code"], words["signal"], words.get("error")
+        return {
+            "rank": int(words["rank"]),
+            "local_rank": int(words["local_rank"]),
+            "at_s": float(words["at_s"]),
+            "code": (None if signal else FAILED) if code is None else int(code),
+            "signal": None if signal is None else int(signal),
+            "lines": [str(line) for line in words["lines"]][-LAST_LINES:],
+            "error": None if error is None else str(error),
+        }
+    except (LookupError, TypeError, AttributeError) as e:
+        raise ValueError("not how a rank ended: %s" % e) from e

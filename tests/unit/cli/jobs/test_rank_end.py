@@ -1,0 +1,70 @@
+"""What a rank's parent wrote is believed only where it is the job's own file, and what it should be."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any  # JSON
+
+import pytest
+from clusterctl.on_node.job.rank_end import checked_end, rank_end, rank_parent
+
+WORDS: dict[str, Any] = {
+    "rank": 4,
+    "local_rank": 0,
+    "at_s": 5.0,
+    "code": 7,
+    "signal": None,
+    "lines": ["a", "b"],
+    "error": None,
+}
+
+
+def test_what_the_parent_wrote_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "4.json"
+    path.write_text(json.dumps({**WORDS, "more": "left out"}))
+    assert rank_end(path, os.getuid()) == WORDS
+
+
+def test_a_link_a_pipe_and_another_user_s_file_are_not_read(tmp_path: Path) -> None:
+    real, link, pipe = tmp_path / "real", tmp_path / "0.json", tmp_path / "1.json"
+    real.write_text(json.dumps(WORDS))
+    link.symlink_to(real)
+    os.mkfifo(pipe)
+    for path, uid in ((link, os.getuid()), (pipe, os.getuid()), (real, os.getuid() + 1)):
+        with pytest.raises((OSError, ValueError)):
+            rank_end(path, uid)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        "x",
+        {},
+        {**WORDS, "at_s": "soon"},
+        {**WORDS, "lines": None},
+        {**WORDS, "rank": None},
+        {**WORDS, "code": {}},
+    ],
+)
+def test_words_of_another_shape_are_refused(words: object) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 which words are wrong is nobody's business
+        checked_end(words)
+
+
+def test_an_end_without_code_and_signal_is_a_failure() -> None:
+    assert checked_end({**WORDS, "code": None})["code"] == 1
+    assert checked_end({**WORDS, "code": None, "signal": 9})["code"] is None
+
+
+@pytest.mark.parametrize(("text", "process"), [("[12, 3400]", (12, 3400)), ("12", None), ("[1]", None), ("x", None)])
+def test_a_rank_s_parent_is_a_number_and_a_start(tmp_path: Path, text: str, process: tuple[int, int] | None) -> None:
+    path = tmp_path / "0.pid"
+    path.write_text(text)
+    if process is None:
+        with pytest.raises(ValueError):  # noqa: PT011 as above
+            rank_parent(path, os.getuid())
+    else:
+        assert rank_parent(path, os.getuid()) == process
