@@ -12,7 +12,7 @@ from pathlib import Path
 from clusterctl.copying.between_nodes import Givers, NotGiven
 from clusterctl.copying.copied import COPY_ERRORS, Copied, reason
 from clusterctl.copying.files import Content, CopyFailed
-from clusterctl.copying.one_copy import Give, WrongContent, bring, target_path, there_already
+from clusterctl.copying.one_copy import Arrival, Give, WrongContent, bring, target_path, there_already
 from clusterctl.copying.place import NodeFile, Upload
 from clusterctl.copying.progress import Progress
 from clusterctl.copying.remote_files import RemoteFiles
@@ -68,11 +68,11 @@ class Broadcast:
 
     def _copied(self, upload: Upload) -> Copied:
         try:
-            return Copied(transfer=upload, told=self._copy(upload))
+            return Copied(transfer=upload, arrival=self._copy(upload))
         except COPY_ERRORS as e:
             return Copied(transfer=upload, failure=reason(e, upload.remote))
 
-    def _copy(self, upload: Upload) -> str:
+    def _copy(self, upload: Upload) -> Arrival:
         givers = self._givers
         with (
             NodeConnection.open(givers.inventory, upload.node, givers.deadlines, keys=givers.keys) as connection,
@@ -83,9 +83,9 @@ class Broadcast:
             if (told := there_already(files, target, self._content)) is None:
                 return self._brought(upload, target, files)
             self._holders.add(NodeFile(node=upload.node, path=target))
-            return told
+            return Arrival(path=target, told=told)
 
-    def _brought(self, upload: Upload, target: str, files: RemoteFiles) -> str:
+    def _brought(self, upload: Upload, target: str, files: RemoteFiles) -> Arrival:
         """From one holder after another, until one of them brings it."""
         failed: dict[int, str] = {}
         while (source := self._holders.take(failed)) is not None:
@@ -93,7 +93,7 @@ class Broadcast:
             try:
                 bring(target, self._content, files, self._giving(source, upload, files), self._progress)
                 self._holders.add(NodeFile(node=upload.node, path=target))
-                return _told(target, source, failed)
+                return Arrival(path=target, told=_told(target, source, failed))
             except (NotGiven, WrongContent) as e:
                 if isinstance(source, Path):
                     raise

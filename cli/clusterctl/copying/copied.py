@@ -8,6 +8,7 @@ import paramiko
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.copying.files import CopyFailed
+from clusterctl.copying.one_copy import Arrival
 from clusterctl.copying.place import Transfer
 from clusterctl.copying.remote_files import SILENT_S
 from clusterctl.ssh.failures import NodeFailure
@@ -19,10 +20,10 @@ AGAIN = "the same command goes on where it was"
 
 @dataclass(frozen=True, kw_only=True)
 class Copied:
-    """One transfer's end: what was said of it, or why it failed."""
+    """One transfer's end: where the file is now, or why it failed."""
 
     transfer: Transfer
-    told: str | None = None
+    arrival: Arrival | None = None
     failure: NodeFailure | str | None = None
     source_node: InventoryNode | None = None
     """The node that failed, when it is the one to copy from."""

@@ -54,6 +54,17 @@ def copy_all(
     todo: Sequence[Transfer], inventory: Inventory, *, keys: LoginKeys, deadlines: Deadlines, output: Output
 ) -> int:
     """0, or 4 when some of several failed. Raises the failure of a single one, UsageError for a file not here."""
+    copies = carry_out(todo, inventory, keys=keys, deadlines=deadlines, output=output)
+    failed = [copied for copied in copies if copied.failure is not None]
+    if failed and len(todo) == 1:
+        raise copy_error(failed[0], inventory)
+    return SomeNodesFailed.exit_code if failed else 0
+
+
+def carry_out(
+    todo: Sequence[Transfer], inventory: Inventory, *, keys: LoginKeys, deadlines: Deadlines, output: Output
+) -> list[Copied]:
+    """How every copy ended, said to `output` as it does. Raises UsageError for a file not here."""
     progress = Progress(len(todo))
     copying = Copying(
         inventory=inventory,
@@ -76,13 +87,10 @@ def copy_all(
             one_by_one.put(partial(_copy_by_tree, tree, copying, ended.put))
         _start(one_by_one, ended)
     try:
-        failed = [copied for copied in _awaited(ended, len(todo), progress, output) if copied.failure is not None]
+        return _awaited(ended, len(todo), progress, output)
     finally:
         for sentence in copying.kept.settle():
             output.note(sentence)
-    if failed and len(todo) == 1:
-        raise _error(failed[0], inventory)
-    return SomeNodesFailed.exit_code if failed else 0
 
 
 def shared_out(
@@ -173,13 +181,13 @@ def _copy_to_node(group: Sequence[Transfer], copying: Copying, on_end: Callable[
 def _copied_directly(transfer: Transfer, files: RemoteFiles, copying: Copying) -> Copied:
     try:
         if isinstance(transfer, Download):
-            told = download(transfer, files, copying.progress, copying.kept)
+            arrival = download(transfer, files, copying.progress, copying.kept)
         else:
             assert isinstance(transfer.source, Path)
             content = copying.contents[transfer.source]
             give = partial(files.write_on, source=transfer.source, size_bytes=content.size_bytes)
-            told = upload(transfer, content, files, give, copying.progress)
-        return Copied(transfer=transfer, told=told)
+            arrival = upload(transfer, content, files, give, copying.progress)
+        return Copied(transfer=transfer, arrival=arrival)
     except COPY_ERRORS as e:
         return Copied(transfer=transfer, failure=reason(e, transfer.remote))
 
@@ -218,18 +226,20 @@ def _awaited(ended: Ended, count: int, progress: Progress, output: Output) -> li
             raise item
         progress.done()
         copies.append(item)
-        if item.failure is None:
-            output.note(f"[{item.transfer.node.name}] {item.told}")
+        if item.arrival is not None:
+            output.note(f"[{item.transfer.node.name}] {item.arrival.told}")
         elif count > 1:
-            output.note(f"[{item.node.name}] {_words(item.failure, item.node.name)}")
+            output.note(f"[{item.node.name}] {_words(item, item.node.name)}")
     return copies
 
 
-def _words(failure: NodeFailure | str, name: str) -> str:
-    return failure.told_under(name) if isinstance(failure, NodeFailure) else failure
+def _words(copied: Copied, name: str) -> str:
+    failure = copied.failure
+    return failure.told_under(name) if isinstance(failure, NodeFailure) else str(failure)
 
 
-def _error(copied: Copied, inventory: Inventory) -> ClusterctlError:
+def copy_error(copied: Copied, inventory: Inventory) -> ClusterctlError:
+    """The failure of one copy as the error that a command ends with."""
     node, failure = copied.node, copied.failure
     if isinstance(failure, NodeFailure):
         return not_reached(failure, inventory, node)

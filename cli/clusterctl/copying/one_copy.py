@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial as given
 
 from clusterctl.copying.files import Content, CopyFailed, Files
@@ -27,17 +28,25 @@ class WrongContent(CopyFailed):
     """What arrived is not what was sent."""
 
 
-def upload(transfer: Upload, content: Content, files: RemoteFiles, give: Give, progress: Progress) -> str:
-    """Where the file is now, or that it was there already. Raises CopyFailed, OSError, NodeFailure."""
+@dataclass(frozen=True, kw_only=True)
+class Arrival:
+    """A file that is where it was wanted: its path, and the sentence that says so to a person."""
+
+    path: str
+    told: str
+
+
+def upload(transfer: Upload, content: Content, files: RemoteFiles, give: Give, progress: Progress) -> Arrival:
+    """Where the file is now; it may have been there already. Raises CopyFailed, OSError, NodeFailure."""
     target = target_path(transfer, files)
     if (told := there_already(files, target, content)) is not None:
-        return told
+        return Arrival(path=target, told=told)
     bring(target, content, files, give, progress)
-    return target
+    return Arrival(path=target, told=target)
 
 
-def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: KeptParts) -> str:
-    """Where the file is now, or that it was here already. Raises CopyFailed, OSError, NodeFailure."""
+def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: KeptParts) -> Arrival:
+    """Where the file is now; it may have been here already. Raises CopyFailed, OSError, NodeFailure."""
     here = LocalFiles()
     if transfer.is_into_folder:
         transfer.local.mkdir(parents=True, exist_ok=True)
@@ -48,7 +57,7 @@ def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: K
         raise CopyFailed(f"there is no folder {folder} here")
     content = files.content(transfer.remote)
     if (told := there_already(here, target, content)) is not None:
-        return told
+        return Arrival(path=target, told=told)
     try:
         with kept.gathering(partial_name(target, content.sha256)):
             bring(target, content, here, given(files.read_on, transfer.remote, content.size_bytes), progress)
@@ -56,7 +65,7 @@ def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: K
         if e.errno in FULL:  # it names no file, and would be told of the node's
             raise CopyFailed(f"{target} cannot be written here: {str(e.strerror).lower()}") from e
         raise
-    return target
+    return Arrival(path=target, told=target)
 
 
 def target_path(transfer: Upload, files: Files) -> str:

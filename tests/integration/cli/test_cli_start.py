@@ -13,7 +13,18 @@ import pytest
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
 
-HEAVY = ("pulumi", "pydantic", "rich", "paramiko", "boto3", "yaml", "cryptography", "importlib.metadata")
+HEAVY = (
+    "pulumi",
+    "pydantic",
+    "rich",
+    "paramiko",
+    "boto3",
+    "yaml",
+    "cryptography",
+    "importlib.metadata",
+    "fabric",
+    "invoke",
+)
 
 
 def clusterctl(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -31,6 +42,19 @@ def test_the_quick_verbs_load_nothing_heavy(words: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_no_verb_loads_fabric() -> None:
+    # paramiko itself loads Invoke where that is installed.
+    code = (
+        "import sys, importlib, pkgutil, clusterctl.commands as verbs, clusterctl.program;"
+        "names = [f'clusterctl.commands.{each.name}' for each in pkgutil.iter_modules(verbs.__path__)];"
+        "[importlib.import_module(name) for name in names];"
+        "print(len(names) > 15);"
+        "print([name for name in ('fabric', 'clusterctl.node_group') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("True\n[]\n", "")
 
 
 @pytest.mark.parametrize(
@@ -57,6 +81,7 @@ def test_a_command_on_nodes_that_are_near_loads_nothing_of_proxies_and_of_kept_c
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "clusterctl.ssh.fanout.libssh2" in loaded
     assert not loaded & {"tempfile", "shutil", "subprocess", "clusterctl.ssh.proxy", "clusterctl.ssh.broker.process"}
+    assert not loaded & {"fabric", "invoke", "clusterctl.node_group"}
 
 
 def test_a_program_that_loads_the_sdk_after_our_providers_gets_all_of_it() -> None:

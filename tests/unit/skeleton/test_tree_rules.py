@@ -22,6 +22,19 @@ def test_every_import_is_seen_wherever_it_stands(source: str, names: list[str]) 
     assert tree_rules.imported_names(source) == names
 
 
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("def __getattr__(name):\n    import importlib", []),
+        ("import os\ndef f():\n    import json", ["os"]),
+        ("if True:\n    import os", ["os"]),
+        ("class A:\n    import os", ["os"]),
+    ],
+)
+def test_what_a_function_imports_is_not_loaded_with_its_package(source: str, names: list[str]) -> None:
+    assert tree_rules.names_imported_at_load(source) == names
+
+
 def test_both_sides_of_the_size_rule_have_files() -> None:
     assert tree_rules.sources("product")
     assert tree_rules.sources("rehearsal")

@@ -45,14 +45,15 @@ class CommandInput:
         threading.Thread(target=self._pump, daemon=True, name="ssh stdin").start()
 
     def stop(self) -> None:
-        """Reads no more: what is typed at a terminal from now on is for somebody else."""
+        """Reads and keeps no more: what is typed at a terminal from now on is for somebody else."""
         with self._is_wanted:
             self._has_ended = True
+            self._file.close()
             self._is_wanted.notify()
         os.close(self._end_writer)
 
     def read(self, offset: int) -> bytes | None:
-        """What follows at `offset`; None when it has not come yet, b"" at the end.
+        """What follows at `offset`; None when it has not come yet, and after `stop`; b"" at the end.
 
         Raises OSError where the input could not be kept, and ClusterctlError where it could not be read: to a command
         its end would look like the input's own.
@@ -60,6 +61,8 @@ class CommandInput:
         with self._is_wanted:
             if self._lost is not None:
                 raise self._lost
+            if self._has_ended:
+                return None
             left = self._written - offset
             if left == 0:
                 return b"" if self._is_at_end else None
@@ -77,6 +80,8 @@ class CommandInput:
         while chunk := self._next():
             with self._is_wanted:
                 self._is_wanted.wait_for(self._has_room)
+                if self._has_ended:
+                    break
                 try:
                     self._store(chunk)
                 except OSError as e:  # a full disk

@@ -135,9 +135,19 @@ class NodeConnection:
             except EOFError as e:
                 raise self._lost() from e
 
+    @property
+    def transport(self) -> paramiko.Transport:
+        """For who speaks SSH through paramiko itself; it ends with this connection."""
+        return self._transport
+
     @contextlib.contextmanager
     def sftp(self) -> Iterator[paramiko.SFTPClient]:
         """The node's files. Raises NodeFailure when its sshd serves none, and OSError or EOFError while in use."""
+        with contextlib.closing(self.open_sftp()) as client:
+            yield client
+
+    def open_sftp(self) -> paramiko.SFTPClient:
+        """The node's files, until the caller closes them or this connection ends. Raises NodeFailure, as `sftp`."""
         guard = threading.Timer(SESSION_S, self._transport.close)  # the subsystem's answer is waited for without an end
         guard.daemon = True
         guard.start()
@@ -149,8 +159,7 @@ class NodeConnection:
             guard.cancel()
         if client is None:
             raise NodeFailure("session", f"{self.target.name} serves no files over SFTP", phase="session")
-        with contextlib.closing(client):
-            yield client
+        return client
 
     def close(self) -> None:
         """Ends the connection and the proxy; safe to call twice."""

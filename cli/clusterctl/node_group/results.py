@@ -1,0 +1,77 @@
+"""Nodes' results as Fabric has them: a Result or an exception for each connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any  # Fabric and Invoke have no types of their own
+
+from clusterctl_infra.errors import ClusterctlError
+from fabric import GroupResult, Result
+from fabric.exceptions import GroupException
+from invoke.exceptions import CommandTimedOut, UnexpectedExit
+
+from clusterctl.node_group.connection import SlotConnection
+from clusterctl.node_group.options import RunOptions
+from clusterctl.ssh.failure_hints import not_reached
+from clusterctl.ssh.results import NodeResult
+from clusterctl.text.node_set import fold_names
+
+NO_EXIT_CODE = -1
+"""What paramiko, and so Fabric, has for a command that was ended before it told one."""
+
+
+class NodesFailed(GroupException):  # type: ignore[misc]  # Fabric has no types
+    """Fabric's exception with words for a person: `1 of 4 failed: train-2 exit 1`; `.result` has every node's."""
+
+    def __str__(self) -> str:
+        outcomes: dict[str, list[str]] = {}
+        for connection, value in self.result.items():
+            if isinstance(value, BaseException):
+                outcomes.setdefault(_outcome(value), []).append(connection.node.name)
+        told = [f"{fold_names(names)} {what}" for what, names in outcomes.items()]
+        head = f"{sum(map(len, outcomes.values()))} of {len(self.result)} failed:"
+        return f"{head} {told[0]}" if len(told) == 1 else "\n  ".join([head, *told])
+
+
+def group_result(values: Iterable[tuple[SlotConnection, Any]]) -> GroupResult:
+    """All results by their connections. Raises NodesFailed when one of them is an exception."""
+    result = GroupResult(values)
+    if result.failed:
+        raise NodesFailed(result)
+    return result
+
+
+def command_outcome(
+    command: str, node_result: NodeResult, said: Mapping[str, bytes], options: RunOptions, connection: SlotConnection
+) -> Any:
+    """Fabric's Result, or the exception in its place; `said` has the bytes of `stdout` and `stderr`."""
+    failure = node_result.failure
+    result = Result(
+        command=command,
+        stdout=said["stdout"].decode(options.encoding, "replace"),
+        stderr=said["stderr"].decode(options.encoding, "replace"),
+        encoding=options.encoding,
+        env=dict(options.environment),
+        hide=options.hidden,
+        exited=NO_EXIT_CODE if node_result.exit_code is None else node_result.exit_code,
+        connection=connection,
+    )
+    if failure is None:
+        return result if result.ok or options.warn else UnexpectedExit(result)
+    if (failure.kind, failure.phase) == ("timeout", "command"):
+        assert options.timeout_s is not None
+        return CommandTimedOut(result, timeout=options.timeout_s)  # type: ignore[arg-type]  # parts of seconds do, too
+    error = not_reached(failure, connection.cluster.inventory, connection.node)
+    error.__cause__ = failure
+    return error
+
+
+def _outcome(error: BaseException) -> str:
+    """What can be the same on several nodes."""
+    if isinstance(error, CommandTimedOut):
+        return f"ended after {error.timeout:g} s"
+    if isinstance(error, UnexpectedExit):
+        return f"exit {error.result.exited}"
+    if isinstance(error, ClusterctlError):
+        return f"({error.message})"
+    return f"({error!r})"

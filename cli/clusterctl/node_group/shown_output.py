@@ -1,0 +1,63 @@
+"""What nodes say while a group runs a command: kept whole for the results, and shown behind the nodes' names."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TextIO
+
+from clusterctl_infra.outputs import InventoryNode
+
+from clusterctl.node_group.options import RunOptions
+from clusterctl.ssh.fanout.sinks import NodeSink, NodeSinks
+from clusterctl.ssh.on_nodes import LinePrefixer
+
+
+class ShownOutput:
+    """The output of all nodes of one command; used by one thread."""
+
+    def __init__(self, nodes: Sequence[InventoryNode], options: RunOptions) -> None:
+        streams = {"stdout": options.out_stream or sys.stdout, "stderr": options.err_stream or sys.stderr}
+        self._said = {name: {node.slot: bytearray() for node in nodes} for name in streams}
+        self._shown = {
+            name: {node.slot: LinePrefixer(node.name, _decoder(stream, options.encoding)) for node in nodes}
+            for name, stream in streams.items()
+            if name not in options.hidden
+        }
+
+    @property
+    def sinks(self) -> NodeSinks:
+        """Where the fan-out puts what comes."""
+        return NodeSinks(stdout=self._sink("stdout"), stderr=self._sink("stderr"))
+
+    def finish(self, slot: int) -> None:
+        """The node says nothing more: a last line without a newline is shown too."""
+        for lines in self._shown.values():
+            lines[slot].finish()
+
+    def said(self, slot: int) -> Mapping[str, bytes]:
+        """All that the node has said, on `stdout` and on `stderr`."""
+        return {name: bytes(by_slot[slot]) for name, by_slot in self._said.items()}
+
+    def _sink(self, name: str) -> NodeSink:
+        said, shown = self._said[name], self._shown.get(name)
+
+        def put(node: InventoryNode, chunk: bytes) -> None:
+            said[node.slot] += chunk
+            if shown is not None:
+                shown[node.slot].feed(chunk)
+
+        return put
+
+
+def _decoder(stream: TextIO, encoding: str) -> Callable[[bytes], None]:
+    """Writes bytes as text; a character that is cut between two chunks comes whole."""
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    shown_in = stream.encoding or "utf-8"  # which may lack what a node says; a StringIO has none
+
+    def write(chunk: bytes) -> None:
+        stream.write(decoder.decode(chunk).encode(shown_in, "replace").decode(shown_in))
+        stream.flush()
+
+    return write
