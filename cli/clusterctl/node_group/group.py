@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, SupportsIndex  # Any: Fabric has no types of its own
@@ -14,6 +15,7 @@ from typing import IO, Any, SupportsIndex  # Any: Fabric has no types of its own
 import fabric
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import InventoryNode
+from clusterctl_infra.private_home import secure_home
 from fabric import GroupResult
 
 from clusterctl.node_group.connection import ClusterAccess, SlotConnection, program
@@ -42,6 +44,8 @@ def nodes(
     `node` is a set as `--node` takes it, `0,2-5`; `inventory` a file with machines of one's own, as for `--inventory`.
     Nothing is connected yet. Raises NothingMatched, UsageError, ConfigError.
     """
+    if (changed := secure_home(os.environ)) is not None:
+        warnings.warn(changed, stacklevel=2)
     machines = machines_of(program(), cluster, None if inventory is None else Path(inventory))
     access = ClusterAccess(inventory=machines, deadlines=Deadlines.within(connect_timeout_s))
     return NodeGroup(*(SlotConnection(access, row) for row in chosen_rows(machines, node)))

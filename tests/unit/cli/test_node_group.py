@@ -18,6 +18,7 @@ from clusterctl.node_group.options import run_options
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl_infra.errors import ClusterctlError, NothingMatched, UsageError
 from clusterctl_infra.outputs import Inventory, InventorySsh, inventory_to_json
+from clusterctl_infra.private_home import make_private_folder
 
 from tests.unit.cli.conftest import MakeInventory
 
@@ -27,7 +28,7 @@ KEY = "ssh-ed25519 " + base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(
 def kept(inventory: Inventory, home: Path) -> None:
     """This computer knows the cluster, and has its key."""
     folder = home / "inventory"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     (folder / f"{inventory.cluster}.json").write_text(json.dumps(inventory_to_json(inventory)))
 
 
@@ -52,6 +53,19 @@ def test_an_index_is_a_slot_and_a_slice_a_group(make_inventory: MakeInventory, o
         clusterctl.nodes("train", node="0")
     with pytest.raises(NothingMatched, match="no such cluster"):
         clusterctl.nodes("trian")
+
+
+def test_a_home_that_others_can_write_is_refused_and_one_that_they_can_read_is_closed(
+    make_inventory: MakeInventory, own_home: Path
+) -> None:
+    kept(make_inventory(), own_home)
+    own_home.chmod(0o777)
+    with pytest.raises(UsageError, match="can be written by other users"):
+        clusterctl.nodes("train")
+    own_home.chmod(0o755)
+    with pytest.warns(UserWarning, match="could be read by other users"):
+        clusterctl.nodes("train")
+    assert own_home.stat().st_mode & 0o777 == 0o700
 
 
 def test_only_the_same_slot_of_the_same_cluster_is_equal(make_inventory: MakeInventory) -> None:
