@@ -18,6 +18,7 @@ QUICK = (
     "cli/test_cli_status.py",
     "cli/test_cp.py",
     "cli/test_logs.py",
+    "cli/test_node_group.py",
     "cli/test_price_refresh.py",
     "cli/test_ssh_connection.py",
     "cli/test_ssh_faults.py",
