@@ -11,12 +11,15 @@ from typing import Any  # a state as JSON
 
 import pytest
 from clusterctl_rehearsal.home import rehearsal_home
-from clusterctl_rehearsal.region.client import RegionClient, ensure_region
+from clusterctl_rehearsal.region.client import RegionClient
 
 from tests.integration.cli.terminal import at_a_terminal
-from tests.integration.recorded_stack import PUBLIC, make_it_a_real_stack
+from tests.integration.recorded_stack import make_it_a_real_stack
+from tests.integration.region_access import access_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed
 
+FROM_ONE_ADDRESS = {"mode": "public", "ssh_from": ["8.8.4.4/32"]}
+"""One that somebody has: AWS is asked for no network of examples."""
 OTHERS_ACCOUNT = "111122223333"
 REGIONS_ACCOUNT = "000000000000"
 STACK = "pulumi:pulumi:Stack"
@@ -27,15 +30,16 @@ VPC = "aws:ec2/vpc:Vpc"
 def in_aws(recorded: Rehearsed) -> Rehearsed:
     """The stack of two nodes, for AWS; its credentials are of the account of a region on loopback."""
     make_it_a_real_stack(recorded)
-    recorded.write(machines="none", access=PUBLIC)  # private nodes want AWS's plugin on this computer
+    recorded.write(machines="none", access=FROM_ONE_ADDRESS)  # private nodes want AWS's plugin on this computer
     home = rehearsal_home(recorded.env)
     with RegionClient(home) as client:  # a region with nothing in it ends after ten seconds without a request
         asked = {"type": VPC, "inputs": {"cidrBlock": "10.9.0.0/16"}, "region": "us-west-2"}
         client.ask("create", {**asked, "request": "somebody else's", "machines": "none"})
+    access = access_of(home)
     recorded.env |= {
-        "AWS_ENDPOINT_URL": ensure_region(home)["endpoint"],
-        "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
-        "AWS_SECRET_ACCESS_KEY": "x",
+        "AWS_ENDPOINT_URL": access.endpoint_url,
+        "AWS_ACCESS_KEY_ID": access.keys.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": access.keys.secret_access_key,
         "AWS_MAX_ATTEMPTS": "1",
     }
     return recorded
