@@ -34,6 +34,47 @@ print(sent)
 REGISTER = "/run/clusterctl/warn"
 
 
+BOX = """\
+ip netns add box
+ip link add inside type veth peer name outside
+ip link set inside netns box
+ip addr add 10.99.0.1/30 dev outside
+ip link set outside up
+ip -n box addr add 10.99.0.2/30 dev inside
+ip -n box link set inside up
+ip -n box route add default via 10.99.0.1
+mkdir -p /run/writable-proc
+mount -t proc proc /run/writable-proc
+echo 1 >/run/writable-proc/sys/net/ipv4/ip_forward
+nft -f - <<'END'
+table inet seen {
+    chain leaves { type filter hook postrouting priority 10; ip saddr 10.99.0.2 udp dport 329 counter
+        ip saddr 10.99.0.2 udp dport 330 counter; }
+    chain arrives { type filter hook input priority 10; ip saddr 10.99.0.2 udp dport 329 counter
+        ip saddr 10.99.0.2 udp dport 330 counter; }
+}
+END
+ip netns exec box python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for place in (("10.0.8.0", 329), ("10.0.8.0", 330), ("10.0.8.1", 329), ("10.0.8.1", 330)):
+    s.sendto(b"x", place)
+'
+for _ in $(seq 100); do # the kernel may take its time
+    [ "$(nft list table inet seen | grep -c 'packets 1')" = 2 ] && break
+    sleep 0.1
+done
+nft list table inet seen
+"""
+"""A network of its own on slot 1, as a container has one; counts what comes through from it, and what does not."""
+NO_BOX = """\
+ip netns del box
+nft delete table inet seen
+echo 0 >/run/writable-proc/sys/net/ipv4/ip_forward
+umount /run/writable-proc
+"""
+
+
 @pytest.fixture(scope="module")
 def watched(trio: Bootstrapped) -> Iterator[Bootstrapped]:
     """Three nodes that watch for each other, with the membership that the others left."""
@@ -70,6 +111,15 @@ def test_floods_of_a_user_reach_nobody_and_odd_datagrams_of_root_stop_nothing(wa
         told = watched.output(slot, "sudo cat /var/log/clusterctl.log")
         assert "dead man" not in told, told
         assert watched.status(slot).get("watch") is None
+
+
+def test_what_a_container_sends_to_the_port_goes_no_further_than_its_own_node(watched: Bootstrapped) -> None:
+    try:
+        counted = watched.output(1, "sudo sh -e", stdin=BOX)
+    finally:
+        watched.ssh(1, "sudo sh", stdin=NO_BOX)
+    packets = re.findall(r"dport (\d+) counter packets (\d+)", counted)
+    assert packets == [("329", "0"), ("330", "1")] * 2, counted
 
 
 def test_systemd_starts_the_watch_again_however_often_it_is_killed(watched: Bootstrapped) -> None:
