@@ -2,8 +2,9 @@
 
 Slot 0's own process listens while it waits, and the others come again until their time is over: so slot 0 may be
 killed and begin anew, and no service has to run. Both speak JSON lines: the host a challenge, the guest who it is with
-a proof that it knows the cluster's secret; from then on the host says who is missing, which the guest answers, and at
-last `go` with a proof of its own.
+a proof that it knows the cluster's secret. All that the host says then carries a proof of its own, for this guest
+alone: that it is refused, or who is missing, which the guest answers, and at last `go`. Who proves nothing is not
+believed.
 """
 
 import hmac
@@ -17,9 +18,12 @@ import threading
 import time
 import zlib
 from pathlib import Path
-from typing import Any, Dict, TextIO
+from typing import Any, Dict
 
+from clusterctl_bootstrap.node.barrier_door import POLL_S, Door
+from clusterctl_bootstrap.node.barrier_lines import SHORT_BYTES, Lines
 from clusterctl_bootstrap.node.facts import FactsError, read_json
+from clusterctl_bootstrap.node.received import is_text, is_whole, printable
 from clusterctl_bootstrap.node.trust import BARRIER_SECRET
 
 FIRST_PORT = 20000
@@ -30,9 +34,9 @@ NODES_A_SECOND = 100
 """What a busy slot 0 can surely tell who is missing: beyond 200 nodes it does so less often."""
 BEATS = 3
 """A side that says nothing for so many is gone though its connection stands: frozen, or without power."""
-POLL_S = 0.1
 RETRY_S = 0.3
 SAY_S = 10.0
+LONGEST_NAME, LONGEST_PROOF, HIGHEST = 64, 128, 10**12
 LATE = 1
 REFUSED = 3
 TROUBLES = (OSError, EOFError, ValueError, LookupError, TypeError)
@@ -80,7 +84,7 @@ class Wait:
             try:
                 return self._visit()
             except TROUBLES as e:
-                self.trouble = " (%s)" % e
+                self.trouble = " (%s)" % printable(e)
             self._look_at_the_clock()
             time.sleep(RETRY_S)
 
@@ -100,19 +104,17 @@ class Wait:
 
     def _host(self) -> None:
         try:
-            door = socket.create_server(self.place, backlog=4096)
+            door = Door(self.place, self.facts["nodes"], self._receive)
         except OSError as e:
-            raise NotMet(REFUSED, "slot 0 waits here already: %s" % e) from e
+            told = "slot 0 waits here already, or another program has port %d: %s: ss -ltnp"
+            raise NotMet(REFUSED, told % (self.place[1], e)) from e
         self.gate, opener = os.pipe()
         # It is shut before anybody goes: who comes for the next round finds the next host.
         with door:
-            door.settimeout(POLL_S)
+            self.door = door
             while self.missing:
                 self._look_at_the_clock()
-                try:
-                    threading.Thread(target=self._receive, args=door.accept()[:1], daemon=True).start()
-                except OSError:
-                    pass  # nobody came, or somebody left again
+                door.look()
         self.is_over = True
         os.close(opener)
         while len(self.missing) < self.facts["nodes"] - 1:  # all have heard it, or are silent
@@ -120,31 +122,39 @@ class Wait:
 
     def _receive(self, connection: socket.socket) -> None:
         """One guest, from its knock until it leaves."""
-        connection.settimeout(BEATS * self.beat_s)
         try:
-            with connection, connection.makefile("rw") as file:
-                challenge = secrets.token_hex()
-                tell(file, challenge)
-                words, proof = hear(file)
-                slot = words["slot"]
-                is_proven = hmac.compare_digest(self._proof([challenge], words), proof)
-                reason = self._refusal(words) if is_proven else "another secret"
-                if is_proven and reason:
-                    self.why[str(slot)] = " (%s)" % reason
-                if reason or not self._admit(slot):
-                    return tell(file, {"refused": reason or "slot %s waits already" % slot})
-                try:
-                    pause_s = 0.5  # who comes with the last needs no list of the others
-                    while not self._is_open(connection, pause_s):
-                        tell(file, {"missing": self.missing, "why": self.why})
-                        hear(file)
-                        pause_s = self.beat_s
-                    tell(file, {"go": self._proof("go", words)})
-                    file.read()
-                finally:
-                    self.missing.append(slot)
+            self._serve(connection, Lines(connection))
         except TROUBLES:
             pass  # it is missing again
+
+    def _serve(self, connection: socket.socket, lines: Lines) -> None:
+        patience_s = BEATS * self.beat_s
+        challenge = secrets.token_hex()
+        lines.tell(challenge, patience_s)
+        words, proof = lines.hear(patience_s, SHORT_BYTES)
+
+        def say(**said: Any) -> None:
+            lines.tell([said, self._proof(said, words)], patience_s)
+
+        if not is_guest(words) or not is_same(self._proof([challenge], words), proof):
+            return say(refused="another secret")  # which this guest cannot believe
+        self.door.is_proven(connection)
+        slot = words["slot"]
+        reason = self._refusal(words)
+        if reason and slot in self.missing:
+            self.why[str(slot)] = " (%s)" % reason
+        if reason or not self._admit(slot):
+            return say(refused=reason or "slot %s waits already" % slot)
+        try:
+            pause_s = 0.5  # who comes with the last needs no list of the others
+            while not self._is_open(connection, pause_s):
+                say(missing=self.missing, why=self.why)
+                lines.hear(patience_s, SHORT_BYTES)
+                pause_s = self.beat_s
+            say(go=True)
+            lines.hear(patience_s, SHORT_BYTES)  # until it hangs up
+        finally:
+            self.missing.append(slot)
 
     def _is_open(self, connection: socket.socket, pause_s: float) -> bool:
         """Whether all may go; waits for it a while. Raises EOFError when this guest leaves before."""
@@ -168,40 +178,60 @@ class Wait:
         return False
 
     def _visit(self) -> None:
-        with socket.create_connection(self.place, BEATS * self.beat_s) as connection, connection.makefile("rw") as file:
+        patience_s = BEATS * self.beat_s
+        with socket.create_connection(self.place, patience_s) as connection:
+            lines = Lines(connection)
             words = {word: self.facts[word] for word in ("name", "nodes", "generation", "slot")}
             words["nonce"] = secrets.token_hex()
-            # In a list, so that no host can choose a challenge whose proof would be its own `go`.
-            tell(file, [words, self._proof([hear(file)], words)])
-            said = hear(file)
+            # In a list, so that no host can choose a challenge whose proof would be one of its own.
+            proof = self._proof([lines.hear(patience_s, SHORT_BYTES)], words)
+            lines.tell([words, proof], patience_s)
+            said = self._believed(lines.hear(patience_s), words)
             while "missing" in said:
-                self.trouble, self.missing, self.why = "", said["missing"], dict(said.get("why", ()))
+                self.trouble, self.missing, self.why = "", said["missing"], said["why"]
                 self._look_at_the_clock()
-                tell(file, 0)
-                said = hear(file)
+                lines.tell(0, patience_s)
+                said = self._believed(lines.hear(patience_s), words)
         if "refused" in said:
-            raise NotMet(REFUSED, "slot 0 refused this node: %s" % said["refused"])
-        if said["go"] != self._proof("go", words):
-            raise ValueError("another secret")
+            raise NotMet(REFUSED, "slot 0 refused this node: %s" % printable(said["refused"]))
+        if said.get("go") is not True:
+            raise ValueError("it does not speak as a barrier does")
+
+    def _believed(self, answer: Any, words: Dict[str, Any]) -> Dict[str, Any]:
+        """What slot 0 says. Raises ValueError where it does not prove the secret, or says what no slot 0 says."""
+        said, proof = answer if isinstance(answer, list) and len(answer) == 2 else (None, None)
+        if not isinstance(said, dict) or not is_same(self._proof(said, words), proof):
+            raise ValueError("what answers there does not know the secret that this node knows")
+        if "missing" in said:
+            missing, why = said["missing"], said.get("why")
+            if not isinstance(missing, list) or not all(is_whole(slot, 0, HIGHEST) for slot in missing):
+                raise ValueError("slot 0 says who is missing in no list of slots")
+            if not isinstance(why, dict):
+                raise ValueError("slot 0 says why in no table of slots")
+            return {"missing": missing, "why": {slot: printable(reason) for slot, reason in why.items()}}
+        return said
 
     def _refusal(self, words: Dict[str, Any]) -> str:
+        """Why a guest with the right secret may not take part; nothing when it may."""
         for word in ("name", "nodes", "generation"):
             if words[word] != self.facts[word]:
                 return "%s %s was offered, %s is here" % (word, words[word], self.facts[word])
-        return ""
+        return "" if words["slot"] < self.facts["nodes"] else "there is no slot %s here" % words["slot"]
 
-    def _proof(self, challenge: Any, words: Dict[str, Any]) -> str:
-        return hmac.new(self.secret, json.dumps([challenge, words]).encode(), "sha256").hexdigest()
-
-
-def tell(file: TextIO, words: Any) -> None:
-    """Sends a line."""
-    print(json.dumps(words), file=file, flush=True)
+    def _proof(self, said: Any, words: Dict[str, Any]) -> str:
+        return hmac.new(self.secret, json.dumps([said, words]).encode(), "sha256").hexdigest()
 
 
-def hear(file: TextIO) -> Any:
-    """The next line. Raises one of TROUBLES."""
-    line = file.readline(1 << 16)
-    if not line:
-        raise EOFError("it hung up")
-    return json.loads(line)
+def is_same(proof: str, told: Any) -> bool:
+    """Whether the other side's proof is the right one."""
+    return is_text(told, LONGEST_PROOF) and hmac.compare_digest(proof.encode(), told.encode("utf-8", "replace"))
+
+
+def is_guest(words: Any) -> bool:
+    """Whether these are the words with which a guest comes."""
+    return (
+        isinstance(words, dict)
+        and is_text(words.get("name"), LONGEST_NAME)
+        and all(is_whole(words.get(word), 0, HIGHEST) for word in ("nodes", "generation", "slot"))
+        and is_text(words.get("nonce"), LONGEST_PROOF)
+    )

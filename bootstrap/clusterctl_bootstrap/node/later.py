@@ -12,9 +12,10 @@ from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.idle_cluster import keep_watch, limit_s
 from clusterctl_bootstrap.node.idle_node import report
 from clusterctl_bootstrap.node.outside import Outside
+from clusterctl_bootstrap.node.usage import help_on
 from clusterctl_bootstrap.node.watch import watch
 
-BARRIER = re.compile(r"barrier ([\w.-]{1,64})(?: --timeout (\d{1,6})([smh]))?\Z", re.ASCII)
+BARRIER = re.compile(r"barrier ([\w.][\w.-]{0,63})(?: --timeout (\d{1,6})([smh]))?\Z", re.ASCII)
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 # A hook of the watch goes on when a push starts the watch anew.
 UNIT = """\
@@ -38,11 +39,14 @@ DETACHED = (
 
 def run(arguments: List[str], root: Path, outside: Outside) -> Optional[int]:
     """The exit code of a verb that came later; None when there is no such verb."""
+    if {"-h", "--help"}.intersection(arguments):
+        print(help_on(arguments[0]))
+        return 0
     waits = BARRIER.match(" ".join(arguments))
     if waits:
         return barrier(root, waits.group(1), int(waits.group(2) or 10) * SECONDS[waits.group(3) or "m"])
     if len(arguments) > 1 and arguments[0] == "barrier" and not BARRIER.match("barrier " + arguments[1]):
-        told = "no name for a barrier: letters, digits, . _ and -, at most 64"
+        told = "no name for a barrier: letters, digits, . _ and -, at most 64, the first one no -"
         print("clusterctl-node: %r is %s" % (arguments[1], told), file=sys.stderr)
     if arguments[:1] == ["idle-report"] and len(arguments) > 3:
         every_s, address, port = arguments[1:4]

@@ -20,6 +20,7 @@ WRONG = {
     "a name that is too long": ["x" * 65],
     "another word": ["start", "now"],
     "a half flag": ["start", "--timeout"],
+    "a flag for a name": ["--timeout"],
 }
 
 
@@ -31,13 +32,36 @@ def test_wrong_usage_is_told_with_the_right_one(
     assert capsys.readouterr().err.endswith(f"{USAGE}\n")
 
 
-@pytest.mark.parametrize("name", ["../start", "x" * 65, "a b", "größe"])
+@pytest.mark.parametrize("name", ["../start", "x" * 65, "a b", "größe", "-v"])
 def test_a_name_that_cannot_be_one_is_told_with_what_can(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     assert main(["barrier", name], tmp_path, FakeOutside()) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"clusterctl-node: {name!r} is no name for a barrier: letters, digits, ")
+
+
+VERBS = ("boot", "status", "apply", "barrier", "watch", "idle", "idle-report", "version")
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_and_does_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, flag: str
+) -> None:
+    outside = FakeOutside()
+    assert main([verb, flag], tmp_path, outside) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"usage: clusterctl-node {verb}")
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert (said.err, outside.commands, list(tmp_path.iterdir())) == ("", [], [])
+
+
+def test_help_without_a_verb_has_a_line_for_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"], tmp_path, FakeOutside()) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("usage: clusterctl-node VERB\n")
+    assert [line.split()[0] for line in said.splitlines() if line.startswith("  ")] == list(VERBS)
 
 
 def test_a_machine_that_is_no_node_yet_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,99 @@
+"""Slot 0's door: of the connections that have proved nothing it keeps few, each for a short time.
+
+Every user of every node may connect. Where there are too many, the oldest one goes of the address that has the most, so
+that a crowd on one node is in the way of that node alone.
+"""
+
+import contextlib
+import socket
+import threading
+import time
+from collections import Counter
+from typing import Callable, Dict, Tuple
+
+BACKLOG = 4096
+POLL_S = 0.1
+MOST_UNPROVEN = 64
+"""Besides one for each node of the cluster."""
+PROVE_S = 5.0
+CROWD_PAUSE_S = 0.0005
+"""After one that had to go: a crowd that comes again and again does not get a whole processor."""
+
+
+class Door:
+    """Open while it is used as a context. Raises OSError where the place is taken."""
+
+    def __init__(
+        self,
+        place: Tuple[str, int],
+        nodes: int,
+        receive: Callable[[socket.socket], None],
+        prove_s: float = PROVE_S,
+    ) -> None:
+        self.receive = receive
+        self.prove_s = prove_s
+        self.most = MOST_UNPROVEN + nodes
+        self.lock = threading.Lock()
+        self.unproven: Dict[socket.socket, Tuple[str, float]] = {}
+        """Address, and since when; the oldest first."""
+        self.listening = socket.create_server(place, backlog=BACKLOG)
+        self.listening.settimeout(POLL_S)
+
+    def __enter__(self) -> "Door":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.listening.close()
+
+    def look(self) -> None:
+        """Lets in the next one, if somebody comes within `POLL_S`, and sends away who has waited too long."""
+        try:
+            connection, (address, _) = self.listening.accept()
+            self._let_in(connection, address)
+        except socket.timeout:
+            pass
+        except (OSError, RuntimeError):  # it left again; or no more files or threads: others have to end first
+            time.sleep(POLL_S)
+        late = time.monotonic() - self.prove_s
+        with self.lock:
+            gone = [connection for connection, (_, since_s) in self.unproven.items() if since_s < late]
+        for connection in gone:
+            self._send_away(connection)
+
+    def is_proven(self, connection: socket.socket) -> None:
+        """From now on it may stay."""
+        with self.lock:
+            self.unproven.pop(connection, None)
+
+    def _let_in(self, connection: socket.socket, address: str) -> None:
+        with self.lock:
+            self.unproven[connection] = (address, time.monotonic())
+            is_crowd = len(self.unproven) > self.most
+            last = self._oldest_of_the_most() if is_crowd else connection
+        if is_crowd:
+            self._send_away(last)
+            time.sleep(CROWD_PAUSE_S)
+        try:
+            threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
+        except RuntimeError:
+            self.is_proven(connection)
+            connection.close()
+            raise
+
+    def _attend(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                self.receive(connection)
+        finally:
+            self.is_proven(connection)
+
+    def _oldest_of_the_most(self) -> socket.socket:
+        """The caller holds the lock."""
+        crowd = Counter(address for address, _ in self.unproven.values()).most_common(1)[0][0]
+        return next(connection for connection, (address, _) in self.unproven.items() if address == crowd)
+
+    def _send_away(self, connection: socket.socket) -> None:
+        """Whoever attends to it hears that it hung up."""
+        self.is_proven(connection)
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
