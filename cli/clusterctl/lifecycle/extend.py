@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from clusterctl_infra.config.flag_size import SIZE_KEYS, size_of_one_run
 from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
 from clusterctl_infra.outputs import Inventory, read_inventory
@@ -193,7 +194,7 @@ class _Extension:
     def _engine(self, meant: _Meaning, options: Sequence[str]) -> None:
         """One run with the size that is there: another number of nodes in the config waits for an `up`."""
         nodes = len(meant.plan.slots)
-        text = with_values(read_config(self._config_file), {"nodes": str(nodes)})
+        text = with_values(read_config(self._config_file), size_of_one_run(nodes))
         with config_of_one_run(self._config_file, text, why="extend") as temporary:
             result = self._change.run(
                 "up", nodes=nodes, display=Display(self._output), options=options, config_file=temporary
@@ -214,7 +215,7 @@ class _Extension:
         return deliver(inventory, living, content, home=change.home)
 
     def _write(self, changes: Mapping[str, str | None]) -> None:
-        kept = {key: value for key, value in changes.items() if key != "nodes"}
+        kept = {key: value for key, value in changes.items() if key not in SIZE_KEYS}
         write_config(self._config_file, with_values(read_config(self._config_file), kept))
 
     def _end(self, meant: _Meaning, untaken: Mapping[int, str], gone: Mapping[int, str]) -> None:

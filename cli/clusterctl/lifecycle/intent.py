@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
+from clusterctl_infra.config.flag_size import size_of_one_run
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import OWN_KEYS, StackSettings, stack_settings
@@ -69,7 +70,7 @@ def read_intent(
 
     `fresh_prices`: the file with this computer's newer prices; the program that the engine runs reads the same one.
     """
-    changes: dict[str, str | None] = {**given, **({} if nodes is None else {"nodes": str(nodes)})}
+    changes: dict[str, str | None] = {**given, **({} if nodes is None else size_of_one_run(nodes))}
     text = with_values(config_text, changes)
     settings = stack_settings(config_values(text))
     catalog = load_catalog(fresh_prices)

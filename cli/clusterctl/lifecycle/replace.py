@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import NoReturn
 
+from clusterctl_infra.config.flag_size import SIZE_KEYS
 from clusterctl_infra.errors import EngineError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
@@ -147,7 +148,7 @@ class _Replacement:
         """The engine on these targets alone, with the size that is there: other changes of the config wait."""
         change = self._change
         # An `extend` that was cut off stays unfinished: the schedule is not among the targets.
-        kept = {key: value for key, value in intent.changes.items() if key not in ("nodes", "extended-from")}
+        kept = {key: value for key, value in intent.changes.items() if key not in (*SIZE_KEYS, "extended-from")}
         write_config(self._config_file, with_values(read_config(self._config_file), kept))
         options = [*([] if is_gone else [f"--replace={targets[0]}"]), *(f"--target={urn}" for urn in targets)]
         text = with_values(read_config(self._config_file), intent.changes)

@@ -6,6 +6,7 @@ What ran before an `up` is never ended by its failure, even if the run that made
 from __future__ import annotations
 
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.config.flag_size import SIZE_KEYS, size_of_one_run
 from clusterctl_infra.names import MEMBERSHIP_TYPE
 
 from clusterctl.engine.run import RunResult
@@ -132,9 +133,8 @@ def _look_last(change: Change, cluster_id: str, state: StackState) -> None:
 
 def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState, *, shown: str) -> str:
     """Zero nodes of the size that the cluster had before: `--nodes` of an `up` that failed is not kept."""
-    told = {
-        key: value for key, value in for_zero_nodes(intent, state, change.seen(state)).changes.items() if key != "nodes"
-    }
+    zero = for_zero_nodes(intent, state, change.seen(state)).changes
+    told = {key: value for key, value in zero.items() if key not in SIZE_KEYS}
     write_config(change.engine.environment.config_file, with_values(before_text, told))
     display, once = Display(change.output, is_ending=True), go_at_once(state)
     result = change.run("up", nodes=len(state.instances), display=display, writes_state_once=once)
@@ -148,7 +148,7 @@ def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState
 def _to_old_size(change: Change, before_text: str, nodes: int, *, places: int | None, shown: str) -> str:
     """With `places` in two steps, as when a person makes the cluster smaller."""
     for reserved in (None,) if places is None else (str(places), None):
-        text = with_values(before_text, {"nodes": str(nodes), "reserved": reserved})
+        text = with_values(before_text, {**size_of_one_run(nodes), "reserved": reserved})
         with config_of_one_run(change.engine.environment.config_file, text, why="old-size") as config_file:
             result = change.run("up", nodes=nodes, display=Display(change.output), config_file=config_file)
         if not result.succeeded:

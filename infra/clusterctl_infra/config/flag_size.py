@@ -13,6 +13,7 @@ from clusterctl_infra.config.document import read_document
 
 NODES = "nodes"
 NODES_OVER = "nodes-over"
+SIZE_KEYS = (NODES, NODES_OVER)
 
 
 def size_in_file(cluster_file: Path) -> str | None:
@@ -30,7 +31,12 @@ def typed_size(values: Mapping[str, str], nodes: int | None, *, in_file: str | N
     if nodes is not None and str(nodes) != in_file:
         return {NODES: str(nodes), NODES_OVER: in_file}
     is_over = nodes is not None or has_ended(values, in_file=in_file)
-    return {key: None for key in (NODES, NODES_OVER) if key in values} if is_over else {}
+    return {key: None for key in SIZE_KEYS if key in values} if is_over else {}
+
+
+def size_of_one_run(nodes: int) -> dict[str, str | None]:
+    """What makes a run of the engine one of this size, whatever the file says or a flag said before. Pure."""
+    return {NODES: str(nodes), NODES_OVER: None}
 
 
 def has_ended(values: Mapping[str, str], *, in_file: str | None) -> bool:

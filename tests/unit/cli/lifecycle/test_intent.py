@@ -50,7 +50,7 @@ def test_where_no_machine_was_made_another_capacity_begins_another_run(
 def test_another_size_is_kept_in_the_stacks_config(stack: Stack) -> None:
     intent = intent_of(stack, nodes=6)
     assert intent.config.nodes == 6
-    assert intent.changes == {"nodes": "6"}
+    assert intent.changes == {"nodes": "6", "nodes-over": None}
 
 
 def test_the_ledger_of_the_state_is_copied_for_the_plan(stack: Stack) -> None:
@@ -230,3 +230,10 @@ def test_without_nodes_only_the_storage_that_is_there_to_be_kept_is_meant(stack:
     again = for_up(intent, state, {})
     assert [row.mount for row in plan_of(again, state, now=BORN).storage] == ["/a", "/b", "/c"]
     assert "kept" not in config_values(again.config_text)
+
+
+def test_a_run_of_the_size_that_is_there_is_one_whatever_a_flag_said_over_the_file(stack: Stack) -> None:
+    text = with_values("", {"nodes": "6", "nodes-over": "2"})
+    meant = intent_of(stack, text, nodes=3)
+    assert (meant.config.nodes, meant.settings.nodes_over) == (3, None)
+    assert meant.changes == {"nodes": "3", "nodes-over": None}
