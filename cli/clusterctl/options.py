@@ -93,8 +93,9 @@ def connect_timeout_option(*, default: str | None, shown: str | None = None) -> 
     return time_option("--connect-timeout", default=default, help=help)
 
 
-def time_option(name: str, *, default: str | None, help: str) -> Callable[[F], F]:
-    """Adds a flag for a time, passed in seconds."""
+def time_option(name: str, *, default: str | None, help: str, parameter: str | None = None) -> Callable[[F], F]:
+    """Adds a flag for a time, passed in seconds; as `parameter`, where its own name is none in Python."""
+    names = (name,) if parameter is None else (name, parameter)
 
     def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
         try:
@@ -102,7 +103,7 @@ def time_option(name: str, *, default: str | None, help: str) -> Callable[[F], F
         except ValueError as e:
             raise click.BadParameter(str(e), ctx=ctx, param=param) from e
 
-    return click.option(name, metavar="TIME", default=default, show_default=True, callback=convert, help=help)
+    return click.option(*names, metavar="TIME", default=default, show_default=True, callback=convert, help=help)
 
 
 def count_option(name: str, *, help: str, most: int = NO_LIMIT) -> Callable[[F], F]:

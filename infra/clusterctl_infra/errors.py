@@ -7,6 +7,7 @@ ClusterctlError                exit 1   something expected went wrong
 ├── SomeNodesFailed            exit 4   the command ran; some nodes did not succeed
 ├── EngineError                exit 1   the Pulumi engine is missing, locked, or ended with an error
 ├── CloudError                 exit 1   AWS (or the rehearsed region) refused; carries its error code
+│   └── NoCapacity             exit 1   AWS has no room now, and nothing that the attempt made is left
 ├── StillBills                 exit 4   the cluster was ended; something that costs money is left (carries the list)
 ├── CapExceeded                exit 1   a cap says no
 ├── NotReached                 exit 255 the one node asked for could not be reached over SSH
@@ -69,6 +70,10 @@ class CloudError(ClusterctlError):
     def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.code = code
+
+
+class NoCapacity(CloudError):
+    """AWS has no room for the machines now; nothing is left of the attempt: the same may succeed later."""
 
 
 class StillBills(ClusterctlError):

@@ -80,6 +80,34 @@ def test_a_new_cluster_without_room_leaves_nothing_and_comes_later(recorded: Reh
     assert len(instances(recorded)) == 2
 
 
+def test_an_up_that_tries_again_comes_when_there_is_room(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}})
+    argv = [CLUSTERCTL, "up", str(recorded.folder), "--retry-until-up", "--for", "5m"]
+    with subprocess.Popen(argv, env=recorded.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as up:
+        assert up.stderr is not None
+        before = ""
+        for line in up.stderr:
+            if line.startswith("  next try in "):
+                break
+            before = line
+        recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
+        rest = up.stderr.read()
+    assert "Nothing was kept: no node runs, nothing bills" in before
+    assert up.returncode == 0, rest
+    assert len(instances(recorded)) == 2
+
+
+def test_a_rehearsal_asks_when_told_to_and_a_known_cluster_needs_no_folder(recorded: Rehearsed) -> None:
+    refused = recorded.run("up", str(recorded.folder), "--ask")
+    assert refused.exit_code == 2, refused.text
+    assert "nobody agreed, and there is no terminal; nothing was changed" in refused.stderr
+    assert recorded.resources() == []
+    recorded.up()
+    again = recorded.run("up", "--cluster", recorded.name)
+    assert again.exit_code == 0, again.text
+    assert recorded.run("up", str(recorded.folder), "--cluster", recorded.name).exit_code == 2
+
+
 def test_a_refused_up_leaves_no_trace_on_this_computer(recorded: Rehearsed) -> None:
     recorded.write(machines="none", caps={"runtime": "1h", "price_usd_per_hour": 1})
     refused = recorded.run("up", str(recorded.folder), "--nodes", "3")

@@ -6,19 +6,26 @@ import os
 from pathlib import Path
 
 import click
+from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import USUAL_STACK_NAME
 
+from clusterctl.engine.whereabouts import whereabouts_of_cluster
+from clusterctl.lifecycle.retry_up import bring_up_in_time
 from clusterctl.lifecycle.up import UpRequest, bring_up
-from clusterctl.options import StackFolder, count_option, json_option, time_option
+from clusterctl.options import StackFolder, chosen_cluster, count_option, json_option, time_option
 from clusterctl.output import Output
 
 
 @click.command("up")
-@click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), default=".")
+@click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), required=False)
+@click.option("--cluster", metavar="NAME", help="Instead of STACK: a cluster that is known on this computer.")
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="On the stand-in for AWS on this computer: costs nothing.")
 @count_option("--nodes", help="Another size, until cluster.yaml says another number.")
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
+@click.option("--ask", is_flag=True, help="In a rehearsal: ask as on AWS.")
+@click.option("--retry-until-up", is_flag=True, help="While AWS has no capacity: try again, with longer pauses.")
+@time_option("--for", parameter="for_s", default="6h", help="With --retry-until-up: no try begins later.")
 @click.option("--reorder-ranks", is_flag=True, help="With ranks: topology: order the ranks anew.")
 @time_option(
     "--ready-timeout",
@@ -29,35 +36,49 @@ from clusterctl.output import Output
 @click.pass_obj
 def command(
     output: Output,
-    stack_dir: Path,
+    stack_dir: Path | None,
+    cluster: str | None,
     stack_name: str,
     rehearse: bool,
     nodes: int | None,
     yes: bool,
+    ask: bool,
+    retry_until_up: bool,
     reorder_ranks: bool,
     ready_timeout: float | None,
     as_json: bool,
+    for_s: float,
 ) -> None:
     """Makes the stack in the folder STACK true: what is missing is made, what is broken is repaired first.
 
     Ends when every node is ready; exit code 4 when one is not. All or nothing: a new cluster that AWS has no room for
     leaves no node behind, and nothing else but storage that holds data, with its network. On AWS the price is agreed to
     first: above $20 an hour, or $500 until the deadline, by typing the cluster's name. With --json or without a
-    terminal nobody is asked, and only --yes agrees. --json prints the nodes at the end. A rehearsal never asks.
+    terminal nobody is asked, and only --yes agrees. --json prints the nodes at the end. A rehearsal asks with --ask
+    alone. With --retry-until-up nothing is left of a try that found no capacity, and so nothing bills until the next.
 
     \b
     Examples:
       clusterctl up stacks/train
       clusterctl up stacks/train --rehearse --nodes 2
     """
+    if cluster is not None:
+        if stack_dir is not None:
+            raise UsageError(f"both the folder {stack_dir} and --cluster {cluster}: say one")
+        where = whereabouts_of_cluster(chosen_cluster(cluster))
+        stack_dir, stack_name, rehearse = where.stack.directory, where.stack.name, where.rehearse
     request = UpRequest(
-        stack_dir=stack_dir,
+        stack_dir=Path() if stack_dir is None else stack_dir,
         stack_name=stack_name,
         rehearse=rehearse,
         nodes=nodes,
         is_agreed=yes,
         ready_timeout_s=ready_timeout,
         reorders_ranks=reorder_ranks,
+        asks_in_rehearsal=ask,
         as_json=as_json,
     )
-    bring_up(request, output, os.environ)
+    if retry_until_up:
+        bring_up_in_time(request, output, os.environ, for_s=for_s)
+    else:
+        bring_up(request, output, os.environ)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from clusterctl_infra.errors import ClusterctlError, EngineError, StillBills
+from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError, NoCapacity, StillBills
 
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.run import RunResult
@@ -21,6 +21,8 @@ from clusterctl.lifecycle.up_runs import Ran
 from clusterctl.system.room import cannot_write
 from clusterctl.text.next_commands import edit
 
+NO_CAPACITY = ("InsufficientInstanceCapacity", "InsufficientCapacity", "InsufficientHostCapacity")
+"""EC2 API, "Error codes for the Amazon EC2 API" (2026-11-22): a lack that may be over in minutes or hours."""
 NO_PLUGIN = ("no folder at path", "failed to load plugin")
 """The engine's words where a folder has none (3.250, tried 2026-11-22); of one that died it says others."""
 
@@ -57,7 +59,16 @@ def raise_failed(
     helps = helps or quota_help(result, intent, is_rehearsal=change.is_rehearsal)
     if helps is not None:
         undone, hint = f"{helps.sentence} {undone}", helps.hint or hint
-    raise change.failure(result, doing="pulumi up", more=undone, hint=hint)
+    error = change.failure(result, doing="pulumi up", more=undone, hint=hint)
+    if isinstance(error, CloudError) and error.code in NO_CAPACITY and nothing_is_left(change, before_state):
+        raise NoCapacity(error.message, code=error.code, hint=error.hint)
+    raise error
+
+
+def nothing_is_left(change: Change, before: StackState) -> bool:
+    """Whether the state has nothing that was not there before the run. Raises EngineError."""
+    after, there = change.engine.export() or StackState(), {(one.urn, one.id) for one in before.resources}
+    return not after.pending and all((one.urn, one.id) in there for one in after.resources if one.is_custom)
 
 
 def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -> str:

@@ -18,7 +18,7 @@ from clusterctl.engine.events import Event
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.membership import membership_of
-from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch, why_not_ready
+from clusterctl.lifecycle.readiness import SCRIPT_PHASES, NodeWatch, Patience, ReadyWatch, why_not_ready
 from clusterctl.status.node_report import FAILED
 from clusterctl.text.next_commands import replace_again, up_again
 from clusterctl.text.node_set import fold_names
@@ -51,9 +51,13 @@ def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
     Machines that are gone are made by the next `up`; a node whose boot failed stays as it is until it is replaced; of
     others more may come.
     """
+    scripts = [watch.report.failed_phase for watch in bad if watch.report is not None and watch.gone is None]
     failed = {watch.slot: watch.name for watch in bad if watch.phase == FAILED and watch.gone is None}
     if any(watch.gone is not None for watch in bad):
         return up_again(inventory)
+    if any(phase in SCRIPT_PHASES for phase in scripts):
+        again = replace_again(inventory.cluster, failed)
+        return f"{up_again(inventory)}  (with the script mended: its nodes are made anew; with it as it is: {again})"
     return replace_again(inventory.cluster, failed) if failed else f"clusterctl status --cluster {inventory.cluster}"
 
 

@@ -70,6 +70,8 @@ class UpRequest:
     ready_timeout_s: float | None
     reorders_ranks: bool = False
     """`--reorder-ranks`: the order that was made once is made anew."""
+    asks_in_rehearsal: bool = False
+    """`--ask`: the questions of AWS, to see them."""
     as_json: bool = False
     """A program reads stdout: nobody is asked, and the nodes come as JSON at the end."""
 
@@ -263,8 +265,9 @@ class _Up:
             self._output.note(f"  later    {line}")
 
     def _ask(self, cluster_plan: ClusterPlan, state: StackState, *, anew: int) -> bool:
-        """On AWS somebody agrees to the price, and True says so; a rehearsal costs nothing."""
-        if self._change.is_rehearsal or self._request.is_agreed:
+        """On AWS somebody agrees to the price, and True says so; a rehearsal costs nothing, and asks when told to."""
+        asks = self._request.asks_in_rehearsal or not self._change.is_rehearsal
+        if self._request.is_agreed or not asks:
             return False
         agree(
             self._output,

@@ -73,6 +73,11 @@ def test_a_node_whose_boot_failed_is_helped_by_replacing_it() -> None:
     assert what_helps([late, failed[0]], inventory()) == "clusterctl replace --node 1 --cluster train@rehearsal"
     told = "clusterctl replace --node 1 --cluster train@rehearsal  (then train-3 the same way)"
     assert what_helps(failed, inventory()) == told
+    script = replace(failed[0], report=NodeReport(phase="failed", generation=0, failed_phase="scripts"))
+    mended = (
+        "clusterctl up STACK  (with the script mended: its nodes are made anew; with it as it is: clusterctl replace"
+    )
+    assert what_helps([script], inventory()) == f"{mended} --node 1 --cluster train@rehearsal)"
     lost = replace(failed[0], gone="terminated")
     assert what_helps([lost, failed[1]], inventory()) == "clusterctl up STACK"
 

@@ -1,0 +1,50 @@
+"""`up --retry-until-up`: tries again while AWS has no capacity, for as long as was asked; nothing bills in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from clusterctl_infra.errors import NoCapacity
+
+from clusterctl.lifecycle.up import UpRequest, bring_up
+from clusterctl.output import Output
+from clusterctl.text.quantities import clock, duration
+
+FIRST_PAUSE_S = 10.0
+LONGEST_PAUSE_S = 900.0
+"""A choice: each try makes and undoes a network, and capacity comes back by the quarter of an hour."""
+
+
+def bring_up_in_time(
+    request: UpRequest,
+    output: Output,
+    environ: Mapping[str, str],
+    *,
+    for_s: float,
+    attempt: Callable[[UpRequest, Output, Mapping[str, str]], None] = bring_up,
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Brings the stack up; no try begins later than `for_s` after the first. Raises NoCapacity of the last one.
+
+    Only a try of which nothing is left is followed by another. Whoever was asked once is not asked again.
+    """
+    began, pause_s = monotonic(), FIRST_PAUSE_S
+    while True:
+        try:
+            attempt(request, output, environ)
+            return
+        except NoCapacity as e:
+            left_s = for_s - (monotonic() - began)
+            if left_s < pause_s:
+                raise
+            now = datetime.now(UTC)
+            at, end = (clock(now + timedelta(seconds=ahead_s), now) for ahead_s in (pause_s, left_s))
+            output.note(e.message)
+            output.note(f"  next try in {duration(timedelta(seconds=pause_s))}, at {at}; the last begins before {end}")
+        sleep(pause_s)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        request = replace(request, is_agreed=True)

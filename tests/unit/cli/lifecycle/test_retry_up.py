@@ -1,0 +1,81 @@
+"""`up --retry-until-up` tries again while AWS has no capacity, and never longer than asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from clusterctl.lifecycle.retry_up import bring_up_in_time
+from clusterctl.lifecycle.up import UpRequest
+from clusterctl.output import Output
+from clusterctl_infra.errors import CloudError, ClusterctlError, NoCapacity
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import Screen
+
+REQUEST = UpRequest(
+    stack_dir=Path("stacks/train"),
+    stack_name="dev",
+    rehearse=False,
+    nodes=None,
+    is_agreed=False,
+    ready_timeout_s=None,
+)
+FULL = NoCapacity("InsufficientInstanceCapacity: no room. Nothing was kept.", code="InsufficientInstanceCapacity")
+
+
+class Account:
+    """An account whose tries end as told, on a clock that only pauses move."""
+
+    def __init__(self, *outcomes: ClusterctlError | None) -> None:
+        self.outcomes = list(outcomes)
+        self.now_s = 0.0
+        self.pauses_s: list[float] = []
+        self.agreed: list[bool] = []
+
+    def attempt(self, request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
+        self.agreed.append(request.is_agreed)
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if outcome is not None:
+            raise outcome
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses_s.append(seconds)
+        self.now_s += seconds
+
+    def bring_up(self, screen: Screen, *, for_s: float) -> None:
+        bring_up_in_time(
+            REQUEST,
+            screen.output,
+            {},
+            for_s=for_s,
+            attempt=self.attempt,
+            monotonic=lambda: self.now_s,
+            sleep=self.sleep,
+        )
+
+
+def test_it_goes_on_until_there_is_room_and_asks_once(screen: Screen) -> None:
+    account = Account(FULL, FULL, FULL, None)
+    account.bring_up(screen, for_s=3600)
+    assert account.pauses_s == [10, 20, 40]
+    assert account.agreed == [False, True, True, True]
+    assert screen.err.count("Nothing was kept.\n  next try in ") == 3
+
+
+def test_no_try_begins_later_than_asked(screen: Screen) -> None:
+    account = Account(FULL)
+    with pytest.raises(NoCapacity):
+        account.bring_up(screen, for_s=6 * 3600)
+    assert account.now_s <= 6 * 3600
+    assert max(account.pauses_s) == 900
+
+
+@pytest.mark.parametrize("other", [CloudError("VcpuLimitExceeded: …", code="VcpuLimitExceeded"), ClusterctlError("x")])
+def test_what_is_no_lack_of_capacity_is_not_tried_again(screen: Screen, other: ClusterctlError) -> None:
+    account = Account(other)
+    with pytest.raises(type(other)):
+        account.bring_up(screen, for_s=3600)
+    assert account.pauses_s == []
