@@ -46,6 +46,8 @@ def command(output: Output, stack_dir: Path, stack_name: str, rehearse: bool, as
         found = next_up(stack, home=home, environ=os.environ, rehearse=rehearse, now=now)
     except (EngineError, CloudError) as e:
         trouble = e.message
+    except OSError as e:  # a home that is full, or read-only: the plan itself needs neither
+        trouble = str(e)
     if as_json:
         output.json({**plan_json(stack_plan), "next_up": None if found is None else next_up_json(found)})
     refuse_problems(stack_plan.plan, stack, overrides=stack_plan.overrides)
