@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from clusterctl_infra.strict_json import Fields, NotAsExpected, shortened, whole_number
+
+MOST_ROWS = 1_000_000
+HIGHEST_SLOT = 100_000
+HIGHEST_USD_PER_HOUR = 1e9
 
 StandingKind = Literal["disks", "addresses", "gateway", "storage"]
 STANDING_KINDS: tuple[StandingKind, ...] = ("disks", "addresses", "gateway", "storage")
@@ -53,12 +58,14 @@ def ledger_to_json(ledger: Ledger) -> list[dict[str, object]]:
     return [*map(_span_row, ledger.spans), *map(_standing_row, ledger.standing)]
 
 
-def ledger_from_json(rows: Iterable[Mapping[str, object]]) -> Ledger:
-    """The ledger that `ledger_to_json` wrote; raises KeyError, TypeError or ValueError on other shapes."""
-    listed = tuple(rows)
+def ledger_from_json(rows: object) -> Ledger:
+    """The ledger that `ledger_to_json` wrote; raises NotAsExpected, a ValueError, on other shapes."""
+    if not isinstance(rows, list | tuple):
+        raise NotAsExpected(f"the ledger is {shortened(rows)}, no list")
+    listed = tuple(Fields({"ledger": rows}).objects("ledger", most=MOST_ROWS))
     return Ledger(
-        spans=tuple(_span(row) for row in listed if "kind" not in row),
-        standing=tuple(_standing(row) for row in listed if "kind" in row),
+        spans=tuple(_span(row) for row in listed if not row.has("kind")),
+        standing=tuple(_standing(row) for row in listed if row.has("kind")),
     )
 
 
@@ -81,33 +88,35 @@ def _standing_row(standing: Standing) -> dict[str, object]:
     }
 
 
-def _span(row: Mapping[str, object]) -> Span:
+def _span(row: Fields) -> Span:
     return Span(
-        slot=int(str(row["slot"]).removesuffix(".0")),
-        instance_id=str(row["instance_id"]),
-        started_at=datetime.fromisoformat(str(row["started_at"])),
-        ended_at=_ended_at(row),
+        slot=_slot(row),
+        instance_id=row.text("instance_id"),
+        started_at=row.moment("started_at"),
+        ended_at=row.moment_or_none("ended_at"),  # the engine leaves nulls out of a stack's outputs
         price_usd_per_hour=_price(row),
     )
 
 
-def _standing(row: Mapping[str, object]) -> Standing:
-    kind = next((kind for kind in STANDING_KINDS if kind == row["kind"]), None)
+def _slot(row: Fields) -> int:
+    """Older files have it as a text, such as `3.0`."""
+    slot = row.row.get("slot")
+    number = whole_number(slot.removesuffix(".0")) if isinstance(slot, str) else None
+    return row.whole("slot", high=HIGHEST_SLOT) if number is None else number
+
+
+def _standing(row: Fields) -> Standing:
+    kind = next((kind for kind in STANDING_KINDS if kind == row.text("kind")), None)
     if kind is None:
-        raise ValueError(f"kind: {row['kind']!r}")
+        raise NotAsExpected(f"kind: {row.text('kind')!r}")
     return Standing(
         kind=kind,
-        started_at=datetime.fromisoformat(str(row["started_at"])),
-        ended_at=_ended_at(row),
+        started_at=row.moment("started_at"),
+        ended_at=row.moment_or_none("ended_at"),
         usd_per_hour=_price(row),
     )
 
 
-def _ended_at(row: Mapping[str, object]) -> datetime | None:
-    ended = row.get("ended_at")  # the engine leaves nulls out of a stack's outputs
-    return None if ended is None else datetime.fromisoformat(str(ended))
-
-
-def _price(row: Mapping[str, object]) -> float | None:
-    price = row.get("price_usd_per_hour")
-    return None if price is None else float(str(price))
+def _price(row: Fields) -> float | None:
+    key = "price_usd_per_hour"
+    return row.number(key, low=0, high=HIGHEST_USD_PER_HOUR) if row.has(key) else None

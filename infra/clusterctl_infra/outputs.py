@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # JSON objects before they are checked
 
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import USUAL_STACK_NAME
+from clusterctl_infra.strict_json import Fields, NotAsExpected, moment, parsed, shortened
 
 VERSION = 1
+MOST_INVENTORY_BYTES = 64 * 1024 * 1024
+MOST_NODES = 100_000
+LARGEST_COUNT = 2**53
+"""The engine writes all numbers as floats, which are whole up to here."""
 REHEARSAL_ACCOUNT_ID = "000000000000"
 """No AWS account has this number; the stand-in answers it, so a rehearsal is known by it everywhere."""
 
@@ -107,40 +112,66 @@ def inventory_from_json(data: dict[str, Any], *, source: str) -> Inventory:
     """The inventory in `data`; unknown keys are ignored. Raises InventoryUnreadable naming `source`."""
     if data.get("version") != VERSION:
         raise InventoryUnreadable(
-            f"{source}: inventory version {data.get('version')!r}; this clusterctl reads {VERSION}"
+            f"{source}: inventory version {shortened(data.get('version'))}; this clusterctl reads {VERSION}"
         )
     try:
-        ssh = InventorySsh(**_known(InventorySsh, data["ssh"]))
-        proxy, public_keys = ssh.proxy_command, tuple(ssh.public_keys)
-        nodes = tuple(InventoryNode(**_known(InventoryNode, row)) for row in data["nodes"])
-        return Inventory(
-            **{
-                **_known(Inventory, data),
-                "ssh": dataclasses.replace(
-                    ssh, proxy_command=None if proxy is None else tuple(proxy), public_keys=public_keys
-                ),
-                "nodes": nodes,
-            }
-        )
-    except (KeyError, TypeError, ValueError) as e:
+        row = Fields.of(data)
+        ssh = InventorySsh(**_known(InventorySsh, row.fields("ssh")))
+        if not 1 <= ssh.port <= 65535:
+            raise NotAsExpected(f"ssh.port is {ssh.port}, no port")
+        nodes = tuple(InventoryNode(**_known(InventoryNode, node)) for node in row.objects("nodes", most=MOST_NODES))
+        inventory = Inventory(**{**_known(Inventory, row, but=("ssh", "nodes")), "ssh": ssh, "nodes": nodes})
+        for text in (inventory.started_at, inventory.deadline):
+            if text:  # a person's own file has neither
+                moment(text)
+        return inventory
+    except (TypeError, ValueError) as e:
         raise InventoryUnreadable(f"{source}: not an inventory ({e})") from e
 
 
 def read_inventory(path: Path) -> Inventory:
     """The inventory in the file `path`. Raises InventoryUnreadable, FileNotFoundError."""
     try:
-        data = json.loads(path.read_bytes())
-    except ValueError as e:
-        raise InventoryUnreadable(f"{path}: not JSON ({e})") from e
+        data = parsed(path.read_bytes(), most_bytes=MOST_INVENTORY_BYTES)
+    except NotAsExpected as e:
+        raise InventoryUnreadable(f"{path}: {e}") from e
     if not isinstance(data, dict):
         raise InventoryUnreadable(f"{path}: not an inventory")
-    return inventory_from_json(data, source=str(path))
+    inventory = inventory_from_json(data, source=str(path))
+    if not (inventory.started_at and inventory.deadline):
+        raise InventoryUnreadable(f"{path}: not an inventory (started_at or deadline is empty)")
+    return inventory
 
 
-def _known(kind: Any, row: dict[str, Any]) -> dict[str, Any]:
-    """The row's fields of `kind`; what may be None and is not there is None, as the engine leaves nulls out."""
+def _known(kind: Any, row: Fields, *, but: Collection[str] = ()) -> dict[str, Any]:
+    """The row's fields of `kind`; what may be None and is not there is None, as the engine leaves nulls out.
+
+    What has a default and is not there has that. Raises NotAsExpected.
+    """
+    fields = [field for field in dataclasses.fields(kind) if field.name not in but]
     return {
-        field.name: row.get(field.name)
-        for field in dataclasses.fields(kind)
-        if field.name in row or str(field.type).endswith("| None")
+        field.name: _read(row, field.name, str(field.type))
+        for field in fields
+        if row.has(field.name) or field.default is dataclasses.MISSING or str(field.type).endswith("| None")
     }
+
+
+def _read(row: Fields, name: str, type: str) -> object:
+    """The field, of the type that it was declared with."""
+    wanted, _, rest = type.partition(" | ")
+    if rest == "None" and not row.has(name):
+        return None
+    if wanted == "str":
+        return row.text(name)
+    if wanted == "int":
+        return row.whole(name, high=LARGEST_COUNT)
+    if wanted == "float":
+        return row.number(name, low=0)
+    if wanted == "bool":
+        return row.flag(name)
+    if wanted != "tuple[str, ...]":
+        raise TypeError(f"no reader for {type}")
+    texts = row.texts(name)
+    if name == "proxy_command" and not texts:
+        raise NotAsExpected(f"{row.place}{name} is an empty list: the way to the nodes needs a program")
+    return texts

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any  # EC2's answers: typed dictionaries with every key optional
 
 from clusterctl_infra.names import BIRTH_TAG, DEADLINE_TAG, ID_TAG, NAME_TAG, NO_DEADLINE, SLOT_TAG
+from clusterctl_infra.strict_json import whole_number
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
@@ -85,7 +86,6 @@ def other_ids_alive(clients: Clients, name: str, *, own_id: str | None, now: dat
 def instance_state(row: Mapping[str, Any]) -> InstanceState:
     """One row of DescribeInstances."""
     tags = tags_of(row.get("Tags"))
-    slot = tags.get(SLOT_TAG, "")
     transition = row.get("StateTransitionReason") or ""
     state_reason = row.get("StateReason") or {}
     reason = state_reason.get("Message") or transition
@@ -94,7 +94,7 @@ def instance_state(row: Mapping[str, Any]) -> InstanceState:
     state = row["State"]["Name"]
     return InstanceState(
         instance_id=row["InstanceId"],
-        slot=int(slot) if slot.isdigit() else None,
+        slot=whole_number(tags.get(SLOT_TAG)),
         state=state,
         private_ip=row.get("PrivateIpAddress"),
         public_ip=row.get("PublicIpAddress"),

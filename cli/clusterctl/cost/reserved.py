@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from clusterctl_infra.ledger import HIGHEST_SLOT
+from clusterctl_infra.strict_json import Fields
+
 from clusterctl.cloud.reservations import EXPIRED, ReservationState
 
 AGAIN = timedelta(minutes=10)
@@ -125,16 +128,17 @@ def reservation_to_json(one: ReservationSighting) -> dict[str, object]:
 
 
 def reservation_from_json(row: Mapping[str, object]) -> ReservationSighting:
-    """The sighting that `reservation_to_json` wrote; raises KeyError, TypeError or ValueError on other shapes."""
+    """The sighting that `reservation_to_json` wrote; raises NotAsExpected on other shapes."""
+    fields = Fields(row)
     return ReservationSighting(
-        reservation_id=str(row["reservation_id"]),
-        instance_type=str(row["instance_type"]),
-        places=int(str(row["places"])),
-        created_at=datetime.fromisoformat(str(row["created_at"])),
-        ends_at=_instant(row["ends_at"]),
-        at=datetime.fromisoformat(str(row["at"])),
-        is_held=row["held"] is True,
-        ended_at=_instant(row["ended_at"]),
+        reservation_id=fields.text("reservation_id", most=100),
+        instance_type=fields.text("instance_type", most=100),
+        places=fields.whole("places", high=HIGHEST_SLOT),
+        created_at=fields.moment("created_at"),
+        ends_at=fields.moment_or_none("ends_at"),
+        at=fields.moment("at"),
+        is_held=fields.flag("held"),
+        ended_at=fields.moment_or_none("ended_at"),
     )
 
 
@@ -181,7 +185,3 @@ def _is_new(known: SeenReservation | None, one: ReservationState, at: datetime) 
 
 def _text(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat()
-
-
-def _instant(value: object) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(str(value))

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from clusterctl_infra.ledger import HIGHEST_SLOT
+from clusterctl_infra.strict_json import Fields
+
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.cost.reserved import AGAIN, SeenReservation
 
@@ -106,17 +109,17 @@ def sighting_to_json(one: Sighting) -> dict[str, object]:
 
 
 def sighting_from_json(row: Mapping[str, object]) -> Sighting:
-    """The sighting that `sighting_to_json` wrote; raises KeyError, TypeError or ValueError on other shapes."""
-    slot, kind, ended = row["slot"], row["instance_type"], row["ended_at"]
+    """The sighting that `sighting_to_json` wrote; raises NotAsExpected on other shapes."""
+    fields = Fields(row)
     return Sighting(
-        instance_id=str(row["instance_id"]),
-        slot=None if slot is None else int(str(slot)),
-        instance_type=None if kind is None else str(kind),
-        launched_at=datetime.fromisoformat(str(row["launched_at"])),
-        at=datetime.fromisoformat(str(row["at"])),
-        is_alive=row["alive"] is True,
-        ended_at=None if ended is None else datetime.fromisoformat(str(ended)),
-        is_spot=row.get("spot") is True,
+        instance_id=fields.text("instance_id", most=100),
+        slot=fields.whole("slot", high=HIGHEST_SLOT) if fields.has("slot") else None,
+        instance_type=fields.text_or_none("instance_type", most=100),
+        launched_at=fields.moment("launched_at"),
+        at=fields.moment("at"),
+        is_alive=fields.flag("alive"),
+        ended_at=fields.moment_or_none("ended_at"),
+        is_spot=fields.flag("spot"),
     )
 
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.private_home import make_private_folder
+from clusterctl_infra.strict_json import NotAsExpected, parsed
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import InstanceState, instances_of
@@ -114,8 +115,8 @@ def _rows(path: Path) -> list[Mapping[str, object]]:
 
 def _row(line: str) -> Mapping[str, object] | None:
     try:
-        row = json.loads(line)
-    except ValueError:
+        row = parsed(line)
+    except NotAsExpected:
         return None
     return row if isinstance(row, dict) else None
 
@@ -124,7 +125,7 @@ def _read(row: Mapping[str, object], read: Callable[[Mapping[str, object]], T]) 
     """None for a row of the other kind, too."""
     try:
         return read(row)
-    except (ValueError, KeyError, TypeError):
+    except NotAsExpected:
         return None
 
 

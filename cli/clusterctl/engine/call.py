@@ -56,7 +56,7 @@ class Engine:
         self._check(done)
         try:
             return parse_state(done.stdout)
-        except (ValueError, AttributeError, TypeError) as e:
+        except ValueError as e:
             hint = self._by_hand(["stack", "export"])
             raise EngineError(f"pulumi stack export printed what is not a state: {e}", hint=hint) from e
 

@@ -35,5 +35,5 @@ def _noted(values: Mapping[str, str]) -> tuple[str, str | None] | None:
     try:
         row = json.loads(values[KEY])
         return str(row["to"]), None if row["from"] is None else str(row["from"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return None

@@ -42,7 +42,7 @@ def fetch_inventory(
     text = _stack_output(stack, environment, words)
     try:
         inventory = inventory_from_json(json.loads(text), source=f"{directory}: stack output {OUTPUT}")
-    except (ValueError, AttributeError) as e:
+    except (ValueError, AttributeError, RecursionError) as e:
         told = f"{directory}: the stack output {OUTPUT} is no inventory: {text.strip()[:100]}"
         raise EngineError(told, hint=f"clusterctl up {words}") from e
     inventory = dataclasses.replace(inventory, stack_dir=str(stack.directory), stack_name=stack.name)

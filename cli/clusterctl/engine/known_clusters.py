@@ -133,7 +133,7 @@ def _run_of(home: Home, cluster: str) -> Mapping[str, Any]:
     """What the file of the run says, as it is: engine.run_file reads it too, and takes its time to load."""
     try:
         record = json.loads(home.run_file(cluster).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 

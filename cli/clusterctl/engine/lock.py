@@ -11,7 +11,6 @@ number is looked for within containers, too. Of any other, a person decides, by 
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 from collections.abc import Sequence
@@ -19,13 +18,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from clusterctl_infra.strict_json import NotAsExpected, parsed_object
+
 from clusterctl.engine.backend import folder_of, lock_folder
 from clusterctl.engine.engine_start import CLOCK_SLACK, EngineStart
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.strays import is_engine
 from clusterctl.system.own_disk import is_on_own_disk
 from clusterctl.system.pid_namespace import numbered_within
-from clusterctl.system.processes import command_line, find_process, sees_all_processes, started_at
+from clusterctl.system.processes import LARGEST_PID, command_line, find_process, sees_all_processes, started_at
 
 _LOCKED = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
 
@@ -117,15 +118,15 @@ def locks_named(text: str) -> tuple[Lock, ...]:
 
 def _read(path: Path, *, is_of_own_disk: bool) -> Lock | None:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        row = parsed_object(path.read_bytes())
         return Lock(
-            user=str(data["username"]),
-            host=str(data["hostname"]),
-            pid=int(data["pid"]),
-            since=str(data["timestamp"]),
+            user=row.text("username"),
+            host=row.text("hostname"),
+            pid=row.whole("pid", high=LARGEST_PID),
+            since=row.text_or_none("timestamp") or "",
             is_of_own_disk=is_of_own_disk,
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, NotAsExpected):
         return None
 
 

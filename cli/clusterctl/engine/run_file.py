@@ -11,7 +11,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -19,10 +19,11 @@ from typing import IO
 from clusterctl_infra.config.load import login_name
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.private_home import make_private_folder
+from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object
 
 from clusterctl.engine.engine_start import EngineStart, engine_start
 from clusterctl.home import Home
-from clusterctl.system.processes import boot_id, find_process, is_alive
+from clusterctl.system.processes import LARGEST_PID, boot_id, find_process, is_alive
 from clusterctl.system.put_in_place import put_in_place
 
 VERSION = 1
@@ -72,13 +73,34 @@ def new_record(verb: str, *, tokens: tuple[str, ...], stack: str, engines: tuple
 def read_record(path: Path) -> RunRecord | None:
     """The record in the file; None when there is none, or it is not readable as one."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        known = {field.name for field in fields(RunRecord)}
-        row = {key: value for key, value in data.items() if key in known}
-        engines = tuple(EngineStart(**one) for one in row.get("engines", ()))
-        return RunRecord(**{**row, "tokens": tuple(row["tokens"]), "engines": engines})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        row = parsed_object(path.read_bytes())
+        return RunRecord(
+            verb=row.text("verb"),
+            user=row.text("user"),
+            host=row.text("host"),
+            boot=row.text("boot"),
+            began_at=row.text("began_at"),
+            cli_pid=row.whole("cli_pid", high=LARGEST_PID),
+            cli_ticks=row.whole("cli_ticks"),
+            tokens=row.texts("tokens"),
+            stack=row.text_or_none("stack") or "",
+            engines=tuple(_engine(start) for start in row.objects("engines")),
+        )
+    except (OSError, NotAsExpected):
         return None
+
+
+def _engine(row: Fields) -> EngineStart:
+    row.moment("at")  # refuses what is no time
+    return EngineStart(
+        pid=row.whole("pid", high=LARGEST_PID),
+        ticks=row.whole("ticks"),
+        at=row.text("at"),
+        host=row.text("host"),
+        boot=row.text("boot"),
+        machine=row.text("machine"),
+        pids=row.text_or_none("pids") or "",
+    )
 
 
 def write_record(path: Path, record: RunRecord) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any  # JSON objects before they are checked
@@ -13,6 +13,9 @@ from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import Ledger, ledger_from_json
 from clusterctl_infra.names import BIRTH_TAG, IDENTITY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.replaceable import SPOT_FACT, birth_facts
+from clusterctl_infra.strict_json import Fields, NotAsExpected, shortened, whole_number
+
+MOST_ROWS = 1_000_000
 
 EIP_TYPE = "aws:ec2/eip:Eip"
 INSTANCE_TYPE = "aws:ec2/instance:Instance"
@@ -143,8 +146,11 @@ class StackState:
         for resource in self.of_type(INSTANCE_TYPE):
             tags = resource.inputs.get("tags") or {}
             if (slot := tags.get(SLOT_TAG)) is not None:
+                number = whole_number(slot)
+                if number is None:
+                    raise NotAsExpected(f"{resource.urn}: its tag {SLOT_TAG} is {shortened(slot)}, no slot")
                 yield SlotInstance(
-                    slot=int(slot),
+                    slot=number,
                     instance_id=resource.id,
                     urn=resource.urn,
                     trigger=resource.trigger,
@@ -155,12 +161,37 @@ class StackState:
 
 
 def parse_state(text: str) -> StackState:
-    """The state in the export's JSON. Raises ValueError."""
-    deployment = json.loads(text).get("deployment") or {}
-    return StackState(
-        resources=tuple(_resource(row) for row in deployment.get("resources") or ()),
-        pending=tuple(_pending(row) for row in deployment.get("pending_operations") or ()),
+    """The state in the export's JSON. Raises NotAsExpected, a ValueError, that names what in it is no state's."""
+    try:
+        deployment = Fields.of(json.loads(text)).fields_or_none("deployment") or Fields({})
+    except (ValueError, RecursionError) as e:
+        raise NotAsExpected(str(e)) from e
+    state = StackState(
+        resources=tuple(_resource(row) for row in deployment.objects("resources", most=MOST_ROWS)),
+        pending=tuple(_pending(row) for row in deployment.objects("pending_operations", most=MOST_ROWS)),
     )
+    _refuse_unreadable(state)
+    return state
+
+
+def _refuse_unreadable(state: StackState) -> None:
+    """Whatever is read of the state later is tried here once, so that no command fails in the middle."""
+    readers: tuple[Callable[[StackState], object], ...] = (
+        lambda state: (state.instances, state.empty_places),
+        lambda state: identity_in(state, region="") if _has_identity(state) else None,
+        lambda state: (generation_in(state), ledger_in(state), deadline_in(state)),
+    )
+    for read in readers:
+        try:
+            read(state)
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as e:
+            raise NotAsExpected(f"{type(e).__name__}: {e}") from e
+
+
+def _has_identity(state: StackState) -> bool:
+    """One that is being made has no outputs yet."""
+    identity = state.find(IDENTITY_TYPE)
+    return identity is not None and bool(identity.outputs)
 
 
 def identity_in(state: StackState, *, region: str) -> Identity | None:
@@ -214,25 +245,30 @@ def deadline_in(state: StackState) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def _resource(row: Mapping[str, Any]) -> StateResource:
-    type = str(row.get("type", ""))
+def _resource(row: Fields) -> StateResource:
+    type = row.text_or_none("type") or ""
     return StateResource(
-        urn=str(row.get("urn", "")),
+        urn=row.text_or_none("urn") or "",
         type=type,
-        id=str(row.get("id") or ""),
-        inputs=row.get("inputs") or {},
-        outputs=row.get("outputs") or {},
-        is_custom=bool(row.get("custom")) and not type.startswith("pulumi:"),
-        is_external=bool(row.get("external")),
-        is_protected=bool(row.get("protect")),
-        is_replaced=bool(row.get("delete")),
-        is_ended=bool(row.get("pendingReplacement")),
-        trigger=str(row.get("replacementTrigger") or ""),
+        id=row.text_or_none("id") or "",
+        inputs=(row.fields_or_none("inputs") or _NOTHING).row,
+        outputs=(row.fields_or_none("outputs") or _NOTHING).row,
+        is_custom=row.flag("custom") and not type.startswith("pulumi:"),
+        is_external=row.flag("external"),
+        is_protected=row.flag("protect"),
+        is_replaced=row.flag("delete"),
+        is_ended=row.flag("pendingReplacement"),
+        trigger=str(row.row.get("replacementTrigger") or ""),
     )
 
 
-def _pending(row: Mapping[str, Any]) -> PendingOperation:
-    resource = row.get("resource") or {}
+def _pending(row: Fields) -> PendingOperation:
+    resource = row.fields_or_none("resource") or _NOTHING
     return PendingOperation(
-        kind=str(row.get("type", "")), urn=str(resource.get("urn", "")), type=str(resource.get("type", ""))
+        kind=row.text_or_none("type") or "",
+        urn=resource.text_or_none("urn") or "",
+        type=resource.text_or_none("type") or "",
     )
+
+
+_NOTHING = Fields({})

@@ -158,7 +158,7 @@ def forget_cluster(home: Home, cluster: str, *, cluster_id: str) -> bool:
     file = home.inventory_file(cluster)
     try:
         known = json.loads(file.read_bytes())
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return False
     if not isinstance(known, dict) or known.get("cluster_id") != cluster_id:
         return False

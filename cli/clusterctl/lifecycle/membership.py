@@ -13,6 +13,7 @@ from clusterctl_bootstrap.agent_source import later_sources
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.strict_json import NotAsExpected, parsed_object
 
 from clusterctl.home import Home
 from clusterctl.ssh.deadlines import Deadlines
@@ -106,8 +107,8 @@ def apply_membership(connection: NodeConnection, content: bytes) -> str | None:
 def refusal_in(stdout: bytes, stderr: bytes, exit_code: int) -> str:
     """The node's own reason, from its JSON line or the last thing it said."""
     try:
-        return str(json.loads(stdout)["error"])
-    except (ValueError, KeyError, TypeError):
+        return parsed_object(stdout).text("error")
+    except NotAsExpected:
         said = (stderr or stdout).decode(errors="replace").strip().splitlines()
         return said[-1] if said else f"clusterctl-node apply ended with {exit_code}"
 

@@ -10,10 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventoryUnreadable, read_inventory
+from clusterctl_infra.strict_json import NotAsExpected
 
 from clusterctl.lifecycle.membership import apply_membership
 from clusterctl.ssh.deadlines import Deadlines
@@ -191,6 +192,9 @@ class ReadyWatch:
                     if report is not None and report.phase == READY:
                         self._deliver(node.slot, connection)
                         return
+        except NotAsExpected as e:
+            told = f"its agent's status cannot be read: {e}"
+            self._set(replace(self._watches[node.slot], trouble=told))
         except NodeFailure as failure:
             # Before the engine is done, the address may still be the one of the machine before this one.
             is_final = failure.kind in FINAL_FAILURES and self._settled.is_set()
@@ -276,11 +280,7 @@ def why_not_ready(watch: NodeWatch, *, now: datetime) -> list[str]:
 def _since(report: NodeReport, now: datetime) -> str:
     if report.since is None:
         return ""
-    with contextlib.suppress(ValueError):
-        since = datetime.fromisoformat(report.since)
-        since = since if since.tzinfo is not None else since.replace(tzinfo=UTC)
-        return f" since {max(0, int((now - since).total_seconds()))} s"
-    return ""
+    return f" since {max(0, int((now - report.since).total_seconds()))} s"
 
 
 MOST_TIMES_USUAL = 3.0

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from clusterctl_infra.outputs import InventoryNode
+from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed, shortened
 
 from clusterctl.logs.line_time import SourceClock
+
+COLUMNS = ("source", "place", "given_s", "is_exact", "text")
+MOST_ROW_BYTES = 16 * 1024 * 1024
+MOST_PLACE = 64 * 1024
+MOST_SOURCES = 100
+MOST_TROUBLES = 100
+LATEST_S = 9_000_000_000.0
+"""In the year 2255: a later time is none that a view could show beside the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,34 +65,52 @@ class NodeStream:
     def feed(self, chunk: bytes) -> None:
         """Passes on the lines that `chunk` completes."""
         *rows, self._rest = (self._rest + chunk).split(b"\n")
+        self._rest = self._rest[: MOST_ROW_BYTES + 1]  # a row without an end is not kept: it cannot be read anyway
         for row in rows:
-            try:
-                self._take(json.loads(row))
-            except (ValueError, TypeError, KeyError):
+            if not row.startswith((b"{", b"[")):
                 continue  # a login's greeting
+            try:
+                self._take(parsed(row, most_bytes=MOST_ROW_BYTES))
+            except NotAsExpected as e:
+                self._tell(f"a line of its log reader cannot be read: {e}")
 
     def _take(self, row: object) -> None:
-        if isinstance(row, dict):
-            if "now" in row:
-                self._ahead_s = float(row["now"]) - self._now()
-            elif "trouble" in row:
-                self._take_trouble(row)
+        if isinstance(row, list):
+            if len(row) != len(COLUMNS):
+                raise NotAsExpected(f"a row of {len(row)}, not of {', '.join(COLUMNS)}")
+            self._take_line(Fields(dict(zip(COLUMNS, row, strict=True))))
             return
-        if not isinstance(row, list):
-            return
-        source, place, given_s, is_exact, text = row
-        clock = self._clocks.setdefault(source, SourceClock())
-        for line in str(text).splitlines() or [""]:
-            at_s = clock.at_s(line, float(given_s), is_exact=bool(is_exact)) - self._ahead_s
-            self._on_line(LogLine(slot=self._node.slot, name=self._node.name, source=str(source), at_s=at_s, text=line))
-        self.places[str(source)] = str(place)
+        said = Fields.of(row)
+        if said.has("now"):
+            self._ahead_s = said.number("now", low=0, high=LATEST_S) - self._now()
+        elif said.has("trouble"):
+            self._take_trouble(said)
 
-    def _take_trouble(self, row: Mapping[str, object]) -> None:
-        source, trouble = str(row["source"]), str(row["trouble"])
-        if row.get("missing"):
+    def _take_line(self, row: Fields) -> None:
+        source, place = row.text("source", most=200), row.text("place", most=MOST_PLACE)
+        text = row.row["text"]  # with NUL, too: a log may hold anything
+        if not isinstance(text, str):
+            raise NotAsExpected(f"text is {shortened(text)}, no text")
+        given_s = row.number("given_s", low=0, high=LATEST_S)
+        if source not in self._clocks and len(self._clocks) >= MOST_SOURCES:
+            raise NotAsExpected(f"more than {MOST_SOURCES} sources")
+        clock = self._clocks.setdefault(source, SourceClock())
+        for line in text.splitlines() or [""]:
+            at_s = clock.at_s(line, given_s, is_exact=row.flag("is_exact")) - self._ahead_s
+            at_s = min(max(0.0, at_s), LATEST_S)
+            self._on_line(LogLine(slot=self._node.slot, name=self._node.name, source=source, at_s=at_s, text=line))
+        self.places[source] = place
+
+    def _take_trouble(self, row: Fields) -> None:
+        source, trouble = row.text("source"), row.text("trouble")
+        if row.flag("missing"):
             self.missing.add(source)
-        if row.get("over"):
+        if row.flag("over"):
             self.over.add(source)
-        if trouble not in self._told:
+        self._tell(trouble)
+
+    def _tell(self, trouble: str) -> None:
+        """Each once, and no more than a person reads."""
+        if trouble not in self._told and len(self._told) < MOST_TROUBLES:
             self._told.add(trouble)
             self._on_trouble(trouble)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 import time
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any  # probes of any reading
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.strict_json import LARGEST_NUMBER, MOST_TEXT
 
 from clusterctl.probes.probe import Probe, ProbeTrouble, ProbeUnreadable, first_words
 from clusterctl.probes.readings import NodeAnswer, Readings, readings_of
@@ -58,7 +60,9 @@ def _answer(node: InventoryNode, result: NodeResult, ended_at_s: float, probes: 
 
 
 BEGIN, END = "@@probe", "@@end"
-TIMED_OUT = 124  # coreutils timeout(1)
+TIMED_OUT = "124"  # coreutils timeout(1)
+MOST_ROWS = 20_000
+"""In one reading: counters of 32 EFA devices are some hundreds."""
 KILL_AFTER_S = 2
 
 _FUNCTION = f"""probe() {{
@@ -86,9 +90,34 @@ def _reading(probe: Probe[Any], section: tuple[str, str | None] | None) -> Any:
     if section is None:
         return ProbeTrouble(message="not asked: the node was lost before")
     text, code = section
-    if code is None or int(code) == TIMED_OUT:
+    if code is None or code == TIMED_OUT:
         return ProbeTrouble(message=f"no answer in {probe.limit_s} s")
     try:
-        return probe.parse(text)
+        reading = probe.parse(text)
+        refuse_unbounded(reading)
     except ProbeUnreadable as e:
         return ProbeTrouble(message=str(e) or f"unreadable: {first_words(text)}")
+    except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError) as e:
+        # The boundary: a parser that the output of a broken or hostile node breaks costs that node this probe.
+        return ProbeTrouble(message=f"unreadable ({first_words(str(e))}): {first_words(text)}")
+    return reading
+
+
+def refuse_unbounded(reading: object) -> None:
+    """Raises ProbeUnreadable where a number or a text in the reading is larger than any real one."""
+    if isinstance(reading, str):
+        if len(reading) > MOST_TEXT:
+            raise ProbeUnreadable(f"a text of {len(reading)} characters")
+    elif isinstance(reading, int | float):
+        if not abs(reading) <= LARGEST_NUMBER:  # NaN is not, either
+            raise ProbeUnreadable("a number out of bounds")
+    elif dataclasses.is_dataclass(reading):
+        for field in dataclasses.fields(reading):
+            refuse_unbounded(getattr(reading, field.name))
+    elif isinstance(reading, Mapping):
+        refuse_unbounded((*reading.keys(), *reading.values()))
+    elif isinstance(reading, list | tuple):
+        if len(reading) > MOST_ROWS:
+            raise ProbeUnreadable(f"{len(reading)} rows, at most {MOST_ROWS} are read")
+        for value in reading:
+            refuse_unbounded(value)

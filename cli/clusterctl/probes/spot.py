@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
-from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
+from clusterctl_infra.strict_json import NotAsExpected, parsed_object
+
+from clusterctl.probes.probe import Probe, ProbeUnreadable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +24,13 @@ def parse_spot(text: str) -> SpotReading:
     if not text.strip():  # a node that has not booted yet
         return SpotReading(notice=None, time=None)
     try:
-        row = json.loads(text).get("notice") or {}
-        return SpotReading(notice=row.get("kind"), time=row.get("time"))
-    except (ValueError, AttributeError) as e:
-        raise ProbeUnreadable(f"status.json: {first_words(text)}") from e
+        notice = parsed_object(text).fields_or_none("notice")
+        if notice is None:
+            return SpotReading(notice=None, time=None)
+        notice.moment_or_none("time")  # refuses what is no time
+        return SpotReading(notice=notice.text("kind", most=100), time=notice.text_or_none("time"))
+    except NotAsExpected as e:
+        raise ProbeUnreadable(f"status.json: {e}") from e
 
 
 SPOT = Probe(

@@ -5,18 +5,21 @@ from __future__ import annotations
 import dataclasses
 import getpass
 import importlib
-import json
+import os
 import shlex
 from pathlib import Path
 from typing import Any  # JSON before it is checked
 
 from clusterctl_infra.errors import ConfigError
-from clusterctl_infra.outputs import Inventory, inventory_from_json
+from clusterctl_infra.outputs import MOST_INVENTORY_BYTES, Inventory, InventoryUnreadable, inventory_from_json
+from clusterctl_infra.strict_json import NotAsExpected, parsed, shortened
 
 from clusterctl.ssh.target import PersonsNode
 from clusterctl.text.next_commands import edit
 from clusterctl.text.quantities import count
 
+LONGEST_NAME = 253
+"""As long as a name in DNS may be (RFC 1035)."""
 _NOT_MADE = {
     "version": 1,
     "cluster_id": "",
@@ -45,22 +48,26 @@ def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
     writes it is one too. What the file leaves open (address, user, port, the way, keys) `ssh_config` may say.
     """
     try:
-        data = json.loads(path.read_bytes())
+        data = parsed(path.read_bytes(), most_bytes=MOST_INVENTORY_BYTES)
     except OSError as e:
         raise ConfigError(
             f"--inventory {path}: cannot be read ({e.strerror})", hint=f"ls -l {shlex.quote(str(path))}"
         ) from e
-    except ValueError as e:
-        raise ConfigError(f"--inventory {path}: not JSON ({e})", hint=edit(path)) from e
+    except NotAsExpected as e:
+        raise ConfigError(f"--inventory {path}: {e}", hint=edit(path)) from e
     if not isinstance(data, dict) or not isinstance(data.get("nodes"), list):
         raise ConfigError(f"--inventory {path}: no list `nodes` in it", hint=edit(path))
     if not data["nodes"]:
         raise ConfigError(f"--inventory {path}: the list `nodes` is empty", hint=edit(path))
     problems = [problem for number, row in enumerate(data["nodes"]) for problem in _problems(number, row)]
+    problems += _ssh_problems(data.get("ssh", {}))
     if problems:
         told = f"--inventory {path}: {count(len(problems), 'problem')}"
         raise ConfigError(told, problems=problems, hint=edit(path))
-    inventory = inventory_from_json(_completed(data, path.stem), source=str(path))
+    try:
+        inventory = inventory_from_json(_completed(data, path.stem), source=str(path))
+    except InventoryUnreadable as e:
+        raise ConfigError(f"--inventory {e.message}", hint=edit(path)) from e
     return _as_ssh_would(inventory, data, ssh_config) if ssh_config.is_file() else inventory
 
 
@@ -88,16 +95,29 @@ def _as_ssh_would(inventory: Inventory, data: dict[str, Any], path: Path) -> Inv
 
 def _problems(number: int, row: Any) -> list[str]:
     if not isinstance(row, dict):
-        return [f"  nodes[{number}]: {row!r} is no node"]
+        return [f"  nodes[{number}]: {shortened(row)} is no node"]
     wanted = {
         "name": ("name",),
         "host_key": ("host_key", "host_public_key"),
     }
-    return [
+    missing = [
         f"  nodes[{number}].{key}: missing"
         for key, names in wanted.items()
         if not any(isinstance(row.get(name), str) and row[name] for name in names)
     ]
+    name = row.get("name")
+    if isinstance(name, str) and (len(name) > LONGEST_NAME or not name.isprintable()):
+        missing.append(f"  nodes[{number}].name: {shortened(name)} is longer than {LONGEST_NAME} or not printable")
+    return missing
+
+
+def _ssh_problems(ssh: Any) -> list[str]:
+    if not isinstance(ssh, dict):
+        return [f"  ssh: {shortened(ssh)} is no object"]
+    key_file = ssh.get("key_file")
+    if key_file is not None and (not isinstance(key_file, str) or "\0" in key_file):
+        return [f"  ssh.key_file: {shortened(key_file)} is no path"]
+    return []
 
 
 def _completed(data: dict[str, Any], name: str) -> dict[str, Any]:
@@ -117,5 +137,5 @@ def _completed(data: dict[str, Any], name: str) -> dict[str, Any]:
     whole = {"name": name, "cluster": name, **_NOT_MADE, **data}
     ssh.update(data.get("ssh", {}))
     if ssh["key_file"]:
-        ssh["key_file"] = str(Path(ssh["key_file"]).expanduser())
+        ssh["key_file"] = os.path.expanduser(ssh["key_file"])  # as it stands where there is no such user
     return {**whole, "ssh": ssh, "nodes": nodes}

@@ -150,7 +150,7 @@ def _by_answer_alone(answer: NodeReport | NodeFailure | None) -> _Verdict:
 
 
 def _by_report(report: NodeReport) -> _Verdict:
-    since = instant(report.since)
+    since = report.since
     if report.phase == READY:
         late = f"{report.failed_phase}: {report.message}" if report.message else None  # a script after `ready`
         return _Verdict(state="ready", since=since, note=late)
@@ -165,6 +165,8 @@ def _notes(
     notes = _told_by_the_node(answer, facts.now) if isinstance(answer, NodeReport) else []
     if _is_behind(inventory, answer):
         notes.append("membership not delivered")
+    if isinstance(answer, NodeReport) and answer.generation > inventory.generation:
+        notes.append(f"ahead: it has membership {answer.generation}, this computer knows {inventory.generation}")
     before = replaced(facts.account, node.slot, since=datetime.fromisoformat(inventory.started_at))
     if before is not None and before.ended_at is not None:
         notes.append(f"replaced {duration(facts.now - before.ended_at)} ago (was {before.instance_id})")
@@ -194,12 +196,3 @@ def _failed_checks(report: NodeReport) -> list[str]:
     """A node that failed for one of them has said so already."""
     told = [f"{check.name}: {check.detail}" for check in report.checks if check.verdict == "failed"]
     return [each for each in told if each not in (report.message or "")]
-
-
-def instant(text: str | None) -> datetime | None:
-    """The instant that a machine wrote, UTC when it names no zone; None for what is none."""
-    try:
-        at = datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

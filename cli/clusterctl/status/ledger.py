@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from clusterctl_infra.ledger import Ledger, Span, Standing, StandingKind, ledger_from_json
 from clusterctl_infra.outputs import Inventory
+from clusterctl_infra.strict_json import NotAsExpected, parsed_object
 
 from clusterctl.cost.cost_row import sums
 from clusterctl.cost.estimate import NOTHING_OVER, cost_rows
@@ -18,18 +18,18 @@ from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 def read_account(path: Path) -> Ledger | None:
     """All that was paid by the append-only file, with its end where one was written; None without a readable file."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return account_of(json.loads(line) for line in lines if line.strip())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        lines = path.read_bytes().splitlines()
+        return account_of(parsed_object(line).row for line in lines if line.strip())
+    except (OSError, NotAsExpected):
         return None
 
 
-def account_of(rows: Iterable[dict[str, list[dict[str, object]]]]) -> Ledger:
-    """What `rows` open and close. Raises KeyError, TypeError or ValueError on other shapes."""
+def account_of(rows: Iterable[Mapping[str, object]]) -> Ledger:
+    """What `rows` open and close. Raises NotAsExpected on other shapes."""
     spans: dict[tuple[int, str], Span] = {}
     standing: dict[tuple[str, datetime], Standing] = {}
     for row in rows:
-        for part in (ledger_from_json(row["opened"]), ledger_from_json(row["closed"])):
+        for part in (ledger_from_json(row.get("opened")), ledger_from_json(row.get("closed"))):
             spans |= {(span.slot, span.instance_id): span for span in part.spans}
             standing |= {(one.kind, one.started_at): one for one in part.standing}
     return Ledger(spans=tuple(spans.values()), standing=tuple(standing.values()))

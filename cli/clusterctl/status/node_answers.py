@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.strict_json import NotAsExpected
 
 from clusterctl.home import Home
 from clusterctl.ssh.deadlines import Deadlines
@@ -70,7 +71,10 @@ def answer_of(result: NodeResult) -> NodeReport | NodeFailure:
     """The report in what the node printed; a node without an agent (yet) is a failure that says so."""
     if result.failure is not None:
         return result.failure
-    report = parse_report(result.stdout.decode(errors="replace"))
+    try:
+        report = parse_report(result.stdout.decode(errors="replace"))
+    except NotAsExpected as e:
+        return NodeFailure("protocol", f"{result.name}: its agent's status cannot be read: {e}", phase="command")
     if report is not None:
         return report
     said = result.stderr.decode(errors="replace").strip().splitlines()

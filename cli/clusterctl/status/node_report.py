@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any  # a row of JSON
 
+from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed
+
+MOST_REPORT_BYTES = 256 * 1024
+MOST_PARTS = 100
+LONGEST_S = 400 * 24 * 3600
 READY = "ready"
 FAILED = "failed"
 
@@ -53,7 +55,7 @@ class NodeReport:
 
     phase: str
     generation: int
-    since: str | None = None
+    since: datetime | None = None
     failed_phase: str | None = None
     message: str | None = None
     log: tuple[str, ...] = ()
@@ -68,44 +70,55 @@ class NodeReport:
 
 
 def parse_report(line: str) -> NodeReport | None:
-    """The report in one JSON line; None when the line is none."""
+    """The report in one line; None for a line that is no JSON object, such as a login's greeting.
+
+    Raises NotAsExpected for an object that is no report: no command may fail for what one node says.
+    """
     try:
-        row = json.loads(line)
-        error = row.get("error") or {}
-        return NodeReport(
-            phase=str(row["phase"]),
-            generation=int(row.get("generation") or 0),
-            since=row.get("since"),
-            failed_phase=error.get("phase"),
-            message=error.get("message"),
-            log=tuple(str(one) for one in error.get("log") or ()),
-            checks=tuple(
-                NodeCheck(name=str(one["name"]), verdict=str(one["verdict"]), detail=str(one["detail"]))
-                for one in row.get("checks") or ()
-            ),
-            idle=_idle(row.get("idle")),
-            notice=_notice(row.get("notice")),
-            watch=tuple(f"{part}: {why}" for part, why in (row.get("watch") or {}).items()),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError):
+        value = parsed(line, most_bytes=MOST_REPORT_BYTES)
+    except NotAsExpected:
+        if line.lstrip().startswith("{"):
+            raise
         return None
-
-
-def _idle(row: Mapping[str, Any] | None) -> IdleReport | None:
-    if not row:
+    if not isinstance(value, dict):
         return None
-    since = row["since"]
-    return IdleReport(
-        at=datetime.fromisoformat(row["at"]),
-        limit_s=float(row["limit_s"]),
-        since=None if since is None else datetime.fromisoformat(since),
-        keeps=tuple(str(one) for one in row["keeps"]),
-        ends=bool(row.get("ends")),
+    row = Fields.of(value)
+    error = row.fields_or_none("error") or Fields({})
+    return NodeReport(
+        phase=row.text("phase", most=100),
+        generation=row.whole("generation") if row.has("generation") else 0,
+        since=row.moment_or_none("since"),
+        failed_phase=error.text_or_none("phase", most=100),
+        message=error.text_or_none("message"),
+        log=error.texts("log"),
+        checks=tuple(_check(check) for check in row.objects("checks", most=1000)),
+        idle=_idle(row.fields_or_none("idle")),
+        notice=_notice(row.fields_or_none("notice")),
+        watch=_watch(row.fields_or_none("watch")),
     )
 
 
-def _notice(row: Mapping[str, Any] | None) -> SpotNotice | None:
-    if not row:
+def _check(row: Fields) -> NodeCheck:
+    return NodeCheck(name=row.text("name"), verdict=row.text("verdict"), detail=row.text("detail"))
+
+
+def _watch(row: Fields | None) -> tuple[str, ...]:
+    return () if row is None else tuple(f"{part}: {row.text(part)}" for part in list(row.row)[:MOST_PARTS])
+
+
+def _idle(row: Fields | None) -> IdleReport | None:
+    if row is None:
         return None
-    times = {key: datetime.fromisoformat(row[key]) for key in ("time", "at")}
-    return SpotNotice(kind=str(row["kind"]), **times)
+    return IdleReport(
+        at=row.moment("at"),
+        limit_s=row.number("limit_s", low=0, high=LONGEST_S),
+        since=row.moment_or_none("since"),
+        keeps=row.texts("keeps"),
+        ends=row.flag("ends"),
+    )
+
+
+def _notice(row: Fields | None) -> SpotNotice | None:
+    if row is None:
+        return None
+    return SpotNotice(kind=row.text("kind", most=100), time=row.moment("time"), at=row.moment("at"))

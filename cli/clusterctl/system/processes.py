@@ -139,6 +139,8 @@ def wait_until_gone(processes: Iterable[Process], *, timeout_s: float) -> tuple[
     return waiting
 
 
+LARGEST_PID = 2**31 - 1
+"""A pid_t is a signed number of 32 bits."""
 PACKAGES = {"ssh": "openssh-client", "rsync": "rsync"}
 
 

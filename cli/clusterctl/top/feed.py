@@ -6,6 +6,7 @@ import shlex
 from importlib.resources import files
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.strict_json import NotAsExpected
 
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failure_hints import told_in_a_row
@@ -13,7 +14,7 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.top.board import Board
-from clusterctl.top.sample import parse_sample
+from clusterctl.top.sample import MOST_LINE_BYTES, parse_sample
 
 
 def sampler_command(interval_s: float) -> str:
@@ -64,7 +65,12 @@ class SampleLines:
     def feed(self, chunk: bytes) -> None:
         """Whole lines become samples; only the newest of a chunk is kept."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
+        self._rest = self._rest[:MOST_LINE_BYTES]  # a line without an end is not kept: it cannot be read anyway
         for line in lines[-1:]:
-            sample = parse_sample(line)
+            try:
+                sample = parse_sample(line)
+            except NotAsExpected as e:
+                self._board.lost(self._slot, NodeFailure("protocol", f"its sample cannot be read: {e}"))
+                continue
             if sample is not None:
                 self._board.heard(self._slot, sample)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
+
+from clusterctl_infra.strict_json import LARGEST_NUMBER, NotAsExpected, parsed_object, shortened, whole_number
+
+MOST_LINE_BYTES = 256 * 1024
+MOST_GPUS = 64
+GPU_WORDS = 9
+MOST_CPUS = 100_000
+KIB_PER_GIB = 1024**2
 
 # Bits of nvidia-smi's reasons: hardware slowdown, software thermal, hardware thermal, power brake (nvml.h, checked
 # 2026-11). The others are how a GPU is meant to run.
@@ -42,22 +49,25 @@ class Sample:
 
 
 def parse_sample(line: bytes) -> Sample | None:
-    """The sample in one line; None for what is none, such as a login's greeting."""
-    try:
-        row = json.loads(line)
-        return Sample(
-            at_s=float(row["at_s"]),
-            gpus=tuple(_gpu(words) for words in row["gpus"]),
-            error=str(row["error"]) or None,
-            load=float(row["load"]),
-            cpus=int(row["cpus"]),
-            memory_total_gib=row["memory_kib"][0] / 1024**2,
-            memory_available_gib=row["memory_kib"][1] / 1024**2,
-            received_bytes=int(row["received_bytes"]),
-            sent_bytes=int(row["sent_bytes"]),
-        )
-    except (ValueError, KeyError, TypeError, IndexError):
+    """The sample in one line; None for a line that is no JSON object, such as a login's greeting.
+
+    Raises NotAsExpected for an object that is no sample.
+    """
+    if not line.lstrip().startswith(b"{"):
         return None
+    row = parsed_object(line, most_bytes=MOST_LINE_BYTES)
+    memory = row.numbers("memory_kib", count=2)
+    return Sample(
+        at_s=row.number("at_s", low=0),
+        gpus=tuple(_gpu(words) for words in row.lists_of_texts("gpus", most=MOST_GPUS)),
+        error=row.text("error", most=1000) or None,
+        load=row.number("load", low=0),
+        cpus=row.whole("cpus", high=MOST_CPUS),
+        memory_total_gib=memory[0] / KIB_PER_GIB,
+        memory_available_gib=memory[1] / KIB_PER_GIB,
+        received_bytes=row.whole("received_bytes"),
+        sent_bytes=row.whole("sent_bytes"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +89,10 @@ def rates_between(before: Sample | None, now: Sample) -> Rates | None:
     return Rates(received_per_s=received / seconds, sent_per_s=sent / seconds)
 
 
-def _gpu(words: list[str]) -> GpuSample:
+def _gpu(words: tuple[str, ...]) -> GpuSample:
+    index = whole_number(words[0]) if len(words) == GPU_WORDS else None
+    if index is None:
+        raise NotAsExpected(f"gpus: {shortened(' '.join(words))} is no row of nvidia-smi's")
     numbers = [_number(word) for word in words[1:8]]
     use, used, total, power, limit, temperature, clock = numbers
     try:
@@ -87,7 +100,7 @@ def _gpu(words: list[str]) -> GpuSample:
     except ValueError:
         reasons = 0
     return GpuSample(
-        index=int(words[0]),
+        index=index,
         utilization_percent=use,
         memory_used_mib=used,
         memory_total_mib=total,
@@ -100,7 +113,9 @@ def _gpu(words: list[str]) -> GpuSample:
 
 
 def _number(word: str) -> float | None:
+    """None for what is no number, or none that a GPU can have."""
     try:
-        return float(word)
+        number = float(word)
     except ValueError:
         return None
+    return number if abs(number) <= LARGEST_NUMBER else None

@@ -37,7 +37,7 @@ class LocalHome:
         """The inventory file as JSON; None when there is none, or it is not an object."""
         try:
             data = json.loads(self.inventory_file(cluster).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return data if isinstance(data, dict) else None
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any  # property values
 
-from clusterctl_infra.ledger import STANDING_KINDS, Ledger, Span, ledger_from_json, ledger_to_json
+from clusterctl_infra.ledger import HIGHEST_SLOT, STANDING_KINDS, Ledger, Span, ledger_from_json, ledger_to_json
 from clusterctl_infra.ledger_correction import corrected, correction_from_json
 from clusterctl_infra.provider.inventory_file import with_membership
 from clusterctl_infra.provider.ledger_change import LedgerChange, Rates, changed_rates, close_all, follow
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import UNKNOWN, has_unknown
 from clusterctl_infra.provider.resource import CheckFailure, Difference, Place, Properties
+from clusterctl_infra.strict_json import Fields, NotAsExpected
 
 _REQUIRED = ("cluster", "cluster_id", "run", "started_at", "deadline", "planned_at", "members")
+_PRICES = ("node_price_usd_per_hour", *(f"{kind}_usd_per_hour" for kind in STANDING_KINDS))
 _COUNTED = ("members", "run", "deadline", "live", "ranks")
 """What makes a new generation: `live` is a hash of what else nodes are told (env, keys), `ranks` the rank of each slot
 where it is not the slot. Another price of a node counts for machines that come later, so it alone changes nothing;
@@ -33,6 +36,9 @@ class MembershipResource:
         """Every input that is missing, and members that share a slot."""
         failures = [CheckFailure(property=key, reason=f"{key} is missing") for key in _REQUIRED if key not in inputs]
         if failures or has_unknown(inputs["members"]):
+            return failures
+        failures = _unreadable(inputs)
+        if failures:
             return failures
         slots = [member["slot"] for member in inputs["members"]]
         return [
@@ -112,6 +118,33 @@ class MembershipResource:
             "closed": ledger_to_json(change.closed),
         }
         self.home.append_ledger(str(outputs["cluster_id"]), row)
+
+
+def _unreadable(inputs: Properties) -> list[CheckFailure]:
+    """What is known and not of its kind, each named."""
+    row = Fields({key: value for key, value in inputs.items() if not has_unknown(value)})
+    readers: dict[str, Callable[[], object]] = {
+        "run": partial(row.whole, "run", low=1),
+        **{key: partial(row.text, key) for key in ("cluster", "cluster_id")},
+        **{key: partial(row.moment, key) for key in ("started_at", "planned_at", "deadline")},
+        **{key: partial(row.number, key, low=0) for key in _PRICES if row.has(key)},
+    }
+    readers = {"members": partial(_read_members, row)} | {key: readers[key] for key in readers if key in row.row}
+    failures = []
+    for key, read in readers.items():
+        try:
+            read()
+        except NotAsExpected as e:
+            failures.append(CheckFailure(property=key, reason=str(e)))
+    return failures
+
+
+def _read_members(row: Fields) -> None:
+    if not row.has("members"):
+        raise NotAsExpected("members is null: it has to be a list, one row for each machine")
+    for member in row.objects("members"):
+        member.whole("slot", high=HIGHEST_SLOT)
+        member.text_or_none("instance_id")
 
 
 def _differs(key: str, state: Properties, inputs: Properties) -> bool:

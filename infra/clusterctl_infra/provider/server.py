@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
@@ -41,7 +42,8 @@ class ClusterctlPlugin(Plugin):
 
     def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
         kind = self._kind(request.urn, context)
-        failures = kind.check(reveal(from_struct(request.news)))
+        with _refusals_told(request.urn, context):
+            failures = kind.check(reveal(from_struct(request.news)))
         return provider_pb2.CheckResponse(
             inputs=request.news,
             failures=[provider_pb2.CheckFailure(property=row.property, reason=row.reason) for row in failures],
@@ -49,14 +51,12 @@ class ClusterctlPlugin(Plugin):
 
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
         kind = self._kind(request.urn, context)
-        try:
+        with _refusals_told(request.urn, context):
             difference = kind.difference(
                 reveal(from_struct(request.olds)),
                 reveal(from_struct(request.old_inputs)),
                 reveal(from_struct(request.news)),
             )
-        except ResourceRefused as e:
-            refuse(context, str(e))
         is_changed = bool(difference.changed)
         return provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME if is_changed else provider_pb2.DiffResponse.DIFF_NONE,
@@ -66,24 +66,20 @@ class ClusterctlPlugin(Plugin):
 
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         kind = self._kind(request.urn, context)
-        try:
+        with _refusals_told(request.urn, context):
             id, outputs = kind.create(
                 reveal(from_struct(request.properties)), _place(request.urn, preview=request.preview)
             )
-        except (ResourceRefused, OSError) as e:
-            refuse(context, str(e))
         return provider_pb2.CreateResponse(id=id, properties=to_struct(outputs))
 
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
         kind = self._kind(request.urn, context)
-        try:
+        with _refusals_told(request.urn, context):
             outputs = kind.update(
                 reveal(from_struct(request.olds)),
                 reveal(from_struct(request.news)),
                 _place(request.urn, preview=request.preview),
             )
-        except (ResourceRefused, OSError) as e:
-            refuse(context, str(e))
         return provider_pb2.UpdateResponse(properties=to_struct(outputs))
 
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
@@ -94,10 +90,8 @@ class ClusterctlPlugin(Plugin):
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
         kind = self._kind(request.urn, context)
-        try:
+        with _refusals_told(request.urn, context):
             kind.delete(reveal(from_struct(request.properties)), _place(request.urn))
-        except OSError as e:
-            refuse(context, str(e))
         return empty_pb2.Empty()
 
     def _kind(self, urn: str, context: grpc.ServicerContext) -> OwnResource:
@@ -121,6 +115,20 @@ def _make_plugin(log: EngineLog) -> Plugin:
         INVENTORY_TYPE: InventoryResource(home=home, environ=os.environ, working_dir=Path.cwd()),
     }
     return ClusterctlPlugin(log=log, kinds=kinds)
+
+
+@contextlib.contextmanager
+def _refusals_told(urn: str, context: grpc.ServicerContext) -> Iterator[None]:
+    """A refusal, and what in the state or the program's inputs cannot be read, as a sentence for the person.
+
+    The engine would show a person the traceback of anything else as its own error.
+    """
+    try:
+        yield
+    except (ResourceRefused, OSError) as e:
+        refuse(context, str(e))
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as e:
+        refuse(context, f"{urn}: its state or its inputs cannot be read: {type(e).__name__}: {e}")
 
 
 def _place(urn: str, *, preview: bool = False) -> Place:

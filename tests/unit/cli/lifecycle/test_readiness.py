@@ -38,7 +38,7 @@ def test_a_status_line_is_read() -> None:
     assert parse_report(line) == NodeReport(
         phase="failed",
         generation=2,
-        since="2026-11-21T12:00:00Z",
+        since=datetime(2026, 11, 21, 12, tzinfo=UTC),
         failed_phase="network",
         message="no address",
         log=("a", "b"),
@@ -55,7 +55,7 @@ def test_a_notice_of_aws_is_read() -> None:
     assert taken_away.notice is None
 
 
-@pytest.mark.parametrize("line", ["", "Welcome to Ubuntu", "[]", '{"generation": 1}', '{"phase": "x", "error": 5}'])
+@pytest.mark.parametrize("line", ["", "Welcome to Ubuntu", "[]", "5", "[" * 2000])
 def test_a_line_that_is_no_status_is_none(line: str) -> None:
     assert parse_report(line) is None
 
@@ -125,7 +125,7 @@ def test_what_aws_said_is_not_unsaid_by_a_node_that_does_not_answer(tmp_path: Pa
 
 
 def test_a_slow_node_is_named_with_its_phase_and_time() -> None:
-    report = NodeReport(phase="network", generation=0, since="2026-11-21T12:00:00Z")
+    report = NodeReport(phase="network", generation=0, since=datetime(2026, 11, 21, 12, tzinfo=UTC))
     watch = NodeWatch(slot=1, name="train-1", phase="network", report=report)
     assert why_not_ready(watch, now=NOW) == ["train-1: still in network since 30 s"]
 

@@ -11,7 +11,7 @@ from clusterctl_infra.ledger import Span
 
 BEGAN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 NOW = BEGAN + timedelta(hours=1, minutes=12)
-READY = NodeReport(phase="ready", generation=3, since="2026-11-21T10:02:00Z")
+READY = NodeReport(phase="ready", generation=3, since=datetime(2026, 11, 21, 10, 2, tzinfo=UTC))
 SILENT = NodeFailure("timeout", "no answer from 10.0.8.0:22 within 5 s")
 
 

@@ -272,3 +272,20 @@ def test_another_cluster_is_another_membership(own_home: Path) -> None:
 def account(home: Path) -> list[dict[str, Any]]:
     """The lines of the account's file."""
     return [json.loads(line) for line in LocalHome(root=home).ledger_file("0123456789ab").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"members": None}, "members is null: it has to be a list, one row for each machine"),
+        ({"members": 5}, "members is 5: no list"),
+        ({"members": [None]}, "members[0] is None, not an object"),
+        ({"members": [{"slot": True, "instance_id": "i-1"}]}, "members[0].slot is True: no whole number"),
+        ({"run": "1"}, "run is '1': no whole number"),
+        ({"deadline": "soon"}, "deadline: 'soon' is no time"),
+        ({"disks_usd_per_hour": "much"}, "disks_usd_per_hour is 'much': no number"),
+    ],
+)
+def test_inputs_of_another_kind_are_refused_by_name(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+    (failure,) = memberships(tmp_path).check(inputs("i-1", **change))
+    assert problem in failure.reason
