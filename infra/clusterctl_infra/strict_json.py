@@ -105,7 +105,7 @@ class Fields:
         return value
 
     def text_or_none(self, key: str, *, most: int = MOST_TEXT) -> str | None:
-        """The same, or None where it is not there."""
+        """A text without NUL, or None where there is none."""
         return self.text(key, most=most) if self.has(key) else None
 
     def whole(self, key: str, *, low: int = 0, high: int = LARGEST_WHOLE) -> int:
@@ -139,7 +139,7 @@ class Fields:
             raise NotAsExpected(f"{self.place}{key}: {e}") from e
 
     def moment_or_none(self, key: str) -> datetime | None:
-        """The same, or None where it is not there."""
+        """An instant in ISO 8601, or None where there is none."""
         return self.moment(key) if self.has(key) else None
 
     def fields(self, key: str) -> Fields:
@@ -147,7 +147,7 @@ class Fields:
         return Fields.of(self._there(key), f"{self.place}{key}.")
 
     def fields_or_none(self, key: str) -> Fields | None:
-        """The same, or None where it is not there, or empty."""
+        """The fields of an object, or None where there is none, or an empty one."""
         return self.fields(key) if self.row.get(key) else None
 
     def objects(self, key: str, *, most: int = 10_000) -> Iterator[Fields]:
