@@ -13,7 +13,7 @@ from typing import Any  # JSON values
 from clusterctl.cloud.instances import instance_state
 from clusterctl.cost.sighting_file import read_reserved, read_seen
 from clusterctl.engine.run_file import read_record
-from clusterctl.engine.state import deadline_in, generation_in, ledger_in, parse_state
+from clusterctl.engine.state import deadline_in, generation_in, identity_in, ledger_in, parse_state
 from clusterctl.logs.show import log_head, log_json
 from clusterctl.logs.stream import LogLine, NodeStream
 from clusterctl.probes.ask import read_script
@@ -164,6 +164,7 @@ def _state(data: bytes) -> None:
     state = parse_state(data.decode(errors="replace"))
     for read in (generation_in, ledger_in, deadline_in, lambda state: state.instances):
         read(state)
+    identity_in(state, region="us-west-2")
 
 
 def _of_file(folder: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any  # JSON objects before they are checked
 
+from clusterctl_infra.errors import EngineError
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import Ledger, ledger_from_json
 from clusterctl_infra.names import BIRTH_TAG, IDENTITY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
@@ -178,7 +179,6 @@ def _refuse_unreadable(state: StackState) -> None:
     """Whatever is read of the state later is tried here once, so that no command fails in the middle."""
     readers: tuple[Callable[[StackState], object], ...] = (
         lambda state: (state.instances, state.empty_places),
-        lambda state: identity_in(state, region="") if _has_identity(state) else None,
         lambda state: (generation_in(state), ledger_in(state), deadline_in(state)),
     )
     for read in readers:
@@ -188,30 +188,25 @@ def _refuse_unreadable(state: StackState) -> None:
             raise NotAsExpected(f"{type(e).__name__}: {e}") from e
 
 
-def _has_identity(state: StackState) -> bool:
-    """One that is being made has no outputs yet."""
-    identity = state.find(IDENTITY_TYPE)
-    return identity is not None and bool(identity.outputs)
-
-
 def identity_in(state: StackState, *, region: str) -> Identity | None:
-    """The cluster's identity with a stand-in for its secret seed, which stays in the state."""
+    """The cluster's identity with a stand-in for its secret seed, which stays in the state. Raises EngineError."""
     resource = state.find(IDENTITY_TYPE)
     if resource is None:
         return None
-    outputs = resource.outputs
-    started_at = datetime.fromisoformat(str(outputs["started_at"]))
-    owner = str(outputs["owner"])
-    seed = stand_in_identity(owner=owner, image_id=None, zone=None, region=region, now=started_at).seed
-    return Identity(
-        cluster_id=str(outputs["cluster_id"]),
-        started_at=started_at,
-        run=int(outputs["run"]),
-        owner=owner,
-        image_id=str(outputs["image_id"]),
-        zone=str(outputs["zone"]),
-        seed=seed,
-    )
+    outputs = Fields(resource.outputs)
+    try:
+        owner, started_at = outputs.text("owner"), outputs.moment("started_at")
+        return Identity(
+            cluster_id=outputs.text("cluster_id"),
+            started_at=started_at,
+            run=outputs.whole("run"),
+            owner=owner,
+            image_id=outputs.text("image_id"),
+            zone=outputs.text("zone"),
+            seed=stand_in_identity(owner=owner, image_id=None, zone=None, region=region, now=started_at).seed,
+        )
+    except NotAsExpected as e:
+        raise EngineError(f"the state's {resource.urn} cannot be read: {e}", hint="pulumi stack export") from e
 
 
 def names_of(resource: StateResource) -> Iterator[str]:
