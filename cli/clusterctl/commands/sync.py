@@ -16,6 +16,9 @@ from clusterctl.output import Output
 @cluster_option
 @click.option("--delete", "is_deleting", is_flag=True, help="Remove there what is not in the source.")
 @click.option("--exclude", "excluded", metavar="PATTERN", multiple=True, help="Leave these out, as rsync reads it.")
+@click.option(
+    "--preserve", "is_preserving", is_flag=True, help="From nodes: keep owners, setuid bits and devices, as rsync -a."
+)
 @time_option("--timeout", default="60s", help="Give up when nothing at all has moved for so long.")
 @connect_timeout_option(default="15s")
 @click.argument("source")
@@ -26,6 +29,7 @@ def command(
     cluster: str | None,
     is_deleting: bool,
     excluded: tuple[str, ...],
+    is_preserving: bool,
     timeout: float,
     connect_timeout: float,
     source: str,
@@ -48,6 +52,7 @@ def command(
     way = RsyncWay(
         is_up=is_up,
         is_deleting=is_deleting,
+        is_preserving=is_preserving,
         excluded=excluded,
         silence_s=timeout,
         connect_timeout_s=connect_timeout,

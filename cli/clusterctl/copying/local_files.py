@@ -5,10 +5,46 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from clusterctl.copying.files import CopyFailed, Files, content_of
+
+PARTIAL_MODE = 0o600
+"""Until a file is whole and has its own permissions: it may be a secret."""
+
+
+def opened_as_own(path: str, flags: int) -> int:
+    """For `open`: a partial file that this person made, behind no link. Raises OSError, CopyFailed.
+
+    Others may write into the folder, and its name is known to them: what they put there is not followed.
+    """
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, PARTIAL_MODE)
+    try:
+        refuse_others(path, os.fstat(descriptor))
+    except CopyFailed:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def made_as_own(path: str, flags: int) -> int:
+    """For `open`: the same of a file that is made where there is none."""
+    try:
+        return os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PARTIAL_MODE)
+    except FileExistsError:
+        return opened_as_own(path, flags)
+
+
+def refuse_others(path: str, status: os.stat_result) -> None:
+    """Raises CopyFailed where it is a link, another name of a file, or somebody else's."""
+    if not stat.S_ISREG(status.st_mode):
+        raise CopyFailed(f"{path} is in the way, and is no file: somebody else may have put it there")
+    if status.st_uid != os.geteuid():
+        raise CopyFailed(f"{path} is in the way: it belongs to the user with the number {status.st_uid}")
+    if status.st_nlink > 1:
+        raise CopyFailed(f"{path} is in the way: it is another name of a file that has {status.st_nlink}")
 
 
 class LocalFiles(Files):
@@ -43,6 +79,12 @@ class LocalFiles(Files):
     def room_bytes(self, path: str) -> int | None:
         return shutil.disk_usage(os.path.dirname(path) or ".").free
 
+    def refuse_planted(self, path: str) -> None:
+        try:
+            refuse_others(path, os.lstat(path))
+        except FileNotFoundError:
+            return
+
     def digest(self, path: str, size_bytes: int) -> str:
         return content_of(Path(path)).sha256
 
@@ -57,7 +99,8 @@ class LocalFiles(Files):
         return True
 
     def put_in_place(self, partial: str, target: str, mode: int) -> None:
-        os.chmod(partial, mode)
+        with open(partial, "rb", opener=opened_as_own) as file:
+            os.fchmod(file.fileno(), mode)
         os.replace(partial, target)
 
     def remove(self, path: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import os
 import posixpath
 import shlex
 import stat
@@ -15,6 +14,7 @@ from pathlib import Path
 import paramiko
 
 from clusterctl.copying.files import Content, CopyFailed, Files
+from clusterctl.copying.local_files import PARTIAL_MODE, made_as_own
 from clusterctl.ssh.one.transport import NodeConnection
 
 CHUNK_BYTES = 32 * 1024
@@ -30,9 +30,6 @@ AHEAD_BYTES = 64 * 1024 * 1024
 SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 NO_WORDS = "Failure"
 """What SFTP says of a full disk, a used-up quota, and all else that it has no code for (OpenSSH's sftp-server.c)."""
-
-PARTIAL_MODE = 0o600
-"""Until a file is whole and has its own permissions: it may be a secret."""
 
 
 class RemoteFiles(Files):
@@ -143,6 +140,19 @@ class RemoteFiles(Files):
             folder = posixpath.dirname(path) or "the home there"
             raise CopyFailed(f"{folder} cannot be written: {why}") from e
 
+    def refuse_planted(self, path: str) -> None:
+        """Raises CopyFailed for a link, and for what is no file.
+
+        SFTP opens no file without following links: somebody who may write into the folder can still put one there
+        between this look and the opening (SFTP 3, draft-ietf-secsh-filexfer-02).
+        """
+        try:
+            status = self._sftp.lstat(path)
+        except FileNotFoundError:
+            return
+        if not stat.S_ISREG(status.st_mode or 0):
+            raise CopyFailed(f"{path} is in the way there, and is no file: somebody else may have put it there")
+
     def _created(self, path: str) -> paramiko.SFTPFile:
         file = self._sftp.open(path, "x+b")
         file.chmod(PARTIAL_MODE)
@@ -156,7 +166,7 @@ class RemoteFiles(Files):
 
     def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
         """Reads the file's first `size_bytes` from `offset` on into the file `sink` here, from there on."""
-        with self._sftp.open(path, "rb") as file, open(sink, "r+b", opener=_made_private) as here:
+        with self._sftp.open(path, "rb") as file, open(sink, "r+b", opener=made_as_own) as here:
             here.seek(offset)
             file.seek(offset)
             for asked_to in range(offset, size_bytes, AHEAD_BYTES):
@@ -202,7 +212,3 @@ class RemoteFiles(Files):
     def inside(self, folder: str, name: str) -> str:
         """A name in a folder."""
         return posixpath.join(folder, name)
-
-
-def _made_private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CREAT, PARTIAL_MODE)

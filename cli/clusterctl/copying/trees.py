@@ -31,6 +31,8 @@ from clusterctl.text.quantities import count as counted
 AT_A_TIME = 8
 ASK_S = 10.0
 HINT = "clusterctl sync --help"
+UNPRIVILEGED = ("--no-owner", "--no-group", "--no-D", "--chmod=ug-s")
+"""Root here would else make what a node says: setuid programs, files of any owner, devices (rsync(1), --archive)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,8 @@ class RsyncWay:
 
     is_up: bool
     is_deleting: bool = False
+    is_preserving: bool = False
+    """What comes from nodes keeps its owner and its setuid bits, and devices come, as far as this person may."""
     excluded: Sequence[str] = ()
     silence_s: float = 60.0
     """rsync gives up when nothing at all has moved for so long."""
@@ -91,6 +95,8 @@ def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:
     if not way.is_up:
         shell = shell_argv(shell, connect_s=way.connect_timeout_s, silence_s=way.silence_s)
     argv = ["rsync", "--archive", "--partial-dir=.clusterctl-partial", "--mkpath", "--stats", "--human-readable"]
+    if not way.is_up and not way.is_preserving:
+        argv += UNPRIVILEGED
     argv += [f"--timeout={max(1, round(way.silence_s))}", *(["--delete-delay"] if way.is_deleting else [])]
     argv += [f"--exclude={pattern}" for pattern in way.excluded]
     argv += ["-e", shlex.join(shell), "--"]

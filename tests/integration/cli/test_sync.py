@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 from pathlib import Path
 
@@ -36,6 +37,27 @@ def test_a_folder_goes_there_and_back_and_what_is_gone_goes(loopback_cluster: Lo
     assert (tmp_path / "back" / "train-2" / "deep" / "a b.txt").read_text() == "one"
     assert b"[train-3] " in done.stderr
     assert done.returncode == 4
+
+
+def test_what_root_alone_can_make_does_not_come_from_a_node(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "shell").write_text("#!/bin/sh\n")
+    (there / "shell").chmod(0o6755)
+    os.mkfifo(there / "pipe")
+    if os.geteuid() == 0:
+        os.chown(there / "shell", 12345, 12345)
+        (there / "shell").chmod(0o6755)
+        os.mknod(there / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    done = loopback_cluster.run("sync", f"1:{there}/", f"{tmp_path}/back/")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "back").iterdir()] == ["shell"]
+    came = (tmp_path / "back" / "shell").stat()
+    assert (came.st_mode & 0o7777, came.st_uid, came.st_gid) == (0o755, os.geteuid(), os.getegid())
+
+    done = loopback_cluster.run("sync", "--preserve", f"1:{there}/", f"{tmp_path}/kept/")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "kept" / "shell").stat().st_mode & 0o7777 == 0o6755
 
 
 def test_another_host_key_is_told_in_our_words_with_what_helps(

@@ -1,13 +1,14 @@
 """The process that keeps connections between commands: a fork of the first command, which had opened them.
 
 It listens on a socket in a folder that only this user can enter, does what later commands leave to it, and ends when
-nobody has come for IDLE_S, when no connection is left, or when its folder is gone. It holds connections and no keys:
-those are read anew for each command.
+nobody has come for IDLE_S, when no connection is left, or when its folder is gone. It uses no keys, those are read anew
+for each command; but what the first command read of them may still be in its memory, so nobody else may look there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import select
@@ -30,6 +31,7 @@ from clusterctl.ssh.fanout.link_pool import LinkPool
 
 IDLE_S = 600.0
 LOOK_S = 2.0
+PR_SET_DUMPABLE = 4  # linux/prctl.h
 OWN_NAME = "clusterctl: keeps connections (export CLUSTERCTL_WARM=no)"
 MOST_DESCRIPTORS = 2
 """Stdin, and for a terminal the pipe by which what is typed comes."""
@@ -78,6 +80,7 @@ def _become_daemon(pool: LinkPool) -> None:
     os.setsid()
     os.chdir("/")
     _take_own_name()
+    refuse_tracing()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_RDWR)
@@ -100,6 +103,15 @@ def _take_own_name() -> None:
             memory.seek(start)
             memory.write(OWN_NAME.encode()[: end - start - 1].ljust(end - start, b"\0"))
         Path("/proc/self/comm").write_text("clusterctl-warm")
+
+
+def refuse_tracing() -> None:
+    """From now on no other process of this user traces this one or reads its memory; only root does.
+
+    Its memory is a copy of the command's, which may have read the login key (PR_SET_DUMPABLE, prctl(2); ptrace(2)).
+    """
+    with contextlib.suppress(OSError, AttributeError):  # only Linux has it
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _serve(house: _Kept, folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.copying.files import Content, CopyFailed
-from clusterctl.copying.local_files import LocalFiles
+from clusterctl.copying.local_files import LocalFiles, made_as_own
 from clusterctl.copying.one_copy import WrongContent, bring, download, target_path, there_already
 from clusterctl.copying.partial import KeptParts, partial_name
 from clusterctl.copying.place import Download, Upload
@@ -70,6 +70,42 @@ def test_the_same_content_gets_the_permissions_of_its_source_too(target: Path) -
     )
     assert target.stat().st_mode & 0o777 == 0o750
     assert there_already(LocalFiles(), str(target), CONTENT) == f"{target} was here already"
+
+
+def linked(partial: Path, victim: Path) -> None:
+    partial.symlink_to(victim)
+
+
+def linked_hard(partial: Path, victim: Path) -> None:
+    partial.hardlink_to(victim)
+
+
+def a_pipe(partial: Path, victim: Path) -> None:
+    os.mkfifo(partial)
+
+
+@pytest.mark.parametrize("plant", [linked, linked_hard, a_pipe])
+def test_what_somebody_else_put_in_the_partial_files_place_is_not_written_through(
+    target: Path, tmp_path: Path, plant: Callable[[Path, Path], None]
+) -> None:
+    victim = tmp_path / "authorized_keys"
+    victim.write_bytes(b"")
+    victim.chmod(0o600)
+    plant(partial_of(target), victim)
+    with pytest.raises(CopyFailed, match=r"\.w\.bin\.clusterctl-[0-9a-f]{16} is in the way"):
+        brought(target, Giver())
+    with pytest.raises((CopyFailed, OSError)), open(partial_of(target), "r+b", opener=made_as_own):
+        pass
+    assert (victim.read_bytes(), victim.stat().st_mode & 0o777) == (b"", 0o600)
+    assert target.read_bytes() == b"old"
+
+
+def test_a_partial_file_is_made_for_its_owner_alone_and_gone_on_with(target: Path) -> None:
+    for text in (b"we", b"weig"):
+        with open(partial_of(target), "r+b", opener=made_as_own) as file:
+            file.write(text)
+    assert partial_of(target).read_bytes() == b"weig"
+    assert partial_of(target).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(("beginning", "offsets"), [(b"", [0]), (b"weig", [4]), (b"wrong", [5, 0]), (TEXT, [7])])

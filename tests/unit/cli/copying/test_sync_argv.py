@@ -39,6 +39,17 @@ def test_folders_of_several_nodes_come_apart(make_inventory: MakeInventory) -> N
     assert "--delete-delay" not in argv
 
 
+def test_nothing_that_root_alone_can_make_comes_from_a_node_unless_it_is_asked_for(
+    make_inventory: MakeInventory, tmp_path: Path
+) -> None:
+    safe = {"--no-owner", "--no-group", "--no-D", "--chmod=ug-s"}
+    _, (come,) = tree_syncs("1:/scratch/run/", str(tmp_path), make_inventory())
+    assert safe <= set(rsync_argv(RsyncWay(is_up=False), come, SSH))
+    assert not safe & set(rsync_argv(RsyncWay(is_up=False, is_preserving=True), come, SSH))
+    _, (go,) = tree_syncs(str(tmp_path), "1:/scratch/run/", make_inventory())
+    assert not safe & set(rsync_argv(RsyncWay(is_up=True), go, SSH))
+
+
 def test_a_folder_here_is_none_of_a_host(make_inventory: MakeInventory) -> None:
     _, syncs = tree_syncs("0-1:/scratch/run/", "./a:b", make_inventory())
     assert [sync.target for sync in syncs] == ["./a:b/train-0/", "./a:b/train-1/"]
