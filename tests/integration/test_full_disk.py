@@ -43,6 +43,36 @@ def test_a_change_that_finds_no_room_says_where_and_how_much(cluster: Rehearsed,
     cluster.down()
 
 
+@pytest.mark.parametrize("place", [HOME, STATE])
+def test_a_down_without_room_for_the_state_ends_machines_and_reservations_by_their_tags(
+    cluster: Rehearsed, tmp_path: Path, place: str
+) -> None:
+    small = tmp_path / place
+    small.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m,mode=0700", "tmpfs", str(small)], check=True)
+    try:
+        cluster.up()
+        filler = small / "filler"
+        room_bytes = shutil.disk_usage(small).free - 16 * 2**20
+        with filler.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, room_bytes)
+        ended = cluster.run("down", str(cluster.folder))
+        assert ended.exit_code == 1, ended.text
+        assert "MiB there, so its state cannot be changed." in ended.stderr
+        assert "its machines were ended by their tags" in ended.stderr
+        assert instances(cluster) == []
+        assert not [one for one in cluster.resources() if one.token.endswith(":CapacityReservation")], (
+            cluster.resources()
+        )
+
+        filler.unlink()
+        done = cluster.run("down", str(cluster.folder))
+        assert done.exit_code == 0, done.text
+        assert "nothing of it is left, nothing bills" in done.stderr
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
+
+
 def test_a_rehearsed_region_that_finds_no_room_says_so(cluster: Rehearsed, tmp_path: Path) -> None:
     home = tmp_path / HOME
     home.mkdir()

@@ -38,7 +38,9 @@ def command(
     Shows what goes, what stays and what that costs. Afterwards AWS is asked again: the exit code is 4, with a list,
     when something that bills is left.
 
-    Works on a half-made cluster too, after its deadline, and when its machines are gone already.
+    Works on a half-made cluster too, after its deadline, and when its machines are gone already. Where the state
+    cannot be written (a full disk), machines and then reservations are ended by their tags: the exit code is 1, with
+    what still bills, and the next down ends the rest.
 
     \b
     Examples:

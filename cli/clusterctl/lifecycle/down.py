@@ -34,6 +34,7 @@ from clusterctl.lifecycle.cluster_name import (
 )
 from clusterctl.lifecycle.data import StoredData, bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl.lifecycle.display import Display
+from clusterctl.lifecycle.end_by_tag import TagEnd, end_by_tag
 from clusterctl.lifecycle.final_sum import inventory_here, known_here, told_sum
 from clusterctl.lifecycle.fixed_at_birth import refuse_other_network, refuse_other_region
 from clusterctl.lifecycle.intent import Intent, for_zero_nodes, read_intent, without_own_values
@@ -52,6 +53,7 @@ from clusterctl.lifecycle.opening import open_change_at
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
 from clusterctl.lifecycle.up_runs import go_at_once
 from clusterctl.output import Output
+from clusterctl.system.room import NoRoom
 from clusterctl.text.next_commands import reap_cluster, reap_id
 from clusterctl.text.quantities import count, usd
 
@@ -69,9 +71,22 @@ class DownRequest:
 
 def take_down(request: DownRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Takes the cluster down. Raises the error that a person should see when something is left that should not be."""
-    with open_change_at("down", request.where, home=home, environ=environ, output=output) as change:
-        state, was_cut_off = change.inspect()
-        take_down_held(request, change, state, was_cut_off=was_cut_off)
+    is_under_way = False
+    try:
+        with open_change_at("down", request.where, home=home, environ=environ, output=output) as change:
+            state, was_cut_off = change.inspect()
+            is_under_way = True
+            take_down_held(request, change, state, was_cut_off=was_cut_off)
+    except (NoRoom, OSError) as e:
+        if is_under_way:
+            raise
+        end = TagEnd(where=request.where, is_agreed=request.is_agreed, again=typed_again(request), why=e)
+        end_by_tag(end, output, home, environ)
+
+
+def typed_again(request: DownRequest) -> str:
+    """`clusterctl down …` as the person typed it."""
+    return f"clusterctl down {request.where.shown}" + (" --all" if request.is_all else "")
 
 
 def take_down_held(request: DownRequest, change: Change, state: StackState | None, *, was_cut_off: bool) -> None:
@@ -294,7 +309,7 @@ class _Down:
             raise UsageError("not agreed, nothing was changed", hint=f"{self._again()} --yes")
 
     def _again(self) -> str:
-        return f"clusterctl down {self._request.where.shown}" + (" --all" if self._request.is_all else "")
+        return typed_again(self._request)
 
 
 def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[CloudResource, ...]:

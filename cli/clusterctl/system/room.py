@@ -28,15 +28,20 @@ _BEFORE = re.compile(r"(/[^\s:]+)(?: cannot be written)?: $")
 _BEHIND = re.compile(r"\A: '(/[^']+)'")
 
 
+class NoRoom(ClusterctlError):
+    """A change was refused before it began: the disk has no room for it. `place_told`: which, and how much."""
+
+    def __init__(self, place_told: str, *, hint: str) -> None:
+        super().__init__(f"{place_told}: nothing was changed", hint=hint)
+        self.place_told = place_told
+
+
 def refuse_without_room(folder: Path, *, needed_bytes: int = NEEDED_BYTES) -> None:
-    """Raises ClusterctlError, before anything is changed, where so much cannot be written into `folder`."""
+    """Raises NoRoom, before anything is changed, where so much cannot be written into `folder`."""
     left_bytes = free_bytes(folder)
     if left_bytes < needed_bytes:
-        raise ClusterctlError(
-            f"{folder} has {shown(left_bytes)} free, and a change of a cluster needs {shown(needed_bytes)} there: "
-            "nothing was changed",
-            hint=look_at(existing(folder)),
-        )
+        told = f"{folder} has {shown(left_bytes)} free, and a change of a cluster needs {shown(needed_bytes)} there"
+        raise NoRoom(told, hint=look_at(existing(folder)))
 
 
 def full_folder(said: str, *, log: Path, is_silent: bool) -> Path | None:

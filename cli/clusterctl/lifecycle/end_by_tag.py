@@ -1,0 +1,133 @@
+"""Ends a cluster's machines and reservations by the id in their tags, where its state cannot be written.
+
+A disk that is full, read-only or without locks is no reason for machines to go on billing: what costs most is ended
+as `reap` ends it, the state stays as it is, and the next `down` makes state and account agree.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from clusterctl_infra.errors import ClusterctlError, UsageError
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.cloud.clients import Clients, refuse_account
+from clusterctl.cloud.delete_orphans import GUARDED, Sweep, end_all
+from clusterctl.cloud.deletion_attempts import pause_s
+from clusterctl.cloud.look import named
+from clusterctl.cloud.machine_resources import RESERVATION
+from clusterctl.cloud.resource import CloudResource
+from clusterctl.cloud.resource_types import KINDS
+from clusterctl.cost.sighting_file import note_cancelled
+from clusterctl.engine.region import region_endpoint
+from clusterctl.engine.run_file import read_record
+from clusterctl.engine.whereabouts import Whereabouts
+from clusterctl.home import Home
+from clusterctl.lifecycle.final_sum import inventory_here
+from clusterctl.lifecycle.last_look import bill_of, billing, look_for
+from clusterctl.output import Output
+from clusterctl.system.processes import is_alive
+from clusterctl.system.room import FULL, NoRoom
+
+END_S = 600.0
+"""A big GPU machine takes minutes to end."""
+WITHOUT_LOCKS = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS})
+UNWRITABLE = FULL | WITHOUT_LOCKS | {errno.EROFS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagEnd:
+    """Which cluster is to be ended by its tags, and why."""
+
+    where: Whereabouts
+    is_agreed: bool
+    again: str
+    """The command that goes on with it, as a person types it."""
+    why: NoRoom | OSError
+
+
+def end_by_tag(end: TagEnd, output: Output, home: Home, environ: Mapping[str, str]) -> None:
+    """Raises ClusterctlError in any case: with what still bills, or `end.why` where this computer knows no id.
+
+    A run of the cluster that is under way here keeps it, too: that has the state, and can write it or fail.
+    """
+    where, why = end.where, end.why
+    if isinstance(why, OSError) and why.errno not in UNWRITABLE:
+        raise why
+    is_rehearsal = where.rehearse or where.stack.is_rehearsal_project
+    cluster = where.name + REHEARSAL_SUFFIX if is_rehearsal else where.name
+    known = inventory_here(home, cluster)
+    run = read_record(home.run_file(cluster))
+    if known is None or (run is not None and run.is_of_this_boot and is_alive(run.cli_pid, run.cli_ticks)):
+        raise why
+    told = told_why(why)
+    output.note(f"{cluster}: {told}, so its state cannot be changed.")
+    output.note(f"  By the id {known.cluster_id} in their tags its machines and then its reservations are ended.")
+    if not (is_rehearsal or end.is_agreed or output.confirm("End these?")):
+        raise UsageError("not agreed, nothing was changed", hint=f"{end.again} --yes")
+    clients = Clients(region=known.region, endpoint_url=region_endpoint(home, environ) if is_rehearsal else None)
+    if known.account_id is not None:
+        refuse_account(known.account_id, clients.account())
+    left = what_is_left(known, clients, home, tell=lambda what: output.note(f"  ending {what}"))
+    bills = f"; still bills: {', '.join(left)}" if left else "; of what AWS told, nothing else bills"
+    raise ClusterctlError(
+        f"{cluster}: its machines were ended by their tags{bills}. The state was left as it is ({told}); with room "
+        f"for it, the next down ends the rest",
+        hint=end.again,
+    )
+
+
+def told_why(why: NoRoom | OSError) -> str:
+    """Why the state cannot be written, in words that fit into a sentence."""
+    if isinstance(why, NoRoom):
+        return why.place_told
+    if why.errno in WITHOUT_LOCKS:
+        return f"{why.filename or 'the home'} is on a file system without locks"
+    return f"{why.filename or 'the home'} cannot be written ({str(why.strerror).lower()})"
+
+
+def what_is_left(known: Inventory, clients: Clients, home: Home, *, tell: Callable[[str], None]) -> list[str]:
+    """What bills after all machines, and then all reservations, were ended. Raises CloudError where AWS lists none.
+
+    One kind after the other: a reservation that is given up before its machines are known lets nobody count them.
+    """
+
+    def agreed(one: CloudResource) -> None:
+        if one.kind == RESERVATION:
+            at = datetime.now(UTC).replace(microsecond=0)
+            note_cancelled(home.observed_file(known.cluster_id), one.id, at=at)
+
+    left: list[str] = []
+    for guarded in GUARDED:
+        swept = _ended(known, clients, guarded, tell=tell, agreed=agreed)
+        left += [f"{swept.named(one)} (bills {bill_of(one)})" for one in swept.not_ended]
+        left += [f"{kind}: not asked" for kind in named(swept.not_asked)]
+    seen = look_for(known, clients)
+    left += [f"{one.kind} {one.id} ({bill_of(one)})" for one in billing(seen) if one.kind not in GUARDED]
+    return [*left, *(f"{kind}: not asked" for kind in named(seen.not_asked))]
+
+
+def _ended(
+    known: Inventory,
+    clients: Clients,
+    kind: str,
+    *,
+    tell: Callable[[str], None],
+    agreed: Callable[[CloudResource], None],
+) -> Sweep:
+    return end_all(
+        clients,
+        known.cluster_id,
+        {},
+        spares=lambda one: False,
+        pause=lambda: time.sleep(pause_s(clients)),
+        timeout_s=END_S,
+        tell=tell,
+        agreed=agreed,
+        kinds=tuple(each for each in KINDS if each.name == kind),
+    )
