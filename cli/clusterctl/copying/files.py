@@ -38,8 +38,8 @@ class Files(Protocol):
     def room_bytes(self, path: str) -> int | None:
         """What the file system of this file's folder still takes; None where it does not say."""
 
-    def refuse_planted(self, path: str) -> None:
-        """Raises CopyFailed where a partial file of this name was put there by somebody else."""
+    def gathered_bytes(self, path: str) -> int:
+        """The size of a partial file, 0 without one. Raises CopyFailed where somebody else put it there."""
 
     def digest(self, path: str, size_bytes: int) -> str:
         """The SHA-256 of the file. Raises CopyFailed."""

@@ -79,11 +79,13 @@ class LocalFiles(Files):
     def room_bytes(self, path: str) -> int | None:
         return shutil.disk_usage(os.path.dirname(path) or ".").free
 
-    def refuse_planted(self, path: str) -> None:
+    def gathered_bytes(self, path: str) -> int:
         try:
-            refuse_others(path, os.lstat(path))
+            status = os.lstat(path)
         except FileNotFoundError:
-            return
+            return 0
+        refuse_others(path, status)
+        return status.st_size
 
     def digest(self, path: str, size_bytes: int) -> str:
         return content_of(Path(path)).sha256

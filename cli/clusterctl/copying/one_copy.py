@@ -103,8 +103,7 @@ def there_already(files: Files, target: str, content: Content) -> str | None:
 def bring(target: str, content: Content, files: Files, give: Give, progress: Progress) -> None:
     """Goes on where an earlier try stopped. Raises WrongContent, and whatever `give` raises."""
     partial = partial_name(target, content.sha256)
-    files.refuse_planted(partial)
-    offset = files.size_bytes(partial) or 0
+    offset = files.gathered_bytes(partial)
     if offset > content.size_bytes:
         files.remove(partial)
         offset = 0

@@ -140,8 +140,8 @@ class RemoteFiles(Files):
             folder = posixpath.dirname(path) or "the home there"
             raise CopyFailed(f"{folder} cannot be written: {why}") from e
 
-    def refuse_planted(self, path: str) -> None:
-        """Raises CopyFailed for a link, and for what is no file.
+    def gathered_bytes(self, path: str) -> int:
+        """The size of a partial file, 0 without one. Raises CopyFailed for a link, and for what is no file.
 
         SFTP opens no file without following links: somebody who may write into the folder can still put one there
         between this look and the opening (SFTP 3, draft-ietf-secsh-filexfer-02).
@@ -149,9 +149,10 @@ class RemoteFiles(Files):
         try:
             status = self._sftp.lstat(path)
         except FileNotFoundError:
-            return
+            return 0
         if not stat.S_ISREG(status.st_mode or 0):
             raise CopyFailed(f"{path} is in the way there, and is no file: somebody else may have put it there")
+        return status.st_size or 0
 
     def _created(self, path: str) -> paramiko.SFTPFile:
         file = self._sftp.open(path, "x+b")

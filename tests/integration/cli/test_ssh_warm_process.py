@@ -207,7 +207,7 @@ def test_a_command_that_is_newer_than_the_process_has_another_one_made(
     await_warm(warm_cluster)
     assert ports(warm_cluster, environ=environ) == first
     assert ports(warm_cluster) != first, "another clusterctl's process is not spoken to"
-    changed = tmp_path / "code" / "clusterctl" / "views" / "prefixed.py"
+    changed = tmp_path / "code" / "clusterctl" / "ssh" / "on_nodes.py"
     changed.write_text(changed.read_text().replace("[{name}]", "<{name}>"))
     assert b"<train-0> here" in warm_cluster.run("ssh", "echo here", environ=environ).stdout
     assert comes_true(lambda: not (warm_cluster.home / "warm" / "socket").exists())
