@@ -24,7 +24,7 @@ from clusterctl.cloud.machine_resources import RESERVATION
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.cost.sighting_file import note_cancelled
-from clusterctl.engine.region import region_endpoint
+from clusterctl.engine.region import region_access
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
@@ -70,7 +70,7 @@ def end_by_tag(end: TagEnd, output: Output, home: Home, environ: Mapping[str, st
     output.note(f"  By the id {known.cluster_id} in their tags its machines and then its reservations are ended.")
     if not (is_rehearsal or end.is_agreed or output.confirm("End these?")):
         raise UsageError("not agreed, nothing was changed", hint=f"{end.again} --yes")
-    clients = Clients(region=known.region, endpoint_url=region_endpoint(home, environ) if is_rehearsal else None)
+    clients = Clients.at(region_access(home, environ) if is_rehearsal else None, region=known.region)
     if known.account_id is not None:
         refuse_account(known.account_id, clients.account())
     left = what_is_left(known, clients, home, tell=lambda what: output.note(f"  ending {what}"))
