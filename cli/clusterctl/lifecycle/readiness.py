@@ -194,7 +194,7 @@ class ReadyWatch:
                         return
         except NotAsExpected as e:
             told = f"its agent's status cannot be read: {e}"
-            self._set(replace(self._watches[node.slot], trouble=told))
+            self.note(replace(self._watches[node.slot], trouble=told))
         except NodeFailure as failure:
             # Before the engine is done, the address may still be the one of the machine before this one.
             is_final = failure.kind in FINAL_FAILURES and self._settled.is_set()
