@@ -7,7 +7,6 @@ a change when this process is killed, and nobody would write the state (engine 3
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -25,6 +24,7 @@ from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import engine_hint
 from clusterctl.engine.events import Event, Finished, Message, Refusal, Step, parse_event, refusals
 from clusterctl.engine.strays import end_program, end_run
+from clusterctl.system.processes import ends_with_parent
 
 POLL_S = 0.02
 POLITE_INTERRUPTS = 2
@@ -86,7 +86,7 @@ def run_engine(
     )
     make_private_folder(log.parent)
     with _private(log) as stdout, _private(_error_log(log)) as stderr, log.open("rb") as reader:
-        child = _start([*_ends_with_parent(), *argv], engine, stdout=stdout, stderr=stderr)
+        child = _start([*ends_with_parent(), *argv], engine, stdout=stdout, stderr=stderr)
         engine.begun(child.pid)  # setpriv and the wrapper become the engine: the pid is the one in its lock
         kept: list[Message] = []
         changes: Counter[str] = Counter()
@@ -194,12 +194,6 @@ def _start(argv: list[str], engine: Engine, *, stdout: IO[bytes], stderr: IO[byt
         )
     except OSError as e:
         raise EngineError(f"pulumi does not start: {e}", hint=engine_hint()) from e
-
-
-def _ends_with_parent() -> list[str]:
-    """The argv before another's that makes it end, politely, with this process; nothing where there is none."""
-    found = shutil.which("setpriv")
-    return [] if found is None else [found, "--pdeathsig", "INT", "--"]
 
 
 def _private(path: Path) -> IO[bytes]:

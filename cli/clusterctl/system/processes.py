@@ -6,6 +6,7 @@ Linux only; elsewhere nothing is found, and a killed run is only seen by its loc
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -142,6 +143,12 @@ def wait_until_gone(processes: Iterable[Process], *, timeout_s: float) -> tuple[
 LARGEST_PID = 2**31 - 1
 """A pid_t is a signed number of 32 bits."""
 PACKAGES = {"ssh": "openssh-client", "rsync": "rsync"}
+
+
+def ends_with_parent() -> list[str]:
+    """The argv before another's that makes it end, politely, with this process; empty where no program does that."""
+    found = shutil.which("setpriv")
+    return [] if found is None else [found, "--pdeathsig", "INT", "--"]
 
 
 def become(argv: list[str]) -> NoReturn:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli.conftest import LoopbackCluster
+from tests.integration.cli.waiting import has_ended
 
 GREETING = b"a notebook"
 
@@ -58,6 +59,11 @@ def line_with(words: bytes, process: subprocess.Popen[bytes]) -> bytes:
     raise AssertionError(f"it ended and had only said: {said!r}")
 
 
+def child_of(process: subprocess.Popen[bytes]) -> int:
+    (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return int(child)
+
+
 def test_a_port_is_there_comes_back_after_a_loss_and_ends_with_ctrl_c(
     loopback_cluster: LoopbackCluster, notebook: int, free_port: int
 ) -> None:
@@ -67,8 +73,7 @@ def test_a_port_is_there_comes_back_after_a_loss_and_ends_with_ctrl_c(
         try:
             line_with(told, process)
             assert greeted_at(free_port) == GREETING
-            (ssh,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            os.kill(int(ssh), signal.SIGKILL)
+            os.kill(child_of(process), signal.SIGKILL)
             assert b"trying again in" in line_with(b"the connection was lost", process)
             line_with(told, process)
             assert greeted_at(free_port) == GREETING
@@ -78,6 +83,17 @@ def test_a_port_is_there_comes_back_after_a_loss_and_ends_with_ctrl_c(
             process.kill()
     with pytest.raises(ConnectionRefusedError):
         greeted_at(free_port)
+
+
+def test_the_port_closes_also_when_the_command_is_killed(
+    loopback_cluster: LoopbackCluster, notebook: int, free_port: int
+) -> None:
+    argv = loopback_cluster.command("forward", f"{free_port}:{notebook}")
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, env=loopback_cluster.environ) as process:
+        line_with(b"Ctrl-C ends it", process)
+        ssh = child_of(process)
+        process.kill()
+        assert has_ended(ssh)
 
 
 def test_a_port_in_use_is_named_with_another(loopback_cluster: LoopbackCluster, notebook: int) -> None:

@@ -29,6 +29,7 @@ from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.one.login import checked_target
 from clusterctl.ssh.one.system_ssh import login_argv
 from clusterctl.ssh.target import Target
+from clusterctl.system.processes import ends_with_parent
 
 LOOPBACK = "127.0.0.1"
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
@@ -108,7 +109,7 @@ def keep_open(
 
 def _run_once(argv: Sequence[str], *, on_open: Callable[[], None]) -> tuple[bool, int]:
     """Whether the port was open, and ssh's exit code."""
-    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    process = subprocess.Popen([*ends_with_parent(), *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         is_open = bool(process.stdout.readline())
