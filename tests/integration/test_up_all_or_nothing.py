@@ -10,13 +10,11 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.deadline_resources import state_machines
-from clusterctl_rehearsal.home import rehearsal_home
-from clusterctl_rehearsal.region.client import ensure_region
 
 from tests.integration.kill_campaign import assert_gone, pids_of, steps_in
 from tests.integration.recorded_stack import PUBLIC, instances
+from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
 
@@ -179,8 +177,7 @@ def test_a_changed_environment_is_a_new_membership_of_the_same_machines(recorded
 
 def test_an_up_fails_where_nobody_can_say_that_aws_ends_the_nodes_at_the_deadline(recorded: Rehearsed) -> None:
     recorded.up()
-    endpoint = str(ensure_region(rehearsal_home(recorded.env))["endpoint"])
-    clients = Clients(region="us-west-2", endpoint_url=endpoint)
+    clients = clients_of(recorded.env)
     (machine,) = state_machines(clients, recorded.inventory()["cluster_id"])
     clients.sfn.delete_state_machine(stateMachineArn=machine.id)
     unproven = recorded.run("up", str(recorded.folder))

@@ -183,10 +183,10 @@ def made_cluster(folder: Path, home: Path) -> Iterator[LoopbackCluster]:
     for slot in slots:
         (folder / f"node-{slot}").mkdir()
         make_key(folder / f"node-{slot}" / "host_key")
-    cluster = LoopbackCluster(
-        folder=folder, home=home, port=free_port(slots), inventory=loopback_inventory(folder, slots, port=0)
-    )
-    cluster.write_inventory(loopback_inventory(folder, slots, port=cluster.port))
+    port = free_port([address(slot) for slot in slots])
+    inventory = loopback_inventory(folder, slots, port=port)
+    cluster = LoopbackCluster(folder=folder, home=home, port=port, inventory=inventory)
+    cluster.write_inventory(inventory)
     with contextlib.closing(cluster):
         for slot in slots:
             cluster.start(slot)
@@ -238,16 +238,16 @@ def make_key(path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], check=True, timeout=10)
 
 
-def free_port(slots: Sequence[int]) -> int:
-    """A port that no process has on any of the slots' addresses."""
+def free_port(addresses: Sequence[str]) -> int:
+    """A port that no process has on any of the addresses."""
     for _ in range(20):
         with contextlib.ExitStack() as held:
             first = held.enter_context(socket.socket())
-            first.bind((address(slots[0]), 0))
+            first.bind((addresses[0], 0))
             port = int(first.getsockname()[1])
             try:
-                for slot in slots[1:]:
-                    held.enter_context(socket.socket()).bind((address(slot), port))
+                for other in addresses[1:]:
+                    held.enter_context(socket.socket()).bind((other, port))
             except OSError:
                 continue
             return port

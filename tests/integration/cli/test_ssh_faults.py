@@ -16,13 +16,12 @@ import pytest
 
 from tests.integration.cli import bad_servers
 from tests.integration.cli.bad_servers import Behaviour
-from tests.integration.cli.conftest import SSHD, make_key, wait_for_port
+from tests.integration.cli.conftest import SSHD, free_port, make_key, wait_for_port
 
 GOOD = 63
-PORT = 2417
 MOST_ADDRESSES = 16
 """One sshd listens on no more (MAX_LISTEN_SOCKS in its source)."""
-BAD = ("127.0.18.200", PORT)
+BAD_ADDRESS = "127.0.18.200"
 CONNECT_S, COMMAND_S = 8.0, 4.0
 
 
@@ -32,6 +31,8 @@ class Lab:
 
     folder: Path
     inventory: Path
+    bad: tuple[str, int]
+    """The address and port that are up to the test."""
 
     def run(
         self, line: str, *flags: str
@@ -58,13 +59,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         make_key(folder / name)
     addresses = [f"127.0.18.{number + 1}" for number in range(GOOD)]
     key = (folder / "host.pub").read_text().strip()
-    rows = [{"name": f"lab-{n}", "address": address, "host_key": key} for n, address in enumerate([*addresses, BAD[0]])]
-    ssh = {"user": getpass.getuser(), "port": PORT, "key_file": str(folder / "login")}
+    all_addresses = [*addresses, BAD_ADDRESS]
+    rows = [{"name": f"lab-{n}", "address": each, "host_key": key} for n, each in enumerate(all_addresses)]
+    port = free_port(all_addresses)
+    ssh = {"user": getpass.getuser(), "port": port, "key_file": str(folder / "login")}
     (folder / "lab.json").write_text(json.dumps({"ssh": ssh, "nodes": rows}))
     with contextlib.ExitStack() as servers:
         for first in range(0, GOOD, MOST_ADDRESSES):
-            servers.enter_context(sshd(folder, addresses[first : first + MOST_ADDRESSES]))
-        yield Lab(folder=folder, inventory=folder / "lab.json")
+            servers.enter_context(sshd(folder, addresses[first : first + MOST_ADDRESSES], port))
+        yield Lab(folder=folder, inventory=folder / "lab.json", bad=(BAD_ADDRESS, port))
 
 
 @pytest.fixture(scope="module")
@@ -76,18 +79,18 @@ def healthy_s(lab: Lab) -> float:
 
 
 @contextlib.contextmanager
-def sshd(folder: Path, addresses: list[str]) -> Iterator[None]:
+def sshd(folder: Path, addresses: list[str], port: int) -> Iterator[None]:
     config = folder / f"{addresses[0]}.conf"
     config.write_text(
         "".join(f"ListenAddress {address}\n" for address in addresses)
-        + f"Port {PORT}\nHostKey {folder / 'host'}\nAuthorizedKeysFile {folder / 'login.pub'}\nPidFile none\n"
+        + f"Port {port}\nHostKey {folder / 'host'}\nAuthorizedKeysFile {folder / 'login.pub'}\nPidFile none\n"
         "StrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\nMaxStartups 300\n"
         f"SetEnv HOME={folder}\n"
     )
     assert SSHD is not None
     with subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.DEVNULL) as server:
         try:
-            wait_for_port(addresses[-1], PORT)
+            wait_for_port(addresses[-1], port)
             yield
         finally:
             server.terminate()
@@ -96,41 +99,41 @@ def sshd(folder: Path, addresses: list[str]) -> Iterator[None]:
 def refuses_login(lab: Lab) -> contextlib.AbstractContextManager[None]:
     behaviour = Behaviour(bad_servers.nothing)
     behaviour.lets_in = False
-    return bad_servers.ssh_server(BAD, lab.host_key, behaviour)
+    return bad_servers.ssh_server(lab.bad, lab.host_key, behaviour)
 
 
 def refuses_channels(lab: Lab) -> contextlib.AbstractContextManager[None]:
     behaviour = Behaviour(bad_servers.nothing)
     behaviour.opens_channels = False
-    return bad_servers.ssh_server(BAD, lab.host_key, behaviour)
+    return bad_servers.ssh_server(lab.bad, lab.host_key, behaviour)
 
 
 Fault = tuple[Callable[[Lab], contextlib.AbstractContextManager[None]], str, str]
 
 FAULTS: dict[str, Fault] = {
     "nobody listens": (lambda lab: contextlib.nullcontext(), "refused", "connect"),
-    "the SYN is dropped": (lambda lab: bad_servers.dropped_syn(BAD), "timeout", "connect"),
-    "TCP but no word": (lambda lab: bad_servers.silent(BAD), "timeout", "greeting"),
-    "a greeting, then silence": (lambda lab: bad_servers.greeting_then_silence(BAD), "timeout", "key exchange"),
+    "the SYN is dropped": (lambda lab: bad_servers.dropped_syn(lab.bad), "timeout", "connect"),
+    "TCP but no word": (lambda lab: bad_servers.silent(lab.bad), "timeout", "greeting"),
+    "a greeting, then silence": (lambda lab: bad_servers.greeting_then_silence(lab.bad), "timeout", "key exchange"),
     "another host key": (
-        lambda lab: bad_servers.ssh_server(BAD, lab.folder / "other", Behaviour(bad_servers.nothing)),
+        lambda lab: bad_servers.ssh_server(lab.bad, lab.folder / "other", Behaviour(bad_servers.nothing)),
         "host-key",
         "key exchange",
     ),
     "the login is refused": (refuses_login, "auth", "login"),
     "no channel is opened": (refuses_channels, "session", "session"),
     "the command hangs": (
-        lambda lab: bad_servers.ssh_server(BAD, lab.host_key, Behaviour(bad_servers.nothing)),
+        lambda lab: bad_servers.ssh_server(lab.bad, lab.host_key, Behaviour(bad_servers.nothing)),
         "timeout",
         "command",
     ),
     "the node freezes half way": (
-        lambda lab: bad_servers.ssh_server(BAD, lab.host_key, Behaviour(bad_servers.freezes)),
+        lambda lab: bad_servers.ssh_server(lab.bad, lab.host_key, Behaviour(bad_servers.freezes)),
         "timeout",
         "command",
     ),
     "the node reboots half way": (
-        lambda lab: bad_servers.ssh_server(BAD, lab.host_key, Behaviour(bad_servers.reboots)),
+        lambda lab: bad_servers.ssh_server(lab.bad, lab.host_key, Behaviour(bad_servers.reboots)),
         "lost",
         "command",
     ),
@@ -158,7 +161,7 @@ def test_one_bad_node_of_64_is_named_and_costs_the_others_nothing(lab: Lab, heal
     [(b"no newline", "no newline"), (b"bad \xff utf-8\n", "bad � utf-8\n"), (b"", "")],
 )
 def test_odd_output_of_one_node_comes_as_it_is(lab: Lab, said: bytes, shown: str) -> None:
-    with bad_servers.ssh_server(BAD, lab.host_key, Behaviour(bad_servers.says(said))):
+    with bad_servers.ssh_server(lab.bad, lab.host_key, Behaviour(bad_servers.says(said))):
         rows, done, _ = lab.run("echo fine")
     assert rows[f"lab-{GOOD}"]["stdout"] == shown
     assert len(rows) == GOOD + 1
