@@ -10,7 +10,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.look import Look
-from clusterctl.engine.region import region_endpoint
+from clusterctl.engine.region import region_access
 from clusterctl.engine.run_file import only_run
 from clusterctl.home import Home
 from clusterctl.lifecycle.last_look import bill_of, billing, forget_cluster, look_for
@@ -46,8 +46,8 @@ def forget(request: ForgetRequest, output: Output, home: Home, environ: Mapping[
 def why_in_doubt(known: Inventory, home: Home, environ: Mapping[str, str]) -> str | None:
     """Why it is not known that nothing of the cluster bills; None: AWS says that nothing does. Raises StillBills."""
     try:
-        endpoint = region_endpoint(home, environ) if known.rehearsal else None
-        seen = look_for(known, Clients(region=known.region, endpoint_url=endpoint))
+        rehearsed = region_access(home, environ) if known.rehearsal else None
+        seen = look_for(known, Clients.at(rehearsed, region=known.region))
     except ClusterctlError as e:
         return e.message
     refuse_living(known, seen)
