@@ -14,9 +14,12 @@ from pathlib import Path
 
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.home_path import home_path, other_home
+from clusterctl_infra.names import HOME_VARIABLE, PRICES_FILE
 
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
+FOLDERS = {"inventory", "keys", "ledger", "log", "observed", "rehearsal", "runs", "warm", "ssh_config", PRICES_FILE}
+"""What is in a home, of which every used one has some."""
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -56,22 +59,40 @@ def secure_home(environ: Mapping[str, str], person: Person | None = None) -> str
         return None
     if not stat.S_ISDIR(found.st_mode):
         return None
-    mode = stat.S_IMODE(found.st_mode)
-    refuse_home(path, owner_id=found.st_uid, mode=mode, person=person, hint=other_home(environ))
-    if not mode & _OPEN_TO_OTHERS or not person.may_change(found.st_uid):
+    mode, is_ours = stat.S_IMODE(found.st_mode), person.may_change(found.st_uid) and looks_like_a_home(path)
+    refuse_home(path, owner_id=found.st_uid, mode=mode, person=person, hint=other_home(environ), is_ours=is_ours)
+    if not mode & _OPEN_TO_OTHERS or not is_ours:
         return None
-    path.chmod(mode & ~_OPEN_TO_OTHERS)
+    try:
+        path.chmod(mode & ~_OPEN_TO_OTHERS)
+    except OSError:  # a read-only disk, or a share on which root is nobody: others can read it, and write nothing
+        return None
     return f"{path} could be read by other users (mode {mode:04o}); it is now for its owner alone"
 
 
-def refuse_home(path: Path, *, owner_id: int, mode: int, person: Person, hint: str) -> None:
-    """Raises UsageError where somebody else could decide what clusterctl finds in the home."""
+def looks_like_a_home(path: Path) -> bool:
+    """Whether the folder is clusterctl's: one that is named by mistake, such as /srv, is not closed to others."""
+    try:
+        names = {entry.name for entry in path.iterdir()}
+    except OSError:
+        return False
+    return not names or not names.isdisjoint(FOLDERS)
+
+
+def refuse_home(path: Path, *, owner_id: int, mode: int, person: Person, hint: str, is_ours: bool = True) -> None:
+    """Raises UsageError where somebody else could decide what clusterctl finds in the home.
+
+    `is_ours`: the folder is clusterctl's alone, and its mode the person's to change.
+    """
     if not person.may_own(owner_id):
         told = f"{path} is owned by user {owner_id}, who could have clusterctl run commands as user {person.user_id}"
         raise UsageError(told, hint=hint)
     if mode & _WRITABLE_BY_OTHERS:
         told = f"{path} can be written by other users (mode {mode:04o}), who could have clusterctl run commands as you"
-        raise UsageError(f"{told}: look at what is in it first", hint=f"chmod go-rwx {shlex.quote(str(path))}")
+        if is_ours:
+            raise UsageError(f"{told}: look at what is in it first", hint=f"chmod go-rwx {shlex.quote(str(path))}")
+        inner = path / "clusterctl"
+        raise UsageError(f"{told}: take a folder in it", hint=f"export {HOME_VARIABLE}={shlex.quote(str(inner))}")
 
 
 def make_private_folder(folder: Path) -> None:

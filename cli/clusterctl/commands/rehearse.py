@@ -12,7 +12,7 @@ import click
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.rehearsal_clean import hold_for_clean
 from clusterctl.options import names_of_nodes
-from clusterctl.system.processes import become
+from clusterctl.system.other_programs import become
 
 VERBS = ("region", "list", "bill", "clean", "fault", "env", "image")
 """Of the rehearsal's own program, which knows them; these are for completion alone."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from clusterctl_infra.errors import ClusterctlError
 
 from clusterctl.copying.silence import TOLD
-from clusterctl.system.processes import PACKAGES
+from clusterctl.system.other_programs import PACKAGES
 
 SILENT_EXITS = (30, 35)
 """rsync's codes for a timeout (rsync(1), EXIT VALUES)."""

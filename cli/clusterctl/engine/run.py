@@ -24,7 +24,7 @@ from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import engine_hint
 from clusterctl.engine.events import Event, Finished, Message, Refusal, Step, parse_event, refusals
 from clusterctl.engine.strays import end_program, end_run
-from clusterctl.system.processes import ends_with_parent
+from clusterctl.system.other_programs import ends_with_parent
 
 POLL_S = 0.02
 POLITE_INTERRUPTS = 2

@@ -7,6 +7,7 @@ ledger (instance ids, times, prices), no secrets, so nothing here needs the stac
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shlex
@@ -17,6 +18,7 @@ from typing import Any  # YAML before it is checked
 import yaml
 from clusterctl_infra.config.stack import NAMESPACE, OWN_KEYS
 from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.engine.extended_budget import taken_back
 from clusterctl.system.put_in_place import put_in_place
@@ -77,8 +79,13 @@ def own_config(path: Path, *, written_for: Path) -> str:
 
 
 def refuse_read_only(path: Path) -> None:
-    """Raises ConfigError where the config file could not be written: a change keeps there what it means to do."""
+    """Raises ConfigError where the config file could not be written: a change keeps there what it means to do.
+
+    Raises OSError where the whole file system is read-only: then a `down` ends machines without it.
+    """
     if path.parent.is_dir() and not os.access(path.parent, os.W_OK):
+        if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path.parent))
         raise ConfigError(
             f"{path.parent} cannot be written by this user, and a change of the stack keeps {path.name} there: nothing "
             "was changed; take a checkout, or a copy of the stack, of your own",
@@ -88,7 +95,7 @@ def refuse_read_only(path: Path) -> None:
 
 def write_config(path: Path, text: str) -> None:
     """Puts the file in place, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)  # in the home; a stack's own folder is there already
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     put_in_place(path, text, mode=mode)
 

@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
-from clusterctl_infra.errors import ClusterctlError, UsageError
+from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
@@ -63,7 +64,8 @@ def end_by_tag(end: TagEnd, output: Output, home: Home, environ: Mapping[str, st
     cluster = where.name + REHEARSAL_SUFFIX if is_rehearsal else where.name
     known = inventory_here(home, cluster)
     run = read_record(home.run_file(cluster))
-    if known is None or (run is not None and run.is_of_this_boot and is_alive(run.cli_pid, run.cli_ticks)):
+    is_under_way = run is not None and run.is_of_this_boot and is_alive(run.cli_pid, run.cli_ticks)
+    if known is None or is_under_way or not is_of_stack(known, where):
         raise why
     told = told_why(why)
     output.note(f"{cluster}: {told}, so its state cannot be changed.")
@@ -73,13 +75,29 @@ def end_by_tag(end: TagEnd, output: Output, home: Home, environ: Mapping[str, st
     clients = Clients.at(region_access(home, environ) if is_rehearsal else None, region=known.region)
     if known.account_id is not None:
         refuse_account(known.account_id, clients.account())
-    left = what_is_left(known, clients, home, tell=lambda what: output.note(f"  ending {what}"))
+    left = what_is_left(
+        known,
+        clients,
+        home,
+        tell=lambda what: output.note(f"  ending {what}"),
+        pause=lambda: time.sleep(pause_s(clients)),
+    )
     bills = f"; still bills: {', '.join(left)}" if left else "; of what AWS told, nothing else bills"
     raise ClusterctlError(
         f"{cluster}: its machines were ended by their tags{bills}. The state was left as it is ({told}); with room "
         f"for it, the next down ends the rest",
         hint=end.again,
     )
+
+
+def is_of_stack(known: Inventory, where: Whereabouts) -> bool:
+    """Whether the known cluster was made by that stack: another one's may have the same name.
+
+    A folder that is gone was moved or renamed: its cluster is known by its name alone.
+    """
+    if known.stack_dir is None or not Path(known.stack_dir).is_dir():
+        return True
+    return (known.stack_dir, known.stack_name) == (str(where.stack.directory), where.stack.name)
 
 
 def told_why(why: NoRoom | OSError) -> str:
@@ -91,10 +109,13 @@ def told_why(why: NoRoom | OSError) -> str:
     return f"{why.filename or 'the home'} cannot be written ({str(why.strerror).lower()})"
 
 
-def what_is_left(known: Inventory, clients: Clients, home: Home, *, tell: Callable[[str], None]) -> list[str]:
-    """What bills after all machines, and then all reservations, were ended. Raises CloudError where AWS lists none.
+def what_is_left(
+    known: Inventory, clients: Clients, home: Home, *, tell: Callable[[str], None], pause: Callable[[], None]
+) -> list[str]:
+    """What bills, or may bill, after all machines, and then all reservations, were ended.
 
-    One kind after the other: a reservation that is given up before its machines are known lets nobody count them.
+    One kind after the other: a reservation that is given up before its machines are known lets nobody count them. What
+    AWS does not answer of one keeps nobody from ending the other.
     """
 
     def agreed(one: CloudResource) -> None:
@@ -104,10 +125,17 @@ def what_is_left(known: Inventory, clients: Clients, home: Home, *, tell: Callab
 
     left: list[str] = []
     for guarded in GUARDED:
-        swept = _ended(known, clients, guarded, tell=tell, agreed=agreed)
+        try:
+            swept = _ended(known, clients, guarded, tell=tell, pause=pause, agreed=agreed)
+        except CloudError as e:
+            left.append(f"{guarded}: not known ({e.message})")
+            continue
         left += [f"{swept.named(one)} (bills {bill_of(one)})" for one in swept.not_ended]
         left += [f"{kind}: not asked" for kind in named(swept.not_asked)]
-    seen = look_for(known, clients)
+    try:
+        seen = look_for(known, clients)
+    except CloudError as e:
+        return [*left, f"all else: not known ({e.message})"]
     left += [f"{one.kind} {one.id} ({bill_of(one)})" for one in billing(seen) if one.kind not in GUARDED]
     return [*left, *(f"{kind}: not asked" for kind in named(seen.not_asked))]
 
@@ -118,6 +146,7 @@ def _ended(
     kind: str,
     *,
     tell: Callable[[str], None],
+    pause: Callable[[], None],
     agreed: Callable[[CloudResource], None],
 ) -> Sweep:
     return end_all(
@@ -125,7 +154,7 @@ def _ended(
         known.cluster_id,
         {},
         spares=lambda one: False,
-        pause=lambda: time.sleep(pause_s(clients)),
+        pause=pause,
         timeout_s=END_S,
         tell=tell,
         agreed=agreed,

@@ -15,6 +15,7 @@ from clusterctl.engine.run_file import only_run
 from clusterctl.home import Home
 from clusterctl.lifecycle.last_look import bill_of, billing, forget_cluster, look_for
 from clusterctl.output import Output
+from clusterctl.ssh.installed_config import refresh
 from clusterctl.text.next_commands import down_again, reap_cluster
 from clusterctl.text.quantities import count
 
@@ -40,6 +41,7 @@ def forget(request: ForgetRequest, output: Output, home: Home, environ: Mapping[
             _ask(request, output, doubt)
         forget_cluster(home, known.cluster, cluster_id=known.cluster_id)
         home.run_file(known.cluster).unlink(missing_ok=True)
+    refresh(home)
     output.note(f"{known.cluster}: forgotten on this computer")
 
 

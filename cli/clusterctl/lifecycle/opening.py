@@ -84,8 +84,7 @@ def open_change(
 def _settle(change: Change) -> None:
     """What every change leaves, however it ended."""
     change.note_what_became()
-    with contextlib.suppress(OSError):  # no change fails because ssh is not told of the nodes
-        refresh(change.home)
+    refresh(change.home)
     (change.home.rehearsal_dir / "proof" / change.engine.environment.run_token).unlink(missing_ok=True)
 
 

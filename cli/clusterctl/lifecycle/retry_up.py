@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from clusterctl_infra.errors import NoCapacity
 
@@ -30,10 +31,13 @@ def bring_up_in_time(
 ) -> None:
     """Brings the stack up; no try begins later than `for_s` after the first. Raises NoCapacity of the last one.
 
-    Only a try of which nothing is left is followed by another. Whoever was asked once is not asked again.
+    Only a try of which nothing is left is followed by another. Whoever was asked once is not asked again, unless what
+    the stack says has changed meanwhile.
     """
     began, pause_s = monotonic(), FIRST_PAUSE_S
+    agreed_without_asking = request.is_agreed
     while True:
+        asked_of = what_is_said(request.stack_dir)
         try:
             attempt(request, output, environ)
             return
@@ -47,4 +51,11 @@ def bring_up_in_time(
             output.note(f"  next try in {duration(timedelta(seconds=pause_s))}, at {at}; the last begins before {end}")
         sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        request = replace(request, is_agreed=True)
+        is_same = what_is_said(request.stack_dir) == asked_of
+        request = replace(request, is_agreed=agreed_without_asking or is_same)
+
+
+def what_is_said(stack_dir: Path) -> tuple[tuple[str, bytes], ...]:
+    """The stack's files of settings with their contents: what a person agreed to comes from them."""
+    files = sorted(path for path in stack_dir.glob("*.yaml") if path.is_file())
+    return tuple((path.name, path.read_bytes()) for path in files)

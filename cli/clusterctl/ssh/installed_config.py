@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from pathlib import Path
 
@@ -44,9 +45,10 @@ def install(home: Home, ssh_dir: Path) -> bool:
 
 
 def refresh(home: Home) -> None:
-    """Writes the file anew where it was installed. Raises OSError."""
-    if _file(home).exists():
-        _write(home)
+    """Writes the file anew where it was installed; no change of a cluster fails because ssh is not told of it."""
+    with contextlib.suppress(OSError, ValueError, LookupError, ClusterctlError):
+        if _file(home).exists():
+            _write(home)
 
 
 def include_line(home: Home) -> str:

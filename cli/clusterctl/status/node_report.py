@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed
+from clusterctl_infra.strict_json import MOST_TEXT, Fields, NotAsExpected, parsed
 
 MOST_REPORT_BYTES = 256 * 1024
 MOST_PARTS = 100
+MOST_LINES = 1000
 LONGEST_S = 400 * 24 * 3600
 READY = "ready"
 FAILED = "failed"
@@ -89,13 +90,23 @@ def parse_report(line: str) -> NodeReport | None:
         generation=row.whole("generation") if row.has("generation") else 0,
         since=row.moment_or_none("since"),
         failed_phase=error.text_or_none("phase", most=100),
-        message=error.text_or_none("message"),
-        log=error.texts("log"),
+        message=_said(error.row.get("message")),
+        log=_said_lines(error.row.get("log")),
         checks=tuple(_check(check) for check in row.objects("checks", most=1000)),
         idle=_idle(row.fields_or_none("idle")),
         notice=_notice(row.fields_or_none("notice")),
         watch=_watch(row.fields_or_none("watch")),
     )
+
+
+def _said(value: object) -> str | None:
+    """What a program on the node wrote, shortened and not refused: that the node failed is what counts."""
+    return value.replace("\0", "")[:MOST_TEXT] if isinstance(value, str) else None
+
+
+def _said_lines(value: object) -> tuple[str, ...]:
+    lines = value[:MOST_LINES] if isinstance(value, list) else []
+    return tuple(text for line in lines if (text := _said(line)) is not None)
 
 
 def _check(row: Fields) -> NodeCheck:

@@ -6,17 +6,12 @@ Linux only; elsewhere nothing is found, and a killed run is only seen by its loc
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
-
-from clusterctl_infra.errors import ClusterctlError
 
 PROC = Path("/proc")
 POLL_S = 0.05
@@ -142,21 +137,3 @@ def wait_until_gone(processes: Iterable[Process], *, timeout_s: float) -> tuple[
 
 LARGEST_PID = 2**31 - 1
 """A pid_t is a signed number of 32 bits."""
-PACKAGES = {"ssh": "openssh-client", "rsync": "rsync"}
-
-
-def ends_with_parent() -> list[str]:
-    """The argv before another's that makes it end, politely, with this process; empty where no program does that."""
-    found = shutil.which("setpriv")
-    return [] if found is None else [found, "--pdeathsig", "INT", "--"]
-
-
-def become(argv: list[str]) -> NoReturn:
-    """Replaces this process by `argv`. Raises ClusterctlError when the program is not installed."""
-    sys.stdout.flush()
-    try:
-        os.execvp(argv[0], argv)
-    except FileNotFoundError as e:
-        package = PACKAGES.get(argv[0])
-        hint = None if package is None else f"sudo apt-get install {package}"
-        raise ClusterctlError(f"{argv[0]} is not installed", hint=hint) from e

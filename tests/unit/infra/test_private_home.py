@@ -77,6 +77,30 @@ def test_a_home_that_others_can_read_is_closed_and_said_once(tmp_path: Path) -> 
     assert secure_home(environ) is None
 
 
+@pytest.mark.parametrize(("mode", "hint"), [(0o755, None), (0o777, "export CLUSTERCTL_HOME={home}/clusterctl")])
+def test_a_folder_of_other_things_keeps_its_mode(mode: int, hint: str | None, tmp_path: Path) -> None:
+    home = tmp_path / "srv"
+    (home / "www").mkdir(parents=True)
+    home.chmod(mode)
+    environ = {"CLUSTERCTL_HOME": str(home)}
+    if hint is None:
+        assert secure_home(environ) is None
+    else:
+        with pytest.raises(UsageError, match="take a folder in it") as refused:
+            secure_home(environ)
+        assert refused.value.hint == hint.format(home=home)
+    assert _mode(home) == mode
+
+
+def test_a_used_home_is_known_by_what_is_in_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "inventory").mkdir(parents=True)
+    (home / "notes").touch()
+    home.chmod(0o755)
+    assert secure_home({"CLUSTERCTL_HOME": str(home)}) is not None
+    assert _mode(home) == 0o700
+
+
 @pytest.mark.parametrize("what", ["nothing", "a file"])
 def test_what_is_no_folder_is_left_to_whoever_uses_it(what: str, tmp_path: Path) -> None:
     home = tmp_path / "home"

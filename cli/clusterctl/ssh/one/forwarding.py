@@ -29,7 +29,7 @@ from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.one.login import checked_target
 from clusterctl.ssh.one.system_ssh import login_argv
 from clusterctl.ssh.target import Target
-from clusterctl.system.processes import ends_with_parent
+from clusterctl.system.other_programs import ends_with_parent
 
 LOOPBACK = "127.0.0.1"
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0

@@ -30,7 +30,7 @@ from clusterctl.ssh.one.system_ssh import login_argv
 from clusterctl.ssh.one.terminal_guard import TerminalGuard, marked
 from clusterctl.ssh.target import Target, target_of
 from clusterctl.ssh.way_in import missing_programs, uses_session_manager
-from clusterctl.system.processes import become
+from clusterctl.system.other_programs import become
 
 
 def log_in(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
-from clusterctl.lifecycle.end_by_tag import TagEnd, end_by_tag, told_why
+from clusterctl.lifecycle.end_by_tag import TagEnd, end_by_tag, is_of_stack, told_why, what_is_left
 from clusterctl.system.room import NoRoom, refuse_without_room
 
+from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.conftest import Screen
+from tests.unit.cli.cost.paid_cluster import an_inventory
 
 
 def an_end(folder: Path, why: NoRoom | OSError) -> TagEnd:
@@ -49,6 +52,32 @@ def test_without_an_id_that_this_computer_knows_the_refusal_stays_what_it_was(
         end_by_tag(an_end(tmp_path, why), screen.output, Home(path=tmp_path), {})
     assert raised.value is why
     assert screen.err == ""
+
+
+@pytest.mark.parametrize(
+    ("stack_dir", "stack_name", "is_its_own"),
+    [("here", "dev", True), ("here", "other", False), ("other", "dev", False), ("gone", "dev", True)],
+)
+def test_another_stack_s_cluster_of_that_name_is_not_ended(
+    stack_dir: str, stack_name: str, is_its_own: bool, tmp_path: Path
+) -> None:
+    for folder in ("here", "other"):
+        (tmp_path / folder).mkdir()
+    known = replace(an_inventory(), stack_dir=str(tmp_path / stack_dir), stack_name=stack_name)
+    end = an_end(tmp_path / "here", OSError(errno.EROFS, "Read-only file system", "/home/x"))
+    assert is_of_stack(known, end.where) is is_its_own
+
+
+def test_a_machine_list_that_aws_does_not_give_keeps_no_reservation_alive(tmp_path: Path) -> None:
+    clients = clients_of({}, refused={("ec2", "describe_instances"): "InternalError"})
+    known = replace(an_inventory(), region="us-west-2")
+    left = what_is_left(known, clients, Home(path=tmp_path), tell=no_word, pause=lambda: None)
+    assert left[0].startswith("instance: not known (")
+    assert "describe_capacity_reservations" in vars(clients)["session"].asked
+
+
+def no_word(what: str) -> None:
+    raise AssertionError(what)
 
 
 def test_a_folder_without_room_is_refused_with_what_there_is_and_what_is_needed(tmp_path: Path) -> None:

@@ -45,6 +45,16 @@ def test_a_status_line_is_read() -> None:
     )
 
 
+@pytest.mark.parametrize("said", ["x" * 100_000, "a\0b", "é" * 5_000])
+def test_a_failure_is_read_whatever_its_script_printed(said: str) -> None:
+    row = {"phase": "failed", "error": {"phase": "scripts", "message": said, "log": [said, 5, "end"]}}
+    report = parse_report(json.dumps(row))
+    assert report is not None
+    assert report.phase == FAILED
+    assert report.message == said.replace("\0", "")[:4096]
+    assert report.log == (report.message, "end")
+
+
 def test_a_notice_of_aws_is_read() -> None:
     row = {"kind": "interruption", "time": "2026-11-21T12:02:00Z", "at": "2026-11-21T12:00:30Z"}
     report = parse_report(json.dumps({"phase": "ready", "notice": row}))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,9 @@ class Account:
         self.now_s = 0.0
         self.pauses_s: list[float] = []
         self.agreed: list[bool] = []
+        self.request = REQUEST
+        self.meanwhile: Callable[[], None] = lambda: None
+        """What others do while it waits."""
 
     def attempt(self, request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
         self.agreed.append(request.is_agreed)
@@ -44,10 +48,11 @@ class Account:
     def sleep(self, seconds: float) -> None:
         self.pauses_s.append(seconds)
         self.now_s += seconds
+        self.meanwhile()
 
     def bring_up(self, screen: Screen, *, for_s: float) -> None:
         bring_up_in_time(
-            REQUEST,
+            self.request,
             screen.output,
             {},
             for_s=for_s,
@@ -63,6 +68,23 @@ def test_it_goes_on_until_there_is_room_and_asks_once(screen: Screen) -> None:
     assert account.pauses_s == [10, 20, 40]
     assert account.agreed == [False, True, True, True]
     assert screen.err.count("Nothing was kept.\n  next try in ") == 3
+
+
+@pytest.mark.parametrize("is_agreed", [False, True])
+def test_a_file_that_changes_meanwhile_is_asked_about_unless_nobody_was_asked(
+    is_agreed: bool, tmp_path: Path, screen: Screen
+) -> None:
+    (tmp_path / "cluster.yaml").write_text("nodes: 2")
+    account = Account(FULL, FULL, FULL, None)
+    account.request = replace(REQUEST, stack_dir=tmp_path, is_agreed=is_agreed)
+    sizes = iter((2, 16, 16))
+
+    def somebody_writes() -> None:
+        (tmp_path / "cluster.yaml").write_text(f"nodes: {next(sizes)}")
+
+    account.meanwhile = somebody_writes
+    account.bring_up(screen, for_s=3600)
+    assert account.agreed == ([True] * 4 if is_agreed else [False, True, False, True])
 
 
 def test_no_try_begins_later_than_asked(screen: Screen) -> None:

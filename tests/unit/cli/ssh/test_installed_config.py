@@ -99,3 +99,13 @@ def test_a_configuration_that_is_no_text_is_left_alone_with_the_line_to_write(tm
     with pytest.raises(ClusterctlError, match="write this as its first line: Include"):
         install(home, config.parent)
     assert config.read_bytes() == b"# \xff\n"
+
+
+def test_a_cluster_that_ssh_cannot_be_told_of_fails_no_change(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    home = Home(path=tmp_path / "home")
+    keep(home, make_inventory, "train")
+    install(home, tmp_path / ".ssh")
+    before = (home.path / "ssh_config").read_text()
+    (home.keys_dir / "train" / "known_hosts").write_bytes(b"\xff")
+    refresh(home)
+    assert (home.path / "ssh_config").read_text() == before

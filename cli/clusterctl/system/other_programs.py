@@ -1,0 +1,29 @@
+"""Other programs in this one's place, or as its children. Apart from `processes`, which every verb loads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import NoReturn
+
+from clusterctl_infra.errors import ClusterctlError
+
+PACKAGES = {"ssh": "openssh-client", "rsync": "rsync"}
+
+
+def ends_with_parent() -> list[str]:
+    """The argv before another's that makes it end, politely, with this process; empty where no program does that."""
+    found = shutil.which("setpriv")
+    return [] if found is None else [found, "--pdeathsig", "INT", "--"]
+
+
+def become(argv: list[str]) -> NoReturn:
+    """Replaces this process by `argv`. Raises ClusterctlError when the program is not installed."""
+    sys.stdout.flush()
+    try:
+        os.execvp(argv[0], argv)
+    except FileNotFoundError as e:
+        package = PACKAGES.get(argv[0])
+        hint = None if package is None else f"sudo apt-get install {package}"
+        raise ClusterctlError(f"{argv[0]} is not installed", hint=hint) from e
