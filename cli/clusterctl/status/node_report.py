@@ -90,8 +90,8 @@ def parse_report(line: str) -> NodeReport | None:
         generation=row.whole("generation") if row.has("generation") else 0,
         since=row.moment_or_none("since"),
         failed_phase=error.text_or_none("phase", most=100),
-        message=_said(error.row.get("message")),
-        log=_said_lines(error.row.get("log")),
+        message=_said(error, "message") if error.has("message") else None,
+        log=_said_lines(error),
         checks=tuple(_check(check) for check in row.objects("checks", most=1000)),
         idle=_idle(row.fields_or_none("idle")),
         notice=_notice(row.fields_or_none("notice")),
@@ -99,14 +99,18 @@ def parse_report(line: str) -> NodeReport | None:
     )
 
 
-def _said(value: object) -> str | None:
+def _said(error: Fields, key: str) -> str:
     """What a program on the node wrote, shortened and not refused: that the node failed is what counts."""
-    return value.replace("\0", "")[:MOST_TEXT] if isinstance(value, str) else None
+    value = error.row.get(key)
+    return value.replace("\0", "")[:MOST_TEXT] if isinstance(value, str) else error.text(key)
 
 
-def _said_lines(value: object) -> tuple[str, ...]:
-    lines = value[:MOST_LINES] if isinstance(value, list) else []
-    return tuple(text for line in lines if (text := _said(line)) is not None)
+def _said_lines(error: Fields) -> tuple[str, ...]:
+    lines = error.row.get("log")
+    if not isinstance(lines, list):
+        return error.texts("log")
+    rows = Fields({str(number): line for number, line in enumerate(lines[:MOST_LINES])}, "error.log.")
+    return tuple(_said(rows, number) for number in rows.row)
 
 
 def _check(row: Fields) -> NodeCheck:

@@ -47,7 +47,7 @@ def test_a_status_line_is_read() -> None:
 
 @pytest.mark.parametrize("said", ["x" * 100_000, "a\0b", "é" * 5_000])
 def test_a_failure_is_read_whatever_its_script_printed(said: str) -> None:
-    row = {"phase": "failed", "error": {"phase": "scripts", "message": said, "log": [said, 5, "end"]}}
+    row = {"phase": "failed", "error": {"phase": "scripts", "message": said, "log": [said, "end"]}}
     report = parse_report(json.dumps(row))
     assert report is not None
     assert report.phase == FAILED
