@@ -28,8 +28,8 @@ def main(verb: str, arguments: list[str]) -> int:
         folder, secrets, _, *command = arguments
         return run_rank(Path(folder), Path(secrets), command)
     if verb == "become":
-        user, may_sudo, _, *command = arguments
-        become(user, is_privileged=may_sudo == "yes")
+        may_sudo, _, *command = arguments
+        become(is_privileged=may_sudo == "yes")
         os.execvp(command[0], command)
     if verb == "keep":
         keep(LAYOUT, arguments[0], PROGRAM)

@@ -92,7 +92,9 @@ class Coordination:
         failures = self._told_failures()
         if failures:
             self._failed_s = now_s if self._failed_s is None else self._failed_s
-            if now_s - self._failed_s >= SETTLE_S or not all(judge.is_victim(failure) for failure in failures):
+            # A node that is away comes back soon or is lost soon, and may be what the others are victims of.
+            is_settled = now_s - self._failed_s >= SETTLE_S and not self._gone_s
+            if is_settled or not all(judge.is_victim(failure) for failure in failures):
                 return judge.FAILED, ""
         if timeout_s is not None and self._started_s is not None and now_s - self._started_s > float(timeout_s):
             return judge.TIMED_OUT, "it ran for the %g s of --timeout" % float(timeout_s)

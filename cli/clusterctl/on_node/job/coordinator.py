@@ -17,6 +17,8 @@ SILENT_S = 10.0
 POLL_S = 0.02
 LAST_WORDS_S = 5.0
 """How long members may still come for how it ended."""
+MOST_UNPROVEN = 64
+"""Besides a place for each member: connections at a time that have not proved yet that they know the job's key."""
 
 
 class Coordinator:
@@ -30,6 +32,7 @@ class Coordinator:
         self._changed = threading.Condition()
         self._know: set[int] = set()
         self._connections: dict[int, int] = {}
+        self._unproven = Unproven(MOST_UNPROVEN + len(spec["members"]))
         self._door = socket.create_server(("", int(spec["channel_port"])), backlog=4096)
 
     def start(self) -> threading.Thread:
@@ -42,6 +45,7 @@ class Coordinator:
     def _decide(self) -> None:
         over_s = None
         while True:
+            self._unproven.shut_late(time.monotonic())
             with self._changed:
                 before = self._coordination.directive
                 now_s = time.monotonic()
@@ -60,7 +64,12 @@ class Coordinator:
                 connection, _ = self._door.accept()
             except OSError:
                 return  # it is over
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            self._unproven.admit(connection)
+            try:
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            except RuntimeError:  # the machine has no more threads now: it comes again
+                self._unproven.dismiss(connection)
+                connection.close()
 
     def _serve(self, connection: socket.socket) -> None:
         slot = None
@@ -70,12 +79,14 @@ class Coordinator:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 channel = Channel(connection, self._key, is_coordinator=True)
                 slot = self._take(channel.hear())
+                self._unproven.dismiss(connection)
                 threading.Thread(target=self._tell, args=(channel, connection), daemon=True).start()
                 while True:
                     self._take(channel.hear())
-        except (OSError, EOFError, NotTrusted, LookupError, ValueError):
+        except (OSError, EOFError, NotTrusted, LookupError, ValueError, RuntimeError):
             pass  # it comes again, or is lost
         finally:
+            self._unproven.dismiss(connection)
             if slot is not None:
                 with self._changed:
                     self._connections[slot] -= 1
@@ -109,6 +120,37 @@ class Coordinator:
                 told, at_s = directive, time.monotonic()
         except (OSError, ValueError):
             pass  # the other thread of this connection has noticed, too
+
+
+class Unproven:
+    """The connections that have proved nothing yet: so many at a time at most, and each for a bounded time."""
+
+    def __init__(self, most: int) -> None:
+        self._places = threading.BoundedSemaphore(most)
+        self._lock = threading.Lock()
+        self._since_s: dict[socket.socket, float] = {}
+
+    def admit(self, connection: socket.socket) -> None:
+        """Waits for a place: one gets free within `SILENT_S`, since `shut_late` ends who has it for longer."""
+        self._places.acquire()
+        with self._lock:
+            self._since_s[connection] = time.monotonic()
+
+    def dismiss(self, connection: socket.socket) -> None:
+        """It has proved itself, or is gone; nothing where that was said before."""
+        with self._lock:
+            if self._since_s.pop(connection, None) is not None:
+                self._places.release()
+
+    def shut_late(self, now_s: float) -> None:
+        """Ends connections that had their time; whoever reads from one is told that the other side hung up."""
+        with self._lock:
+            late = [connection for connection, since_s in self._since_s.items() if now_s - since_s > SILENT_S]
+        for connection in late:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it has gone by itself
 
 
 def deadline_s(layout: Layout) -> float | None:

@@ -69,7 +69,8 @@ def service_argv(job: str, program: Path, *, is_sudo: bool) -> list[str]:
 def keep(layout: Layout, job: str, program: Path) -> None:
     """Returns when nothing of the job is left on this node."""
     adopt_orphans()
-    lease.hold(layout, job)
+    if not lease.hold(layout, job):
+        return  # it came too late: another job has the node
     layout.in_use(job).parent.mkdir(parents=True, exist_ok=True)
     layout.in_use(job).touch()
     signal.signal(signal.SIGTERM, lambda number, frame: layout.cancel(job).touch())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.processes import end_all, is_alive, itself
@@ -19,16 +21,73 @@ KILLED_WITHIN_S = 5.0
 
 def holder(layout: Layout) -> dict[str, Any] | None:
     """`job`, `by`, and either `until_s` or `keeper`; None while nobody holds the node."""
-    try:
-        found = read_json(layout.lease / "holder.json")
-    except (OSError, ValueError):
-        return None
-    return found if _holds(found) else None
+    found = _written(layout)
+    return found if found is not None and _holds(found) else None
 
 
 def take(layout: Layout, job: str, by: str) -> dict[str, Any] | None:
     """Takes the lease: None, or who has it."""
+    with _locked(layout):
+        return _take(layout, job, by)
+
+
+def renew(layout: Layout, job: str) -> bool:
+    """The preparation goes on; False where the lease is not this job's any more.
+
+    One that has run out is still this job's as long as no other job has taken the node.
+    """
+    with _locked(layout):
+        found = _without_keeper(layout, job)
+        if found is None:
+            return False
+        write_json(layout.lease / "holder.json", {**found, "until_s": _now_s() + PREPARED_WITHIN_S})
+        return True
+
+
+def hold(layout: Layout, job: str) -> bool:
+    """From now on this process holds it, for as long as it lives; False where the lease is not this job's any more."""
+    with _locked(layout):
+        if _without_keeper(layout, job) is None:
+            return False
+        write_json(layout.lease / "holder.json", {"job": job, "by": "its supervisor", "keeper": itself()})
+        return True
+
+
+def release(layout: Layout, job: str) -> None:
+    """Gives the node back; nothing where another job has it."""
+    with _locked(layout):
+        found = _written(layout)
+        if found is not None and found.get("job") == job:
+            _put_away(layout.lease)
+
+
+def forget(layout: Layout, job: str) -> None:
+    """Removes what is only for a job that runs, and gives the node back."""
+    try:
+        _remove_running(layout, job)
+    finally:
+        release(layout, job)
+
+
+def is_kept(layout: Layout, job: str) -> bool:
+    """Whether a supervisor of this job lives here."""
+    found = holder(layout)
+    return found is not None and found["job"] == job and "keeper" in found
+
+
+@contextmanager
+def _locked(layout: Layout) -> Iterator[None]:
+    """One process at a time looks at the lease and changes it; none has it for longer than it takes to end a job."""
     layout.lease.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(layout.lease.with_name(layout.lease.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _take(layout: Layout, job: str, by: str) -> dict[str, Any] | None:
     fresh = layout.lease.with_name("%s.%d.new" % (layout.lease.name, os.getpid()))
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o755)
@@ -49,57 +108,36 @@ def take(layout: Layout, job: str, by: str) -> dict[str, Any] | None:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def renew(layout: Layout, job: str) -> bool:
-    """The preparation goes on; False where the lease is not this job's any more."""
-    found = holder(layout)
-    if found is None or found["job"] != job or "keeper" in found:
-        return False
-    write_json(layout.lease / "holder.json", {**found, "until_s": _now_s() + PREPARED_WITHIN_S})
-    return True
-
-
-def hold(layout: Layout, job: str) -> None:
-    """From now on this process holds it, for as long as it lives."""
-    write_json(layout.lease / "holder.json", {"job": job, "by": "its supervisor", "keeper": itself()})
-
-
-def release(layout: Layout, job: str) -> None:
-    """Gives the node back; nothing where another job has it."""
+def _written(layout: Layout) -> dict[str, Any] | None:
+    """What the lease says, run out or not; None where there is none."""
     try:
-        found = read_json(layout.lease / "holder.json")
+        return read_json(layout.lease / "holder.json")
     except (OSError, ValueError):
-        return
-    if found.get("job") == job:
-        _put_away(layout.lease)
+        return None
 
 
-def forget(layout: Layout, job: str) -> None:
-    """Removes what is only for a job that runs, and gives the node back."""
-    secrets = layout.secrets(job)
-    for path in (layout.in_use(job), layout.key(job), *secrets.glob("*")):
-        try:
-            path.unlink()
-        except FileNotFoundError:
-            pass  # there was none
-    if secrets.is_dir():
-        secrets.rmdir()
-    release(layout, job)
+def _without_keeper(layout: Layout, job: str) -> dict[str, Any] | None:
+    """The lease, where it is this job's and no supervisor has it."""
+    found = _written(layout)
+    return found if found is not None and found.get("job") == job and "keeper" not in found else None
 
 
-def is_kept(layout: Layout, job: str) -> bool:
-    """Whether a supervisor of this job lives here."""
-    found = holder(layout)
-    return found is not None and found["job"] == job and "keeper" in found
+def _remove_running(layout: Layout, job: str) -> None:
+    """Its mark, its key and its secrets; in the folder of these the job may have made what it liked."""
+    shutil.rmtree(layout.secrets(job), ignore_errors=True)
+    for path in (layout.in_use(job), layout.key(job)):
+        path.unlink(missing_ok=True)
 
 
 def _clear_stale(layout: Layout) -> None:
     """Ends what a job may have left whose keeper was killed, then gives the node back."""
     try:
-        job = str(read_json(layout.lease / "holder.json")["job"])
-    except (OSError, ValueError, LookupError):
-        return _put_away(layout.lease)  # nobody knows whose it was
-    end_all(job, None, KILLED_WITHIN_S)
-    forget(layout, job)
+        found = _written(layout)
+        if found is not None and "job" in found:
+            end_all(str(found["job"]), None, KILLED_WITHIN_S)
+            _remove_running(layout, str(found["job"]))
+    finally:
+        _put_away(layout.lease)
 
 
 def _holds(found: dict[str, Any]) -> bool:

@@ -57,7 +57,7 @@ class MemberLink:
                     threading.Thread(target=self._tell, args=(channel, connection), daemon=True).start()
                     while True:
                         self._take(channel.hear())
-            except (OSError, EOFError, NotTrusted, ValueError):
+            except (OSError, EOFError, NotTrusted, ValueError, RuntimeError):
                 time.sleep(RETRY_S)
 
     def _take(self, directive: dict[str, Any]) -> None:

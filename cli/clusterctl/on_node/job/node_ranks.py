@@ -8,22 +8,20 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections import deque
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from clusterctl.on_node.job import launch
 from clusterctl.on_node.job.layout import Layout
-from clusterctl.on_node.job.output_log import OutputLog
+from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
 from clusterctl.on_node.job.processes import JOB_VARIABLE, end_with_parent, give_up_privileges, is_alive, of_job, reap
 from clusterctl.on_node.job.processes import send as send_signal
 from clusterctl.on_node.job.rank_end import rank_end, rank_parent
 
-LAST_LINES = 20
-LINE_BYTES = 64 * 1024
 POLL_S = 0.05
+LAST_WORDS_S = 1.0
+"""How long a launcher's last words are waited for once it has ended."""
 
 
 class NodeRanks:
@@ -36,9 +34,8 @@ class NodeRanks:
         self._program = program
         self._folder = layout.ranks(spec["job"], spec["attempt"])
         self._uid = pwd.getpwnam(spec["user"]).pw_uid
-        self._log = OutputLog(layout.attempt(spec["job"], spec["attempt"]))
+        self._output = LauncherOutput(OutputLog(layout.attempt(spec["job"], spec["attempt"])))
         self._children: list[subprocess.Popen[bytes]] = []
-        self._last: deque[str] = deque(maxlen=LAST_LINES)
         self._out_of_memory_before = out_of_memory_kills()
 
     @property
@@ -52,20 +49,26 @@ class NodeRanks:
         user = pwd.getpwnam(self._spec["user"])
         parent = ["python3", "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job)), "--"]
         environment = self._environment(user)
+        is_root = os.getuid() == 0
         for local_rank, argv in enumerate(launch.argv(self._spec, self._node_rank, parent)):
             own = launch.rank_environment(self._spec, self._node_rank, local_rank)
             is_plain = self._spec["launcher"] == launch.PLAIN
             child = subprocess.Popen(
-                [*self._as_user(), *argv],
+                [*self._with_its_rights(), *argv],
                 env={**environment, **(own if is_plain else {})},
                 cwd=self._layout.code(job) / self._spec.get("folder", ""),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                # Before anything reads the job's environment: LD_LIBRARY_PATH is the job's, too.
+                user=user.pw_uid if is_root else None,
+                group=user.pw_gid if is_root else None,
+                extra_groups=os.getgrouplist(user.pw_name, user.pw_gid) if is_root else None,
             )
             self._children.append(child)
-            threading.Thread(target=self._copy, args=(child.stdout,), daemon=True).start()
+            if child.stdout is not None:
+                self._output.follow(child.stdout)
 
     def ended(self) -> list[dict[str, Any]]:
         """How the ranks that have ended did, by what their parents wrote down."""
@@ -86,16 +89,18 @@ class NodeRanks:
 
     def launcher_failure(self) -> dict[str, Any]:
         """The launcher ended, and not all of its ranks had said how they did."""
+        self.drain(LAST_WORDS_S)
+        last = self._output.last_lines()
         status = next((child.returncode for child in self._children if child.returncode), 0)
         how = "by signal %d" % -status if status < 0 else "with code %d" % status
-        said = "; its last words: " + self._last[-1] if self._last else ""
+        said = "; its last words: " + last[-1] if last else ""
         return {
             "rank": None,
             "local_rank": None,
             "at_s": time.time(),
             "code": None if status < 0 else status or 1,
             "signal": -status if status < 0 else None,
-            "lines": [*self._last, "the launcher ended %s before its ranks did%s" % (how, said)],
+            "lines": [*last, "the launcher ended %s before its ranks did%s" % (how, said)],
         }
 
     def stop(self, grace_s: float) -> None:
@@ -117,9 +122,13 @@ class NodeRanks:
         while not self.has_launcher_ended() and time.monotonic() < until:
             time.sleep(POLL_S)
 
-    def _as_user(self) -> list[str]:
+    def drain(self, timeout_s: float) -> None:
+        """Until all that they have said is in the log, at most for this time."""
+        self._output.drain(timeout_s)
+
+    def _with_its_rights(self) -> list[str]:
         may_sudo = "yes" if self._spec["is_sudo"] else "no"
-        return [sys.executable, "-I", str(self._program), "become", self._spec["user"], may_sudo, "--"]
+        return [sys.executable, "-I", str(self._program), "become", may_sudo, "--"]
 
     def _parents(self) -> list[tuple[int, int]]:
         """The parents of ranks that run."""
@@ -149,30 +158,12 @@ class NodeRanks:
             JOB_VARIABLE: job,
         }
 
-    def _copy(self, stream: IO[bytes]) -> None:
-        """Lines of ranks come behind their numbers; what does not is the launcher's own."""
-        while True:
-            line = stream.readline(LINE_BYTES)
-            if not line:
-                return
-            rank, tab, text = line.rstrip(b"\n").partition(b"\t")
-            if tab and rank.isdigit():
-                self._log.write(rank.decode(), text)
-            else:
-                self._last.append(line.decode("utf-8", "replace").rstrip("\n"))
-                self._log.write("-", line.rstrip(b"\n"))
 
-
-def become(name: str, *, is_privileged: bool) -> None:
-    """From now on this process is the login user's, cannot become more, and ends with its parent."""
-    if os.getuid() == 0:
-        user = pwd.getpwnam(name)
-        os.initgroups(user.pw_name, user.pw_gid)
-        os.setgid(user.pw_gid)
-        os.setuid(user.pw_uid)
+def become(*, is_privileged: bool) -> None:
+    """From now on this process, which is the login user's, cannot become more, and ends with its parent."""
     if not is_privileged:
         give_up_privileges()
-    end_with_parent()  # last: the kernel forgets it when the user changes (prctl(2))
+    end_with_parent()
 
 
 def read_environment(path: Path) -> dict[str, str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from pathlib import Path
 from typing import IO, Iterator, Optional, Tuple
 
 SEGMENT_BYTES = 16 * 1024 * 1024
 SEGMENTS = 4
 READ_BYTES = 256 * 1024
+LINE_BYTES = 64 * 1024
+LAST_LINES = 20
 Place = Tuple[int, int]
 """Segment and offset."""
 
@@ -51,6 +54,44 @@ class OutputLog:
         old = segment(self._folder, self._number - SEGMENTS)
         if old.exists():
             old.unlink()
+
+
+class LauncherOutput:
+    """What launchers and ranks say, copied to the log by a thread for each stream."""
+
+    def __init__(self, log: OutputLog) -> None:
+        self._log = log
+        self._copiers: list[threading.Thread] = []
+        self._last: deque[str] = deque(maxlen=LAST_LINES)
+
+    def follow(self, stream: IO[bytes]) -> None:
+        """Copies it to its end."""
+        copier = threading.Thread(target=self._copy, args=(stream,), daemon=True)
+        self._copiers.append(copier)
+        copier.start()
+
+    def drain(self, timeout_s: float) -> None:
+        """Until all streams have ended, at most for this time: something that was left running may hold one open."""
+        until = time.monotonic() + timeout_s
+        for copier in self._copiers:
+            copier.join(max(0.0, until - time.monotonic()))
+
+    def last_lines(self) -> list[str]:
+        """Of the launchers themselves."""
+        return list(self._last)
+
+    def _copy(self, stream: IO[bytes]) -> None:
+        """Lines of ranks come behind their numbers; what does not is the launcher's own."""
+        while True:
+            line = stream.readline(LINE_BYTES)
+            if not line:
+                return
+            rank, tab, text = line.rstrip(b"\n").partition(b"\t")
+            if tab and rank.isdigit():
+                self._log.write(rank.decode(), text)
+            else:
+                self._last.append(line.decode("utf-8", "replace").rstrip("\n"))
+                self._log.write("-", line.rstrip(b"\n"))
 
 
 def segment(folder: Path, number: int) -> Path:

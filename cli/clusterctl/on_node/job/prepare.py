@@ -9,7 +9,7 @@ import subprocess
 import tarfile
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Callable, Iterator
 
 from clusterctl.on_node.job import judge, launch, lease
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
@@ -22,6 +22,8 @@ RENEW_S = 5.0
 NVIDIA_SMI_S = 20
 FOLDERS_KEPT = 20
 LISTEN = "0A"
+PROGRAMS = "programs"
+"""Beside the jobs' folders; no job's."""
 
 
 def probe(layout: Layout, job: str) -> dict[str, Any]:
@@ -41,65 +43,42 @@ def probe(layout: Layout, job: str) -> dict[str, Any]:
 
 
 def receive(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes]) -> None:
-    """Puts the job's files in place. Raises ValueError, OSError, tarfile.TarError."""
-    spec = header["spec"]
-    user = pwd.getpwnam(spec["user"])
-    folder = layout.folder(job)
-    folder.mkdir(parents=True)
-    layout.jobs.chmod(0o755)
-    for own in (layout.code(job), layout.work(job), layout.attempt(job, spec["attempt"])):
-        own.mkdir()
-    archive = folder / "code.tar.gz"
-    _copy(layout, job, stream, archive, int(header["snapshot_bytes"]))
-    _unpack(archive, layout.code(job))
-    archive.unlink()
-    layout.ranks(job, spec["attempt"]).mkdir()
-    for theirs in (layout.code(job), layout.work(job), layout.ranks(job, spec["attempt"])):
-        _give(theirs, user)
-    (folder / "hostfile").write_text(launch.hostfile(spec))
-    _write_private(layout.key(job), header["key"].encode(), None)
-    for name, value in header["secrets"].items():
-        _write_private(layout.secrets(job) / name, value.encode(), user)
-    write_json(layout.spec(job), spec)
-    facts = read_json(layout.root / "etc/clusterctl/node.json")
-    write_json(
-        layout.state(job),
-        {
-            "job": job,
-            "attempt": spec["attempt"],
-            "slot": facts["slot"],
-            "state": judge.PREPARING,
-            "since_s": time.time(),
-            "boot_id": boot_id(layout),
-        },
-    )
+    """Puts the job's files in place; what breaks off leaves none. Raises ValueError, OSError, tarfile.TarError."""
+    layout.folder(job).mkdir(parents=True)  # where there is one already it is another job's, and stays
+    try:
+        _put(layout, job, header, stream)
+    except BaseException:
+        _remove(layout, job)
+        raise
 
 
 def discard(layout: Layout, job: str) -> None:
-    """Takes back what was prepared for a job that does not start; nothing where it runs."""
+    """Takes back what was prepared for a job that does not start; nothing where it was started."""
     if lease.is_kept(layout, job):
         return
-    found = lease.holder(layout)
-    if found is None or found["job"] != job:
-        return
-    shutil.rmtree(layout.folder(job), ignore_errors=True)
-    shutil.rmtree(layout.secrets(job), ignore_errors=True)
-    try:
-        layout.key(job).unlink()
-    except FileNotFoundError:
-        pass  # it had not come that far
+    if _is_unstarted(layout, job):
+        _remove(layout, job)
     lease.release(layout, job)
 
 
 def remove_old(layout: Layout, but: str) -> None:
-    """The code and output of the oldest jobs that have ended, where there are too many."""
+    """The oldest jobs that have ended, where there are too many; and preparations that broke off.
+
+    A folder without a state is one that is being prepared, if its job has the node, or was given up.
+    """
     ended = []
+    holder = lease.holder(layout) or {}
     for path in layout.jobs.iterdir():
+        if path.name in (but, PROGRAMS, holder.get("job")):
+            continue
         try:
-            state = read_json(path / "state.json")
+            state = read_json(layout.state(path.name))
+        except FileNotFoundError:
+            _remove(layout, path.name)
+            continue
         except (OSError, ValueError):
             continue
-        if state["state"] in judge.FINAL and path.name != but:
+        if state["state"] in judge.FINAL:
             ended.append((float(state["since_s"]), path))
     for _, path in sorted(ended)[: max(0, len(ended) - FOLDERS_KEPT)]:
         shutil.rmtree(path, ignore_errors=True)
@@ -115,6 +94,50 @@ def ports_in_use(root: Path) -> list[int]:
             continue  # there is none without IPv6
         found |= {int(line.split()[1].rpartition(":")[2], 16) for line in lines if line.split()[3] == LISTEN}
     return sorted(port for port in found if port in PORTS)
+
+
+def paths_to_give(folder: Path) -> Iterator[str]:
+    """All in the folder and then the folder, each before what it lies in.
+
+    Whoever has a folder can put links into it; so nothing in it is left to do once it is given away.
+    """
+    for base, folders, files in os.walk(folder, topdown=False):
+        for name in [*folders, *files]:
+            yield os.path.join(base, name)
+    yield str(folder)
+
+
+def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes]) -> None:
+    spec = header["spec"]
+    user = pwd.getpwnam(spec["user"])
+    folder = layout.folder(job)
+    renew = _renewal(layout, job)
+    layout.jobs.chmod(0o755)
+    for own in (layout.code(job), layout.work(job), layout.attempt(job, spec["attempt"])):
+        own.mkdir()
+    archive = folder / "code.tar.gz"
+    _copy(stream, archive, int(header["snapshot_bytes"]), renew)
+    _unpack(archive, layout.code(job), renew)
+    archive.unlink()
+    layout.ranks(job, spec["attempt"]).mkdir()
+    for theirs in (layout.code(job), layout.work(job), layout.ranks(job, spec["attempt"])):
+        _give(theirs, user, renew)
+    (folder / "hostfile").write_text(launch.hostfile(spec))
+    _write_private(layout.key(job), header["key"].encode(), None)
+    _write_secrets(layout.secrets(job), header["secrets"], user)
+    write_json(layout.spec(job), spec)
+    facts = read_json(layout.root / "etc/clusterctl/node.json")
+    write_json(
+        layout.state(job),
+        {
+            "job": job,
+            "attempt": spec["attempt"],
+            "slot": facts["slot"],
+            "state": judge.PREPARING,
+            "since_s": time.time(),
+            "boot_id": boot_id(layout),
+        },
+    )
 
 
 def _gpus(declared: int) -> int:
@@ -135,8 +158,38 @@ def _phase(layout: Layout) -> str:
         return "unknown"
 
 
-def _copy(layout: Layout, job: str, stream: IO[bytes], path: Path, left: int) -> None:
-    renewed_s = time.monotonic()
+def _is_unstarted(layout: Layout, job: str) -> bool:
+    try:
+        return bool(read_json(layout.state(job))["state"] == judge.PREPARING)
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError, LookupError):
+        return False
+
+
+def _remove(layout: Layout, job: str) -> None:
+    """What `receive` has put there, however far it came."""
+    shutil.rmtree(layout.secrets(job), ignore_errors=True)
+    layout.key(job).unlink(missing_ok=True)
+    shutil.rmtree(layout.folder(job), ignore_errors=True)
+
+
+def _renewal(layout: Layout, job: str) -> Callable[[], None]:
+    """What keeps the node for the job while it is prepared, however often it is called."""
+    renewed_s: float | None = None
+
+    def renew() -> None:
+        nonlocal renewed_s
+        now_s = time.monotonic()
+        if renewed_s is None or now_s - renewed_s > RENEW_S:
+            renewed_s = now_s
+            if not lease.renew(layout, job):
+                raise ValueError("the node is not held for %s any more" % job)
+
+    return renew
+
+
+def _copy(stream: IO[bytes], path: Path, left: int, renew: Callable[[], None]) -> None:
     with path.open("wb") as file:
         while left:
             chunk = stream.read(min(left, CHUNK_BYTES))
@@ -144,28 +197,34 @@ def _copy(layout: Layout, job: str, stream: IO[bytes], path: Path, left: int) ->
                 raise ValueError("the snapshot ended %d bytes too early" % left)
             file.write(chunk)
             left -= len(chunk)
-            if time.monotonic() - renewed_s > RENEW_S:
-                renewed_s = time.monotonic()
-                lease.renew(layout, job)
+            renew()
 
 
-def _unpack(archive: Path, folder: Path) -> None:
+def _unpack(archive: Path, folder: Path, renew: Callable[[], None]) -> None:
     """Raises ValueError for a name that leads out of the folder."""
     with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
             if member.name.startswith("/") or ".." in Path(member.name).parts or not (member.isreg() or member.issym()):
                 raise ValueError("the snapshot holds %r" % member.name)
             tar.extract(member, folder)
+            renew()
 
 
-def _give(folder: Path, user: pwd.struct_passwd) -> None:
+def _give(folder: Path, user: pwd.struct_passwd, renew: Callable[[], None]) -> None:
     """The folder and all in it belong to the login user."""
     if os.getuid() != 0:
         return
-    os.chown(folder, user.pw_uid, user.pw_gid)
-    for base, folders, files in os.walk(folder):
-        for name in [*folders, *files]:
-            os.lchown(os.path.join(base, name), user.pw_uid, user.pw_gid)
+    for path in paths_to_give(folder):
+        os.lchown(path, user.pw_uid, user.pw_gid)
+        renew()
+
+
+def _write_secrets(folder: Path, secrets: dict[str, str], user: pwd.struct_passwd) -> None:
+    """The user's, the folder last: whoever has it can put links into it."""
+    for name, value in secrets.items():
+        _write_private(folder / name, value.encode(), user)
+    if secrets and os.getuid() == 0:
+        os.lchown(folder, user.pw_uid, user.pw_gid)
 
 
 def _write_private(path: Path, content: bytes, user: pwd.struct_passwd | None) -> None:
@@ -174,9 +233,8 @@ def _write_private(path: Path, content: bytes, user: pwd.struct_passwd | None) -
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "wb") as stream:
         stream.write(content)
-    if user is not None and os.getuid() == 0:
-        os.chown(path, user.pw_uid, user.pw_gid)
-        os.chown(path.parent, user.pw_uid, user.pw_gid)
+        if user is not None and os.getuid() == 0:
+            os.fchown(stream.fileno(), user.pw_uid, user.pw_gid)
 
 
 def _existing(path: Path) -> Path:

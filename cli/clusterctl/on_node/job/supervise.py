@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from clusterctl.on_node.job import judge
 from clusterctl.on_node.job.coordination import ENDED, LOST_AFTER_S, MET_WITHIN_S, READY, RUNNING
@@ -23,6 +23,8 @@ MOST_AHEAD_S = 2.0
 LAUNCHER_S = 5.0
 """How long a launcher may take to end once its ranks have; torchrun's does not always (it hung over 200 s)."""
 KILLED_WITHIN_S = 10.0
+DRAIN_S = 5.0
+"""How long the last lines of the ranks are waited for once they have ended."""
 
 
 class Supervisor:
@@ -52,6 +54,7 @@ class Supervisor:
         self._link.start()
         outcome = self._follow()
         left = self._clear()
+        self._ranks.drain(DRAIN_S)
         self._tell(outcome["state"], outcome=outcome, left=left)
         self._link.say(knows_end=True)
         if coordinating is not None:
@@ -63,15 +66,16 @@ class Supervisor:
         """Does what the coordinator says; how the job ended."""
         while True:
             directive = self._link.directive
+            is_cancelled = self._layout.cancel(self._job).exists()
             if directive["do"] == "finish":
                 return dict(directive["outcome"])
             if directive["do"] == "start" and not self._ranks.is_started:
                 self._start(float(directive["at_s"]))
             elif directive["do"] == "stop":
                 self._stop()
-            elif self._link.silent_s() > (LOST_AFTER_S if self._ranks.is_started else MET_WITHIN_S):
+            elif self._link.silent_s() > patience_s(is_started=self._ranks.is_started, is_cancelled=is_cancelled):
                 return self._without_coordinator()
-            if self._layout.cancel(self._job).exists():
+            if is_cancelled:
                 self._link.say(is_cancelled=True)
             if self._ranks.is_started and not self._is_stopped:
                 self._look()
@@ -84,11 +88,9 @@ class Supervisor:
         self._link.say(phase=RUNNING)
 
     def _look(self) -> None:
-        ended = self._ranks.ended()
-        failures = [self._named(end) for end in ended if end.get("code") != 0]
         nproc = int(self._spec["members"][self._rank]["nproc"])
-        if not failures and len(ended) < nproc and self._ranks.has_launcher_ended():
-            failures = [self._named(self._ranks.launcher_failure())]
+        ended = ends_by_now(self._ranks, nproc)
+        failures = [self._named(end) for end in ended if end.get("code") != 0]
         is_over = bool(failures) or len(ended) == nproc
         # A node where one rank failed waits to be told to stop: its other ranks may still run.
         phase = ENDED if is_over and not failures else RUNNING
@@ -136,6 +138,29 @@ class Supervisor:
                 **more,
             },
         )
+
+
+class Ranks(Protocol):
+    """What is asked of the ranks that run here."""
+
+    def has_launcher_ended(self) -> bool: ...
+    def ended(self) -> list[dict[str, Any]]: ...
+    def launcher_failure(self) -> dict[str, Any]: ...
+
+
+def ends_by_now(ranks: Ranks, nproc: int) -> list[dict[str, Any]]:
+    """How ranks have ended; and how their launcher has, where it ended before they had."""
+    # First: a rank's parent writes how the rank ended before the launcher can end.
+    has_launcher_ended = ranks.has_launcher_ended()
+    ended = ranks.ended()
+    if has_launcher_ended and len(ended) < nproc and all(end.get("code") == 0 for end in ended):
+        return [*ended, ranks.launcher_failure()]
+    return ended
+
+
+def patience_s(*, is_started: bool, is_cancelled: bool) -> float:
+    """How long the coordinator may be silent before this node goes on without it."""
+    return LOST_AFTER_S if is_started or is_cancelled else MET_WITHIN_S
 
 
 def boot_id(layout: Layout) -> str:
