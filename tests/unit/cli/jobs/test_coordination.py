@@ -116,6 +116,17 @@ def test_a_node_is_lost_when_it_does_not_come_back_and_not_before() -> None:
     assert coordination.listeners == {1}
 
 
+def test_victims_of_a_node_that_is_away_wait_until_it_is_back_or_lost() -> None:
+    coordination = running()
+    victim = failure(1, at_s=4.0, lines=("RuntimeError: Connection closed by peer [10.0.8.3]:1",))
+    coordination.gone(3, 2.0)
+    coordination.heard(1, {"phase": "running", "failures": [victim]})
+    assert coordination.look(2.0, WALL_S, None)["do"] == "start"
+    assert coordination.look(2.0 + 2 * SETTLE_S, WALL_S, None)["do"] == "start"
+    assert coordination.look(2.0 + LOST_AFTER_S + 1, WALL_S, None)["state"] == "lost"
+    assert ended(coordination, 40.0, 1)["exit_code"] == 255
+
+
 def test_a_node_that_does_not_stop_its_ranks_holds_nobody_up_for_ever() -> None:
     coordination = running()
     coordination.heard(1, {"phase": "running", "is_cancelled": True})
