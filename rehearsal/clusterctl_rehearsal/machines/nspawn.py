@@ -33,6 +33,7 @@ _TOOLS = {
     "unshare": "util-linux",
 }
 _SETTLE_TIMEOUT_S = 30.0
+_LOOKS = 5
 _log = logging.getLogger(__name__)
 
 
@@ -186,8 +187,10 @@ class NspawnDriver:
         if owners.root_elsewhere(self.root, cluster) is not None:
             return
         trees = cgroup.mounted_trees()
-        supervisors = [found for found in processes.supervisors() if found.cluster == cluster]
-        processes.end_supervisors(supervisors)
+        # First: a supervisor that has not read this yet starts nothing, and one that has is among those found now.
+        for file in (self.root / cluster).glob("*/launch.json"):
+            file.unlink(missing_ok=True)
+        supervisors = self._end_supervisors(cluster)
         nodes = {node for name, node in cgroup.machines(trees) if name == cluster}
         nodes |= set(network.machine_namespaces(cluster))
         nodes |= {path.name for path in (self.root / cluster).glob("*/")}
@@ -200,6 +203,17 @@ class NspawnDriver:
         network.delete(cluster)
         cgroup.remove_cluster(trees, cluster)
         remove_tree(self.root / cluster)
+
+    def _end_supervisors(self, cluster: str) -> list[processes.Supervisor]:
+        """All that a cluster had, ended; looked for again, as one forks when it begins."""
+        ended: list[processes.Supervisor] = []
+        for _ in range(_LOOKS):
+            found = [each for each in processes.supervisors() if each.cluster == cluster]
+            if not found:
+                break
+            processes.end_supervisors(found)
+            ended += found
+        return ended
 
     def _make_room(self) -> None:
         begun = len(list(self.root.glob("*/*/upper")))  # those booted at the same moment have no cgroup yet

@@ -9,6 +9,7 @@ looks for machines next (`found`, `clean`, `kill`) does its tidying.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -57,13 +58,23 @@ def main(arguments: list[str]) -> None:
         machine.start()
     except Exception as error:  # told to the caller, who raises it
         tell(f"{error}")
-        tidy(trees, folder)
+        tidy_up(trees, folder)
         raise
     tell(STARTED)
+    if machine.is_stopping or not folder.launch.exists():  # asked to end, or its cluster cleaned, while it began
+        machine.end_now()
     how = machine.wait()
-    unmount(str(folder.disk), MNT_DETACH)
-    write_end(folder, how)
+    with contextlib.suppress(OSError):  # whoever cleans its cluster has removed the files
+        unmount(str(folder.disk), MNT_DETACH)
+        write_end(folder, how)
+    tidy_up(trees, folder)
+
+
+def tidy_up(trees: cgroup.CgroupTrees, folder: MachineFolder) -> None:
+    """Remove what the machine leaves behind; of a cluster that was cleaned meanwhile its cgroup, too."""
     tidy(trees, folder)
+    if not folder.path.parent.exists():
+        cgroup.remove_cluster(trees, folder.cluster)
 
 
 @dataclass(kw_only=True)
