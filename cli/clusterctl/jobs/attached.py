@@ -17,6 +17,8 @@ from clusterctl.jobs.shown import ended_text, line_json, line_text, state_json
 from clusterctl.output import Output
 
 DETACHED = 0
+HUNG_UP = 128 + signal.SIGHUP
+"""Nobody was told how the job ended: a script that goes on after a success does not."""
 
 
 class HungUp(Exception):
@@ -33,7 +35,7 @@ class Attached:
         self._name = str(spec["job"])
 
     def watch(self, output: Output, *, as_json: bool, is_shown: bool = True) -> int:
-        """Until the job has ended: its exit code; 0 where the person goes and the job goes on."""
+        """Until the job has ended: its exit code; 0 where the person goes and the job goes on, 129 after SIGHUP."""
         following = JobFollowing(self._nodes, self._members, job=self._name, attempt=int(self._spec["attempt"]))
         items = following.items()
         with signals_as_exceptions(is_at_terminal=output.can_ask):
@@ -43,7 +45,7 @@ class Attached:
                         self._show(item, output, as_json=as_json, is_shown=is_shown)
                     break
                 except HungUp:
-                    return DETACHED
+                    return HUNG_UP
                 except KeyboardInterrupt:
                     # A generator that was interrupted has ended: what it has is asked for anew.
                     items = following.next_items()
@@ -89,7 +91,10 @@ def has_ranks(spec: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def signals_as_exceptions(*, is_at_terminal: bool) -> Iterator[None]:
-    """SIGHUP leaves the job; SIGTERM is Ctrl-C where nobody is at a terminal."""
+    """SIGHUP leaves the job; SIGTERM is Ctrl-C where nobody is at a terminal.
+
+    What this process was started to ignore it ignores: SIGHUP under nohup, SIGINT in a script's background.
+    """
 
     def hang_up(number: int, frame: FrameType | None) -> None:
         raise HungUp
@@ -100,7 +105,8 @@ def signals_as_exceptions(*, is_at_terminal: bool) -> Iterator[None]:
     handlers: dict[int, Callable[[int, FrameType | None], None]] = {signal.SIGHUP: hang_up}
     if not is_at_terminal:
         handlers |= {signal.SIGTERM: interrupt, signal.SIGINT: interrupt}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    heeded = {number: handler for number, handler in handlers.items() if signal.getsignal(number) != signal.SIG_IGN}
+    before = {number: signal.signal(number, handler) for number, handler in heeded.items()}
     try:
         yield
     finally:

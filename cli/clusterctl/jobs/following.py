@@ -68,6 +68,8 @@ class JobFollowing:
         self._rest = {node.slot: b"" for node in members}
         self._places = {node.slot: (1, 0) for node in members}
         self._over: dict[int, Mapping[str, Any]] = {}
+        self._without: set[int] = set()
+        """Slots whose nodes say that they have no such job, as one that was replaced."""
         self._lost_s: dict[int, float] = {}
 
     def items(self) -> Iterator[Item]:
@@ -92,8 +94,9 @@ class JobFollowing:
 
     def _is_done(self, now_s: float) -> bool:
         patience_s = GIVE_UP_S if self._over else UNHEARD_S
+        told = self._over.keys() | self._without
         return all(
-            node.slot in self._over or now_s - self._lost_s.get(node.slot, now_s) > patience_s for node in self._members
+            node.slot in told or now_s - self._lost_s.get(node.slot, now_s) > patience_s for node in self._members
         )
 
     def _command(self, node: InventoryNode) -> str:
@@ -113,12 +116,20 @@ class JobFollowing:
             except ValueError:
                 continue  # a login's greeting
             if isinstance(words, list):
-                segment, offset, line = words
-                self._places[node.slot] = (int(segment), int(offset))
-                at_s, rank, text = str(line).split(" ", 2)
-                self._arrived.put(OutputLine(slot=node.slot, at_s=float(at_s), rank=rank, text=text))
+                self._take_line(node, words)
             elif isinstance(words, dict):
                 self._take(node, words)
+
+    def _take_line(self, node: InventoryNode, words: list[Any]) -> None:
+        try:
+            segment, offset, line = words
+            place = (int(segment), int(offset))
+            at_s, rank, text = str(line).split(" ", 2)
+            item = OutputLine(slot=node.slot, at_s=float(at_s), rank=rank, text=text)
+        except (TypeError, ValueError):
+            return  # a line that was torn, as on a full disk: those behind it are whole
+        self._places[node.slot] = place
+        self._arrived.put(item)
 
     def _take(self, node: InventoryNode, words: Mapping[str, Any]) -> None:
         if "over" in words:
@@ -127,11 +138,12 @@ class JobFollowing:
         elif "state" in words:
             self._arrived.put(NodeState(slot=node.slot, words=words["state"], is_over=False))
         elif "error" in words:
+            self._without.add(node.slot)
             self._arrived.put(Notice(slot=node.slot, text=str(words["error"])))
 
     def _lost_on(self, node: InventoryNode, why: NodeFailure, tries: int) -> bool:
         """Whether the node is tried again."""
-        if node.slot in self._over:
+        if node.slot in self._over or node.slot in self._without:
             return False
         self._lost_s.setdefault(node.slot, time.monotonic())
         if tries <= 1:

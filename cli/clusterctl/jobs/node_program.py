@@ -41,11 +41,14 @@ def command(verb: str, *arguments: str) -> str:
 
 
 def install_command() -> str:
-    """The line that puts it in place, from stdin.
+    """The line that puts it in place, from stdin; whole, or not at all where the connection ends before.
 
     By root, and before it is run: the login user, as which jobs run, must not be able to change it.
     """
-    put = f"umask 022; mkdir -p {FOLDER} && cat > {path()}.$$ && mv {path()}.$$ {path()}"
+    fresh, digest = f"{path()}.$$", hashlib.sha256(archive()).hexdigest()
+    check = f'[ "$(sha256sum < {fresh})" = "{digest}  -" ]'
+    whole = f"mkdir -p {FOLDER} && cat > {fresh} && {check} && mv {fresh} {path()}"
+    put = f"umask 022; {whole} || {{ rm -f {fresh}; exit 1; }}"
     return "exec sudo -n sh -c " + shlex.quote(put)
 
 

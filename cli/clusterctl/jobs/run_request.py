@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_hex
 from typing import Any  # JSON
 
 from clusterctl_infra.errors import UsageError
@@ -72,7 +73,8 @@ def carry_out(flags: RunFlags, output: Output) -> int:
 def _start(flags: RunFlags, output: Output) -> JobStart:
     chosen = chosen_launch(flags.words, flags.launcher)
     nproc = _checked_nproc(flags.nproc)
-    name = default_name(chosen.command, datetime.now(UTC)) if flags.name is None else checked_name(flags.name)
+    own_name = default_name(chosen.command, datetime.now(UTC), token_hex(2))
+    name = own_name if flags.name is None else checked_name(flags.name)
     secrets = _secret_values(flags.secrets)
     snapshot = take_snapshot(flags.workdir, including=flags.including)
     refuse_missing_script(chosen.command, snapshot)

@@ -106,7 +106,10 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Tracked and untracked files; None where the folder is in no repository."""
+    """Tracked and untracked files; None where the folder is in no repository.
+
+    Raises UsageError where git does not list those of one: else all would be sent that it is told to ignore.
+    """
     found = []
     for which in (("--cached",), ("--others", "--exclude-standard")):
         argv = ["git", "-C", str(folder), "ls-files", "-z", *which]
@@ -116,6 +119,11 @@ def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
             return None
         except subprocess.TimeoutExpired as e:
             raise UsageError(f"{folder}: git did not list its files within {GIT_S} s", hint="git status") from e
+        if done.returncode and any(
+            (place / ".git").exists() for place in (folder.resolve(), *folder.resolve().parents)
+        ):
+            said = os.fsdecode(done.stderr).strip()[-300:]
+            raise UsageError(f"{folder}: git does not list its files: {said}", hint="git status")
         if done.returncode:
             return None
         found.append(tuple(name for name in os.fsdecode(done.stdout).split("\0") if name))

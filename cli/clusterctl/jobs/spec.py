@@ -40,10 +40,10 @@ class JobRequest:
     by: str
 
 
-def default_name(command: Sequence[str], now: datetime) -> str:
-    """`train-1123-101500`: the program and when it was started."""
+def default_name(command: Sequence[str], now: datetime, token: str) -> str:
+    """`train-1123-101500-3f9a`: the program, when it was started, and four digits by chance for two of one second."""
     base = re.sub(r"[^a-z0-9]+", "-", command[0].rsplit("/", 1)[-1].removesuffix(".py").lower()).strip("-")
-    return f"{base[:24].strip('-') or 'job'}-{now:%m%d-%H%M%S}"
+    return f"{base[:22].strip('-') or 'job'}-{now:%m%d-%H%M%S}-{token}"
 
 
 def checked_name(name: str) -> str:

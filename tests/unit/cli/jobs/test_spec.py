@@ -136,8 +136,13 @@ def test_a_name_that_is_no_file_s_name_everywhere_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "expected"), [("src/Train_GPT.py", "train-gpt-1123-101500"), ("./…", "job-1123-101500")]
+    ("program", "expected"),
+    [
+        ("src/Train_GPT.py", "train-gpt-1123-101500-3f9a"),
+        ("./…", "job-1123-101500-3f9a"),
+        ("x" * 99, "x" * 22 + "-1123-101500-3f9a"),
+    ],
 )
 def test_a_name_of_its_own_is_one(program: str, expected: str) -> None:
-    name = default_name([program], datetime(2026, 11, 23, 10, 15, tzinfo=UTC))
+    name = default_name([program], datetime(2026, 11, 23, 10, 15, tzinfo=UTC), "3f9a")
     assert checked_name(name) == expected

@@ -1,0 +1,68 @@
+"""What is made of the lines that nodes print of a job, also of odd ones."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from clusterctl.jobs.attached import signals_as_exceptions
+from clusterctl.jobs.following import UNHEARD_S, Item, JobFollowing, Notice, OutputLine
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.keys.login_keys import LoginKeys
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import MakeInventory
+
+LOST = NodeFailure("lost", "the connection was lost")
+
+
+@pytest.fixture
+def following(make_inventory: MakeInventory) -> JobFollowing:
+    inventory = make_inventory(size=2)
+    nodes = JobNodes(inventory=inventory, keys=LoginKeys(keys=(), described="none"), deadlines=Deadlines())
+    return JobFollowing(nodes, inventory.nodes, job="train", attempt=1)
+
+
+def hear(following: JobFollowing, slot: int, *rows: object) -> None:
+    node = following._members[slot]
+    following._hear(node, b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+
+
+def test_a_node_without_the_job_is_not_waited_for(following: JobFollowing) -> None:
+    hear(following, 0, {"over": {"state": "succeeded"}})
+    hear(following, 1, {"error": "no job train here"})
+    assert not following._lost_on(following._members[1], LOST, 1)
+    assert [item for item in following.next_items() if isinstance(item, Notice)] == [
+        Notice(slot=1, text="no job train here")
+    ]
+
+
+@pytest.mark.parametrize("torn", [[1], [1, 2, "no time"], [1, 2, "12.512.6 0 x"], ["x", 2, "1.0 0 y"], [1, 2, 3]])
+def test_a_torn_line_hides_none_behind_it(torn: list[object], following: JobFollowing) -> None:
+    hear(following, 0, torn, [1, 9, "12.5 0 loss 0.1"])
+    hear(following, 0, {"over": {}})
+    hear(following, 1, {"over": {}})
+    lines: list[Item] = [item for item in following.next_items() if isinstance(item, OutputLine)]
+    assert lines == [OutputLine(slot=0, at_s=12.5, rank="0", text="loss 0.1")]
+
+
+def test_a_node_that_nobody_hears_is_given_up_after_its_time(following: JobFollowing) -> None:
+    assert following._lost_on(following._members[0], LOST, 2)
+    now_s = time.monotonic()
+    assert not following._is_done(now_s + UNHEARD_S / 2)
+    assert following._lost_on(following._members[1], LOST, 2)
+    assert following._is_done(now_s + UNHEARD_S + 1)
+
+
+def test_what_was_ignored_from_the_start_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with signals_as_exceptions(is_at_terminal=True):
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
