@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ from clusterctl.on_node.job import lease
 from clusterctl.on_node.job.keep import present_state, service_argv
 from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.node_ranks import out_of_memory_kills, read_environment
-from clusterctl.on_node.job.output_log import SEGMENTS, OutputLog, read_from
+from clusterctl.on_node.job.output_log import SEGMENTS, LauncherOutput, OutputLog, read_from
 from clusterctl.on_node.job.prepare import ports_in_use
 from clusterctl.on_node.job.processes import itself
 
@@ -50,6 +51,42 @@ def test_a_lease_lives_as_long_as_its_keeper(layout: Layout, start: str, is_held
     set_holder(layout, job="kept-first", by="its supervisor", keeper=keeper)
     assert lease.is_kept(layout, "kept-first") is is_held
     assert (lease.take(layout, "second", "bob") is None) is not is_held
+
+
+def test_a_lease_that_ran_out_is_still_its_job_s_while_nobody_else_took_the_node(layout: Layout) -> None:
+    set_holder(layout, job="first", by="ada", until_s=0.0)
+    assert lease.holder(layout) is None
+    assert lease.renew(layout, "first")
+    held = lease.holder(layout)
+    assert held is not None
+    assert held["job"] == "first"
+
+
+def test_a_keeper_that_comes_too_late_leaves_the_node_to_the_job_that_took_it(layout: Layout) -> None:
+    assert lease.take(layout, "second", "bob") is None
+    assert not lease.hold(layout, "first")
+    assert not lease.is_kept(layout, "first")
+    assert lease.hold(layout, "second")
+    assert lease.is_kept(layout, "second")
+    assert not lease.renew(layout, "second")
+
+
+def test_a_node_is_free_once_its_job_ended_whatever_that_made_among_its_secrets(layout: Layout) -> None:
+    assert lease.take(layout, "first", "ada") is None
+    (layout.secrets("first") / "folder/in-it").mkdir(parents=True)
+    layout.key("first").parent.mkdir()
+    layout.key("first").touch()
+    lease.forget(layout, "first")
+    assert lease.holder(layout) is None
+    assert not layout.secrets("first").exists()
+    assert not layout.key("first").exists()
+
+
+def test_a_stale_lease_is_taken_over_whatever_its_job_made_among_its_secrets(layout: Layout) -> None:
+    set_holder(layout, job="first", by="its supervisor", keeper=[os.getpid(), 1])
+    (layout.secrets("first") / "folder").mkdir(parents=True)
+    assert lease.take(layout, "second", "bob") is None
+    assert not layout.secrets("first").exists()
 
 
 def test_a_job_whose_keeper_is_gone_is_lost_and_one_that_has_ended_is_not(layout: Layout) -> None:
@@ -96,6 +133,26 @@ def test_the_oldest_output_goes(tmp_path: Path) -> None:
 def test_half_a_line_is_not_read_yet(tmp_path: Path) -> None:
     (tmp_path / "output.000001").write_bytes(b"1.0 0 whole\n1.0 0 ha")
     assert list(read_from(tmp_path, (1, 0))) == [((1, 12), "1.0 0 whole")]
+
+
+def test_all_that_was_said_is_in_the_log_once_it_is_drained(tmp_path: Path) -> None:
+    log = OutputLog(tmp_path)
+    output = LauncherOutput(log)
+    output.follow(io.BytesIO(b"".join(b"0\tline %d\n" % number for number in range(20_000)) + b"the end\n"))
+    output.drain(60.0)
+    log.close()
+    assert len(list(read_from(tmp_path, (1, 0)))) == 20_001
+    assert output.last_lines() == ["the end"]
+
+
+def test_output_that_somebody_holds_open_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    output = LauncherOutput(OutputLog(tmp_path))
+    with os.fdopen(reading, "rb") as stream:
+        output.follow(stream)
+        output.drain(0.01)
+        os.close(writing)
+        output.drain(60.0)
 
 
 def test_variables_are_read_as_a_shell_reads_them(tmp_path: Path) -> None:

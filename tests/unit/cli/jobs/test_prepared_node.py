@@ -1,0 +1,131 @@
+"""What is put on a node for a job, and what is left of it when it breaks off."""
+
+from __future__ import annotations
+
+import io
+import os
+import pwd
+import tarfile
+import time
+from pathlib import Path
+from typing import Any  # JSON
+
+import pytest
+from clusterctl.on_node.job import lease
+from clusterctl.on_node.job.layout import Layout, read_json, write_json
+from clusterctl.on_node.job.prepare import discard, paths_to_give, receive, remove_old
+
+from tests.unit.cli.jobs.job_specs import spec
+
+JOB = "first"
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    (tmp_path / "etc/clusterctl").mkdir(parents=True)
+    write_json(tmp_path / "etc/clusterctl/node.json", {"slot": 1})
+    found = Layout(tmp_path)
+    assert lease.take(found, JOB, "ada") is None
+    return found
+
+
+def snapshot() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        row = tarfile.TarInfo("train.py")
+        row.size = 2
+        tar.addfile(row, io.BytesIO(b"1\n"))
+    return packed.getvalue()
+
+
+def header(snapshot_bytes: int) -> dict[str, Any]:
+    me = pwd.getpwuid(os.getuid()).pw_name
+    return {"spec": spec(user=me), "key": "00", "secrets": {"TOKEN": "s3"}, "snapshot_bytes": snapshot_bytes}
+
+
+def put(layout: Layout) -> None:
+    packed = snapshot()
+    receive(layout, JOB, header(len(packed)), io.BytesIO(packed))
+
+
+def run_out(layout: Layout) -> None:
+    write_json(layout.lease / "holder.json", {**read_json(layout.lease / "holder.json"), "until_s": 0.0})
+
+
+def left_of(layout: Layout) -> list[Path]:
+    return [path for path in (layout.folder(JOB), layout.key(JOB), layout.secrets(JOB)) if path.exists()]
+
+
+def test_a_preparation_that_took_long_still_has_its_node(layout: Layout) -> None:
+    run_out(layout)
+    put(layout)
+    held = lease.holder(layout)
+    assert held is not None
+    assert held["job"] == JOB
+    assert (layout.code(JOB) / "train.py").read_text() == "1\n"
+    assert (layout.secrets(JOB) / "TOKEN").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_preparation_whose_node_another_job_took_ends(layout: Layout) -> None:
+    run_out(layout)
+    assert lease.take(layout, "second", "bob") is None
+    with pytest.raises(ValueError, match="not held for first any more"):
+        put(layout)
+    assert left_of(layout) == []
+
+
+def test_a_preparation_that_breaks_off_leaves_nothing(layout: Layout) -> None:
+    packed = snapshot()
+    with pytest.raises(ValueError, match="too early"):
+        receive(layout, JOB, header(len(packed) + 1), io.BytesIO(packed))
+    assert left_of(layout) == []
+    odd = {**header(len(packed)), "secrets": {"TOKEN": "s3", "../first/TOKEN": ""}}
+    with pytest.raises(FileExistsError):
+        receive(layout, JOB, odd, io.BytesIO(packed))
+    assert left_of(layout) == []
+
+
+def test_a_folder_that_is_there_already_stays(layout: Layout) -> None:
+    layout.work(JOB).mkdir(parents=True)
+    with pytest.raises(FileExistsError):
+        put(layout)
+    assert layout.work(JOB).is_dir()
+
+
+def test_what_was_prepared_is_taken_back_also_after_the_lease_ran_out(layout: Layout) -> None:
+    put(layout)
+    run_out(layout)
+    discard(layout, JOB)
+    assert left_of(layout) == []
+    assert lease.take(layout, "second", "bob") is None
+
+
+def test_a_job_that_was_started_is_not_taken_back(layout: Layout) -> None:
+    put(layout)
+    write_json(layout.state(JOB), {**read_json(layout.state(JOB)), "state": "succeeded"})
+    discard(layout, JOB)
+    assert layout.state(JOB).exists()
+    assert lease.holder(layout) is None
+
+
+def test_folders_of_preparations_that_were_given_up_go_and_no_others(layout: Layout) -> None:
+    for name in ("given-up", "just-begun", "ended", "programs", JOB):
+        layout.folder(name).mkdir(parents=True)
+    layout.secrets("given-up").mkdir(parents=True)
+    write_json(layout.state("ended"), {"state": "succeeded", "since_s": time.time()})
+    lease.release(layout, JOB)
+    assert lease.take(layout, "just-begun", "bob") is None
+    remove_old(layout, but=JOB)
+    assert {path.name for path in layout.jobs.iterdir()} == {"just-begun", "ended", "programs", JOB}
+    assert not layout.secrets("given-up").exists()
+
+
+def test_nothing_lies_in_a_folder_that_is_given_away_before_it(tmp_path: Path) -> None:
+    (tmp_path / "code/a/b").mkdir(parents=True)
+    (tmp_path / "code/a/b/file").touch()
+    (tmp_path / "code/link").symlink_to(tmp_path)
+    found = list(paths_to_give(tmp_path / "code"))
+    assert found[-1] == str(tmp_path / "code")
+    assert len(found) == len(set(found)) == 5
+    for place, path in enumerate(found):
+        assert str(Path(path).parent) not in found[:place]
