@@ -6,8 +6,10 @@ command on a node wrote (`clusterctl ssh`), which belongs to the person who ran 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,10 +19,14 @@ from clusterctl_infra.errors import ClusterctlError
 
 from clusterctl.system.whole_write import WholeWriter
 from clusterctl.text.table import display_width, render_table
+from clusterctl.text.terminal import UNKNOWN_COLUMNS, UNKNOWN_ROWS, cut_to, encoded, screenful
 from clusterctl.text.visible import visible, visible_in_a_line, visible_in_json
 
 ERASE_LINE = "\r\x1b[K"
+ERASE_SCREEN = "\x1b[H\x1b[2J"
 ALARM, PLAIN = "\x1b[1;31m", "\x1b[0m"
+PLAIN_TERMINALS = ("", "dumb")
+"""Values of TERM: it takes no escape sequences, as in an editor's shell, or nobody said what it is."""
 
 
 class Output:
@@ -35,7 +41,11 @@ class Output:
         stdout_is_terminal: bool = False,
         stderr_is_terminal: bool = False,
         stdin: TextIO | None = None,
+        is_plain: bool = False,
+        has_colour: bool = True,
+        size: Callable[[], tuple[int, int]] = lambda: (UNKNOWN_COLUMNS, UNKNOWN_ROWS),
     ) -> None:
+        """`is_plain`: the terminals take no escape sequences; `size`: columns and rows of the terminal, now."""
         self._stdout = stdout
         self._stderr = stderr
         self._stdin = sys.stdin if stdin is None else stdin
@@ -43,18 +53,25 @@ class Output:
         self._lock = threading.RLock()
         self._live_width = 0
         self._has_lost_notes = False
+        self._size = size
         self.stdout_is_terminal = stdout_is_terminal
         self.stderr_is_terminal = stderr_is_terminal
+        self.has_live_line = stderr_is_terminal and not is_plain
+        self.has_screen = stdout_is_terminal and not is_plain
+        self._has_colour = has_colour and self.has_screen
 
     @classmethod
     def of_process(cls) -> Output:
-        """The output on this process's own stdout and stderr."""
+        """The output on this process's own stdout and stderr; NO_COLOR and TERM=dumb as https://no-color.org says."""
         return cls(
             stdout=io.BufferedWriter(_Stdout(sys.stdout.fileno())),
             stderr=io.BufferedWriter(WholeWriter(sys.stderr.fileno())),
             encoding=sys.stdout.encoding,
             stdout_is_terminal=sys.stdout.isatty(),
             stderr_is_terminal=sys.stderr.isatty(),
+            is_plain=os.environ.get("TERM", "") in PLAIN_TERMINALS,
+            has_colour=not os.environ.get("NO_COLOR"),
+            size=_size_of_terminal,
         )
 
     def data(self, text: str) -> None:
@@ -64,7 +81,7 @@ class Output:
     def data_line(self, head: str, text: str, *, is_alarm: bool = False) -> None:
         """One line to stdout; `text` behind `head` is red where somebody should see it, on a terminal alone."""
         head, text = visible_in_a_line(head), visible_in_a_line(text)
-        if is_alarm and self.stdout_is_terminal:
+        if is_alarm and self._has_colour:
             text = f"{ALARM}{text}{PLAIN}"
         self.data_bytes(self._encoded(f"{head}{text}\n"))
 
@@ -87,6 +104,15 @@ class Output:
         """A text table to stdout; columns named in `right` are right-aligned."""
         self.data(render_table(header, rows, right=right))
 
+    def screen(self, text: str) -> None:
+        """What was asked for, in place of what was there before on a terminal; elsewhere with a blank line after it."""
+        if not self.has_screen:
+            self.data(text + "\n")
+            return
+        columns, rows = self._size()
+        lines = screenful(visible(text), columns=columns, rows=rows - 1)
+        self.data_bytes(self._encoded(ERASE_SCREEN + "".join(f"{line}\n" for line in lines)))
+
     def note(self, text: str) -> None:
         """A line for the person, to stderr."""
         self.note_bytes(self._encoded(visible(text) + "\n"))
@@ -105,10 +131,14 @@ class Output:
         self.note("\n".join(lines))
 
     def live(self, text: str) -> None:
-        """A line at the bottom of the terminal that the next one replaces; nothing when stderr is no terminal."""
-        if not self.stderr_is_terminal:
+        """A line at the bottom of the terminal that the next one replaces; nothing where there is none.
+
+        Cut to the terminal: of a line that is wrapped, only the last part can be erased.
+        """
+        if not self.has_live_line:
             return
-        text = visible_in_a_line(text)
+        columns, _ = self._size()
+        text = cut_to(visible_in_a_line(text), columns - 1)
         with self._lock:
             self._write_stderr(self._encoded(ERASE_LINE + text))
             self._live_width = display_width(text)
@@ -157,7 +187,17 @@ class Output:
             self._has_lost_notes = True
 
     def _encoded(self, text: str) -> bytes:
-        return text.encode(self._encoding, errors="replace")
+        return encoded(text, self._encoding)
+
+
+def _size_of_terminal() -> tuple[int, int]:
+    """Columns and rows of the terminal that stderr is, or stdout."""
+    for stream in (sys.stderr, sys.stdout):
+        with contextlib.suppress(OSError, ValueError):
+            found = os.get_terminal_size(stream.fileno())
+            if found.columns and found.lines:
+                return found.columns, found.lines
+    return UNKNOWN_COLUMNS, UNKNOWN_ROWS
 
 
 def unshown_by(show: Callable[[], None]) -> BrokenPipeError | ClusterctlError | None:

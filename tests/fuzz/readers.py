@@ -30,7 +30,7 @@ from clusterctl.status.ledger import read_account
 from clusterctl.status.node_answers import answer_of
 from clusterctl.top.board import Board
 from clusterctl.top.feed import SampleLines
-from clusterctl.top.frame import gpu_lines, node_line, text_of
+from clusterctl.top.frame import gpu_lines, layout_for, node_line, text_of
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import IDENTITY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory, inventory_from_json, inventory_to_json, read_inventory
@@ -124,7 +124,7 @@ def _top(data: bytes, inventory: Inventory) -> None:
     lines.feed(json.dumps(SAMPLE).encode() + b"\n")
     lines.feed(data + b"\n")
     state = board.states()[0]
-    text_of(node_line(state, 8, 1e9))
+    text_of(node_line(state, 8, layout_for(8), 1e9))
     for line in gpu_lines(state, state.heard_at_s or 0.0):
         text_of(line)
 

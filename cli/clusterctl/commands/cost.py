@@ -57,8 +57,10 @@ def show(
         seen = look()
         if as_json:
             output.json(cost_json(seen), is_line=watch)
+        elif watch:
+            output.screen(cost_text(seen))
         else:
-            output.data(cost_text(seen) + ("\n" if watch else ""))
+            output.data(cost_text(seen))
         if not watch:
             return
         pause(WATCH_S)

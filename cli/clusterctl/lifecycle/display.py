@@ -70,7 +70,7 @@ class Display:
             self._told_waiting_at = now
         elif now - self._told_waiting_at >= every_s:
             self._told_waiting_at = now
-            if not self._output.stderr_is_terminal:
+            if not self._output.has_live_line:
                 self._output.note(f" waiting for {shortened(nodes, most=FEW)}")
 
     def live(self, nodes: Sequence[str] | None = None) -> None:

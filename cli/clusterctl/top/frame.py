@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import fmean
@@ -19,6 +19,13 @@ NONE = "–"
 MIB_PER_GIB = 1024
 GPU_WIDTH = 4
 NAME_WIDTH = 14
+INDENT_WIDTH = 2
+NUMBER_WIDTHS = {"util": 6, "memory": 12, "power": 9, "temp": 7}
+LOAD_WIDTHS = {"load": 8, "memory": 12}
+"""Of nodes without GPUs."""
+NETWORK_WIDTHS = {"in": 11, "out": 11}
+GIVEN_UP = ("out", "in", "power", "memory", "gpus", "temp", "util")
+"""In this order, columns are left out where the terminal is too narrow for all: none is shown in half."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,24 +49,52 @@ class Order:
     key: Key
 
 
-def header(gpus_per_node: int) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The columns of a frame that fit beside each other."""
+
+    name_width: int
+    gpus: int
+    """Cells, one for each GPU of a node; 0: none, or no room for all."""
+    widths: Mapping[str, int]
+    """Column → its width, from left to right."""
+
+
+def layout_for(gpus_per_node: int, *, names: Iterable[str] = (), columns: int | None = None) -> Layout:
+    """The columns for a terminal of this width; None: there is room for all."""
+    widths = {**(NUMBER_WIDTHS if gpus_per_node else LOAD_WIDTHS), **NETWORK_WIDTHS}
+    if columns is None:
+        return Layout(name_width=NAME_WIDTH, gpus=gpus_per_node, widths=widths)
+    longest = max((len(name) for name in names), default=0)
+    name_width, gpus = min(NAME_WIDTH, max(len("node"), longest)), gpus_per_node
+    for given_up in GIVEN_UP:
+        if INDENT_WIDTH + name_width + gpus * GPU_WIDTH + sum(widths.values()) <= columns:
+            break
+        if given_up == "gpus":
+            gpus = 0
+        widths.pop(given_up, None)
+    return Layout(name_width=name_width, gpus=gpus, widths=widths)
+
+
+def header(layout: Layout) -> str:
     """The line over the nodes."""
-    gpus = "".join(f"{f'g{index}':>{GPU_WIDTH}}" for index in range(gpus_per_node))
-    numbers = f"{'util':>6}{'memory':>12}{'power':>9}{'temp':>7}" if gpus_per_node else f"{'load':>8}{'memory':>12}"
-    return f"{'node':<{NAME_WIDTH}}{gpus}{numbers}{'in':>11}{'out':>11}"
+    gpus = "".join(f"{f'g{index}':>{GPU_WIDTH}}" for index in range(layout.gpus))
+    return f"{'node':<{layout.name_width}}{gpus}" + "".join(f"{name:>{n}}" for name, n in layout.widths.items())
 
 
-def node_line(state: NodeState, gpus_per_node: int, now_s: float) -> Line:
+def node_line(state: NodeState, gpus_per_node: int, layout: Layout, now_s: float) -> Line:
     """One node: a cell per GPU coloured by its use, then the node's sums and means."""
-    name = Cell(text=f"{state.name[:NAME_WIDTH]:<{NAME_WIDTH}}")
+    name = Cell(text=f"{state.name[: layout.name_width]:<{layout.name_width}}")
     sample = state.sample
     if (silent := silence(state, now_s)) is not None:
         return (name, Cell(text=f"  {silent.message}", is_bad=True))
     assert sample is not None
     gpus = {gpu.index: gpu for gpu in sample.gpus}
-    cells = [_gpu_cell(gpus.get(index)) for index in range(gpus_per_node)]
+    cells = [_gpu_cell(gpus.get(index)) for index in range(layout.gpus)]
     trouble = [Cell(text=f"  {sample.error}", is_bad=True)] if sample.error and gpus_per_node else []
-    return (name, *cells, Cell(text=_numbers(sample, gpus_per_node) + _network(state)), *trouble)
+    told = {**(_of_gpus(sample) if gpus_per_node else _of_the_machine(sample)), **_network(state)}
+    numbers = "".join(f"{told[column]:>{width}}" for column, width in layout.widths.items())
+    return (name, *cells, Cell(text=numbers), *trouble)
 
 
 def gpu_lines(state: NodeState, now_s: float) -> list[Line]:
@@ -114,30 +149,32 @@ def _gpu_cell(gpu: GpuSample | None) -> Cell:
     )
 
 
-def _numbers(sample: Sample, gpus_per_node: int) -> str:
-    if not gpus_per_node:
-        used = sample.memory_total_gib - sample.memory_available_gib
-        return f"{sample.load:>8.1f}{f'{used:.0f}/{sample.memory_total_gib:.0f} GiB':>12}"
+def _of_the_machine(sample: Sample) -> dict[str, str]:
+    """Column → text, for nodes without GPUs."""
+    used = sample.memory_total_gib - sample.memory_available_gib
+    return {"load": f"{sample.load:.1f}", "memory": f"{used:.0f}/{sample.memory_total_gib:.0f} GiB"}
+
+
+def _of_gpus(sample: Sample) -> dict[str, str]:
+    """Column → text: means and sums of all GPUs, and the hottest one's temperature."""
     use = mean_use([sample])
     used_gib = sum(gpu.memory_used_mib or 0 for gpu in sample.gpus) / MIB_PER_GIB
     total_gib = sum(gpu.memory_total_mib or 0 for gpu in sample.gpus) / MIB_PER_GIB
     power_w = sum(gpu.power_w or 0 for gpu in sample.gpus)
     hottest = max((gpu.temperature_c for gpu in sample.gpus if gpu.temperature_c is not None), default=None)
-    return "".join(
-        (
-            f"{NONE if use is None else f'{use:.0f} %':>6}",
-            f"{f'{used_gib:.0f}/{total_gib:.0f} G':>12}",
-            f"{f'{power_w:.0f} W':>9}",
-            f"{NONE if hottest is None else f'{hottest:.0f} °C':>7}",
-        )
-    )
+    return {
+        "util": NONE if use is None else f"{use:.0f} %",
+        "memory": f"{used_gib:.0f}/{total_gib:.0f} G",
+        "power": f"{power_w:.0f} W",
+        "temp": NONE if hottest is None else f"{hottest:.0f} °C",
+    }
 
 
-def _network(state: NodeState) -> str:
+def _network(state: NodeState) -> dict[str, str]:
     rates = state.rates
     if rates is None:
-        return f"{NONE:>11}{NONE:>11}"
-    return f"{per_second(rates.received_per_s):>11}{per_second(rates.sent_per_s):>11}"
+        return {"in": NONE, "out": NONE}
+    return {"in": per_second(rates.received_per_s), "out": per_second(rates.sent_per_s)}
 
 
 def _gpu_line(gpu: GpuSample) -> Line:

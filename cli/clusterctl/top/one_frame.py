@@ -14,7 +14,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.output import Output
 from clusterctl.ssh.failures import node_failure_json
 from clusterctl.top.board import Board, NodeState, silence
-from clusterctl.top.frame import header, node_line, sorted_states, text_of, title
+from clusterctl.top.frame import header, layout_for, node_line, sorted_states, text_of, title
 
 LOOK_S = 0.1
 
@@ -29,9 +29,10 @@ def print_frame(
         output.json(frame_json(inventory, states, now_s))
     else:
         output.data(title(inventory, states, account, now=datetime.now(UTC), now_s=now_s))
-        output.data("  " + header(inventory.gpus_per_node))
+        layout = layout_for(inventory.gpus_per_node)
+        output.data("  " + header(layout))
         for state in sorted_states(states, "n"):
-            output.data("  " + text_of(node_line(state, inventory.gpus_per_node, now_s)))
+            output.data("  " + text_of(node_line(state, inventory.gpus_per_node, layout, now_s)))
     is_all_heard = all(silence(state, now_s) is None for state in states.values())
     return 0 if is_all_heard else SomeNodesFailed.exit_code
 

@@ -22,7 +22,7 @@ from textual.widgets import Footer, Static
 
 from clusterctl.text.visible import visible_in_a_line
 from clusterctl.top.board import Board
-from clusterctl.top.frame import ORDERS, Cell, Line, gpu_lines, header, node_line, sorted_states, title
+from clusterctl.top.frame import ORDERS, Cell, Line, gpu_lines, header, layout_for, node_line, sorted_states, title
 
 INDENT = Cell(text="  ")
 BAD = Style(color="bright_red", bold=True)
@@ -130,7 +130,7 @@ class TopScreen(App[None]):
     def compose(self) -> ComposeResult:
         """Title, header, the map, the keys."""
         yield Static(id="title", markup=False)
-        yield Static(f"  {header(self._inventory.gpus_per_node)}", id="header", markup=False)
+        yield Static(id="header", markup=False)
         yield NodeMap()
         yield Footer()
 
@@ -139,6 +139,10 @@ class TopScreen(App[None]):
         self.query_one(NodeMap).focus()
         self.draw()
         self.set_interval(self._interval_s, self.draw)
+
+    def on_resize(self) -> None:
+        """Other columns may fit."""
+        self.draw()
 
     def draw(self) -> None:
         """One frame from the board as it is."""
@@ -150,7 +154,10 @@ class TopScreen(App[None]):
             node_map.show([(INDENT, *line) for line in gpu_lines(states[self._opened], now_s)], cursor=None)
             return
         rows = sorted_states(states, self._order)
-        lines = [(INDENT, *node_line(state, self._inventory.gpus_per_node, now_s)) for state in rows]
+        gpus, names = self._inventory.gpus_per_node, [state.name for state in rows]
+        layout = layout_for(gpus, names=names, columns=self.size.width)
+        self.query_one("#header", Static).update(f"  {header(layout)}")
+        lines = [(INDENT, *node_line(state, gpus, layout, now_s)) for state in rows]
         node_map.show(lines, cursor=self._cursor)
 
     def action_interrupt(self) -> None:

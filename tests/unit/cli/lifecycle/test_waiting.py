@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from clusterctl.lifecycle.display import Display, shortened
 from clusterctl.lifecycle.readiness import HOOK_PHASES, OTHERS_S, NodeWatch, Patience, ReadyWatch, waiting_for
-from clusterctl.status.node_report import NodeReport
+from clusterctl.status.node_report import READY, NodeReport
 from clusterctl_bootstrap.node import boot
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ def test_each_node_that_is_waited_for_is_named_with_why_and_for_how_long(watch: 
 def test_a_node_that_answered_and_does_not_any_more_is_silent() -> None:
     lost = replace(IN_SCRIPTS, trouble="connection lost")
     assert waiting_for(lost, 300, 20) == "train-1: no answer for 20 s"
+    ready = replace(lost, phase=READY, trouble=None)
+    assert waiting_for(ready, 7, 0) == "train-1: ready, being told the list of nodes"
 
 
 def test_without_a_terminal_a_line_now_and_then_says_who_is_waited_for(screen: Screen) -> None:

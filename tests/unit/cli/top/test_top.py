@@ -20,11 +20,22 @@ from clusterctl.output import Output
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.top.board import STALE_S, Board, NodeState, silence
 from clusterctl.top.feed import SampleLines, sampler_command
-from clusterctl.top.frame import gpu_lines, header, node_line, per_second, sorted_states, text_of, title
+from clusterctl.top.frame import (
+    gpu_lines,
+    header,
+    layout_for,
+    node_line,
+    per_second,
+    sorted_states,
+    text_of,
+    title,
+)
 from clusterctl.top.one_frame import print_frame
 from clusterctl.top.sample import Sample, parse_sample, rates_between
 from clusterctl.top.screen import NodeMap, TopScreen
 from clusterctl_infra.outputs import Inventory
+from hypothesis import given
+from hypothesis import strategies as st
 
 MakeInventory = Callable[..., Inventory]
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -103,7 +114,7 @@ def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeI
     board.heard(0, sample())
     board.lost(0, NodeFailure("lost", "the connection to train-0 broke"))
     lost = board.states()[0]
-    assert text_of(node_line(lost, 8, 0.0)) == "train-0         the connection to train-0 broke"
+    assert text_of(node_line(lost, 8, layout_for(8), 0.0)) == "train-0         the connection to train-0 broke"
 
 
 @pytest.mark.parametrize(
@@ -122,15 +133,43 @@ def test_silence(changed: Mapping[str, Any], now_s: float, said: str | None) -> 
 
 
 def test_a_frames_line_is_under_its_header() -> None:
-    head, text = header(8), text_of(node_line(state(), 8, 1000.0))
+    head, text = header(layout_for(8)), text_of(node_line(state(), 8, layout_for(8), 1000.0))
     assert text.split() == ["train-0", *["97"] * 8, "97", "%", "568/637", "G", "5505", "W", "61", "°C", "–", "–"]
     assert head.index("util") + 4 == text.index("97 %") + 4
     assert head.rindex("out") + 3 == len(text)
 
 
+FRAMES = {
+    200: [
+        "node     g0  g1  g2  g3  g4  g5  g6  g7  util      memory    power   temp         in        out",
+        "train-0  97  97  97  97  97  97  97  97  97 %   568/637 G   5505 W  61 °C          –          –",
+    ],
+    80: [
+        "node     g0  g1  g2  g3  g4  g5  g6  g7  util      memory    power   temp",
+        "train-0  97  97  97  97  97  97  97  97  97 %   568/637 G   5505 W  61 °C",
+    ],
+    60: [
+        "node     g0  g1  g2  g3  g4  g5  g6  g7  util   temp",
+        "train-0  97  97  97  97  97  97  97  97  97 %  61 °C",
+    ],
+    40: ["node     util   temp", "train-0  97 %  61 °C"],
+}
+
+
+@pytest.mark.parametrize("columns", sorted(FRAMES))
+def test_a_narrow_terminal_shows_fewer_columns_and_none_in_half(columns: int) -> None:
+    layout = layout_for(8, names=["train-0"], columns=columns)
+    assert [header(layout), text_of(node_line(state(), 8, layout, 1000.0))] == FRAMES[columns]
+
+
+@given(st.integers(40, 200), st.integers(0, 8), st.text("abc-0123", min_size=1, max_size=30))
+def test_a_frame_is_never_wider_than_its_terminal(columns: int, gpus: int, name: str) -> None:
+    assert len(header(layout_for(gpus, names=[name], columns=columns))) + len("  ") <= columns
+
+
 def test_a_slowed_gpu_stands_out_and_a_busy_one_is_warm() -> None:
-    slowed = node_line(state(reasons="0x20"), 8, 1000.0)[1]
-    busy = node_line(state(), 8, 1000.0)[1]
+    slowed = node_line(state(reasons="0x20"), 8, layout_for(8), 1000.0)[1]
+    busy = node_line(state(), 8, layout_for(8), 1000.0)[1]
     assert slowed.is_bad
     assert (busy.is_bad, busy.heat) == (False, 0.97)
 
