@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
@@ -23,21 +24,20 @@ from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import note_cancelled, note_look, note_resized, read_seen
 from clusterctl.engine.call import Engine
 from clusterctl.engine.events import Event, Step
-from clusterctl.engine.region import region_access, start_beside
+from clusterctl.engine.region import machine_kind, region_access, start_beside
 from clusterctl.engine.repair import end_what_runs, mend
 from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
 from clusterctl.engine.run_file import RunRecord, new_record, read_record, write_record
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import INSTANCE_TYPE, RESERVATION_TYPE, StackState
-from clusterctl.engine.state_file import KeptState, state_file
+from clusterctl.engine.state_file import KeptState
 from clusterctl.home import Home
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.failure import failure
-from clusterctl.lifecycle.fixed_at_birth import refuse_other_home, refuse_other_region
 from clusterctl.output import Output
-from clusterctl.system.room import COPIES, NEEDED_BYTES, refuse_without_room
 from clusterctl.text.next_commands import stack_words
 
+ChangeVerb = Literal["up", "extend", "replace", "down"]
 KEPT_LOGS = 20
 STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
 REPAIR_STOPPED = "stopped in the middle of the repair: what a run that was cut off made is there, and may bill."
@@ -48,7 +48,7 @@ INSISTING = "insisting; once more kills the engine, and the next run repairs"
 class Change:
     """A stack held by this process."""
 
-    verb: str
+    verb: ChangeVerb
     engine: Engine
     home: Home
     output: Output
@@ -81,6 +81,11 @@ class Change:
         """Nothing here can reach AWS."""
         return self.engine.environment.rehearsal
 
+    @property
+    def has_machines(self) -> bool:
+        """Nodes can be reached and waited for; a rehearsal may go without machines."""
+        return not (self.is_rehearsal and machine_kind(self.stack.directory) == "none")
+
     def typed(self, directory: Path) -> str:
         """The stack in `directory` as a person types it behind `up` or `down`: with its flags, or it is another one."""
         is_lent = self.is_rehearsal and not self.stack.is_rehearsal_project
@@ -95,9 +100,8 @@ class Change:
         """A line about a repair."""
         self.output.note(f"  repair   {text}")
 
-    def inspect(self) -> tuple[StackState | None, bool]:
-        """The state, and whether a run was cut off; what still runs of it is ended. Raises ClusterctlError."""
-        self._refuse_without_room()
+    def read_state(self) -> tuple[StackState | None, bool]:
+        """The state, and whether a run was cut off; what still runs of it is ended. Raises EngineError."""
         was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
         self._record((self.engine.environment.run_token,))
         if self.is_rehearsal:
@@ -105,12 +109,6 @@ class Change:
         state = self.engine.export()
         if state is not None:
             self._ids.update(filter(None, (state.cluster_id,)))
-            if self.is_rehearsal:
-                refuse_other_home(state, self.home.path)
-            refuse_other_region(state, self.region, source=self.stack.source)
-            if account_of(state) is not None:
-                refuse_other_account(state, self.clients.account())
-                self.note_machines()  # a run that was killed could not say what it left
         return state, was_cut_off
 
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
@@ -251,13 +249,6 @@ class Change:
         """Writes down that this run is under way, with the unfinished ones before it."""
         before = () if self.previous is None or not self.previous.is_of_this_boot else self.previous.tokens
         self._record((*before, self.engine.environment.run_token))
-
-    def _refuse_without_room(self) -> None:
-        """Raises ClusterctlError where the state could not be written. A bucket is another's affair."""
-        file = state_file(self.engine.backend_url(), self.stack)
-        if file is not None:
-            size_bytes = file.stat().st_size if file.exists() else 0
-            refuse_without_room(file.parent, needed_bytes=NEEDED_BYTES + COPIES * size_bytes)
 
     def _record(self, tokens: tuple[str, ...]) -> None:
         file = self.home.run_file(self.cluster)

@@ -19,28 +19,24 @@ from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYP
 from clusterctl_infra.outputs import Inventory, read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.engine.region import machine_kind
 from clusterctl.engine.stack_config import config_of_one_run, config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.checks.known import WithPlan, WithState
+from clusterctl.lifecycle.checks.table import run_checks, run_checks_of_time
 from clusterctl.lifecycle.deadline_request import DeadlineRequest, Move
 from clusterctl.lifecycle.deadline_stage import try_deadline
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.drift import lost_beside, missing_instances
-from clusterctl.lifecycle.extend_checks import (
-    half_done_before,
-    refuse_extension,
-    refuse_half_gone,
-    refuse_state,
-    refuse_times,
-)
+from clusterctl.lifecycle.extend_checks import half_done_before
 from clusterctl.lifecycle.intent import Intent, for_up, plan_of, read_intent
 from clusterctl.lifecycle.membership import deliver, membership_of
 from clusterctl.lifecycle.opening import Held, open_change_of
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.spend_gate import agree_to
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
-from clusterctl.lifecycle.up_checks import refuse_reaped
+from clusterctl.lifecycle.whole_cluster import refuse_half_gone
 from clusterctl.output import Output, unshown_by
 from clusterctl.text.headline import rehearsed
 from clusterctl.text.instant import utc_now
@@ -65,197 +61,231 @@ def extend(request: ExtendRequest, output: Output, home: Home, environ: Mapping[
 
 def move_deadline(request: ExtendRequest, held: Held, *, now: Callable[[], datetime] = utc_now) -> None:
     """Moves the deadline of a cluster that this process holds already."""
-    _Extension(request, held, now).run(held.state)
+    change = held.change
+    planned = checked_plan(request, held, now=now())
+    move = move_of(planned)
+    foretell_unknown(change, planned.state)
+    half_done = half_done_before(change.previous, request.inventory)
+    if half_done is not None:
+        change.output.note(f"  {half_done}")
+    if ask(request, planned, move):
+        run_checks_of_time("extend", replace(planned, now=now()))
+    found = repair(planned, was_cut_off=held.was_cut_off)
+    planned = replace(planned, intent=found.intent)
+    # A repair takes minutes.
+    run_checks_of_time("extend", replace(planned, now=now()))
+    extension = Extension(request=request, planned=planned, move=move, found=found)
+    keep_settings(change, planned.intent.changes)
+    with telling_if_stopped(extension):
+        untaken = move_everywhere(extension)
+    keep_settings(change, {"extended-from": None})
+    change.finish()
+    slots = {instance.slot for instance in found.state.instances} - found.gone.keys()
+    unproven = try_deadline(change, slots=slots)
+    tell_end(extension, untaken)
+    if unproven is not None:
+        raise unproven
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Meaning:
-    """What an `extend` comes to."""
+class Found:
+    """The cluster after the repair."""
 
+    state: StackState
+    gone: Mapping[int, str]
+    """Slot → why it has no machine; an `up` remakes it."""
     intent: Intent
-    plan: ClusterPlan
+    """With a reservation, or, where it has ended, without one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """A move of the deadline that nothing speaks against."""
+
+    request: ExtendRequest
+    planned: WithPlan
     move: Move
+    found: Found
+
+    @property
+    def change(self) -> Change:
+        """The cluster, held."""
+        return self.planned.change
+
+    @property
+    def again(self) -> str:
+        """The command that asks for the same end."""
+        return again(self.request, self.planned, self.move)
+
+    @property
+    def unmoved(self) -> str:
+        """What is said where not all was moved."""
+        ends = min(self.move.before, self.move.after)
+        return f"What was not moved ends the cluster at {clock(ends, self.planned.now)}."
 
 
-class _Extension:
-    """One `extend` on a held stack."""
+def checked_plan(request: ExtendRequest, held: Held, *, now: datetime) -> WithPlan:
+    """The plan with the new end, after all that is refused. Raises ClusterctlError."""
+    change, found = held.change, held.state
+    shown = change.typed(change.stack.directory)
+    read = WithState(stack=change.stack, state=found, shown=shown, now=now, held=change)
+    run_checks("extend", read)
+    planned = plan_with_new_end(request.wish, read)
+    run_checks("extend", planned, after=WithState)
+    return planned
 
-    def __init__(self, request: ExtendRequest, held: Held, now: Callable[[], datetime]) -> None:
-        change = held.change
-        self._request = request
-        self._change = change
-        self._output = change.output
-        self._was_cut_off = held.was_cut_off
-        self._time = now
-        self._now = now()
-        self._shown = change.typed(change.stack.directory)
-        self._config_file = change.engine.environment.config_file
 
-    def run(self, found: StackState) -> None:
-        change, now = self._change, self._now
-        refuse_state(found, cluster=change.cluster, shown=self._shown, now=now)
-        refuse_reaped(change, found, shown=self._shown)
-        meant = self._meaning(found)
-        refuse_extension(
-            change,
-            found,
-            self._request.wish,
-            meant.intent,
-            meant.plan,
-            before=meant.move.before,
-            shown=self._shown,
-            now=now,
+def plan_with_new_end(wish: DeadlineRequest, read: WithState) -> WithPlan:
+    """The intent with the new end, and its plan. Raises ConfigError."""
+    change, state = read.change, read.state
+    written = read_config(change.engine.environment.config_file)
+    membership = state.find(MEMBERSHIP_TYPE)
+    assert membership is not None, "refused before"
+    # One that was cut off is done again, not added to.
+    values = config_values(written)
+    began = values.get("extended-from") or str(membership.outputs["deadline"])
+    base = datetime.fromisoformat(began)
+    wanted = wish.changes(values, base=base)
+    asked = read_intent(
+        change.stack,
+        with_values(written, wanted),
+        nodes=len(state.instances),
+        fresh_prices=change.home.prices_file,
+    )
+    intent = for_up(asked, state, change.seen(state))
+    return WithPlan(
+        **vars(read),
+        intent=replace(intent, changes={**intent.changes, **wanted}),
+        plan=plan_of(intent, state, now=read.now),
+        wish=wish,
+        deadline_before=base,
+    )
+
+
+def move_of(planned: WithPlan) -> Move:
+    """From which end to which the deadline moves."""
+    assert planned.deadline_before is not None, "the plan of an extend"
+    return Move(before=planned.deadline_before, after=planned.plan.deadline.at)
+
+
+def ask(request: ExtendRequest, planned: WithPlan, move: Move) -> bool:
+    """On AWS somebody agrees to what it adds, and True says so; a rehearsal costs nothing. Raises UsageError."""
+    change = planned.change
+    told = move_told(planned.plan, move, now=planned.now)
+    if change.is_rehearsal or request.is_agreed:
+        label = rehearsed(change.is_rehearsal, planned.plan.gpus_per_node > 0)
+        change.output.note(f"{change.cluster}: {told}{label}")
+        return False
+    agree_to(
+        change.output,
+        move.added(planned.plan),
+        name=planned.plan.name,
+        question=f"{told}. Move the deadline?",
+        bound="--budget bounds what the cluster may cost in all",
+        hint=f"{again(request, planned, move)} --yes",
+        asks=not request.as_json,
+    )
+    return True
+
+
+def again(request: ExtendRequest, planned: WithPlan, move: Move) -> str:
+    """The command that asks for the same end, typed at any later time."""
+    return request.wish.again(planned.change.cluster, move.after)
+
+
+def repair(planned: WithPlan, *, was_cut_off: bool) -> Found:
+    """The cluster after the repair. Raises EngineError where nodes have lost more than their machines, CloudError."""
+    change = planned.change
+    state = change.mend(planned.state, was_cut_off=was_cut_off)
+    missing = missing_instances(change.clients, state, tell=change.tell)
+    if missing or was_cut_off:
+        refuse_half_gone(lost_beside(change.clients, state), cluster=change.cluster, shown=planned.shown)
+    gone = {instance.known.slot: instance.why for instance in missing}
+    reserved = forget_ended(change, state.without(instance.known.urn for instance in missing))
+    stays = [instance.slot for instance in state.instances if instance.slot not in gone]
+    return Found(state=state, gone=gone, intent=reserved_or_not(planned.intent, reserved, stays=stays))
+
+
+def move_everywhere(extension: Extension) -> Mapping[int, str]:
+    """Moves what ends first last. Slot → why the node, which runs, has not got the new deadline."""
+    state, gone = extension.found.state, extension.found.gone
+    own = [part.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for part in state.of_type(type)]
+    # A machine that is gone is left as it is: an `up` remakes it.
+    all_else = [f"--exclude={instance.urn}" for instance in state.instances if instance.slot in gone]
+    if not extension.move.is_later:
+        run_engine_on(extension, all_else)
+        return tell_nodes(extension)
+    run_engine_on(extension, [f"--target={urn}" for urn in own])
+    untaken = tell_nodes(extension)
+    run_engine_on(extension, all_else)
+    return untaken
+
+
+def run_engine_on(extension: Extension, options: Sequence[str]) -> None:
+    """One run with the size that is there: another number of nodes in the config waits for an `up`."""
+    change, nodes = extension.change, len(extension.planned.plan.slots)
+    config_file = change.engine.environment.config_file
+    text = with_values(read_config(config_file), size_of_one_run(nodes))
+    with config_of_one_run(config_file, text, why="extend") as temporary:
+        result = change.run("up", nodes=nodes, display=Display(change.output), options=options, config_file=temporary)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if not result.succeeded:
+        raise change.failure(result, doing="moving the deadline", more=extension.unmoved, hint=extension.again)
+
+
+def tell_nodes(extension: Extension) -> Mapping[int, str]:
+    """Slot → why the node, which runs, did not take the new membership."""
+    change = extension.change
+    if not change.has_machines:
+        return {}
+    inventory = read_inventory(change.home.inventory_file(change.cluster))
+    slot_cidr = extension.planned.plan.network.slot_cidr
+    content = membership_of(inventory, extension.planned.intent.config, slot_cidr=slot_cidr)
+    living = [node for node in inventory.nodes if node.slot not in extension.found.gone]
+    return deliver(inventory, living, content, home=change.home)
+
+
+def keep_settings(change: Change, changes: Mapping[str, str | None]) -> None:
+    """Writes them into the stack's config, so that any later `up` finishes what is cut off here."""
+    config_file = change.engine.environment.config_file
+    kept = {key: value for key, value in changes.items() if key not in SIZE_KEYS}
+    write_config(config_file, with_values(read_config(config_file), kept))
+
+
+def tell_end(extension: Extension, untaken: Mapping[int, str]) -> None:
+    """Says what holds now. Raises SomeNodesFailed naming each node that has another deadline, or no machine."""
+    change, move, now, gone = extension.change, extension.move, extension.planned.now, extension.found.gone
+    output, request = change.output, extension.request
+    inventory = read_inventory(change.home.inventory_file(change.cluster))
+    output.note(f" {move_line(inventory, move, now=now)}")
+    moved = move_json(inventory, move, extension.planned.plan, {**gone, **untaken})
+    # Why stdout did not take it is said last: which nodes did not take the deadline is said first.
+    unshown = unshown_by(lambda: output.json(moved)) if request.as_json else None
+    names = {node.slot: node.name for node in inventory.nodes}
+    for slot, why in sorted(untaken.items()):
+        output.note(f" {untold(names[slot], move, why, now=now)}")
+    for slot, why in sorted(gone.items()):
+        output.note(f" {names[slot]}: has no machine ({why})")
+    if untaken or gone:
+        slots = sorted({*untaken, *gone})
+        named = ", ".join(names[slot] for slot in slots)
+        raise SomeNodesFailed(
+            f"{count(len(slots), 'node')} of {len(names)} did not take the new deadline: {named}",
+            hint=extension.again if untaken else f"clusterctl up {extension.planned.shown}",
         )
-        foretell_unknown(change, found)
-        half_done = half_done_before(change.previous, self._request.inventory)
-        if half_done is not None:
-            self._output.note(f"  {half_done}")
-        if self._ask(meant):
-            self._refuse_times_again(meant)
-        state = change.mend(found, was_cut_off=self._was_cut_off)
-        missing = missing_instances(change.clients, state, tell=change.tell)
-        if missing or self._was_cut_off:
-            refuse_half_gone(lost_beside(change.clients, state), cluster=change.cluster, shown=self._shown)
-        gone = {one.known.slot: one.why for one in missing}
-        reserved = forget_ended(change, state.without(one.known.urn for one in missing))
-        stays = [one.slot for one in state.instances if one.slot not in gone]
-        meant = replace(meant, intent=reserved_or_not(meant.intent, reserved, stays=stays))
-        self._refuse_times_again(meant)
-        self._write(meant.intent.changes)
-        with self._telling_if_stopped(meant.move):
-            untaken = self._move(meant, state, gone)
-        self._write({"extended-from": None})
-        change.finish()
-        unproven = try_deadline(change, slots={one.slot for one in state.instances} - gone.keys())
-        self._end(meant, untaken, gone)
-        if unproven is not None:
-            raise unproven
+    if unshown is not None:
+        raise unshown
 
-    def _meaning(self, state: StackState) -> _Meaning:
-        """The intent with the new end, its plan, and from where to where it moves the deadline."""
-        change, written = self._change, read_config(self._config_file)
-        membership = state.find(MEMBERSHIP_TYPE)
-        assert membership is not None, "refused before"
-        # One that was cut off is done again, not added to.
-        values = config_values(written)
-        began = values.get("extended-from") or str(membership.outputs["deadline"])
-        base = datetime.fromisoformat(began)
-        wanted = self._request.wish.changes(values, base=base)
-        asked = read_intent(
-            change.stack,
-            with_values(written, wanted),
-            nodes=len(state.instances),
-            fresh_prices=change.home.prices_file,
-        )
-        intent = for_up(asked, state, change.seen(state))
-        cluster_plan = plan_of(intent, state, now=self._now)
-        return _Meaning(
-            intent=replace(intent, changes={**intent.changes, **wanted}),
-            plan=cluster_plan,
-            move=Move(before=base, after=cluster_plan.deadline.at),
-        )
 
-    def _ask(self, meant: _Meaning) -> bool:
-        """On AWS somebody agrees to what it adds, and True says so; a rehearsal costs nothing."""
-        told = move_told(meant.plan, meant.move, now=self._now)
-        if self._change.is_rehearsal or self._request.is_agreed:
-            label = rehearsed(self._change.is_rehearsal, meant.plan.gpus_per_node > 0)
-            self._output.note(f"{self._change.cluster}: {told}{label}")
-            return False
-        agree_to(
-            self._output,
-            meant.move.added(meant.plan),
-            name=meant.plan.name,
-            question=f"{told}. Move the deadline?",
-            bound="--budget bounds what the cluster may cost in all",
-            hint=f"{self._again(meant.move)} --yes",
-            asks=not self._request.as_json,
-        )
-        return True
-
-    def _refuse_times_again(self, meant: _Meaning) -> None:
-        """Whoever was asked may have thought about it for longer than there was time, and a repair takes minutes."""
-        wish, before = self._request.wish, meant.move.before
-        refuse_times(self._change, wish, meant.intent, meant.plan, before=before, shown=self._shown, now=self._time())
-
-    def _move(self, meant: _Meaning, state: StackState, gone: Mapping[int, str]) -> Mapping[int, str]:
-        """Slot → why the node, which runs, has not got the new deadline."""
-        own = [one.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for one in state.of_type(type)]
-        # A machine that is gone is left as it is: an `up` remakes it.
-        all_else = [f"--exclude={one.urn}" for one in state.instances if one.slot in gone]
-        if not meant.move.is_later:
-            self._engine(meant, all_else)
-            return self._deliver(meant, gone)
-        self._engine(meant, [f"--target={urn}" for urn in own])
-        untaken = self._deliver(meant, gone)
-        self._engine(meant, all_else)
-        return untaken
-
-    def _engine(self, meant: _Meaning, options: Sequence[str]) -> None:
-        """One run with the size that is there: another number of nodes in the config waits for an `up`."""
-        nodes = len(meant.plan.slots)
-        text = with_values(read_config(self._config_file), size_of_one_run(nodes))
-        with config_of_one_run(self._config_file, text, why="extend") as temporary:
-            result = self._change.run(
-                "up", nodes=nodes, display=Display(self._output), options=options, config_file=temporary
-            )
-        if result.interrupted:
-            raise KeyboardInterrupt
-        if not result.succeeded:
-            left = self._unmoved(meant.move)
-            raise self._change.failure(result, doing="moving the deadline", more=left, hint=self._again(meant.move))
-
-    def _deliver(self, meant: _Meaning, gone: Mapping[int, str]) -> Mapping[int, str]:
-        change, config = self._change, meant.intent.config
-        if change.is_rehearsal and machine_kind(change.stack.directory) == "none":
-            return {}
-        inventory = read_inventory(change.home.inventory_file(change.cluster))
-        content = membership_of(inventory, config, slot_cidr=meant.plan.network.slot_cidr)
-        living = [node for node in inventory.nodes if node.slot not in gone]
-        return deliver(inventory, living, content, home=change.home)
-
-    def _write(self, changes: Mapping[str, str | None]) -> None:
-        kept = {key: value for key, value in changes.items() if key not in SIZE_KEYS}
-        write_config(self._config_file, with_values(read_config(self._config_file), kept))
-
-    def _end(self, meant: _Meaning, untaken: Mapping[int, str], gone: Mapping[int, str]) -> None:
-        """Says what holds now. Raises SomeNodesFailed naming each node that has another deadline, or no machine."""
-        move = meant.move
-        inventory = read_inventory(self._change.home.inventory_file(self._change.cluster))
-        self._output.note(f" {move_line(inventory, move, now=self._now)}")
-        unshown = self._tell_program(move_json(inventory, move, meant.plan, {**gone, **untaken}))
-        names = {node.slot: node.name for node in inventory.nodes}
-        for slot, why in sorted(untaken.items()):
-            self._output.note(f" {untold(names[slot], move, why, now=self._now)}")
-        for slot, why in sorted(gone.items()):
-            self._output.note(f" {names[slot]}: has no machine ({why})")
-        if untaken or gone:
-            slots = sorted({*untaken, *gone})
-            named = ", ".join(names[slot] for slot in slots)
-            raise SomeNodesFailed(
-                f"{count(len(slots), 'node')} of {len(names)} did not take the new deadline: {named}",
-                hint=self._again(move) if untaken else f"clusterctl up {self._shown}",
-            )
-        if unshown is not None:
-            raise unshown
-
-    def _tell_program(self, moved: Mapping[str, object]) -> Exception | None:
-        """Why stdout did not take it: which nodes did not take the deadline is said first."""
-        return unshown_by(lambda: self._output.json(moved)) if self._request.as_json else None
-
-    @contextlib.contextmanager
-    def _telling_if_stopped(self, move: Move) -> Iterator[None]:
-        try:
-            yield
-        except KeyboardInterrupt:
-            self._output.note(f"stopped. {self._unmoved(move)}\n  next: {self._again(move)}")
-            raise
-
-    def _unmoved(self, move: Move) -> str:
-        return f"What was not moved ends the cluster at {clock(min(move.before, move.after), self._now)}."
-
-    def _again(self, move: Move) -> str:
-        return self._request.wish.again(self._change.cluster, move.after)
+@contextlib.contextmanager
+def telling_if_stopped(extension: Extension) -> Iterator[None]:
+    """Says at a Ctrl-C what was not moved, and the command that goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        extension.change.output.note(f"stopped. {extension.unmoved}\n  next: {extension.again}")
+        raise
 
 
 def move_told(cluster_plan: ClusterPlan, move: Move, *, now: datetime) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.flag_size import size_in_file, typed_size
 from clusterctl_infra.errors import ClusterctlError, ConfigError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
@@ -22,11 +21,11 @@ from clusterctl.engine.stack_config import config_values, read_config
 from clusterctl.engine.stack_plan import config_folder
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
+from clusterctl.lifecycle.checks.known import WithPlan
+from clusterctl.lifecycle.checks.table import told_by_plan
 from clusterctl.lifecycle.cluster_name import other_name
-from clusterctl.lifecycle.data import refuse_harm
 from clusterctl.lifecycle.final_sum import inventory_here
-from clusterctl.lifecycle.fixed_at_birth import refuse_other_launch, refuse_other_network, refuse_other_region
-from clusterctl.lifecycle.intent import Intent, for_up, plan_of, read_intent, refuse
+from clusterctl.lifecycle.intent import Intent, for_up, plan_of, read_intent
 from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines
 from clusterctl.text.next_commands import stack_words
 from clusterctl.text.node_set import fold_names
@@ -92,22 +91,15 @@ def refusals(
     stack: Stack, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, rehearse: bool, now: datetime
 ) -> tuple[str, ...]:
     """All that `up` would refuse without asking AWS, in its order and words."""
-    config, source = intent.config, stack.source
     shown = stack_words(stack.typed or stack.directory, stack_name=stack.name, rehearse=rehearse)
     held = state.cluster_name
-    if held not in (None, config.name):
-        return (other_name(held, name=config.name, shown=shown, source=source).message,)
-    checks: tuple[Callable[[], None], ...] = (
-        lambda: refuse_other_region(state, config.region, source=source),
-        lambda: refuse_harm(state, config, load_catalog(), source=source),
-        lambda: refuse_other_network(state, config, source=source, shown=shown),
-        lambda: refuse_other_launch(state, cluster_plan, source=source, shown=shown),
-        lambda: refuse(intent, cluster_plan, stack=stack, config_file=stack.config_file, shown=shown, now=now),
-    )
+    if held not in (None, intent.config.name):
+        return (other_name(held, name=intent.config.name, shown=shown, source=stack.source).message,)
+    known = WithPlan(stack=stack, state=state, shown=shown, now=now, held=None, intent=intent, plan=cluster_plan)
     told: list[str] = []
-    for check in checks:
+    for check in told_by_plan():
         try:
-            check()
+            check.refuse(known)
         except ConfigError as e:
             told += [problem.strip() for problem in e.problems] or [e.message]
         except ClusterctlError as e:

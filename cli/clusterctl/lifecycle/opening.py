@@ -16,16 +16,15 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.run_file import note_engine, only_run, read_record
-from clusterctl.engine.stack import Stack, refuse_without_program
-from clusterctl.engine.stack_config import refuse_read_only
+from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts, whereabouts_of_cluster
 from clusterctl.home import Home
-from clusterctl.lifecycle.change import Change
-from clusterctl.lifecycle.cluster_name import refuse_renamed_project
+from clusterctl.lifecycle.change import Change, ChangeVerb, account_of
+from clusterctl.lifecycle.checks.known import WithEngine, WithFolder, WithHold
+from clusterctl.lifecycle.checks.table import run_checks
 from clusterctl.output import Output
 from clusterctl.ssh.installed_config import refresh
-from clusterctl.system.room import MIB, refuse_without_room
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +39,7 @@ class Held:
 
 @contextlib.contextmanager
 def open_change(
-    verb: str,
+    verb: ChangeVerb,
     stack: Stack,
     *,
     name: str,
@@ -53,12 +52,9 @@ def open_change(
     """Holds the cluster called `name` for one change. Raises EngineError, RehearsalError."""
     rehearsal = rehearse or stack.is_rehearsal_project
     cluster = name + REHEARSAL_SUFFIX if rehearsal else name
-    refuse_without_room(home.path)
     with only_run(home, cluster, verb=verb):
         previous = read_record(home.run_file(cluster))
         environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
-        refuse_read_only(environment.config_file)
-        refuse_without_room(environment.config_file.parent, needed_bytes=MIB)
         starts = () if previous is None else previous.engines
         begun = partial(note_engine, home.run_file(cluster))
         change = Change(
@@ -88,10 +84,21 @@ def _settle(change: Change) -> None:
     (change.home.rehearsal_dir / "proof" / change.engine.environment.run_token).unlink(missing_ok=True)
 
 
+def inspect(change: Change) -> tuple[StackState | None, bool]:
+    """The state, and whether a run was cut off; what still runs of it is ended. Raises ClusterctlError."""
+    run_checks(change.verb, WithEngine(engine=change.engine))
+    state, was_cut_off = change.read_state()
+    run_checks(change.verb, WithHold(change=change, state=state or StackState()))
+    if state is not None and account_of(state) is not None:
+        change.note_machines()  # a run that was killed could not say what it left
+    return state, was_cut_off
+
+
 def open_change_at(
-    verb: str, where: Whereabouts, *, home: Home, environ: Mapping[str, str], output: Output
+    verb: ChangeVerb, where: Whereabouts, *, home: Home, environ: Mapping[str, str], output: Output
 ) -> AbstractContextManager[Change]:
     """Holds the cluster of a stack for one change. Raises EngineError, RehearsalError."""
+    run_checks(verb, WithFolder(stack=where.stack, home=home))
     return open_change(
         verb,
         where.stack,
@@ -106,18 +113,16 @@ def open_change_at(
 
 @contextlib.contextmanager
 def open_change_of(
-    verb: str, inventory: Inventory, *, home: Home, environ: Mapping[str, str], output: Output
+    verb: ChangeVerb, inventory: Inventory, *, home: Home, environ: Mapping[str, str], output: Output
 ) -> Iterator[Held]:
     """Holds a cluster that this computer knows. Raises NothingMatched too, where its stack has no state.
 
     As this computer knows it, it was made: its state is most likely in another backend.
     """
     where = whereabouts_of_cluster(inventory)
-    refuse_without_program(where.stack)
     with open_change_at(verb, where, home=home, environ=environ, output=output) as change:
-        found, was_cut_off = change.inspect()
+        found, was_cut_off = inspect(change)
         if found is None:
-            refuse_renamed_project(change)
             backend = change.engine.backend_url()
             status = shlex.join(["clusterctl", "status", "--cluster", inventory.cluster])
             raise NothingMatched(

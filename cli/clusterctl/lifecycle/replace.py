@@ -13,30 +13,26 @@ from clusterctl_infra.config.flag_size import SIZE_KEYS
 from clusterctl_infra.errors import EngineError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
-from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.progress import summary
-from clusterctl.engine.region import machine_kind
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
 from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
 from clusterctl.home import Home
 from clusterctl.lifecycle.capacity_refusals import spot_help
-from clusterctl.lifecycle.cluster_name import refuse_other_name
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.checks.known import WithPlan, WithPreview, WithState
+from clusterctl.lifecycle.checks.table import run_checks
 from clusterctl.lifecycle.deadline_stage import try_deadline
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.drift import gone_spot_machines
 from clusterctl.lifecycle.ending_stage import wait_for_ending
-from clusterctl.lifecycle.fixed_at_birth import refuse_other_launch, refuse_other_region
-from clusterctl.lifecycle.intent import Intent, for_up, plan_of, read_intent, refuse
+from clusterctl.lifecycle.intent import Intent, for_up, plan_of, read_intent
 from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import Held, open_change_of
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
-from clusterctl.lifecycle.spot_checks import refuse_below_spot_price, refuse_without_rights
 from clusterctl.lifecycle.stopped import empty_places_bill, telling_if_stopped, told_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
-from clusterctl.lifecycle.up_checks import refuse_reaped
 from clusterctl.lifecycle.up_runs import run_until_places_are_free
 from clusterctl.output import Output
 from clusterctl.text.instant import utc_now
@@ -67,130 +63,132 @@ def replace_held(
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Replaces a node of a cluster that this process holds already."""
-    _Replacement(request, held, sleep).run(held.state, now=now())
-
-
-class _Replacement:
-    def __init__(self, request: ReplaceRequest, held: Held, sleep: Callable[[float], None]) -> None:
-        self._request = request
-        self._sleep = sleep
-        self._change = held.change
-        self._was_cut_off = held.was_cut_off
-        self._config_file = held.change.engine.environment.config_file
-
-    def run(self, found: StackState, *, now: datetime) -> None:
-        change, request = self._change, self._request
-        shown = change.typed(change.stack.directory)
-        intent, cluster_plan = self._agreed(found, now=now)
-        wait_for_ending(change, found, again=replace_slot(change.cluster, request.slot))
-        state = change.mend(found, was_cut_off=self._was_cut_off)
-        targets = slot_targets(state, request.slot, shown=shown)
-        is_gone = targets[0] in gone_spot_machines(change.clients, state)
-        if is_gone:  # the provider would cancel its request, which AWS has deleted by then
-            change.engine.refresh([targets[0]])
-        reserved = forget_ended(change, state)
-        # A reservation is no target of this run: where there is none, none is made, not even for a single node.
-        intent = reserved_or_not(intent, reserved, stays=[one.slot for one in state.instances])
-        display = Display(change.output)
-        waits = not (change.is_rehearsal and machine_kind(change.stack.directory) == "none")
-        stage = NodeStage(
-            change,
-            intent.config,
-            cluster_plan,
-            display,
-            waits=waits,
-            gone=instance_in(state, request.slot),
-            slots=frozenset({request.slot}),
-        )
-        with stage.watching():
-            self._run(intent, targets, display, stage, state, is_gone=is_gone)
-            with telling_if_stopped(change, shown=shown):
-                unproven = try_deadline(change, slots={request.slot})
-            stage.finish(timeout_s=request.ready_timeout_s)
-        if unproven is not None:
-            raise unproven
-
-    def _agreed(self, found: StackState, *, now: datetime) -> tuple[Intent, ClusterPlan]:
-        """What the slot is made from, after all that is refused, and the question. Raises ClusterctlError."""
-        change = self._change
-        shown, source = change.typed(change.stack.directory), change.stack.source
-        refuse_gaps(found, self._request.slot, shown=shown)
-        written = read_intent(
-            change.stack,
-            read_config(self._config_file),
-            nodes=len(found.instances),
-            fresh_prices=change.home.prices_file,
-        )
-        intent = for_up(written, found, change.seen(found))
-        refuse_other_name(change, found, intent.config.name)
-        refuse_other_region(found, intent.config.region, source=change.stack.source)
-        cluster_plan = plan_of(intent, found, now=now)
-        refuse_other_launch(found, cluster_plan, source=source, shown=shown)
-        refuse(intent, cluster_plan, stack=change.stack, config_file=self._config_file, shown=shown, now=now)
-        refuse_wrong_clock(change.clients, undone="nothing was replaced")
-        refuse_reaped(change, found, shown=shown)
-        foretell_unknown(change, found)
-        refuse_without_rights(change.clients, cluster_plan)
-        refuse_below_spot_price(change.clients, cluster_plan, now=now, source=source, tell=change.output.note)
-        self._ask(is_spot=cluster_plan.price.spot is not None)
-        return intent, cluster_plan
-
-    def _run(
-        self,
-        intent: Intent,
-        targets: tuple[str, ...],
-        display: Display,
-        stage: NodeStage,
-        state: StackState,
-        *,
-        is_gone: bool,
-    ) -> None:
-        """The engine on these targets alone, with the size that is there: other changes of the config wait."""
-        change = self._change
-        # An `extend` that was cut off stays unfinished: the schedule is not among the targets.
-        kept = {key: value for key, value in intent.changes.items() if key not in (*SIZE_KEYS, "extended-from")}
-        write_config(self._config_file, with_values(read_config(self._config_file), kept))
-        options = [*([] if is_gone else [f"--replace={targets[0]}"]), *(f"--target={urn}" for urn in targets)]
-        text = with_values(read_config(self._config_file), intent.changes)
-        with config_of_one_run(self._config_file, text, why="replace") as config_file:
-            # AWS may count the place of the machine that it has just ended as taken for a while.
-            run = partial(
-                change.run,
-                "up",
-                nodes=len(state.instances),
-                display=display,
-                on_event=stage.event,
-                options=options,
-                config_file=config_file,
-            )
-            result = run_until_places_are_free(run, change, sleep=self._sleep)
+    change, slot = held.change, request.slot
+    planned = checked_plan(request, held, now=now())
+    ask(request, change, is_spot=planned.plan.price.spot is not None)
+    wait_for_ending(change, planned.state, again=replace_slot(change.cluster, slot))
+    state = change.mend(planned.state, was_cut_off=held.was_cut_off)
+    replacement = replacement_in(state, planned, slot)
+    if replacement.is_gone:  # the provider would cancel its request, which AWS has deleted by then
+        change.engine.refresh([replacement.targets[0]])
+    reserved = forget_ended(change, state)
+    # A reservation is no target of this run: where there is none, none is made, not even for a single node.
+    intent = reserved_or_not(planned.intent, reserved, stays=[instance.slot for instance in state.instances])
+    display = Display(change.output)
+    stage = NodeStage(
+        change,
+        intent.config,
+        planned.plan,
+        display,
+        waits=change.has_machines,
+        gone=instance_in(state, slot),
+        slots=frozenset({slot}),
+    )
+    with stage.watching():
+        result = run_engine_on(replacement, change, intent, display, stage, sleep=sleep)
         if not result.succeeded:
-            self._failed(result, intent)
+            raise_failed(change, result, intent, slot=slot)
         change.finish()
         change.output.note(f" {summary(result.changes)}")
+        with telling_if_stopped(change, shown=planned.shown):
+            unproven = try_deadline(change, slots={slot})
+        stage.finish(timeout_s=request.ready_timeout_s)
+    if unproven is not None:
+        raise unproven
 
-    def _failed(self, result: RunResult, intent: Intent) -> NoReturn:
-        """A failed replacement is not rolled back: the others run on."""
-        change, slot = self._change, self._request.slot
-        shown = change.typed(change.stack.directory)
-        if result.interrupted:
-            change.output.note(told_stopped(change, result, shown=shown))
-            raise KeyboardInterrupt
-        after = change.engine.export() or StackState()
-        more, hint = what_is_left(after, slot), f"clusterctl up {shown}"
-        if (helps := spot_help(result, intent, source=change.stack.source, is_new=False)) is not None:
-            more, hint = f"{helps.sentence} {more}", helps.hint or hint
-        raise change.failure(result, doing=f"replacing slot {slot}", more=more, hint=hint)
 
-    def _ask(self, *, is_spot: bool) -> None:
-        if self._change.is_rehearsal or self._request.is_agreed:
-            return
-        node = next((one for one in self._request.inventory.nodes if one.slot == self._request.slot), None)
-        name = f"slot {self._request.slot}" if node is None else f"{node.name} ({node.instance_id})"
-        held = " Its place is not reserved: AWS may have no spot machine to put there." if is_spot else ""
-        if not self._change.output.confirm(f"End {name} and make it anew? What is on its disks is lost.{held}"):
-            again = replace_slot(self._request.inventory.cluster, self._request.slot)
-            raise UsageError("not agreed, nothing was changed", hint=f"{again} --yes")
+@dataclass(frozen=True, kw_only=True)
+class Replacement:
+    """What the engine is told to do."""
+
+    targets: tuple[str, ...]
+    """URNs, the instance's first."""
+    is_gone: bool
+    """AWS has the machine no more."""
+    nodes: int
+    """As many as there are: other changes of the config wait."""
+
+
+def checked_plan(request: ReplaceRequest, held: Held, *, now: datetime) -> WithPlan:
+    """What the slot is made from, after all that is refused. Raises ClusterctlError."""
+    change, found = held.change, held.state
+    shown = change.typed(change.stack.directory)
+    read = WithState(stack=change.stack, state=found, shown=shown, now=now, held=change, slot=request.slot)
+    run_checks("replace", read)
+    written = read_intent(
+        change.stack,
+        read_config(change.engine.environment.config_file),
+        nodes=len(found.instances),
+        fresh_prices=change.home.prices_file,
+    )
+    intent = for_up(written, found, change.seen(found))
+    planned = WithPlan(**vars(read), intent=intent, plan=plan_of(intent, found, now=now))
+    run_checks("replace", planned, after=WithState)
+    foretell_unknown(change, found)
+    run_checks("replace", WithPreview(**vars(planned), makes_machines=True), after=WithPlan)
+    return planned
+
+
+def replacement_in(state: StackState, planned: WithPlan, slot: int) -> Replacement:
+    """What the engine is told to do with the repaired state. Raises EngineError, CloudError."""
+    targets = slot_targets(state, slot, shown=planned.shown)
+    is_gone = targets[0] in gone_spot_machines(planned.clients, state)
+    return Replacement(targets=targets, is_gone=is_gone, nodes=len(state.instances))
+
+
+def run_engine_on(
+    replacement: Replacement,
+    change: Change,
+    intent: Intent,
+    display: Display,
+    stage: NodeStage,
+    *,
+    sleep: Callable[[float], None],
+) -> RunResult:
+    """How the engine's run on these targets alone ended. Raises EngineError when it did not start."""
+    config_file = change.engine.environment.config_file
+    # An `extend` that was cut off stays unfinished: the schedule is not among the targets.
+    kept = {key: value for key, value in intent.changes.items() if key not in (*SIZE_KEYS, "extended-from")}
+    write_config(config_file, with_values(read_config(config_file), kept))
+    replaced = [] if replacement.is_gone else [f"--replace={replacement.targets[0]}"]
+    text = with_values(read_config(config_file), intent.changes)
+    with config_of_one_run(config_file, text, why="replace") as temporary:
+        # AWS may count the place of the machine that it has just ended as taken for a while.
+        run = partial(
+            change.run,
+            "up",
+            nodes=replacement.nodes,
+            display=display,
+            on_event=stage.event,
+            options=[*replaced, *(f"--target={urn}" for urn in replacement.targets)],
+            config_file=temporary,
+        )
+        return run_until_places_are_free(run, change, sleep=sleep)
+
+
+def raise_failed(change: Change, result: RunResult, intent: Intent, *, slot: int) -> NoReturn:
+    """Raises what a failed run means. A failed replacement is not rolled back: the others run on."""
+    shown = change.typed(change.stack.directory)
+    if result.interrupted:
+        change.output.note(told_stopped(change, result, shown=shown))
+        raise KeyboardInterrupt
+    after = change.engine.export() or StackState()
+    more, hint = what_is_left(after, slot), f"clusterctl up {shown}"
+    if (helps := spot_help(result, intent, source=change.stack.source, is_new=False)) is not None:
+        more, hint = f"{helps.sentence} {more}", helps.hint or hint
+    raise change.failure(result, doing=f"replacing slot {slot}", more=more, hint=hint)
+
+
+def ask(request: ReplaceRequest, change: Change, *, is_spot: bool) -> None:
+    """On AWS somebody agrees to lose what is on the machine's disks. Raises UsageError."""
+    if change.is_rehearsal or request.is_agreed:
+        return
+    node = next((node for node in request.inventory.nodes if node.slot == request.slot), None)
+    name = f"slot {request.slot}" if node is None else f"{node.name} ({node.instance_id})"
+    held = " Its place is not reserved: AWS may have no spot machine to put there." if is_spot else ""
+    if not change.output.confirm(f"End {name} and make it anew? What is on its disks is lost.{held}"):
+        again = replace_slot(request.inventory.cluster, request.slot)
+        raise UsageError("not agreed, nothing was changed", hint=f"{again} --yes")
 
 
 def instance_in(state: StackState, slot: int) -> str | None:
@@ -204,24 +202,6 @@ def what_is_left(state: StackState, slot: int) -> str:
     left = "its machine runs on" if slot in slots else "it has no machine now"
     left += f", and {empty_places_bill(state.empty_places)}" if state.empty_places else ""
     return f"Slot {slot}: {left}; the others run on." if slots - {slot} else f"Slot {slot}: {left}."
-
-
-def refuse_gaps(state: StackState, slot: int, *, shown: str) -> None:
-    """Raises EngineError where the slot has no machine, or one before others has none, as after an `up` that failed.
-
-    The engine is told how many nodes there are: with a gap before it, the last of them would be one too many, and end.
-    """
-    slots = [one.slot for one in state.instances]
-    gaps = [str(one) for one in range(max(slots, default=0)) if one not in slots]
-    if slot not in slots:
-        raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")
-    if gaps:
-        told = f"slot {gaps[0]} has" if len(gaps) == 1 else f"slots {', '.join(gaps)} have"
-        raise EngineError(
-            f"{told} no machine, as after an up that failed: the cluster has to be whole before a node is replaced. "
-            "Nothing was changed",
-            hint=f"clusterctl up {shown}",
-        )
 
 
 def slot_targets(state: StackState, slot: int, *, shown: str) -> tuple[str, ...]:

@@ -4,56 +4,45 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
-from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.flag_size import size_in_file, typed_size
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.engine.progress import summary
-from clusterctl.engine.region import machine_kind
 from clusterctl.engine.size_note import size_note
-from clusterctl.engine.stack import read_stack, refuse_without_program
+from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stack_config import config_values, own_config, read_config, with_values
-from clusterctl.engine.stack_plan import config_folder, ends_line, judged_for_aws, size_said_in
+from clusterctl.engine.stack_plan import config_folder, ends_line, size_said_in
 from clusterctl.engine.state import StackState
-from clusterctl.home import home_directory
+from clusterctl.home import Home, home_directory
 from clusterctl.lifecycle.change import Change
-from clusterctl.lifecycle.cluster_name import refuse_other_name, refuse_renamed_project
-from clusterctl.lifecycle.data import refuse_harm
+from clusterctl.lifecycle.checks.known import WithFolder, WithPlan, WithPreview
+from clusterctl.lifecycle.checks.table import run_checks, run_checks_of_time
 from clusterctl.lifecycle.deadline_stage import try_deadline
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.drift import living_slots, lost_beside, missing_instances
 from clusterctl.lifecycle.ending_stage import wait_for_ending
 from clusterctl.lifecycle.failed_up import raise_failed
-from clusterctl.lifecycle.fixed_at_birth import refuse_other_launch, refuse_other_network
-from clusterctl.lifecycle.intent import Intent, for_up, of_a_new_life, plan_of, read_intent, refuse
+from clusterctl.lifecycle.intent import Intent, for_up, of_a_new_life, plan_of, read_intent
 from clusterctl.lifecycle.node_stage import NodeStage
-from clusterctl.lifecycle.opening import open_change
+from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines
-from clusterctl.lifecycle.rank_order import is_wanted, order_ranks, refuse_reorder
+from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.spend_gate import agree, spending
-from clusterctl.lifecycle.spot_checks import refuse_below_spot_price, refuse_without_rights
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
-from clusterctl.lifecycle.up_checks import (
-    refuse_namesake,
-    refuse_reaped,
-    refuse_unreachable,
-    refuse_without_addresses,
-    refuse_without_vcpus,
-)
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.output import Output, unshown_by
 from clusterctl.status.nodes_table import nodes_json
 from clusterctl.text.headline import machine_words, machines_and_gpus, rehearsed
+from clusterctl.text.instant import utc_now
 from clusterctl.text.quantities import clock, duration, usd
 
 
@@ -76,11 +65,60 @@ class UpRequest:
     """A program reads stdout: nobody is asked, and the nodes come as JSON at the end."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What the stack's file and config say, with what was typed over them."""
+
+    intent: Intent
+    size_settings: Mapping[str, str]
+    """The config's values, the size among them, as they hold for this run."""
+    size_in_file: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Up:
+    """One `up` on a held stack."""
+
+    request: UpRequest
+    change: Change
+    was_cut_off: bool
+    shown: str
+    """The stack as it was typed."""
+    size_note: str | None
+    """The line about a size that the file does not say."""
+
+
 def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
     """Brings the stack up. Raises the error that a person should see when anything is not as asked."""
     home = home_directory(environ)
     stack = read_stack(request.stack_dir, name=request.stack_name, rehearse=request.rehearse)
-    refuse_without_program(stack)
+    run_checks("up", WithFolder(stack=stack, home=home))
+    written = read_written(request, stack, home)
+    with open_change(
+        "up",
+        stack,
+        name=written.intent.config.name,
+        region=written.intent.config.region,
+        rehearse=request.rehearse,
+        home=home,
+        environ=environ,
+        output=output,
+    ) as change:
+        state, was_cut_off = inspect(change)
+        shown = change.typed(request.stack_dir)
+        note = size_note(
+            written.size_settings,
+            in_file=written.size_in_file,
+            source=stack.source,
+            config=stack.config_file.name,
+            shown=shown,
+        )
+        up = Up(request=request, change=change, was_cut_off=was_cut_off, shown=shown, size_note=note)
+        bring_up_held(up, written.intent, state)
+
+
+def read_written(request: UpRequest, stack: Stack, home: Home) -> Written:
+    """What is asked for, before the state is known. Raises ConfigError."""
     folder = config_folder(stack, home=home, rehearse=request.rehearse)
     config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
     values, in_file = config_values(config_text), size_in_file(stack.cluster_file)
@@ -94,207 +132,185 @@ def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> 
             fresh_prices=home.prices_file,
             is_rehearsal=request.rehearse or stack.is_rehearsal_project,
         )
-    with open_change(
-        "up",
-        stack,
-        name=intent.config.name,
-        region=intent.config.region,
-        rehearse=request.rehearse,
-        home=home,
-        environ=environ,
-        output=output,
-    ) as change:
-        state, was_cut_off = change.inspect()
-        told = values if request.nodes is None else {key: text for key, text in {**values, **size}.items() if text}
-        note = size_note(
-            told,
-            in_file=in_file,
-            source=stack.source,
-            config=stack.config_file.name,
-            shown=change.typed(request.stack_dir),
-        )
-        _Up(request, change, intent, was_cut_off=was_cut_off, size_note=note).run(state)
+    told = values if request.nodes is None else {key: text for key, text in {**values, **size}.items() if text}
+    return Written(intent=intent, size_settings=told, size_in_file=in_file)
 
 
-class _Up:
-    """One `up` on a held stack."""
+def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
+    """Brings up a stack that this process holds already: checks, preview, question, repair, engine, nodes."""
+    planned = plan_up(up, written, found or StackState())
+    with said_of_the_flag(up.request.nodes):
+        run_checks("up", planned)
+    anew = show_preview(up, planned)
+    makes_machines = makes_spot_machines(up.change.clients, planned.plan, planned.state, anew=slots_of(anew))
+    previewed = WithPreview(**vars(planned), anew=len(anew), makes_machines=makes_machines)
+    run_checks("up", previewed, after=WithPlan)
+    foretell_unknown(up.change, planned.state)
+    if ask(up, previewed):
+        with said_of_the_flag(up.request.nodes):
+            run_checks_of_time("up", planned_now(planned))
+    if found is None:
+        up.change.engine.create_stack()
+        living, intent = planned.state, planned.intent
+    else:
+        living, intent = repair(up, planned, anew=slots_of(anew))
+    runs = runs_for(living, planned.plan, anew=sorted(slots_of(anew)))
+    make(up, planned, intent, runs=runs)
 
-    def __init__(
-        self, request: UpRequest, change: Change, intent: Intent, *, was_cut_off: bool, size_note: str | None
-    ) -> None:
-        self._request = request
-        self._change = change
-        self._output = change.output
-        self._written = intent
-        self._was_cut_off = was_cut_off
-        self._size_note = size_note
-        self._now = datetime.now(UTC).replace(microsecond=0)
-        self._shown = change.typed(request.stack_dir)
 
-    def run(self, found: StackState | None) -> None:
-        change, source = self._change, self._change.stack.source
-        state = found or StackState()
-        if state.cluster_id is None:
-            prices = change.home.prices_file
-            self._written = of_a_new_life(self._written, change.stack, fresh_prices=prices)
-        self._refuse_as_written(state, source=source)
-        intent = for_up(self._written, state, change.seen(state))
-        cluster_plan = plan_of(intent, state, now=self._now)
-        refuse_other_launch(state, cluster_plan, source=source, shown=self._shown)
-        self._refuse(intent, cluster_plan, now=self._now)
-        refuse_wrong_clock(change.clients)
-        refuse_namesake(change, state)
-        refuse_reaped(change, state, shown=self._shown)
-        refuse_unreachable(change, intent.config, cluster_plan)
-        self._output.note(headline(cluster_plan, is_rehearsal=change.is_rehearsal))
-        self._warn(cluster_plan)
-        anew = made_anew(state, intent.config, cluster_plan)
-        self._foretell(intent, cluster_plan, state, anew)
-        self._ask_spot_market(cluster_plan, state, anew)
-        refuse_without_addresses(change, cluster_plan, state)
-        refuse_without_vcpus(change, intent, state, anew=len(anew))
-        foretell_unknown(change, state)
-        if self._ask(cluster_plan, state, anew=len(anew)):
-            # Whoever was asked may have thought about it until after the deadline.
-            now = datetime.now(UTC).replace(microsecond=0)
-            self._refuse(intent, plan_of(intent, state, now=now), now=now)
-        living = state
-        if found is None:
-            change.engine.create_stack()
-        else:
-            wait_for_ending(change, state, again=f"clusterctl up {self._shown}")
-            state = change.mend(state, was_cut_off=self._was_cut_off)
-            slots = len(cluster_plan.slots)
-            living = self._forget_missing(state, nodes=slots)
-            stays = {one.slot for one in living.instances if one.slot < slots} - {one.slot for one in anew}
-            intent = reserved_or_not(intent, living, stays=stays)
-        runs = runs_for(living, cluster_plan, anew=tuple(one.slot for one in anew))
-        self._make(intent, cluster_plan, state, runs=runs)
+def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
+    """What is wanted of this state, and its plan. Raises ConfigError."""
+    change, now = up.change, utc_now()
+    if state.cluster_id is None:
+        written = of_a_new_life(written, change.stack, fresh_prices=change.home.prices_file)
+    intent = for_up(written, state, change.seen(state))
+    return WithPlan(
+        stack=change.stack,
+        state=state,
+        shown=up.shown,
+        now=now,
+        held=change,
+        intent=intent,
+        reorders_ranks=up.request.reorders_ranks,
+        plan=plan_of(intent, state, now=now),
+    )
 
-    def _refuse_as_written(self, state: StackState, *, source: str) -> None:
-        """What cluster.yaml says of a living cluster, and no plan is needed to see. Raises ConfigError, UsageError."""
-        config = self._written.config
-        if state.cluster_id is None:
-            refuse_renamed_project(self._change)
-        refuse_other_name(self._change, state, config.name)
-        refuse_harm(state, config, load_catalog(), source=source)
-        refuse_other_network(state, config, source=source, shown=self._shown)
-        if self._request.reorders_ranks:
-            refuse_reorder(self._written, source=source)
 
-    def _ask_spot_market(self, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[NodePreview]) -> None:
-        """Where a spot machine is about to be asked for, also for a slot that AWS took back. Raises CapExceeded."""
-        change = self._change
-        if cluster_plan.price.spot is None:
-            return
-        stays = living_slots(change.clients, state) - {one.slot for one in anew}
-        if all(slot.slot in stays for slot in cluster_plan.slots):
-            return
-        refuse_without_rights(change.clients, cluster_plan)
-        source, tell = change.stack.source, self._output.note
-        refuse_below_spot_price(change.clients, cluster_plan, now=self._now, source=source, tell=tell)
+def planned_now(planned: WithPlan) -> WithPlan:
+    """The plan made anew: whoever was asked may have thought about it until after the deadline."""
+    now = utc_now()
+    return replace(planned, now=now, plan=plan_of(planned.intent, planned.state, now=now))
 
-    def _make(self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, runs: Runs) -> None:
-        change = self._change
-        # Whatever becomes of this run: the machines that stay have a reservation, or none.
-        kept = {key: value for key, value in intent.changes.items() if key == "unreserved"}
-        before = with_values(read_config(change.engine.environment.config_file), kept)
-        display = Display(self._output)
-        stage = NodeStage(change, intent.config, cluster_plan, display, waits=self._waits())
-        with stage.watching():
-            nodes = max(len(cluster_plan.slots), len(state.instances))
-            text = with_values(before, intent.changes)
-            ran = run_up(change, text, display=display, on_event=stage.event, nodes=nodes, runs=runs)
-            if not ran.result.succeeded:
-                stage.stop()
-                raise_failed(change, ran, before_text=before, before_state=state, intent=intent, shown=self._shown)
-            self._output.note(f" {summary(ran.result.changes)}")
-            with telling_if_stopped(change, shown=self._shown):
-                if is_wanted(intent, is_asked=self._request.reorders_ranks):
-                    order_ranks(change, cluster_plan, shown=self._shown)
-                change.finish()
-                unproven = try_deadline(change)
-            try:
-                stage.finish(timeout_s=self._request.ready_timeout_s)
-            finally:
-                unshown = self._tell_program()
-        failed = unproven or unshown
-        if failed is not None:
-            raise failed
 
-    def _tell_program(self) -> Exception | None:
-        """Why stdout did not take it: what is wrong with the nodes is said first."""
-        inventory = self._change.home.inventory_file(self._change.cluster)
-        if not self._request.as_json:
-            return None
-        return unshown_by(lambda: self._output.json(nodes_json(read_inventory(inventory))))
+def show_preview(up: Up, planned: WithPlan) -> tuple[NodePreview, ...]:
+    """Says what is made, and what happens to machines that run. Returns those that are made anew."""
+    output, is_rehearsal = up.change.output, up.change.is_rehearsal
+    output.note(headline(planned.plan, is_rehearsal=is_rehearsal))
+    for line in warning_lines(planned.plan, overrides=planned.intent.settings.overrides):
+        output.note(line)
+    anew = made_anew(planned.state, planned.intent.config, planned.plan)
+    for line in preview_lines(up, planned, anew):
+        output.note(line)
+    return anew
 
-    def _forget_missing(self, state: StackState, *, nodes: int) -> StackState:
-        """The state without the instances that AWS has no more, so that their slots alone are remade."""
-        missing = missing_instances(self._change.clients, state, tell=self._change.tell)
-        for one in missing:
-            self._change.tell(one.told(nodes=nodes))
-        gone = [one.known.urn for one in missing]
-        if gone or self._was_cut_off:  # a `down` that was cut off ends addresses before their machines
-            gone += [one.urn for one in lost_beside(self._change.clients, state)]
-        if gone:
-            self._change.engine.refresh(gone)
-        return forget_ended(self._change, state.without(gone))
 
-    def _foretell(
-        self, intent: Intent, cluster_plan: ClusterPlan, state: StackState, anew: Sequence[NodePreview]
-    ) -> None:
-        """Says what happens to machines that run, before anybody is asked."""
-        stack = self._change.stack
-        if self._size_note is not None:
-            self._output.note(f"  size     {self._size_note}")
-        said_in = size_said_in(
-            source=stack.source,
-            stack_name=stack.name,
-            overrides=intent.settings.overrides,
-            is_flag=self._request.nodes is not None,
-        )
-        going = ends_line(ended(state, cluster_plan), nodes=len(cluster_plan.slots), said_in=said_in)
-        if going is not None:
-            self._output.note(f"  ends     {going}")
-        waiting = late(state, cluster_plan, except_slots=(one.slot for one in anew))
-        is_reserved = cluster_plan.price.spot is None
-        for line in made_anew_lines(anew, is_reserved=is_reserved):
-            self._output.note(f"  replace  {line}")
-        for line in late_lines(waiting):
-            self._output.note(f"  later    {line}")
+def warning_lines(cluster_plan: ClusterPlan, *, overrides: Mapping[str, object]) -> Iterator[str]:
+    """The plan's problems that keep nobody from an `up`."""
+    for problem in cluster_plan.problems:
+        key = problem.path.rpartition(".")[2]
+        said_in = f"config clusterctl:{key}" if key in overrides else problem.path
+        yield f"  warning  {said_in}: {problem.message}".replace(" : ", " ")
 
-    def _ask(self, cluster_plan: ClusterPlan, state: StackState, *, anew: int) -> bool:
-        """On AWS somebody agrees to the price, and True says so; a rehearsal costs nothing, and asks when told to."""
-        asks = self._request.asks_in_rehearsal or not self._change.is_rehearsal
-        if self._request.is_agreed or not asks:
-            return False
-        agree(
-            self._output,
-            cluster_plan,
-            question=question_of(self._change.clients, cluster_plan, state, anew=anew, now=self._now),
-            now=self._now,
-            shown=self._shown,
-            asks=not self._request.as_json,
-        )
-        return True
 
-    def _refuse(self, intent: Intent, cluster_plan: ClusterPlan, *, now: datetime) -> None:
-        change, config_file = self._change, self._change.engine.environment.config_file
-        if not change.is_rehearsal:
-            cluster_plan = judged_for_aws(cluster_plan, intent.config)
-        with said_of_the_flag(self._request.nodes):
-            refuse(intent, cluster_plan, stack=change.stack, config_file=config_file, shown=self._shown, now=now)
+def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Iterator[str]:
+    """What happens to machines that run."""
+    if up.size_note is not None:
+        yield f"  size     {up.size_note}"
+    said_in = size_said_in(
+        source=planned.source,
+        stack_name=planned.stack.name,
+        overrides=planned.intent.settings.overrides,
+        is_flag=up.request.nodes is not None,
+    )
+    going = ends_line(ended(planned.state, planned.plan), nodes=len(planned.plan.slots), said_in=said_in)
+    if going is not None:
+        yield f"  ends     {going}"
+    for line in made_anew_lines(anew, is_reserved=planned.plan.price.spot is None):
+        yield f"  replace  {line}"
+    for line in late_lines(late(planned.state, planned.plan, except_slots=slots_of(anew))):
+        yield f"  later    {line}"
 
-    def _warn(self, cluster_plan: ClusterPlan) -> None:
-        overrides = self._written.settings.overrides
-        for problem in cluster_plan.problems:
-            key = problem.path.rpartition(".")[2]
-            said_in = f"config clusterctl:{key}" if key in overrides else problem.path
-            self._output.note(f"  warning  {said_in}: {problem.message}".replace(" : ", " "))
 
-    def _waits(self) -> bool:
-        return not (self._change.is_rehearsal and machine_kind(self._change.stack.directory) == "none")
+def makes_spot_machines(
+    clients: Clients, cluster_plan: ClusterPlan, state: StackState, *, anew: frozenset[int]
+) -> bool:
+    """Whether AWS is about to be asked for a spot machine, also for a slot that it took back. Raises CloudError."""
+    if cluster_plan.price.spot is None:
+        return False
+    stays = living_slots(clients, state) - anew
+    return not all(slot.slot in stays for slot in cluster_plan.slots)
+
+
+def ask(up: Up, previewed: WithPreview) -> bool:
+    """On AWS somebody agrees to the price, and True says so; a rehearsal costs nothing, and asks when told to."""
+    request, change = up.request, up.change
+    asks = request.asks_in_rehearsal or not change.is_rehearsal
+    if request.is_agreed or not asks:
+        return False
+    cluster_plan, now = previewed.plan, previewed.now
+    agree(
+        change.output,
+        cluster_plan,
+        question=question_of(change.clients, cluster_plan, previewed.state, anew=previewed.anew, now=now),
+        now=now,
+        shown=up.shown,
+        asks=not request.as_json,
+    )
+    return True
+
+
+def repair(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> tuple[StackState, Intent]:
+    """The state without what AWS has no more, after the repair; and the intent, with a reservation if there is one."""
+    change, nodes = up.change, len(planned.plan.slots)
+    wait_for_ending(change, planned.state, again=f"clusterctl up {up.shown}")
+    state = change.mend(planned.state, was_cut_off=up.was_cut_off)
+    living = forget_missing(change, state, nodes=nodes, was_cut_off=up.was_cut_off)
+    stays = {instance.slot for instance in living.instances if instance.slot < nodes} - anew
+    return living, reserved_or_not(planned.intent, living, stays=stays)
+
+
+def forget_missing(change: Change, state: StackState, *, nodes: int, was_cut_off: bool) -> StackState:
+    """The state without the instances that AWS has no more, so that their slots alone are remade."""
+    missing = missing_instances(change.clients, state, tell=change.tell)
+    for instance in missing:
+        change.tell(instance.told(nodes=nodes))
+    gone = [instance.known.urn for instance in missing]
+    if gone or was_cut_off:  # a `down` that was cut off ends addresses before their machines
+        gone += [part.urn for part in lost_beside(change.clients, state)]
+    if gone:
+        change.engine.refresh(gone)
+    return forget_ended(change, state.without(gone))
+
+
+def make(up: Up, planned: WithPlan, intent: Intent, *, runs: Runs) -> None:
+    """Runs the engine, and waits for the nodes. Raises the error of what failed, after undoing it."""
+    change, cluster_plan = up.change, planned.plan
+    # Whatever becomes of this run: the machines that stay have a reservation, or none.
+    kept = {key: value for key, value in intent.changes.items() if key == "unreserved"}
+    before = with_values(read_config(change.engine.environment.config_file), kept)
+    display = Display(change.output)
+    stage = NodeStage(change, intent.config, cluster_plan, display, waits=change.has_machines)
+    with stage.watching():
+        nodes = max(len(cluster_plan.slots), len(planned.state.instances))
+        text = with_values(before, intent.changes)
+        ran = run_up(change, text, display=display, on_event=stage.event, nodes=nodes, runs=runs)
+        if not ran.result.succeeded:
+            stage.stop()
+            raise_failed(change, ran, before_text=before, before_state=planned.state, intent=intent, shown=up.shown)
+        change.output.note(f" {summary(ran.result.changes)}")
+        with telling_if_stopped(change, shown=up.shown):
+            if is_wanted(intent, is_asked=up.request.reorders_ranks):
+                order_ranks(change, cluster_plan, shown=up.shown)
+            change.finish()
+            unproven = try_deadline(change)
+        try:
+            stage.finish(timeout_s=up.request.ready_timeout_s)
+        finally:
+            unshown = tell_program(change) if up.request.as_json else None
+    failed = unproven or unshown
+    if failed is not None:
+        raise failed
+
+
+def tell_program(change: Change) -> Exception | None:
+    """Prints the nodes as JSON. Why stdout did not take it: what is wrong with the nodes is said first."""
+    inventory = change.home.inventory_file(change.cluster)
+    return unshown_by(lambda: change.output.json(nodes_json(read_inventory(inventory))))
+
+
+def slots_of(nodes: Sequence[NodePreview]) -> frozenset[int]:
+    """The slots of these nodes."""
+    return frozenset(node.slot for node in nodes)
 
 
 def question_of(clients: Clients, cluster_plan: ClusterPlan, state: StackState, *, anew: int, now: datetime) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from clusterctl_infra.config.model import ClusterConfig
-from clusterctl_infra.errors import CloudError, ClusterctlError
+from clusterctl_infra.errors import CloudError
 from clusterctl_infra.outputs import Inventory
-from clusterctl_infra.plan.inventory import proxy_command
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.clients import Clients
@@ -21,7 +20,6 @@ from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.drift import lost_parts
 from clusterctl.lifecycle.final_sum import inventory_here
 from clusterctl.lifecycle.intent import Intent
-from clusterctl.ssh.way_in import missing_programs
 
 
 def refuse_namesake(change: Change, state: StackState) -> None:
@@ -86,13 +84,6 @@ def refuse_reaped(change: Change, state: StackState, *, shown: str) -> None:
             code="Reaped",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
-
-
-def refuse_unreachable(change: Change, config: ClusterConfig, cluster_plan: ClusterPlan) -> None:
-    """Private nodes that nobody here could reach would boot and bill unseen. Raises ClusterctlError."""
-    way = None if change.is_rehearsal else proxy_command(config, cluster_plan)
-    if way is not None and (missing := missing_programs(way)) is not None:
-        raise ClusterctlError(f"{missing}. Nothing was created")
 
 
 def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: StackState) -> None:

@@ -10,9 +10,10 @@ import pytest
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.deadline_request import AWS_AHEAD, DeadlineRequest, Move, refuse_move
 from clusterctl.lifecycle.extend import move_told, untold
-from clusterctl.lifecycle.extend_checks import refuse_state, refuse_too_late
+from clusterctl.lifecycle.extend_checks import refuse_too_late
 from clusterctl.lifecycle.intent import Intent
 from clusterctl.lifecycle.spend_gate import Spending
+from clusterctl.lifecycle.whole_cluster import refuse_half_made
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.stack import stack_settings
 from clusterctl_infra.errors import CapExceeded, ClusterctlError, UsageError
@@ -207,6 +208,6 @@ def test_without_a_whole_cluster_that_runs_there_is_no_deadline_to_move(
     state: StackState, words: str, hint: str
 ) -> None:
     with pytest.raises(ClusterctlError) as error:
-        refuse_state(state, cluster="train", shown="stacks/train", now=NOW)
+        refuse_half_made(state, cluster="train", shown="stacks/train", now=NOW)
     assert words in error.value.message
     assert error.value.hint == hint

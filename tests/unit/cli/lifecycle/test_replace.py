@@ -13,7 +13,8 @@ import pytest
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl.lifecycle.opening import Held
-from clusterctl.lifecycle.replace import ReplaceRequest, refuse_gaps, replace_held, what_is_left
+from clusterctl.lifecycle.replace import ReplaceRequest, replace_held, what_is_left
+from clusterctl.lifecycle.whole_cluster import refuse_gaps
 from clusterctl_infra.errors import ClusterctlError, EngineError
 
 from tests.unit.cli.cost.paid_cluster import an_inventory

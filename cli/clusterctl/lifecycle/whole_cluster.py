@@ -1,0 +1,61 @@
+"""Clusters of which something is missing: `extend` and `replace` change only one whose nodes are all there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from clusterctl_infra.errors import CapExceeded, ClusterctlError, EngineError
+from clusterctl_infra.names import MEMBERSHIP_TYPE
+
+from clusterctl.engine.state import StackState, StateResource
+from clusterctl.text.quantities import clock, count
+
+
+def refuse_half_made(state: StackState, *, cluster: str, shown: str, now: datetime) -> None:
+    """Raises ClusterctlError when there is no cluster whose deadline could be moved."""
+    membership = state.find(MEMBERSHIP_TYPE)
+    if membership is None or not state.instances:
+        raise ClusterctlError(f"{cluster} has no nodes, so it has no deadline to move", hint=f"clusterctl up {shown}")
+    deadline = datetime.fromisoformat(str(membership.outputs["deadline"]))
+    if deadline <= now:
+        raise CapExceeded(
+            f"{cluster} ended at {clock(deadline, now)}; another run begins after a down",
+            hint=f"clusterctl down {shown} && clusterctl up {shown}",
+        )
+    slots, members = [one.slot for one in state.instances], len(membership.outputs["members"])
+    if slots != list(range(members)):
+        raise EngineError(
+            f"{cluster}: its last change left {len(slots)} of {count(members, 'node')}; it has to be whole first",
+            hint=f"clusterctl up {shown}",
+        )
+
+
+def refuse_gaps(state: StackState, slot: int, *, shown: str) -> None:
+    """Raises EngineError where the slot has no machine, or one before others has none, as after an `up` that failed.
+
+    The engine is told how many nodes there are: with a gap before it, the last of them would be one too many, and end.
+    """
+    slots = [one.slot for one in state.instances]
+    gaps = [str(one) for one in range(max(slots, default=0)) if one not in slots]
+    if slot not in slots:
+        raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")
+    if gaps:
+        told = f"slot {gaps[0]} has" if len(gaps) == 1 else f"slots {', '.join(gaps)} have"
+        raise EngineError(
+            f"{told} no machine, as after an up that failed: the cluster has to be whole before a node is replaced. "
+            "Nothing was changed",
+            hint=f"clusterctl up {shown}",
+        )
+
+
+def refuse_half_gone(lost: Sequence[StateResource], *, cluster: str, shown: str) -> None:
+    """Raises EngineError when nodes have lost more than their machines: there is nothing to tell a deadline."""
+    if lost:
+        kinds = sorted({one.type.rpartition(":")[2] for one in lost})
+        raise EngineError(
+            f"{cluster} is half gone, as after a down that was cut off: its state names {count(len(lost), 'thing')} of "
+            f"its nodes ({', '.join(kinds)}) that AWS has no more. No deadline was moved; clusterctl down {shown} ends "
+            "the rest, and an up makes it whole",
+            hint=f"clusterctl up {shown}",
+        )
