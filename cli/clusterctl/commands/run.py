@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from clusterctl.jobs.run_request import RunFlags, carry_out
+from clusterctl.on_node.job.launchers import LAUNCHERS
 from clusterctl.options import (
     NODES_HELP,
     cluster_option,
@@ -22,8 +23,9 @@ from clusterctl.output import Output
 HELP = """Start a training on many nodes at once, and watch it.
 
 The program and its arguments stand behind --; they are passed on word by word, and no shell reads them. A script
-(.py) is started by torchrun, anything else as it is, once per node. Its stdin is /dev/null. The folder that it is
-started from goes along: what git tracks, and untracked files that git does not ignore.
+(.py) is started by torchrun, anything else as it is, once per node; launchers may be typed as by hand, but for the
+flags that say which nodes and ranks there are. Its stdin is /dev/null. The folder that it is started from goes
+along: what git tracks, and untracked files that git does not ignore.
 
 The job lives on its nodes: it goes on when this command, or this computer, ends. It runs as the login user, without
 sudo and without the key to the other nodes. Ctrl-C asks whether the job is meant, too; without a terminal SIGINT and
@@ -38,6 +40,7 @@ Examples:
   clusterctl run -- train.py --lr 0.1
   clusterctl run --node 0-1 --nproc 4 --name first -- torchrun --role trainer train.py
   clusterctl run --secret HF_TOKEN --env EPOCHS=3 --detach -- train.py
+  clusterctl run --nproc 4 -- mpirun -x DEBUG=1 ./solve
   clusterctl run --launcher plain -- hostname
 """
 
@@ -45,7 +48,7 @@ Examples:
 @click.command("run", context_settings={"allow_interspersed_args": False}, help=HELP)
 @cluster_option
 @node_option(default="all", help=NODES_HELP)
-@click.option("--launcher", metavar="NAME", help="torchrun or plain.  [by the program]")
+@click.option("--launcher", metavar="NAME", help=f"{', '.join(LAUNCHERS)}.  [by the program]")
 @click.option("--nproc", metavar="N", default="auto", show_default=True, help="Processes on each node; auto: its GPUs.")
 @click.option("--name", metavar="NAME", help="The job's name.  [the program and the time]")
 @environment_option

@@ -21,11 +21,13 @@ from clusterctl.jobs.launcher import chosen_launch
 from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
 from clusterctl.jobs.spec import AUTO, HINT, JobRequest, checked_name, default_name
 from clusterctl.jobs.start import JobStart
-from clusterctl.on_node.job import launch
+from clusterctl.on_node.job import launch, launchers
 from clusterctl.options import chosen_cluster, chosen_rows
 from clusterctl.output import Output
 
 MIB = 1024 * 1024
+RANK_PARENT = ["RANK"]
+"""How `--dry-run` shows the program that runs one rank and says how it ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,13 +134,16 @@ def _agree(snapshot: Snapshot, flags: RunFlags, output: Output) -> None:
 def _show_plan(spec: Mapping[str, Any], output: Output, *, as_json: bool) -> None:
     """Each node's argv and what the job sets in its environment."""
     for node_rank, member in enumerate(spec["members"]):
-        argv = launch.argv(spec, node_rank, [])
-        environment = launch.environment(spec, node_rank, {}, f"/var/lib/clusterctl/jobs/{spec['job']}")
+        folder = f"/var/lib/clusterctl/jobs/{spec['job']}"
+        argv = launchers.argv(spec, node_rank, RANK_PARENT, folder)
+        environment = launch.environment(spec, node_rank, {}, folder)
         if as_json:
             row = {"slot": member["slot"], "node": member["name"], "argv": argv, "environment": environment}
             output.json(row, is_line=True)
             continue
         output.data(f"Node {member['slot']} ({member['name']})")
+        if not argv:
+            output.data("  (what mpirun asks for)")
         for words in argv:
             output.data(f"  {shlex.join(words)}")
         for name, value in environment.items():

@@ -13,7 +13,10 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.jobs.launcher import Launch
-from clusterctl.on_node.job.launch import PLAIN, owned_names
+from clusterctl.on_node.job.launch import owned_names
+from clusterctl.on_node.job.launchers import EVEN, MPI, ONE_EACH
+from clusterctl.on_node.job.mpi_agent import MOST_NODES
+from clusterctl.text.node_set import fold_numbers
 
 VERSION = 1
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -53,9 +56,15 @@ def checked_name(name: str) -> str:
     return name
 
 
-def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """What speaks against starting the job on these nodes; `said` is what each slot's node says of itself."""
+def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, named: Sequence[int] = ()) -> list[str]:
+    """What speaks against starting the job on these nodes.
+
+    `said` is what each slot's node says of itself; `named` are the slots, of the whole cluster, that know its name.
+    """
     found = []
+    if named:
+        where = f"{'Node' if len(named) == 1 else 'Nodes'} {fold_numbers(sorted(named))}"
+        found.append(f"{where}: a job of the name {request.name} was there already: choose another --name")
     generations = {said[node.slot]["generation"] for node in request.nodes}
     if len(generations) > 1:
         found.append(f"nodes have different memberships (generations {sorted(generations)}): clusterctl up")
@@ -66,8 +75,6 @@ def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list
             found.append(f"{told}: another machine answers there")
         if answer["phase"] != "ready":
             found.append(f"{told}: not ready ({answer['phase']}): clusterctl status")
-        if answer["is_name_taken"]:
-            found.append(f"{told}: a job of the name {request.name} was there already: choose another --name")
         if answer["holder"] is not None:
             found.append(f"{told}: in use by the job {answer['holder']['job']}: clusterctl job show")
         gpus = int(answer["gpus"])
@@ -80,8 +87,11 @@ def make_spec(
     request: JobRequest, said: Mapping[int, Mapping[str, Any]], snapshot: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The spec. Raises UsageError where a variable or the ports do not fit."""
-    master_port, channel_port = free_ports(
-        request.name, [port for node in request.nodes for port in said[node.slot]["ports_in_use"]]
+    members = _members(request, said)
+    ports = free_ports(
+        request.name,
+        [port for node in request.nodes for port in said[node.slot]["ports_in_use"]],
+        count=3 + max(member["nproc"] for member in members),
     )
     spec = {
         "version": VERSION,
@@ -95,9 +105,11 @@ def make_spec(
         "launcher": request.launch.launcher,
         "launcher_options": list(request.launch.options),
         "command": list(request.launch.command),
-        "members": _members(request, said),
-        "master_port": master_port,
-        "channel_port": channel_port,
+        "members": members,
+        "master_port": ports[0],
+        "channel_port": ports[1],
+        "jax_port": ports[2],
+        "tf_ports": list(ports[3:]),
         "environment": dict(request.environment),
         "secrets": list(request.secrets),
         "timeout_s": request.timeout_s,
@@ -106,6 +118,7 @@ def make_spec(
         "snapshot": dict(snapshot),
     }
     refuse_owned_names(spec)
+    _refuse_uneven(request, members)
     return spec
 
 
@@ -117,14 +130,28 @@ def refuse_owned_names(spec: Mapping[str, Any]) -> None:
             raise UsageError(f"{name}: the job sets it itself, and another value would break it", hint=HINT)
 
 
-def free_ports(job: str, in_use: Sequence[int]) -> tuple[int, int]:
-    """Two ports that nobody listens on, on any node. Raises UsageError."""
+def free_ports(job: str, in_use: Sequence[int], *, count: int) -> tuple[int, ...]:
+    """So many ports that nobody listens on, on any node. Raises UsageError."""
     begin = zlib.crc32(job.encode()) % PORTS
+    taken = set(in_use)
     order = (FIRST_PORT + (begin + step) % PORTS for step in range(PORTS))
-    free = [port for port in order if port not in set(in_use)]
-    if len(free) < 2:
-        raise UsageError(f"no two ports from {FIRST_PORT} to {FIRST_PORT + PORTS - 1} are free on all nodes of the job")
-    return free[0], free[1]
+    free = [port for port in order if port not in taken]
+    if len(free) < count:
+        last = FIRST_PORT + PORTS - 1
+        raise UsageError(f"of the ports {FIRST_PORT} to {last} {count} are not free on all nodes of the job")
+    return tuple(free[:count])
+
+
+def _refuse_uneven(request: JobRequest, members: Sequence[Mapping[str, Any]]) -> None:
+    """Raises UsageError for nodes that the launcher cannot serve."""
+    launcher = request.launch.launcher
+    counts = {int(member["nproc"]) for member in members}
+    if launcher in EVEN and len(counts) > 1:
+        told = ", ".join(f"{member['name']} {member['nproc']}" for member in members)
+        hint = "clusterctl run --nproc N, or --launcher torchrun"
+        raise UsageError(f"{launcher} starts as many processes on every node, and these have {told}", hint=hint)
+    if launcher == MPI and len(members) > MOST_NODES:
+        raise UsageError(f"MPI on {len(members)} nodes is not built yet: at most {MOST_NODES}", hint=HINT)
 
 
 def _members(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -144,4 +171,4 @@ def _members(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list
 def _nproc(request: JobRequest, gpus: int) -> int:
     if request.nproc != AUTO:
         return int(request.nproc)
-    return 1 if request.launch.launcher == PLAIN else max(1, gpus)
+    return 1 if request.launch.launcher in ONE_EACH else max(1, gpus)

@@ -14,7 +14,9 @@ from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.jobs.node_answers import Answer, JobNodes
 from clusterctl.jobs.snapshot import Snapshot, write_archive
-from clusterctl.jobs.spec import JobRequest, make_spec, problems
+from clusterctl.jobs.spec import AUTO, JobRequest, make_spec, problems
+from clusterctl.on_node.job.launchers import ONE_EACH
+from clusterctl.text.node_set import fold_numbers
 from clusterctl.text.quantities import count, thousands
 
 PREPARE_S = 600.0
@@ -34,26 +36,35 @@ class JobStart:
 
     def planned(self) -> dict[str, Any]:
         """The spec, all nodes asked and nothing done. Raises ClusterctlError."""
-        said = self._heard(self.nodes.ask(self.request.nodes, "probe", self.request.name))
-        found = problems(self.request, said)
+        request = self.request
+        answers = self.nodes.ask(request.inventory.nodes, "probe", request.name)
+        said = self._heard({node.slot: answers[node.slot] for node in request.nodes})
+        # Nodes beside the job are only asked whether they know its name; one that is away keeps nobody from starting.
+        named = [slot for slot, answer in answers.items() if answer.error is None and answer.words["is_name_taken"]]
+        found = problems(request, said, named=named)
         if found:
-            raise ConfigError(f"{self.request.name} cannot start, nothing was started", problems=found, hint=AGAIN)
+            raise ConfigError(f"{request.name} cannot start, nothing was started", problems=found, hint=AGAIN)
         size = {"files": len(self.snapshot.files), "bytes": self.snapshot.size_bytes}
-        return make_spec(self.request, said, size)
+        return make_spec(request, said, size)
 
     def begin(self) -> dict[str, Any]:
         """The spec of the job that is under way now. Raises ClusterctlError; then nothing of it is left."""
         spec = self.planned()
-        held: list[InventoryNode] = []
-        try:
-            self._hold(held)
-            spec = self._put(spec)
-            self._check(self.nodes.ask(self.request.nodes, "start", self.request.name))
-        except BaseException:
-            # Supervisors that began already give up by themselves: they wait for the others in vain.
-            self.nodes.ask(held, "cancel", self.request.name)
-            self.nodes.ask(held, "discard", self.request.name)
-            raise
+        if told := without_gpus(self.request, spec["members"]):
+            self.tell(told)
+        with tempfile.TemporaryFile() as payload:
+            # Before any node is held: a large folder takes its time, and others may want the nodes.
+            spec = self._write(spec, payload)
+            held: list[InventoryNode] = []
+            try:
+                self._hold(held)
+                self._put(payload)
+                self._check(self.nodes.ask(self.request.nodes, "start", self.request.name))
+            except BaseException:
+                # Supervisors that began already give up by themselves: they wait for the others in vain.
+                self.nodes.ask(held, "cancel", self.request.name)
+                self.nodes.ask(held, "discard", self.request.name)
+                raise
         return spec
 
     def _hold(self, held: list[InventoryNode]) -> None:
@@ -69,30 +80,31 @@ class JobStart:
                 )
             held.append(node)
 
-    def _put(self, spec: dict[str, Any]) -> dict[str, Any]:
-        """The files to all nodes side by side."""
-        with tempfile.TemporaryFile() as archive, tempfile.TemporaryFile() as payload:
+    def _write(self, spec: dict[str, Any], payload: IO[bytes]) -> dict[str, Any]:
+        """What each node gets: a line of JSON, and the folder behind it; the spec with the folder's hash."""
+        with tempfile.TemporaryFile() as archive:
             digest = write_archive(self.snapshot, archive)
-            sent = archive.tell()
-            spec = {**spec, "snapshot": {**spec["snapshot"], "sha256": digest}}
+            spec = {**spec, "snapshot": {**spec["snapshot"], "sha256": digest, "archive_bytes": archive.tell()}}
             header = {
                 "spec": spec,
                 "secrets": dict(self.secrets),
                 "key": secrets.token_hex(32),
-                "snapshot_bytes": sent,
+                "snapshot_bytes": archive.tell(),
             }
             payload.write(json.dumps(header).encode() + b"\n")
             archive.seek(0)
             _append(payload, archive)
-            payload.seek(0)
-            files = count(len(self.snapshot.files), "file")
-            self.tell(
-                f"{self.request.name}: {files} ({thousands(sent)} bytes) to {count(len(self.request.nodes), 'node')}"
-            )
-            self._check(
-                self.nodes.ask(self.request.nodes, "prepare", self.request.name, stdin=payload, timeout_s=PREPARE_S)
-            )
         return spec
+
+    def _put(self, payload: IO[bytes]) -> None:
+        """The files to all nodes side by side."""
+        files, size = count(len(self.snapshot.files), "file"), thousands(payload.tell())
+        nodes = count(len(self.request.nodes), "node")
+        payload.seek(0)
+        self.tell(f"{self.request.name}: {files} ({size} bytes) to {nodes}")
+        self._check(
+            self.nodes.ask(self.request.nodes, "prepare", self.request.name, stdin=payload, timeout_s=PREPARE_S)
+        )
 
     def _heard(self, answers: Mapping[int, Answer]) -> dict[int, Mapping[str, Any]]:
         self._check(answers)
@@ -101,6 +113,14 @@ class JobStart:
     def _check(self, answers: Mapping[int, Answer]) -> None:
         """Raises NotReached, ClusterctlError."""
         refuse_errors(list(answers.values()), f"{self.request.name} was not started")
+
+
+def without_gpus(request: JobRequest, members: Sequence[Mapping[str, Any]]) -> str:
+    """Which nodes run one process though one for each GPU was meant; empty where none does."""
+    slots = [int(member["slot"]) for member in members if not member["gpus"]]
+    if not slots or request.nproc != AUTO or request.launch.launcher in ONE_EACH:
+        return ""
+    return f"{'Node' if len(slots) == 1 else 'Nodes'} {fold_numbers(slots)}: no GPUs, so one process each (--nproc N)"
 
 
 def refuse_errors(answers: Sequence[Answer], what: str) -> None:

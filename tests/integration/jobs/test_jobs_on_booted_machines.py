@@ -23,6 +23,7 @@ for path in ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier", "/run/cluster
         print(path, "is closed")
 for path in ("/var/lib/clusterctl/jobs/%s/state.json" % name, "/run/clusterctl/job-lease/holder.json"):
     print(path, "can be written" if os.access(path, os.W_OK) else "is safe")
+print("sessions are", os.path.isdir("/run/user") and os.access("/run/user", os.R_OK) and "open" or "hidden")
 print("user", os.getuid(), os.environ["USER"])
 """
 ORPHANS = """\
@@ -56,7 +57,14 @@ def test_a_job_can_neither_become_root_nor_reach_other_nodes_nor_end_its_supervi
 ) -> None:
     done = cluster.run("run", "--launcher", "plain", "--workdir", str(work), "--", "hostile.py")
     assert done.exit_code == 0, done.text
-    for told in ("sudo refused", "systemctl refused", "ssh_key is closed", "barrier is closed", "user 1000 ubuntu"):
+    for told in (
+        "sudo refused",
+        "systemctl refused",
+        "ssh_key is closed",
+        "barrier is closed",
+        "sessions are hidden",
+        "user 1000 ubuntu",
+    ):
         assert done.stdout.count(told) == 2, done.text
     assert "is open" not in done.stdout
     assert done.stdout.count(" is safe") == 4, done.text

@@ -13,6 +13,7 @@ from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.follow import follow
 from clusterctl.on_node.job.keep import keep, present_state, start_keeper, sweep
 from clusterctl.on_node.job.layout import Layout, read_json
+from clusterctl.on_node.job.mpi_agent import write_order
 from clusterctl.on_node.job.node_ranks import become
 from clusterctl.on_node.job.prepare import discard, probe, receive, remove_old
 from clusterctl.on_node.job.rank import run_rank
@@ -25,8 +26,12 @@ PROGRAM = Path(sys.argv[0]).resolve()
 def main(verb: str, arguments: list[str]) -> int:
     """The exit code."""
     if verb == "rank":
-        folder, secrets, _, *command = arguments
-        return run_rank(Path(folder), Path(secrets), command)
+        begin = arguments.index("--")
+        folder, secrets, *flags = arguments[:begin]
+        return run_rank(Path(folder), Path(secrets), flags, arguments[begin + 1 :])
+    if verb == "mpi-agent":
+        ranks = LAYOUT.ranks(os.environ["CLUSTERCTL_JOB"], int(os.environ["CLUSTERCTL_ATTEMPT"]))
+        return write_order(ranks, arguments)
     if verb == "become":
         may_sudo, _, *command = arguments
         become(is_privileged=may_sudo == "yes")
@@ -62,7 +67,7 @@ def answer_prepare(job: str) -> dict[str, Any]:
     if not lease.renew(LAYOUT, job):
         raise ValueError("the node is not held for %s any more" % job)
     os.umask(0o022)
-    receive(LAYOUT, job, json.loads(sys.stdin.buffer.readline()), sys.stdin.buffer)
+    receive(LAYOUT, job, json.loads(sys.stdin.buffer.readline()), sys.stdin.buffer, PROGRAM)
     remove_old(LAYOUT, but=job)
     lease.renew(LAYOUT, job)
     return {}

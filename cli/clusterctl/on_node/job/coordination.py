@@ -25,6 +25,13 @@ DEADLINE_AHEAD_S = 20.0
 """So long before the nodes end, and the grace besides, the job is stopped."""
 
 
+def directive_for(slot: int, directive: Mapping[str, Any]) -> dict[str, Any]:
+    """What one member is told: of the orders those for it."""
+    if "orders" not in directive:
+        return dict(directive)
+    return {**directive, "orders": [order for order in directive["orders"] if int(order["slot"]) == slot]}
+
+
 class Coordination:
     """One attempt."""
 
@@ -110,6 +117,14 @@ class Coordination:
             self.directive = {"do": "start", "at_s": wall_s + AHEAD_S}
         elif all(phase == ENDED for phase in phases) and not self._told_failures():
             self._finish(judge.SUCCEEDED, "")
+        elif self._started_s is not None:
+            self._pass_orders_on()
+
+    def _pass_orders_on(self) -> None:
+        """What mpirun wants started on other nodes is part of what they are told."""
+        orders = [order for said in self._said.values() for order in said.get("orders", ())]
+        if orders != self.directive.get("orders", []):
+            self.directive = {**self.directive, "orders": orders}
 
     def _finish_stopped(self, now_s: float) -> None:
         waited_s = now_s - (self._stopped_s or now_s)

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from clusterctl.on_node.job.channel import Channel, NotTrusted
-from clusterctl.on_node.job.coordination import LOST_AFTER_S, Coordination
+from clusterctl.on_node.job.coordination import LOST_AFTER_S, Coordination, directive_for
 from clusterctl.on_node.job.layout import Layout
 
 BEAT_S = 0.5
@@ -80,7 +80,7 @@ class Coordinator:
                 channel = Channel(connection, self._key, is_coordinator=True)
                 slot = self._take(channel.hear())
                 self._unproven.dismiss(connection)
-                threading.Thread(target=self._tell, args=(channel, connection), daemon=True).start()
+                threading.Thread(target=self._tell, args=(channel, connection, slot), daemon=True).start()
                 while True:
                     self._take(channel.hear())
         except (OSError, EOFError, NotTrusted, LookupError, ValueError, RuntimeError):
@@ -106,7 +106,7 @@ class Coordinator:
             self._changed.notify_all()
         return slot
 
-    def _tell(self, channel: Channel, connection: socket.socket) -> None:
+    def _tell(self, channel: Channel, connection: socket.socket, slot: int) -> None:
         told: dict[str, Any] | None = None
         at_s = 0.0
         try:
@@ -116,7 +116,7 @@ class Coordinator:
                     if directive is told and time.monotonic() - at_s < BEAT_S:
                         self._changed.wait(BEAT_S)
                         continue
-                channel.send(directive)
+                channel.send(directive_for(slot, directive))
                 told, at_s = directive, time.monotonic()
         except (OSError, ValueError):
             pass  # the other thread of this connection has noticed, too

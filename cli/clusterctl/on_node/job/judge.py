@@ -29,6 +29,8 @@ VICTIMS_SAY = (
 
 def is_victim(failure: Mapping[str, Any]) -> bool:
     """Whether the rank ended because another one had."""
+    if failure.get("is_vanished"):
+        return True
     text = "\n".join([*failure.get("lines", ()), str(failure.get("error") or "")]).lower()
     return any(words in text for words in VICTIMS_SAY)
 

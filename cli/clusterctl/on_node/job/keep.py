@@ -17,16 +17,21 @@ from clusterctl.on_node.job.supervise import boot_id
 
 KILLED_WITHIN_S = 10.0
 UNIT = "clusterctl-job-%s"
+RELOAD_LOGIND = ("systemctl", "kill", "--kill-who=main", "--signal=HUP", "systemd-logind.service")
+"""It reads its files again (systemd-logind, since 239), and knows its sessions as before."""
 STARTED_WITHIN_S = 40.0
 POLL_S = 0.05
-HIDDEN = ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier")
-"""What opens other nodes: jobs see nothing there."""
+HIDDEN = ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier", "/run/user")
+"""What opens other nodes, and what sessions of the login user have open: its agent, its own systemd, its keyring."""
+LOGIND_FILE = "run/systemd/logind.conf.d/50-clusterctl-job.conf"
 
 
 def start_keeper(layout: Layout, job: str, program: Path) -> str:
     """Starts it apart from this session: nothing, or why it is not there."""
     argv = [sys.executable, "-I", str(program), "keep", job]
     if Path("/run/systemd/system").is_dir():
+        if keep_shared_memory(layout.root):
+            subprocess.run(RELOAD_LOGIND, stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
         done = subprocess.run(
             [*service_argv(job, program, is_sudo=bool(read_json(layout.spec(job))["is_sudo"])), *argv],
             stdin=subprocess.DEVNULL,
@@ -44,6 +49,20 @@ def start_keeper(layout: Layout, job: str, program: Path) -> str:
             return "its supervisor did not start within %g s" % STARTED_WITHIN_S
         time.sleep(POLL_S)
     return ""
+
+
+def keep_shared_memory(root: Path) -> bool:
+    """Whether logind has to be told: it removes all shared memory of a user whose last session ends.
+
+    RemoveIPC=yes is its default (logind.conf(5)), and what belongs to the ranks of a job in /dev/shm is the login
+    user's, who has no session while nobody is logged in.
+    """
+    path = root / LOGIND_FILE
+    if path.exists():
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[Login]\nRemoveIPC=no\n")
+    return True
 
 
 def service_argv(job: str, program: Path, *, is_sudo: bool) -> list[str]:

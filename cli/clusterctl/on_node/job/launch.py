@@ -1,17 +1,10 @@
-"""What a job's node runs: the argv of its launcher or ranks, and their environment. Pure.
-
-torchrun's flags: static rendezvous, so that ranks follow the order of nodes and not of names or of arrival
-(pytorch#191190), and no restarts of its own (`--max-restarts` counts per node, pytorch#147064); torch 2.2 to 2.15.
-"""
+"""The environment of a job's ranks: all that counts nodes, or names one, is the job's own. Pure."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, Mapping
 
-TORCHRUN, PLAIN = "torchrun", "plain"
-LAUNCHERS = (TORCHRUN, PLAIN)
-TF_PORT, JAX_PORT = 2222, 8476
 SUBDOMAIN = "nodes.clusterctl.svc.cluster.local"
 
 
@@ -36,29 +29,6 @@ def program(spec: Mapping[str, Any]) -> list[str]:
     return ["python3", "-u", *words] if words[0].endswith(".py") else words
 
 
-def argv(spec: Mapping[str, Any], node_rank: int, rank_parent: list[str]) -> list[list[str]]:
-    """Each process that the node's supervisor starts. `rank_parent` runs a rank and says how it ended."""
-    nproc = int(spec["members"][node_rank]["nproc"])
-    if spec["launcher"] == PLAIN:
-        return [[*rank_parent, *program(spec)] for _ in range(nproc)]
-    main = spec["members"][0]
-    return [
-        [
-            *("python3", "-m", "torch.distributed.run"),
-            *("--nnodes", str(len(spec["members"]))),
-            *("--node-rank", str(node_rank)),
-            *("--nproc-per-node", str(nproc)),
-            *("--rdzv-backend", "static"),
-            *("--master-addr", main["address"]),
-            *("--master-port", str(spec["master_port"])),
-            *("--rdzv-id", "%s-%d" % (spec["job"], spec["attempt"])),
-            *("--max-restarts", "0"),
-            *spec["launcher_options"],
-            *("--no-python", *rank_parent, *program(spec)),
-        ]
-    ]
-
-
 def environment(spec: Mapping[str, Any], node_rank: int, cluster: Mapping[str, str], folder: str) -> dict[str, str]:
     """The node's variables as the job sees them: all that counts nodes or names one of them is the job's own.
 
@@ -73,27 +43,37 @@ def environment(spec: Mapping[str, Any], node_rank: int, cluster: Mapping[str, s
         **_torch(spec, node_rank),
         **_services(spec, node_rank, folder + "/hostfile"),
         **_frameworks(spec, node_rank),
+        **_gpus(spec, node_rank),
     }
     return {name: found[name] for name in sorted(found)}
 
 
 def owned_names(spec: Mapping[str, Any]) -> set[str]:
     """The variables that a job sets itself: a person's own value for one would break it."""
-    return {*_torch(spec, 0), *_services(spec, 0, ""), *_frameworks(spec, 0), "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}
+    per_rank = {"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "JAX_LOCAL_DEVICE_IDS"}
+    return {*_torch(spec, 0), *_services(spec, 0, ""), *_frameworks(spec, 0), *_gpus(spec, 0), *per_rank}
 
 
 def rank_environment(spec: Mapping[str, Any], node_rank: int, local_rank: int) -> dict[str, str]:
-    """What torchrun would set for one rank, for ranks that are started without it."""
-    return {
-        "RANK": str(first_rank(spec, node_rank) + local_rank),
+    """For a rank that no launcher starts: what torchrun would set, and which process of TensorFlow's or JAX's it is."""
+    member = spec["members"][node_rank]
+    nproc, rank = int(member["nproc"]), first_rank(spec, node_rank) + local_rank
+    devices = [local_rank] if nproc > 1 else range(max(1, int(member["gpus"])))
+    found = {
+        "RANK": str(rank),
         "LOCAL_RANK": str(local_rank),
-        "LOCAL_WORLD_SIZE": str(spec["members"][node_rank]["nproc"]),
+        "LOCAL_WORLD_SIZE": str(nproc),
+        "TF_PORT": str(spec["tf_ports"][local_rank]),
+        "JAX_NUM_PROCESSES": str(sum(int(each["nproc"]) for each in spec["members"])),
+        "JAX_PROCESS_ID": str(rank),
+        "JAX_LOCAL_DEVICE_IDS": ",".join(map(str, devices)),
     }
-
-
-def hostfile(spec: Mapping[str, Any]) -> str:
-    """The job's nodes for MPI."""
-    return "".join("%s slots=%s\n" % (member["name"], member["nproc"]) for member in spec["members"])
+    workers = [
+        "%s:%d" % (each["address"], spec["tf_ports"][local])
+        for each in spec["members"]
+        for local in range(int(each["nproc"]))
+    ]
+    return {**found, "TF_CONFIG": _tf_config(workers, rank)}
 
 
 def _torch(spec: Mapping[str, Any], node_rank: int) -> dict[str, str]:
@@ -141,12 +121,21 @@ def _services(spec: Mapping[str, Any], node_rank: int, hosts: str) -> dict[str, 
 
 def _frameworks(spec: Mapping[str, Any], node_rank: int) -> dict[str, str]:
     members = spec["members"]
-    workers = ["%s:%d" % (member["address"], TF_PORT) for member in members]
-    config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": node_rank}}
+    workers = ["%s:%d" % (member["address"], spec["tf_ports"][0]) for member in members]
     return {
-        "TF_PORT": str(TF_PORT),
-        "TF_CONFIG": json.dumps(config),
-        "JAX_COORDINATOR_ADDRESS": "%s:%d" % (members[0]["address"], JAX_PORT),
+        "TF_PORT": str(spec["tf_ports"][0]),
+        "TF_CONFIG": _tf_config(workers, node_rank),
+        "JAX_COORDINATOR_ADDRESS": "%s:%d" % (members[0]["address"], spec["jax_port"]),
         "JAX_NUM_PROCESSES": str(len(members)),
         "JAX_PROCESS_ID": str(node_rank),
     }
+
+
+def _tf_config(workers: list[str], index: int) -> str:
+    return json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}})
+
+
+def _gpus(spec: Mapping[str, Any], node_rank: int) -> dict[str, str]:
+    """Which GPUs of its node the job has; nothing where it has all of them."""
+    indices = spec["members"][node_rank].get("gpu_indices")
+    return {} if indices is None else {"CUDA_VISIBLE_DEVICES": ",".join(map(str, indices))}

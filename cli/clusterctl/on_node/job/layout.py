@@ -79,6 +79,10 @@ class Layout:
         """Where the ranks' parents write how each ended, and its log; the login user's."""
         return self.attempt(job, attempt) / "ranks"
 
+    def output(self, job: str, attempt: int) -> Path:
+        """A socket: where ranks that mpirun started on this node say what they say."""
+        return self.attempt(job, attempt) / "output.sock"
+
 
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a file. Raises OSError, ValueError."""

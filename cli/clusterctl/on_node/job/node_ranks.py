@@ -10,10 +10,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterable, Mapping
 
-from clusterctl.on_node.job import launch
+from clusterctl.on_node.job import launch, launchers
 from clusterctl.on_node.job.layout import Layout
+from clusterctl.on_node.job.mpi_agent import OUTPUT_VARIABLE, orders_of, receive_output
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
 from clusterctl.on_node.job.processes import JOB_VARIABLE, end_with_parent, give_up_privileges, is_alive, of_job, reap
 from clusterctl.on_node.job.processes import send as send_signal
@@ -33,58 +34,80 @@ class NodeRanks:
         self._node_rank = node_rank
         self._program = program
         self._folder = layout.ranks(spec["job"], spec["attempt"])
-        self._uid = pwd.getpwnam(spec["user"]).pw_uid
+        self._user = pwd.getpwnam(spec["user"])
+        self._is_mpi = spec["launcher"] == launchers.MPI
         self._output = LauncherOutput(OutputLog(layout.attempt(spec["job"], spec["attempt"])))
         self._children: list[subprocess.Popen[bytes]] = []
-        self._out_of_memory_before = out_of_memory_kills()
-
-    @property
-    def is_started(self) -> bool:
+        self._carried_out: set[str] = set()
+        self.is_started = False
         """Whether `start` was called."""
-        return bool(self._children)
+        self._out_of_memory_before = out_of_memory_kills()
 
     def start(self) -> None:
         """Starts them; what cannot be started has ended by itself, and says why in its output."""
+        self.is_started = True
         job = self._spec["job"]
-        user = pwd.getpwnam(self._spec["user"])
-        parent = ["python3", "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job)), "--"]
-        environment = self._environment(user)
-        is_root = os.getuid() == 0
-        for local_rank, argv in enumerate(launch.argv(self._spec, self._node_rank, parent)):
+        parent = ["python3", "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
+        environment = self._environment()
+        if self._is_mpi:
+            receive_output(self._layout.output(job, self._spec["attempt"]), self._output.follow)
+        folder = str(self._layout.folder(job))
+        for local_rank, argv in enumerate(launchers.argv(self._spec, self._node_rank, parent, folder)):
             own = launch.rank_environment(self._spec, self._node_rank, local_rank)
-            is_plain = self._spec["launcher"] == launch.PLAIN
-            child = subprocess.Popen(
-                [*self._with_its_rights(), *argv],
-                env={**environment, **(own if is_plain else {})},
-                cwd=self._layout.code(job) / self._spec.get("folder", ""),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                # Before anything reads the job's environment: LD_LIBRARY_PATH is the job's, too.
-                user=user.pw_uid if is_root else None,
-                group=user.pw_gid if is_root else None,
-                extra_groups=os.getgrouplist(user.pw_name, user.pw_gid) if is_root else None,
-            )
-            self._children.append(child)
-            if child.stdout is not None:
-                self._output.follow(child.stdout)
+            self._start(argv, {**environment, **(own if self._spec["launcher"] in launchers.ONE_EACH else {})})
+
+    def orders(self) -> list[dict[str, Any]]:
+        """What mpirun, which runs here, wants started on other nodes."""
+        is_first = self._is_mpi and self._node_rank == 0
+        return orders_of(self._spec, self._folder, self._user.pw_uid) if is_first else []
+
+    def carry_out(self, orders: Iterable[Mapping[str, Any]]) -> None:
+        """Starts what mpirun wants to have here, each once."""
+        for order in orders:
+            if self._is_mpi and order["id"] not in self._carried_out:
+                self._carried_out.add(str(order["id"]))
+                self._start(["/bin/sh", "-c", str(order["command"])], self._environment())
+
+    def _start(self, argv: list[str], environment: dict[str, str]) -> None:
+        user, is_root = self._user, os.getuid() == 0
+        child = subprocess.Popen(
+            [*self._with_its_rights(), *argv],
+            env=environment,
+            cwd=self._layout.code(self._spec["job"]) / self._spec.get("folder", ""),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            # Before anything reads the job's environment: LD_LIBRARY_PATH is the job's, too.
+            user=user.pw_uid if is_root else None,
+            group=user.pw_gid if is_root else None,
+            extra_groups=os.getgrouplist(user.pw_name, user.pw_gid) if is_root else None,
+        )
+        self._children.append(child)
+        if child.stdout is not None:
+            self._output.follow(child.stdout)
 
     def ended(self) -> list[dict[str, Any]]:
         """How the ranks that have ended did, by what their parents wrote down."""
         found = []
+        gone = self._gone_parents()  # before their words are read: a parent writes them before it ends
         for path in sorted(self._folder.glob("*.json")):
             try:
-                end = rank_end(path, self._uid)
+                end = rank_end(path, self._user.pw_uid)
             except (OSError, ValueError):
                 continue  # not written by a rank's parent
             if end.get("signal") == signal.SIGKILL and out_of_memory_kills() > self._out_of_memory_before:
                 end["is_out_of_memory"] = True
             found.append(end)
-        return found
+        return [*found, *self._vanished({path.stem for path in self._folder.glob("*.json")}, gone)]
 
     def has_launcher_ended(self) -> bool:
-        """Whether all that we started has ended, and said all it had to."""
+        """Whether all that we started has ended; on mpirun's other nodes that is only told where it went wrong.
+
+        What mpirun has started there goes to the background at once, and ends with it.
+        """
+        if self._is_mpi and self._node_rank != 0:
+            return any(child.poll() for child in self._children)
         return all(child.poll() is not None for child in self._children)
 
     def launcher_failure(self) -> dict[str, Any]:
@@ -135,15 +158,43 @@ class NodeRanks:
         found = []
         for path in self._folder.glob("*.pid"):
             try:
-                pid, start = rank_parent(path, self._uid)
+                pid, start = rank_parent(path, self._user.pw_uid)
             except (OSError, ValueError):
                 continue
             if is_alive((pid, start)) and pid in of_job(self._spec["job"], os.getpid()):
                 found.append((pid, start))
         return found
 
-    def _environment(self, user: pwd.struct_passwd) -> dict[str, str]:
-        job = self._spec["job"]
+    def _gone_parents(self) -> list[str]:
+        """The ranks, by number, whose parents have ended."""
+        found = []
+        for path in self._folder.glob("*.pid"):
+            try:
+                if not is_alive(rank_parent(path, self._user.pw_uid)):
+                    found.append(path.stem)
+            except (OSError, ValueError):
+                continue
+        return found
+
+    def _vanished(self, told: set[str], gone: list[str]) -> list[dict[str, Any]]:
+        """Ranks whose parents have ended without a word, as those that mpirun kills once another one has failed."""
+        first = launch.first_rank(self._spec, self._node_rank)
+        return [
+            {
+                "rank": int(rank),
+                "local_rank": int(rank) - first,
+                "at_s": time.time(),
+                "code": None,
+                "signal": int(signal.SIGKILL),
+                "lines": [],
+                "is_vanished": True,
+            }
+            for rank in gone
+            if rank not in told and rank.isdigit()
+        ]
+
+    def _environment(self) -> dict[str, str]:
+        job, user = self._spec["job"], self._user
         folder = self._layout.folder(job)
         cluster = read_environment(self._layout.root / "etc/clusterctl/env")
         cluster.update(read_environment(self._layout.root / "etc/clusterctl/nccl.env"))
@@ -156,7 +207,13 @@ class NodeRanks:
             **launch.environment(self._spec, self._node_rank, cluster, str(folder)),
             "CLUSTERCTL_JOB_DIR": str(self._layout.work(job)),
             JOB_VARIABLE: job,
+            **(self._mpi_environment() if self._is_mpi else {}),
         }
+
+    def _mpi_environment(self) -> dict[str, str]:
+        job = self._spec["job"]
+        output = self._layout.output(job, self._spec["attempt"])
+        return {**launchers.mpi_variables(str(self._layout.folder(job))), OUTPUT_VARIABLE: str(output)}
 
 
 def become(*, is_privileged: bool) -> None:

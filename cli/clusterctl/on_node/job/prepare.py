@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import pwd
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import time
 from pathlib import Path
 from typing import IO, Any, Callable, Iterator
 
-from clusterctl.on_node.job import judge, launch, lease
+from clusterctl.on_node.job import judge, launchers, lease
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.supervise import boot_id
 
@@ -42,11 +43,11 @@ def probe(layout: Layout, job: str) -> dict[str, Any]:
     }
 
 
-def receive(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes]) -> None:
+def receive(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], program: Path) -> None:
     """Puts the job's files in place; what breaks off leaves none. Raises ValueError, OSError, tarfile.TarError."""
     layout.folder(job).mkdir(parents=True)  # where there is one already it is another job's, and stays
     try:
-        _put(layout, job, header, stream)
+        _put(layout, job, header, stream, program)
     except BaseException:
         _remove(layout, job)
         raise
@@ -107,7 +108,7 @@ def paths_to_give(folder: Path) -> Iterator[str]:
     yield str(folder)
 
 
-def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes]) -> None:
+def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], program: Path) -> None:
     spec = header["spec"]
     user = pwd.getpwnam(spec["user"])
     folder = layout.folder(job)
@@ -122,7 +123,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes]) ->
     layout.ranks(job, spec["attempt"]).mkdir()
     for theirs in (layout.code(job), layout.work(job), layout.ranks(job, spec["attempt"])):
         _give(theirs, user, renew)
-    (folder / "hostfile").write_text(launch.hostfile(spec))
+    _write_files(folder, spec, program)
     _write_private(layout.key(job), header["key"].encode(), None)
     _write_secrets(layout.secrets(job), header["secrets"], user)
     write_json(layout.spec(job), spec)
@@ -138,6 +139,14 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes]) ->
             "boot_id": boot_id(layout),
         },
     )
+
+
+def _write_files(folder: Path, spec: dict[str, Any], program: Path) -> None:
+    """What its launcher reads or runs; the job cannot change it."""
+    jax_main = (pkgutil.get_data(launchers.__name__, launchers.JAX_FILE) or b"").decode()
+    for name, text in launchers.files(spec, str(program), jax_main).items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755 if name == launchers.AGENT_FILE else 0o644)
 
 
 def _gpus(declared: int) -> int:

@@ -17,8 +17,11 @@ from collections import deque
 from pathlib import Path
 from typing import IO, Any
 
+from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND
 from clusterctl.on_node.job.layout import write_json
+from clusterctl.on_node.job.mpi_agent import rank_output
 from clusterctl.on_node.job.processes import end_with_parent, itself
+from clusterctl.on_node.job.rank_place import rank_variables
 
 LOG_BYTES = 16 * 1024 * 1024
 """Of a rank's log, and as much again of the one before it."""
@@ -31,12 +34,15 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 """As shells say it."""
 
 
-def run_rank(folder: Path, secrets: Path, command: list[str]) -> int:
+def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) -> int:
     """Runs `command` as this rank; its exit code, or 128 + its signal."""
     end_with_parent()
-    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    place = rank_variables(os.environ)
+    rank, local_rank = int(place["RANK"]), int(place["LOCAL_RANK"])
+    command = with_local_rank(flags, command, local_rank)
     write_json(folder / ("%d.pid" % rank), itself())
-    environment = {**os.environ, **_secrets(secrets)}
+    environment = {**os.environ, **place, **_secrets(secrets)}
+    stream = rank_output(environment, sys.stdout.buffer)
     try:
         child = subprocess.Popen(
             command,
@@ -50,11 +56,12 @@ def run_rank(folder: Path, secrets: Path, command: list[str]) -> int:
     except OSError as e:
         code = NOT_FOUND if isinstance(e, FileNotFoundError) else CANNOT_RUN
         said = "%s: %s" % (command[0], e.strerror)
-        os.write(1, ("%d\t%s\n" % (rank, said)).encode())
+        stream.write(("%d\t%s\n" % (rank, said)).encode())
+        stream.flush()
         _tell(folder, rank, local_rank, {"code": code, "signal": None, "lines": [said]})
         return code
     _pass_stop_on(child)
-    output = RankOutput(rank, folder / ("%d.log" % rank))
+    output = RankOutput(rank, folder / ("%d.log" % rank), stream)
     reader = threading.Thread(target=output.copy, args=(child.stdout,), daemon=True)
     reader.start()
     status = child.wait()
@@ -69,10 +76,20 @@ def run_rank(folder: Path, secrets: Path, command: list[str]) -> int:
     return 128 + number if number else status
 
 
-class RankOutput:
-    """What the rank says: to our stdout with its number, to its log, and the end of it kept."""
+def with_local_rank(flags: list[str], command: list[str], local_rank: int) -> list[str]:
+    """The command with `--local_rank=N` where a flag says that it wants it."""
+    for flag in flags:
+        if flag.startswith(LOCAL_RANK_BEHIND):
+            place = int(flag[len(LOCAL_RANK_BEHIND) :])
+            return [*command[:place], "--local_rank=%d" % local_rank, *command[place:]]
+    return command
 
-    def __init__(self, rank: int, log: Path) -> None:
+
+class RankOutput:
+    """What the rank says: to `stream` with its number, to its log, and the end of it kept."""
+
+    def __init__(self, rank: int, log: Path, stream: IO[bytes]) -> None:
+        self._stream = stream
         self._mark = b"%d\t" % rank
         self._log = log
         self._file = log.open("ab", buffering=0)
@@ -89,8 +106,8 @@ class RankOutput:
             self._last.append(line)
             self._keep(line + b"\n")
             try:
-                sys.stdout.buffer.write(self._mark + line + b"\n")
-                sys.stdout.buffer.flush()
+                self._stream.write(self._mark + line + b"\n")
+                self._stream.flush()
             except OSError:
                 pass  # the supervisor is gone, and we shall be soon
 

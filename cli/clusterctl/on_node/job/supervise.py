@@ -78,6 +78,7 @@ class Supervisor:
             if is_cancelled:
                 self._link.say(is_cancelled=True)
             if self._ranks.is_started and not self._is_stopped:
+                self._ranks.carry_out(directive.get("orders", ()))
                 self._look()
             self._link.wait(POLL_S)
 
@@ -94,7 +95,7 @@ class Supervisor:
         is_over = bool(failures) or len(ended) == nproc
         # A node where one rank failed waits to be told to stop: its other ranks may still run.
         phase = ENDED if is_over and not failures else RUNNING
-        self._link.say(phase=phase, failures=failures)
+        self._link.say(phase=phase, failures=failures, orders=self._ranks.orders())
 
     def _named(self, end: dict[str, Any]) -> dict[str, Any]:
         return {**end, "slot": self._slot, "name": self._spec["members"][self._rank]["name"]}

@@ -27,6 +27,8 @@ def spec(**changes: Any) -> dict[str, Any]:
         ],
         "master_port": 28100,
         "channel_port": 28101,
+        "jax_port": 28102,
+        "tf_ports": [28103, 28104, 28105, 28106],
         "environment": {"EPOCHS": "3"},
         "secrets": [],
         "timeout_s": None,

@@ -9,7 +9,7 @@ import pytest
 from clusterctl.on_node.job import launch
 from clusterctl_bootstrap.node.environment import variables
 
-from tests.unit.cli.jobs.job_specs import ODD, spec
+from tests.unit.cli.jobs.job_specs import spec
 
 FOUR_NODES = {
     "slot": 3,
@@ -28,23 +28,6 @@ OF_THE_CLUSTER |= {"SATURN_INTERNAL_SUBDOMAIN", "SATURN_NAMESPACE", "MINE"}
 """What is the same in a job as outside of it."""
 
 
-def test_torchrun_meets_at_the_job_s_first_node_and_restarts_nothing() -> None:
-    assert launch.argv(spec(), 1, ["parent", "--"]) == [
-        [
-            *("python3", "-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", "1", "--nproc-per-node", "2"),
-            *("--rdzv-backend", "static", "--master-addr", "10.0.8.1", "--master-port", "28100"),
-            *("--rdzv-id", "first-1", "--max-restarts", "0", "--role", "a"),
-            *("--no-python", "parent", "--", "python3", "-u", "train.py", *ODD),
-        ]
-    ]
-
-
-def test_a_plain_program_is_started_once_for_each_process_word_by_word() -> None:
-    plain = spec(launcher="plain", command=["./run", *ODD])
-    assert launch.argv(plain, 1, ["parent", "--"]) == [["parent", "--", "./run", *ODD]] * 2
-    assert [launch.rank_environment(plain, 1, local)["RANK"] for local in range(2)] == ["4", "5"]
-
-
 def test_ranks_and_addresses_are_the_job_s() -> None:
     found = launch.environment(spec(), 1, CLUSTER, "/jobs/first")
     assert {name: found[name] for name in ("NODE_RANK", "NNODES", "WORLD_SIZE", "NPROC_PER_NODE")} == {
@@ -57,7 +40,7 @@ def test_ranks_and_addresses_are_the_job_s() -> None:
     assert found["MASTER_ADDR"] == found["FLOW_MAIN_IP"] == found["DSTACK_MASTER_NODE_IP"] == "10.0.8.1"
     assert found["SKYPILOT_NODE_IPS"] == found["DSTACK_NODES_IPS"] == "10.0.8.1\n10.0.8.3"
     assert json.loads(found["TF_CONFIG"]) == {
-        "cluster": {"worker": ["10.0.8.1:2222", "10.0.8.3:2222"]},
+        "cluster": {"worker": ["10.0.8.1:28103", "10.0.8.3:28103"]},
         "task": {"type": "worker", "index": 1},
     }
     assert found["EPOCHS"] == "3"
@@ -68,8 +51,8 @@ def test_nothing_of_the_whole_cluster_is_left_in_a_job_s_environment() -> None:
     found = launch.environment(spec(), 1, CLUSTER, "/jobs/first")
     changed = {name for name in CLUSTER if found.get(name) != CLUSTER[name]}
     kept = set(CLUSTER) - changed - OF_THE_CLUSTER
-    # Same words for another reason: eight GPUs and the ports that frameworks have everywhere.
-    assert kept == {"SKYPILOT_NUM_GPUS_PER_NODE", "DSTACK_GPUS_PER_NODE", "TF_PORT"}
+    # Same words for another reason: eight GPUs.
+    assert kept == {"SKYPILOT_NUM_GPUS_PER_NODE", "DSTACK_GPUS_PER_NODE"}
     assert not any(re.search(r"10\.0\.8\.[02]\b", value) for value in found.values())
     assert not any(name.startswith(("PET_", "SLURM_")) for name in found)
 
@@ -85,5 +68,28 @@ def test_the_coordinator_is_the_lowest_slot_though_ranks_may_be_ordered_otherwis
     assert launch.coordinator_of(spec(members=members[::-1]))["slot"] == 1
 
 
-def test_the_hostfile_names_the_job_s_nodes() -> None:
-    assert launch.hostfile(spec()) == "train-1 slots=4\ntrain-3 slots=2\n"
+def test_a_process_of_tensorflow_or_jax_knows_which_it_is_and_its_own_port() -> None:
+    found = launch.rank_environment(spec(launcher="tensorflow"), 1, 1)
+    assert json.loads(found["TF_CONFIG"]) == {
+        "cluster": {
+            "worker": [
+                *("10.0.8.1:28103", "10.0.8.1:28104", "10.0.8.1:28105", "10.0.8.1:28106"),
+                *("10.0.8.3:28103", "10.0.8.3:28104"),
+            ]
+        },
+        "task": {"type": "worker", "index": 5},
+    }
+    assert (found["RANK"], found["TF_PORT"]) == ("5", "28104")
+    assert (found["JAX_NUM_PROCESSES"], found["JAX_PROCESS_ID"], found["JAX_LOCAL_DEVICE_IDS"]) == ("6", "5", "1")
+
+
+def test_one_process_of_jax_has_all_gpus_of_its_node() -> None:
+    members = [{**member, "nproc": 1, "gpus": gpus} for member, gpus in zip(spec()["members"], (4, 0), strict=True)]
+    found = [launch.rank_environment(spec(members=members), rank, 0)["JAX_LOCAL_DEVICE_IDS"] for rank in range(2)]
+    assert found == ["0,1,2,3", "0"]
+
+
+def test_a_job_of_some_gpus_sees_those_alone() -> None:
+    members = [{**spec()["members"][0], "gpu_indices": [4, 5]}, spec()["members"][1]]
+    found = [launch.environment(spec(members=members), rank, {}, "/j").get("CUDA_VISIBLE_DEVICES") for rank in range(2)]
+    assert found == ["4,5", None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.jobs.launcher import OWNED, Launch, chosen_launch
+from clusterctl.jobs.launcher import TYPED, Launch, chosen_launch
 from clusterctl_infra.errors import UsageError
 
 
@@ -24,17 +24,71 @@ from clusterctl_infra.errors import UsageError
                 command=("train.py", "--nnodes", "3"),
             ),
         ),
+        (["python3", "-m", "torch.distributed.run", "a.py"], None, Launch(launcher="torchrun", command=("a.py",))),
+        (
+            ["accelerate", "launch", "--mixed_precision", "bf16", "--use_fsdp", "--config_file=f.yaml", "a.py", "-x"],
+            None,
+            Launch(
+                launcher="accelerate",
+                options=("--mixed_precision", "bf16", "--use_fsdp", "--config_file=f.yaml"),
+                command=("a.py", "-x"),
+            ),
+        ),
+        (["train.py"], "deepspeed", Launch(launcher="deepspeed", command=("train.py",))),
+        (
+            ["deepspeed", "--no_local_rank", "train.py", "--deepspeed_config", "ds.json"],
+            "deepspeed",
+            Launch(
+                launcher="deepspeed-runner",
+                options=("--no_local_rank",),
+                command=("train.py", "--deepspeed_config", "ds.json"),
+            ),
+        ),
+        (
+            ["mpirun", "--mca", "btl", "tcp,self", "-x", "A=1", "--report-bindings", "./hello", "-n", "3"],
+            None,
+            Launch(
+                launcher="mpi",
+                options=("--mca", "btl", "tcp,self", "-x", "A=1", "--report-bindings"),
+                command=("./hello", "-n", "3"),
+            ),
+        ),
+        (["python3", "-m", "train"], "jax", Launch(launcher="jax", command=("python3", "-m", "train"))),
+        (["train.py"], "tensorflow", Launch(launcher="tensorflow", command=("train.py",))),
     ],
 )
 def test_the_launcher_is_known_by_the_program(words: list[str], launcher: str | None, meant: Launch) -> None:
     assert chosen_launch(words, launcher) == meant
 
 
-@pytest.mark.parametrize("flag", ["--nproc_per_node=4", "--nnodes", "--max-restarts", "--standalone", "-m", "-t"])
-def test_a_flag_that_is_ours_is_refused_with_the_reason(flag: str) -> None:
+@pytest.mark.parametrize(
+    ("launcher", "flag"),
+    [
+        (("torchrun",), "--nproc_per_node=4"),
+        (("torchrun",), "--nnodes"),
+        (("torchrun",), "--max-restarts"),
+        (("torchrun",), "--max-r=3"),
+        (("torchrun",), "--standalone"),
+        (("torchrun",), "-m"),
+        (("torchrun",), "-t"),
+        (("accelerate", "launch"), "--num_processes=8"),
+        (("accelerate", "launch"), "--num_machines"),
+        (("accelerate", "launch"), "--same_network"),
+        (("accelerate", "launch"), "-m"),
+        (("deepspeed",), "--hostfile=h"),
+        (("deepspeed",), "-H"),
+        (("deepspeed",), "--include"),
+        (("mpirun",), "-np"),
+        (("mpirun",), "-H"),
+        (("mpiexec",), "-n"),
+        (("mpirun",), "--hostfile"),
+    ],
+)
+def test_a_flag_that_is_ours_is_refused_with_the_reason(launcher: tuple[str, ...], flag: str) -> None:
     with pytest.raises(UsageError, match="clusterctl sees to that itself; ") as refused:
-        chosen_launch(["torchrun", flag, "train.py"], None)
-    assert any(refused.value.message.endswith(reason) for reason in OWNED.values())
+        chosen_launch([*launcher, flag, "2", "train.py"], None)
+    owned = {reason for begin, _, flags in TYPED if begin == launcher for reason in flags.owned.values()}
+    assert refused.value.message.rpartition("; ")[2] in owned
 
 
 @pytest.mark.parametrize(
@@ -43,10 +97,15 @@ def test_a_flag_that_is_ours_is_refused_with_the_reason(flag: str) -> None:
         ([], None, "no program was named"),
         ([""], None, "no program was named"),
         (["train.py"], "torchrn", "did you mean torchrun"),
-        (["train.py"], "slurm", "there is torchrun and plain"),
-        (["accelerate", "launch", "train.py"], None, "accelerate as a launcher is not built yet"),
+        (["train.py"], "slurm", "there is torchrun, accelerate, deepspeed"),
+        (["srun", "train.py"], None, "srun as a launcher is not built yet"),
+        (["accelerate", "train.py"], None, "write: accelerate launch SCRIPT"),
+        (["mpirun", "--novel", "3", "./a"], None, "--novel: not known here"),
+        (["mpirun", "./a", ":", "./b"], None, "a lone : as the begin of another program"),
+        (["./a"], "jax", "starts a Python script"),
+        (["accelerate", "launch", "a.py"], "jax", "do not go together"),
         (["torchrun", "train.py"], "plain", "do not go together"),
-        (["torchrun", "--role", "a"], None, "no script was named"),
+        (["torchrun", "--role", "a"], None, "no program was named"),
     ],
 )
 def test_what_cannot_be_launched_is_refused(words: list[str], launcher: str | None, told: str) -> None:

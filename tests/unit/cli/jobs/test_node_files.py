@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.on_node.job import lease
-from clusterctl.on_node.job.keep import present_state, service_argv
+from clusterctl.on_node.job.keep import keep_shared_memory, present_state, service_argv
 from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.node_ranks import out_of_memory_kills, read_environment
 from clusterctl.on_node.job.output_log import SEGMENTS, LauncherOutput, OutputLog, read_from
@@ -187,6 +187,16 @@ def test_only_ports_of_jobs_that_somebody_listens_on_are_in_use(tmp_path: Path) 
 @pytest.mark.parametrize(("is_sudo", "is_safe"), [(False, True), (True, False)])
 def test_a_job_has_no_way_to_more_rights_unless_asked_for(is_sudo: bool, is_safe: bool) -> None:
     argv = service_argv("first", Path("/p.pyz"), is_sudo=is_sudo)
-    for word in ("NoNewPrivileges=yes", "InaccessiblePaths=-/etc/clusterctl/ssh_key"):
+    for word in (
+        "NoNewPrivileges=yes",
+        "InaccessiblePaths=-/etc/clusterctl/ssh_key",
+        "InaccessiblePaths=-/run/user",
+    ):
         assert (word in argv) is is_safe
     assert "KillMode=control-group" in argv
+
+
+def test_logind_is_told_once_to_leave_shared_memory_alone(tmp_path: Path) -> None:
+    assert keep_shared_memory(tmp_path)
+    assert not keep_shared_memory(tmp_path)
+    assert "RemoveIPC=no" in (tmp_path / "run/systemd/logind.conf.d/50-clusterctl-job.conf").read_text()

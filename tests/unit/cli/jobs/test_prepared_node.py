@@ -45,7 +45,7 @@ def header(snapshot_bytes: int) -> dict[str, Any]:
 
 def put(layout: Layout) -> None:
     packed = snapshot()
-    receive(layout, JOB, header(len(packed)), io.BytesIO(packed))
+    receive(layout, JOB, header(len(packed)), io.BytesIO(packed), Path("p.pyz"))
 
 
 def run_out(layout: Layout) -> None:
@@ -77,11 +77,11 @@ def test_a_preparation_whose_node_another_job_took_ends(layout: Layout) -> None:
 def test_a_preparation_that_breaks_off_leaves_nothing(layout: Layout) -> None:
     packed = snapshot()
     with pytest.raises(ValueError, match="too early"):
-        receive(layout, JOB, header(len(packed) + 1), io.BytesIO(packed))
+        receive(layout, JOB, header(len(packed) + 1), io.BytesIO(packed), Path("p.pyz"))
     assert left_of(layout) == []
     odd = {**header(len(packed)), "secrets": {"TOKEN": "s3", "../first/TOKEN": ""}}
     with pytest.raises(FileExistsError):
-        receive(layout, JOB, odd, io.BytesIO(packed))
+        receive(layout, JOB, odd, io.BytesIO(packed), Path("p.pyz"))
     assert left_of(layout) == []
 
 

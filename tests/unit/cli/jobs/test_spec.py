@@ -18,6 +18,7 @@ from clusterctl.jobs.spec import (
     problems,
     refuse_owned_names,
 )
+from clusterctl.jobs.start import without_gpus
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
 
@@ -89,7 +90,16 @@ def test_members_are_in_the_order_of_ranks_with_a_process_for_each_gpu() -> None
 
 @pytest.mark.parametrize(
     ("launcher", "nproc", "gpus", "expected"),
-    [("torchrun", "auto", 0, 1), ("torchrun", "4", 8, 4), ("plain", "auto", 8, 1), ("plain", "3", 8, 3)],
+    [
+        ("torchrun", "auto", 0, 1),
+        ("torchrun", "4", 8, 4),
+        ("plain", "auto", 8, 1),
+        ("plain", "3", 8, 3),
+        ("jax", "auto", 8, 1),
+        ("tensorflow", "auto", 8, 1),
+        ("mpi", "auto", 8, 8),
+        ("accelerate", "auto", 0, 1),
+    ],
 )
 def test_processes_on_a_node(launcher: str, nproc: str, gpus: int, expected: int) -> None:
     wanted = request(launch=Launch(launcher=launcher, command=("x",)), nproc=nproc, nodes=(NODES[0],))
@@ -98,12 +108,26 @@ def test_processes_on_a_node(launcher: str, nproc: str, gpus: int, expected: int
 
 
 @pytest.mark.parametrize(
+    ("launcher", "nproc", "told"),
+    [
+        ("torchrun", "auto", "Node 3: no GPUs, so one process each (--nproc N)"),
+        ("torchrun", "2", ""),
+        ("plain", "auto", ""),
+    ],
+)
+def test_nodes_without_gpus_are_named_where_a_process_for_each_gpu_was_meant(
+    launcher: str, nproc: str, told: str
+) -> None:
+    wanted = request(launch=Launch(launcher=launcher, command=("x",)), nproc=nproc)
+    assert without_gpus(wanted, [{"slot": 1, "gpus": 8}, {"slot": 3, "gpus": 0}]) == told
+
+
+@pytest.mark.parametrize(
     ("changes", "nproc", "told"),
     [
         ({}, "auto", None),
         ({"phase": "installing"}, "auto", "Node 3 (train-3): not ready (installing)"),
         ({"holder": {"job": "other"}}, "auto", "Node 3 (train-3): in use by the job other"),
-        ({"is_name_taken": True}, "auto", "a job of the name first was there already"),
         ({"cluster_id": "ffff"}, "auto", "another machine answers there"),
         ({"generation": 2}, "auto", "different memberships (generations [1, 2])"),
         ({}, "9", "--nproc 9 is more than its 8 GPUs"),
@@ -115,6 +139,11 @@ def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str
     assert (found == []) if told is None else any(told in problem for problem in found)
 
 
+def test_a_name_that_any_node_of_the_cluster_knows_is_taken() -> None:
+    found = problems(request(), {1: said(1), 3: said(3)}, named=[2, 0])
+    assert found == ["Nodes 0,2: a job of the name first was there already: choose another --name"]
+
+
 @pytest.mark.parametrize("name", ["MASTER_ADDR", "RANK", "WORLD_SIZE", "TF_CONFIG", "PET_NNODES", "CLUSTERCTL_JOB"])
 def test_a_variable_that_the_job_sets_is_refused_as_a_value_and_as_a_secret(name: str) -> None:
     for changes in ({"environment": {name: "1"}}, {"secrets": [name]}):
@@ -123,10 +152,23 @@ def test_a_variable_that_the_job_sets_is_refused_as_a_value_and_as_a_secret(name
 
 
 def test_ports_that_are_in_use_somewhere_are_passed_over() -> None:
-    first, second = free_ports("first", [])
-    assert free_ports("first", [first]) == (second, second + 1)
-    with pytest.raises(UsageError, match="no two ports"):
-        free_ports("first", range(FIRST_PORT, FIRST_PORT + PORTS))
+    first, second = free_ports("first", [], count=2)
+    assert free_ports("first", [first], count=2) == (second, second + 1)
+    with pytest.raises(UsageError, match="2 are not free"):
+        free_ports("first", range(FIRST_PORT, FIRST_PORT + PORTS), count=2)
+
+
+def test_each_process_of_a_node_has_a_port_for_tensorflow() -> None:
+    made = make_spec(request(), {1: said(1), 3: said(3, gpus=2)}, {})
+    assert len({made["master_port"], made["channel_port"], made["jax_port"], *made["tf_ports"]}) == 3 + 8
+
+
+@pytest.mark.parametrize("launcher", ["accelerate", "deepspeed-runner"])
+def test_launchers_that_want_as_many_processes_everywhere_are_refused_on_other_nodes(launcher: str) -> None:
+    uneven = request(launch=Launch(launcher=launcher, command=("x",)))
+    with pytest.raises(UsageError, match="these have train-3 2, train-1 8"):
+        make_spec(uneven, {1: said(1), 3: said(3, gpus=2)}, {})
+    assert make_spec(uneven, {1: said(1), 3: said(3)}, {})["launcher"] == launcher
 
 
 @pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a/b", "..", "x" * 41])

@@ -1,0 +1,30 @@
+"""Which rank a process is, whoever started it. Pure."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+MPI = (
+    ("RANK", ("OMPI_COMM_WORLD_RANK", "PMI_RANK")),
+    ("WORLD_SIZE", ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")),
+    ("LOCAL_RANK", ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")),
+    ("LOCAL_WORLD_SIZE", ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")),
+)
+"""torch's names, and where Open MPI and Hydra (MPICH, Intel) say the same."""
+
+
+def rank_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """RANK, LOCAL_RANK, WORLD_SIZE and LOCAL_WORLD_SIZE, as torchrun or mpirun tell; alone on its node where none did.
+
+    accelerate starts a single process without any of them.
+    """
+    if "RANK" in environment and "LOCAL_RANK" in environment:
+        return {name: environment[name] for name, _ in MPI if name in environment}
+    found = {}
+    for name, sources in MPI:
+        said = [environment[source] for source in sources if source in environment]
+        if said:
+            found[name] = said[0]
+    if "RANK" in found:
+        return {"LOCAL_RANK": "0", **found}
+    return {"RANK": environment.get("CLUSTERCTL_FIRST_RANK", "0"), "LOCAL_RANK": "0"}
