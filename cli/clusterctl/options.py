@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
+from clusterctl_infra.config.quantities import parse_seconds
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
@@ -22,7 +23,6 @@ NO_LIMIT = 999_999_999
 NODES_HELP = "The nodes: 2, or 0,2-5, or train-2, or all."
 EMPTY = "empty, as from a shell variable that is not set; name {what}, or leave it out"
 """Nothing at all would be this folder or the only cluster, and `down --yes` would end it."""
-UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def chosen_cluster(name: str | None) -> Inventory:
@@ -99,7 +99,7 @@ def time_option(name: str, *, default: str | None, help: str, parameter: str | N
 
     def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
         try:
-            return None if value is None else parse_time(value)
+            return None if value is None else parse_seconds(value)
         except ValueError as e:
             raise click.BadParameter(str(e), ctx=ctx, param=param) from e
 
@@ -132,19 +132,6 @@ def environment_option(function: F) -> F:
 
     help_text = "A variable for the command; more than once for several."
     return click.option("--env", metavar="KEY=VALUE", multiple=True, callback=convert, help=help_text)(function)
-
-
-def parse_time(text: str) -> float:
-    """Seconds: `30` and `30s` are seconds, `1h30m` is 90 minutes; always more than nothing. Raises ValueError."""
-    part = r"(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h)"
-    if match := re.fullmatch(rf"(?:{part}){{1,4}}", text.strip(), re.ASCII):
-        seconds = sum(float(count) * UNITS_S[unit] for count, unit in re.findall(part, text, re.ASCII))
-    else:
-        match = re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text.strip(), re.ASCII)
-        seconds = 0.0 if match is None else float(match[0])
-    if seconds <= 0:
-        raise ValueError(f"{text!r} is no time; write 30s, 2m or 1h")
-    return seconds
 
 
 def json_option(function: F) -> F:

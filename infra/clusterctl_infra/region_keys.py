@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import string
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clusterctl_infra.private_home import private_opener
+from clusterctl_infra.put_in_place import put_in_place
 
 _PREFIX = "REHEARSAL"
 _ID_LENGTH = 20
@@ -48,10 +47,7 @@ def own_keys(file: Path) -> KeyPair:
     except (FileNotFoundError, ValueError):
         made = _new_keys()
     row = {"access_key_id": made.access_key_id, "secret_access_key": made.secret_access_key}
-    temporary = file.with_suffix(".new")
-    with open(temporary, "w", encoding="ascii", opener=private_opener) as written:
-        written.write(json.dumps(row))
-    os.replace(temporary, file)
+    put_in_place(file, json.dumps(row))
     return made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import os
 import shlex
 import subprocess
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from clusterctl_infra.outputs import (
 )
 from clusterctl_infra.private_home import make_private_folder
 from clusterctl_infra.provider.inventory_file import rehearsal_proxy_command
+from clusterctl_infra.put_in_place import put_in_place
 
 from clusterctl.engine.environment import EngineEnvironment, engine_environment, engine_hint
 from clusterctl.engine.stack import Stack, read_stack
@@ -99,7 +99,4 @@ def _keep(inventory: Inventory, home: Home) -> None:
             return
         inventory = dataclasses.replace(known, stack_dir=inventory.stack_dir, stack_name=inventory.stack_name)
     make_private_folder(path.parent)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_text(json.dumps(inventory_to_json(inventory), indent=1), encoding="utf-8")
-    new.chmod(0o600)
-    new.replace(path)
+    put_in_place(path, json.dumps(inventory_to_json(inventory), indent=1), keeps_owner=True)

@@ -19,12 +19,12 @@ from typing import IO
 from clusterctl_infra.config.load import login_name
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.private_home import make_private_folder
+from clusterctl_infra.put_in_place import put_in_place
 from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object
 
 from clusterctl.engine.engine_start import EngineStart, engine_start
 from clusterctl.home import Home
 from clusterctl.system.processes import LARGEST_PID, boot_id, find_process, is_alive
-from clusterctl.system.put_in_place import put_in_place
 
 VERSION = 1
 
@@ -106,7 +106,7 @@ def _engine(row: Fields) -> EngineStart:
 def write_record(path: Path, record: RunRecord) -> None:
     """Puts the record in place, whole or not at all."""
     make_private_folder(path.parent)
-    put_in_place(path, _text(record), mode=0o600)
+    put_in_place(path, _text(record), mode=0o600, keeps_owner=True)
 
 
 def note_engine(path: Path, pid: int) -> None:

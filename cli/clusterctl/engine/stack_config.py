@@ -19,9 +19,9 @@ import yaml
 from clusterctl_infra.config.stack import NAMESPACE, OWN_KEYS
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.private_home import make_private_folder
+from clusterctl_infra.put_in_place import put_in_place
 
 from clusterctl.engine.extended_budget import taken_back
-from clusterctl.system.put_in_place import put_in_place
 from clusterctl.text.next_commands import edit
 
 
@@ -97,7 +97,7 @@ def write_config(path: Path, text: str) -> None:
     """Puts the file in place, whole or not at all."""
     make_private_folder(path.parent)  # in the home; a stack's own folder is there already
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    put_in_place(path, text, mode=mode)
+    put_in_place(path, text, mode=mode, keeps_owner=True)
 
 
 @contextlib.contextmanager

@@ -15,13 +15,13 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import ConfigError, UsageError
 from clusterctl_infra.names import REHEARSAL_SUFFIX, USUAL_STACK_NAME
 from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.put_in_place import put_in_place
 
 from clusterctl.engine.known_clusters import cluster_names
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_plan import plan_stack, refuse_problems
 from clusterctl.engine.stacks_near import CLUSTER_FILE
 from clusterctl.home import Home
-from clusterctl.system.put_in_place import put_in_place
 from clusterctl.text.quantities import usd
 
 PROGRAM = '''\
@@ -141,7 +141,7 @@ def _write(folder: Path, name: str, cluster: str) -> None:
     # Without `plugins:`, which name a place in a checkout: the engine finds both beside the program's Python.
     project = f"name: {_scalar(name)}\ndescription: GPU nodes on AWS\nruntime: python\n"
     for file, text in (("Pulumi.yaml", project), ("__main__.py", PROGRAM), (CLUSTER_FILE, cluster)):
-        put_in_place(folder / file, text, mode=0o644)
+        put_in_place(folder / file, text, mode=0o644, keeps_owner=True)
 
 
 def _access(ssh_from: Sequence[str]) -> list[str]:

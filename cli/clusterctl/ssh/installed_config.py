@@ -9,12 +9,12 @@ from pathlib import Path
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import InventoryUnreadable, read_inventory
 from clusterctl_infra.private_home import make_private_folder
+from clusterctl_infra.put_in_place import put_in_place
 
 from clusterctl.engine.known_clusters import cluster_names
 from clusterctl.home import Home
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.openssh_config import ssh_config_text
-from clusterctl.system.put_in_place import put_in_place
 
 HEAD = "# Written by clusterctl after each change of a cluster; what is added here by hand is lost."
 PRIVATE = 0o600
@@ -36,7 +36,7 @@ def install(home: Home, ssh_dir: Path) -> bool:
             return False
         mode = stat.S_IMODE(config.stat().st_mode) if config.exists() else PRIVATE
         # First: behind a `Host` line it would be for that host alone (ssh_config(5)).
-        put_in_place(config, f"{include}\n\n{before}" if before else f"{include}\n", mode=mode)
+        put_in_place(config, f"{include}\n\n{before}" if before else f"{include}\n", mode=mode, keeps_owner=True)
     except UnicodeDecodeError as e:
         raise ClusterctlError(f"{config} is not UTF-8; write this as its first line: {include}") from e
     except OSError as e:
@@ -75,4 +75,4 @@ def _file(home: Home) -> Path:
 
 
 def _write(home: Home) -> None:
-    put_in_place(_file(home), all_text(home), mode=PRIVATE)
+    put_in_place(_file(home), all_text(home), mode=PRIVATE, keeps_owner=True)

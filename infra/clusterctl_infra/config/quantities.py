@@ -7,7 +7,7 @@ import re
 from datetime import timedelta
 
 DURATION_EXAMPLES = "90m, 12h, 2d or 1h30m"
-DURATION_PATTERN = r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?"
+TIME_EXAMPLES = "30s, 2m or 1h"
 SIZE_EXAMPLES = "1200GiB or 4.8TiB"
 SIZE_PATTERN = r"(\d+(?:\.\d+)?)(GiB|TiB)"
 DEAREST_NODE_USD_PER_HOUR = 1000.0
@@ -17,22 +17,42 @@ DEAREST_CLUSTER_USD_PER_HOUR = 1_000_000.0
 """A thousand nodes, the most there can be, of the dearest."""
 LONGEST_RUNTIME = timedelta(days=30)
 """Once a month somebody says again that the cluster is wanted; also keeps every sum of money finite."""
-_UNITS_S = (86400, 3600, 60, 1)
+_UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_PART = r"(\d+(?:\.\d{1,9})?)\s*(ms|[dhms])"
 _DIGITS_LIMIT = 9
 """Longer numbers are typing errors; also keeps arithmetic in range."""
 
 
-def parse_duration(text: str) -> timedelta:
-    """The duration in `text`: numbers with d, h, m, s, in that order. Raises ValueError."""
+def duration_parts(text: str) -> tuple[tuple[str, str], ...]:
+    """Each number of `text` with its unit (d, h, m, s, ms, in that order); empty where it is no duration."""
     compact = text.strip()
-    found = re.fullmatch(DURATION_PATTERN, compact, re.ASCII)
-    if found is None or not compact:
+    if not re.fullmatch(rf"(?:{_PART})+", compact, re.ASCII):
+        return ()
+    parts = tuple((number[: _DIGITS_LIMIT * 2], unit) for number, unit in re.findall(_PART, compact, re.ASCII))
+    units = [list(_UNITS_MS).index(unit) for _, unit in parts]
+    return parts if units == sorted(set(units)) else ()
+
+
+def parse_duration(text: str) -> timedelta:
+    """The duration in a person's file, in whole numbers of d, h, m, s. Raises ValueError."""
+    compact = text.strip()
+    parts = duration_parts(compact)
+    if not parts or not re.fullmatch(r"[\ddhms]+", compact, re.ASCII) or parts[-1][1] == "ms":
         raise ValueError(_duration_hint(compact))
-    parts = [int(part[: _DIGITS_LIMIT + 1]) if part is not None else 0 for part in found.groups()]
-    seconds = sum(part * unit for part, unit in zip(parts, _UNITS_S, strict=True))
+    seconds = sum(int(number) * _UNITS_MS[unit] // 1000 for number, unit in parts)
     if seconds == 0:
         raise ValueError(f"a duration is longer than 0; write {DURATION_EXAMPLES}")
     return check_duration(timedelta(seconds=min(seconds, 10**9)))
+
+
+def parse_seconds(text: str) -> float:
+    """The seconds that a flag's time means: `30` and `30s` are seconds, `1h30m` is 90 minutes. Raises ValueError."""
+    compact = text.strip()
+    parts = ((compact, "s"),) if re.fullmatch(r"\d+(?:\.\d{1,9})?", compact, re.ASCII) else duration_parts(compact)
+    seconds = sum(float(number) * _UNITS_MS[unit] for number, unit in parts) / 1000
+    if not 0 < seconds < 10**_DIGITS_LIMIT:
+        raise ValueError(f"{text!r} is no time; write {TIME_EXAMPLES}")
+    return seconds
 
 
 def check_duration(value: timedelta) -> timedelta:
@@ -50,8 +70,8 @@ def format_duration(value: timedelta) -> str:
     """`1h30m` for 90 minutes: what `parse_duration` reads back (whole seconds)."""
     rest = int(value.total_seconds())
     text = ""
-    for unit, letter in zip(_UNITS_S, "dhms", strict=True):
-        count, rest = divmod(rest, unit)
+    for letter in "dhms":
+        count, rest = divmod(rest, _UNITS_MS[letter] // 1000)
         text += f"{count}{letter}" if count else ""
     return text or "0s"
 

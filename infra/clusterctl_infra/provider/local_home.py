@@ -6,13 +6,13 @@ import contextlib
 import fcntl
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # JSON before it is checked
 
 from clusterctl_infra.private_home import make_private_folder
+from clusterctl_infra.put_in_place import put_in_place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +70,4 @@ class LocalHome:
 def write_private(file: Path, text: str) -> None:
     """Writes the file atomically, readable by its owner alone."""
     make_private_folder(file.parent)
-    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    put_in_place(file, text)

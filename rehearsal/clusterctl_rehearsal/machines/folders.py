@@ -12,6 +12,7 @@ from pathlib import Path
 
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.names import checked
+from clusterctl_rehearsal.put_in_place import put_in_place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +67,7 @@ class MachineFolder:
 def write_end(folder: MachineFolder, how: str) -> None:
     """Record that a machine ended by itself, with the last of its console."""
     record = {"time": time.time(), "how": how, "console": tail(folder.console, 100)}
-    temporary = folder.ended.with_suffix(".new")
-    temporary.write_text(json.dumps(record))
-    temporary.replace(folder.ended)
+    put_in_place(folder.ended, json.dumps(record))
 
 
 def console_text(folder: MachineFolder, lines: int) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from clusterctl_rehearsal.machines.connect import HOLDER_FILE
 from clusterctl_rehearsal.machines.detached import STARTED, become_independent, tell
 from clusterctl_rehearsal.machines.kernel import CLONE_NEWNET, CLONE_NEWUSER, unshare
+from clusterctl_rehearsal.put_in_place import put_in_place
 
 
 def main(arguments: list[str]) -> None:
@@ -24,10 +25,7 @@ def main(arguments: list[str]) -> None:
     become_independent()
     try:
         own_namespaces()
-        file = Path(root) / cluster / HOLDER_FILE
-        temporary = file.with_suffix(".new")
-        temporary.write_text(str(os.getpid()))
-        temporary.replace(file)
+        put_in_place(Path(root) / cluster / HOLDER_FILE, str(os.getpid()))
     except OSError as error:
         tell(f"{error}")
         return

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any  # JSON values
 
+from clusterctl_rehearsal.put_in_place import put_in_place
 from clusterctl_rehearsal.region.settings import Settings, settings_from_rows
 
 
@@ -40,7 +40,7 @@ class Behaviour:
         settings_from_rows(rows, source="rehearsal.yaml")
         with self._lock:
             self._rows = dict(rows)
-            _write(self._settings_file, self._rows)
+            put_in_place(self._settings_file, json.dumps(self._rows))
 
     def faults(self) -> dict[str, Any]:
         """What faults have changed."""
@@ -50,7 +50,7 @@ class Behaviour:
         """Lays a value over the settings; None takes it away again."""
         with self._lock:
             self._faults = {name: kept for name, kept in {**self._faults, key: value}.items() if kept is not None}
-            _write(self._faults_file, self._faults)
+            put_in_place(self._faults_file, json.dumps(self._faults))
 
     def set_fault_entry(self, key: str, name: str, value: Any) -> None:
         """Lays a value over one entry of a mapping, such as the capacity of one type."""
@@ -68,9 +68,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, ValueError):
         return {}
     return rows if isinstance(rows, dict) else {}
-
-
-def _write(path: Path, rows: Mapping[str, Any]) -> None:
-    temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps(rows))
-    os.replace(temporary, path)

@@ -29,6 +29,7 @@ from clusterctl_rehearsal.home import RehearsalHome, current_home
 from clusterctl_rehearsal.machines.auto import choose
 from clusterctl_rehearsal.machines.driver import MachineFile
 from clusterctl_rehearsal.packages.files import package_files
+from clusterctl_rehearsal.put_in_place import put_in_place
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.desk import Desk
 from clusterctl_rehearsal.region.faults import Faults
@@ -144,7 +145,7 @@ class _Process:
 
     def _listen(self, api: Api) -> RegionServer:
         token = secrets.token_hex(16)
-        _write_private(self._home.token_file, token)
+        put_in_place(self._home.token_file, token)
         try:  # the port of before: whoever was told the endpoint still finds it
             port = int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2])
             return RegionServer(port, desk=self._desk, api=api, token=token, keys=self._keys)
@@ -153,9 +154,7 @@ class _Process:
 
     def _announce(self) -> None:
         row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": time.time(), CHECKS_SIGNATURES: True}
-        temporary = self._home.endpoint_file.with_suffix(".new")
-        _write_private(temporary, json.dumps(row))
-        os.replace(temporary, self._home.endpoint_file)
+        put_in_place(self._home.endpoint_file, json.dumps(row))
 
     def _endpoint(self) -> str:
         host, port = self._server.server_address[:2]
@@ -205,11 +204,6 @@ def calls_of_ec2(endpoint_url: str, region: str, keys: KeyPair) -> Call:
     ec2_calls = importlib.import_module("clusterctl_rehearsal.states.ec2_calls")
     calls: Call = ec2_calls.region_calls(endpoint_url, region, keys)
     return calls
-
-
-def _write_private(path: Path, text: str) -> None:
-    with open(path, "w", encoding="utf-8", opener=private_opener) as file:
-        file.write(text)
 
 
 if __name__ == "__main__":

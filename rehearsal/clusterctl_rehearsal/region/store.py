@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from clusterctl_infra.private_home import make_private_folder, private_opener
+from clusterctl_infra.private_home import make_private_folder
 
+from clusterctl_rehearsal.put_in_place import put_in_place
 from clusterctl_rehearsal.region.journal import BILL_FILE, Journal
 from clusterctl_rehearsal.region.record import Record, record_from_json, record_to_json
 
@@ -38,11 +38,7 @@ class Store:
     def put(self, record: Record) -> Record:
         """The record, kept."""
         self.journal.follow(self.get(record.token, record.id), record, at=self._clock())
-        path = self._path(record)
-        temporary = path.with_suffix(".new")
-        with open(temporary, "w", encoding="utf-8", opener=private_opener) as file:
-            file.write(json.dumps(record_to_json(record)))
-        os.replace(temporary, path)
+        put_in_place(self._path(record), json.dumps(record_to_json(record)))
         self._by_token.setdefault(record.token, {})[record.id] = record
         return record
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory
 from clusterctl_infra.private_home import make_private_folder
+from clusterctl_infra.put_in_place import put_in_place
 
 from clusterctl.home import Home
 
@@ -24,9 +24,7 @@ def write_known_hosts(inventory: Inventory, home: Home) -> Path:
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return path
     make_private_folder(path.parent)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    put_in_place(path, text, mode=0o644, keeps_owner=True)
     return path
 
 

@@ -11,6 +11,7 @@ from clusterctl_infra.config.quantities import (
     format_size,
     parse_dollars,
     parse_duration,
+    parse_seconds,
     parse_size_gib,
     parse_whole,
 )
@@ -37,6 +38,37 @@ def test_a_duration_has_units(text: str, hours: float) -> None:
     assert parse_duration(text) == timedelta(hours=hours)
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30", 30),
+        ("1.5", 1.5),
+        ("30s", 30),
+        ("2m", 120),
+        ("500ms", 0.5),
+        (" 2 m ", 120),
+        ("1h30m", 5400),
+        ("1.5d", 129600),
+    ],
+)
+def test_a_flags_time_is_seconds_unless_it_says_otherwise(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "0s", "-1", "abc", "nan", "inf", "1e3", "²", "1 2", "1h30", "0h0m", "30m1h", "1h1h", "9" * 400, "1w"],
+)
+def test_what_is_no_time_is_refused_with_what_is(text: str) -> None:
+    with pytest.raises(ValueError, match="write 30s, 2m or 1h"):
+        parse_seconds(text)
+
+
+@given(st.integers(1, 30 * 86400))
+def test_a_duration_of_a_file_means_the_same_after_a_flag(seconds: int) -> None:
+    assert parse_seconds(format_duration(timedelta(seconds=seconds))) == seconds
+
+
 @pytest.mark.parametrize(("text", "gib"), [("1200GiB", 1200), ("4.8TiB", 4915), ("1TiB", 1024), ("12TiB", 12288)])
 def test_a_size_has_units(text: str, gib: int) -> None:
     assert parse_size_gib(text) == gib
@@ -53,6 +85,10 @@ def test_a_size_has_units(text: str, gib: int) -> None:
         (parse_duration, "", "not a duration; write"),
         (parse_duration, "-1h", "not a duration; write"),
         (parse_duration, "0h", "longer than 0"),
+        (parse_duration, "1.5h", "not a duration"),
+        (parse_duration, "1 h", "not a duration (did you mean 1h?)"),
+        (parse_duration, "5ms", "not a duration"),
+        (parse_duration, "30m1h", "not a duration"),
         (parse_duration, "31d", "longer than 30d"),
         (parse_duration, "9" * 500 + "d", "longer than 30d"),
         (parse_duration, "\u0661h", "not a duration"),

@@ -1,0 +1,20 @@
+"""A file that appears whole, or not at all, for its owner alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from clusterctl_infra.private_home import private_opener
+
+
+def put_in_place(path: Path, text: str) -> None:
+    """Writes the file, in a folder that is there, for one writer at a time. Raises OSError.
+
+    A writer that is killed leaves at most a `.new` beside it, which the next one takes. Nothing waits for the disk:
+    machines and regions do not outlive a power cut.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    with open(fresh, "w", encoding="utf-8", opener=private_opener) as file:
+        file.write(text)
+    os.replace(fresh, path)
