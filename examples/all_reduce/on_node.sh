@@ -11,7 +11,7 @@ if [ -d /opt/torch ]; then
     # Warnings of c10d are about peers' names, which a rehearsed network has no DNS to tell of ("err=-3"): errors remain.
     # torchrun logs a traceback where node 0's agent, at which all meet, is the first to be gone. A program that fails is
     # shown all the same, for that is raised and not logged (torch 2.13).
-    export PYTHONPATH=/opt/torch OMP_NUM_THREADS=1 TORCH_CPP_LOG_LEVEL=ERROR LOGLEVEL=CRITICAL
+    export OMP_NUM_THREADS=1 TORCH_CPP_LOG_LEVEL=ERROR LOGLEVEL=CRITICAL
     python3 -m torch.distributed.run --nnodes "$NNODES" --node-rank "$NODE_RANK" \
         --master-addr "$MASTER_ADDR" --master-port "$MASTER_PORT" --nproc-per-node 1 "$work/torch_gloo.py"
 else

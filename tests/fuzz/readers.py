@@ -224,7 +224,8 @@ SAMPLE = {
 }
 ROWS = [
     {"now": 1795255200.0},
-    ["kernel", "s=1", 1795255200.0, True, "2026-11-21T10:00:00Z NVRM: Xid"],
+    ["kernel", "s=1", 1795255200.0, True, "2026-11-21T10:00:00Z NVRM: Xid", "", False],
+    ["/shared/*.log", "7:9", 1795255200.0, True, "step 1", "/shared/a.log", True],
     ["cloud-init", "{}", 1795255200.0, False, "Nov 21 10:00:00 node x: y"],
     {"source": "kernel", "trouble": "no journal", "missing": True, "over": True},
 ]

@@ -30,7 +30,9 @@ from clusterctl.ssh.remote_command import usable_keys
 HELP = """Logs of many nodes, merged by time (UTC, by this computer's clock): bootstrap, cloud-init, kernel, system.
 
 A SOURCE is one of these, a file (/var/log/nvidia-fabricmanager.log), a unit (unit:ssh.service), or a script
-of cluster.yaml by its name (setup.sh); bootstrap when none is named. Of each file the last MiB is read. A log
+of cluster.yaml by its name (setup.sh); bootstrap when none is named. In a file's path, patterns and variables of
+the node's environment mean what they mean on each node: quote them. Of each file the last MiB is read; one on
+storage that the nodes share is shown once, as [shared]. A log
 that gives nothing for half of --timeout (a file system that hangs) is named, and the others are shown; -f goes
 on. The exit code is 4 when a node was not reached, or has no such log. --json gives one line per log line.
 
@@ -39,6 +41,7 @@ Examples:
   clusterctl logs
   clusterctl logs kernel --grep Xid
   clusterctl logs -f --node 0-1 cloud-init /shared/run/train.log
+  clusterctl logs '/scratch/run/rank-$NODE_RANK.log' '/var/log/nvidia*.log'
 """
 
 

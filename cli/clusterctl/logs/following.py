@@ -12,7 +12,7 @@ from functools import partial
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.logs.request import LogRequest, reader_command
-from clusterctl.logs.stream import LogLine, NodeStream
+from clusterctl.logs.stream import LogLine, NodeStream, SharedFiles
 from clusterctl.ssh.failure_hints import told_in_a_row
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
@@ -57,8 +57,9 @@ class Following:
         self._request = request
         self._now = now
         self._arrived: queue.Queue[Item] = queue.Queue(MOST_ITEMS)
+        shared = SharedFiles()
         self._streams = {
-            node.slot: NodeStream(node, on_line=self._put, on_trouble=partial(self._tell, node))
+            node.slot: NodeStream(node, on_line=self._put, on_trouble=partial(self._tell, node), shared=shared)
             for node in request.nodes
         }
         self._heard_at: dict[int, float] = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clusterctl.logs.request import LogRequest, reader_command
-from clusterctl.logs.stream import LogLine, NodeStream
+from clusterctl.logs.stream import LogLine, NodeStream, SharedFiles
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.results import NodeResult
@@ -38,7 +38,11 @@ def read_history(request: LogRequest, *, on_trouble: Callable[[str, str], None])
     def tell_of(name: str) -> Callable[[str], None]:
         return lambda trouble: on_trouble(name, trouble)
 
-    streams = {node.slot: NodeStream(node, on_line=keep, on_trouble=tell_of(node.name)) for node in request.nodes}
+    shared = SharedFiles()
+    streams = {
+        node.slot: NodeStream(node, on_line=keep, on_trouble=tell_of(node.name), shared=shared)
+        for node in request.nodes
+    }
     results = run_on_nodes(
         request.inventory,
         request.nodes,

@@ -75,10 +75,15 @@ def show_line(line: LogLine, output: Output, *, has_sources: bool, as_json: bool
 
 
 def log_head(line: LogLine, *, has_sources: bool, has_names: bool = False) -> str:
-    """`[Node 0] [10:30:15] ` in UTC, or `[train-0] …` as of `ssh`; with the source's name when there are several."""
+    """`[Node 0] [10:30:15] ` in UTC, or `[train-0] …` as of `ssh`; with the source's name when there are several.
+
+    With the file's where a pattern or a variable stood for it.
+    """
     at = datetime.fromtimestamp(line.at_s, UTC)
-    source = f" [{line.source}]" if has_sources else ""
-    node = line.name if has_names else f"Node {line.slot}"
+    is_pattern = line.file != "" and line.source.startswith(("/", "$")) and line.file != line.source
+    named = line.file if is_pattern else line.source
+    source = f" [{named}]" if has_sources or is_pattern else ""
+    node = "shared" if line.is_shared else line.name if has_names else f"Node {line.slot}"
     return f"[{node}] [{at:%H:%M:%S}]{source} "
 
 
@@ -89,5 +94,7 @@ def log_json(line: LogLine) -> dict[str, object]:
         "slot": line.slot,
         "time": datetime.fromtimestamp(line.at_s, UTC).isoformat(),
         "source": line.source,
+        "file": line.file or None,
+        "is_shared": line.is_shared,
         "line": line.text,
     }

@@ -35,14 +35,17 @@ SOURCES: Mapping[str, Source] = {
 
 
 def chosen_sources(words: Sequence[str]) -> dict[str, Source]:
-    """Word → source: a name of `SOURCES`, an absolute path, `unit:NAME`, or a script's name. Raises UsageError."""
+    """Word → source: a name of `SOURCES`, a path from / or a variable on, `unit:NAME`, or a script's name.
+
+    Raises UsageError.
+    """
     return {word: _source(word) for word in words or (DEFAULT,)}
 
 
 def _source(word: str) -> Source:
     if word in SOURCES:
         return SOURCES[word]
-    if word.startswith("/"):
+    if word.startswith(("/", "$")):
         return Source(files=(word,))
     if _SCRIPT.fullmatch(word) and not word.endswith(".log"):
         return Source(files=(f"{SCRIPT_LOGS}/{word}.log",))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +13,13 @@ from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed, shortene
 
 from clusterctl.logs.line_time import SourceClock
 
-COLUMNS = ("source", "place", "given_s", "is_exact", "text")
+COLUMNS = ("source", "place", "given_s", "is_exact", "text", "file", "is_shared")
 MOST_ROW_BYTES = 16 * 1024 * 1024
 MOST_PLACE = 64 * 1024
 MOST_SOURCES = 100
+MOST_FILES = 10_000
+"""Of one source, over as long as it is followed."""
+MOST_PATH = 4096
 MOST_TROUBLES = 100
 LATEST_S = 9_000_000_000.0
 """In the year 2255: a later time is none that a view could show beside the others."""
@@ -30,6 +35,31 @@ class LogLine:
     at_s: float
     """Unix time by this computer's clock."""
     text: str
+    file: str = ""
+    """Its path on the node; empty for lines of a journal."""
+    is_shared: bool = False
+    """Of a file on storage that other nodes have, too: it is told once for all of them."""
+
+
+class SharedFiles:
+    """What was told of files that several nodes have; used by their threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._told_to: dict[tuple[str, str], int] = {}
+
+    def is_new(self, path: str, place: str, *, before: str) -> bool:
+        """Whether no node has told this line yet. `place`: `inode:offset`; `before`: of the same node's last line."""
+        inode, _, offset = place.partition(":")
+        last_inode, _, last_offset = before.partition(":")
+        end = int(offset) if offset.isdigit() else 0
+        with self._lock:
+            if last_inode == inode and last_offset.isdigit() and end < int(last_offset):
+                self._told_to.pop((path, inode), None)  # it was emptied, and begins anew
+            if end <= self._told_to.get((path, inode), -1):
+                return False
+            self._told_to[path, inode] = end
+            return True
 
 
 class NodeStream:
@@ -42,11 +72,15 @@ class NodeStream:
         on_line: Callable[[LogLine], None],
         on_trouble: Callable[[str], None],
         now: Callable[[], float] = time.time,
+        shared: SharedFiles | None = None,
     ) -> None:
+        """`shared`: one for all nodes of a command."""
         self._node = node
         self._on_line = on_line
         self._on_trouble = on_trouble
         self._now = now
+        self._shared = SharedFiles() if shared is None else shared
+        self._file_places: dict[str, dict[str, str]] = {}
         self._rest = b""
         self._ahead_s = 0.0
         self._clocks: dict[str, SourceClock] = {}
@@ -55,8 +89,12 @@ class NodeStream:
         """Sources of which the node has nothing to read."""
         self.over: set[str] = set()
         """Sources of which it never will have anything."""
-        self.places: dict[str, str] = {}
-        """Source → where its last line that arrived whole ended."""
+        self._places: dict[str, str] = {}
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Source → where its last line that arrived whole ended; of files, path → place as JSON."""
+        return {**self._places, **{source: json.dumps(places) for source, places in self._file_places.items()}}
 
     def begin(self) -> None:
         """A new connection: half a row of the old one is forgotten, and will be read again."""
@@ -92,14 +130,40 @@ class NodeStream:
         if not isinstance(text, str):
             raise NotAsExpected(f"text is {shortened(text)}, no text")
         given_s = row.number("given_s", low=0, high=LATEST_S)
+        file, is_shared = row.text("file", most=MOST_PATH), row.flag("is_shared")
+        if not self._is_at_new_place(source, place, file, is_shared=is_shared):
+            return
         if source not in self._clocks and len(self._clocks) >= MOST_SOURCES:
             raise NotAsExpected(f"more than {MOST_SOURCES} sources")
         clock = self._clocks.setdefault(source, SourceClock())
         for line in text.splitlines() or [""]:
             at_s = clock.at_s(line, given_s, is_exact=row.flag("is_exact")) - self._ahead_s
             at_s = min(max(0.0, at_s), LATEST_S)
-            self._on_line(LogLine(slot=self._node.slot, name=self._node.name, source=source, at_s=at_s, text=line))
-        self.places[source] = place
+            self._on_line(
+                LogLine(
+                    slot=self._node.slot,
+                    name=self._node.name,
+                    source=source,
+                    at_s=at_s,
+                    text=line,
+                    file=file,
+                    is_shared=is_shared,
+                )
+            )
+
+    def _is_at_new_place(self, source: str, place: str, file: str, *, is_shared: bool) -> bool:
+        """Notes where the node is; whether the line there is to be shown: one that several nodes have, once."""
+        if not file:
+            self._places[source] = place
+            return True
+        places = self._file_places.setdefault(source, {})
+        if file not in places and len(places) >= MOST_FILES:
+            raise NotAsExpected(f"more than {MOST_FILES} files")
+        before, places[file] = places.get(file, ""), place
+        if not is_shared:
+            return True
+        self._tell(f"{file} is on shared storage: each of its lines is shown once, as [shared]")
+        return self._shared.is_new(file, place, before=before)
 
     def _take_trouble(self, row: Fields) -> None:
         source, trouble = row.text("source"), row.text("trouble")

@@ -2,14 +2,15 @@
 
 Python 3.9, standard library only, and one file, as it is sent in one piece.
 
-argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}),
-`follow`, `since_s`, `tail` (only so many last lines), `grep`, `places` (source → place of the last line that arrived),
-`patience_s` (a source that gives nothing for so long is told of, and not waited for).
+argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}), `follow`, `since_s`, `tail` (only so
+many last lines), `grep`, `places` (source → place of the last line that arrived; of files: path → place),
+`patience_s` (a source that gives nothing for so long is told of, and not waited for). In a file's path, variables of
+the node's environment ($NODE_RANK) and patterns (*.log) are expanded here.
 
-Prints `{"now": unix}` first, then `[source, place, time, is exact, text]`. The time is the journal's own; for files
-that of the reading while following, and while history is read the file's last change, which is not exact. An empty
-object now and then finds out whether anybody still reads. `{"source": …, "trouble": …}` is for the person; `missing`:
-there is nothing of it here; `over`: nor will there ever be.
+Prints `{"now": unix}` first, then `[source, place, time, is exact, text, file, shared]`: `shared` where other nodes may
+have the file, too. The time is the journal's own; for files that of the reading while following, and while history is
+read the file's last change, which is not exact. An empty object now and then finds out whether anybody still reads.
+`{"source": …, "trouble": …}` is for the person; `missing`: there is nothing of it here; `over`: nor will there be.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ LOOK_S = 0.25
 BEAT_S = 1.0
 MOST_ENTRIES = 20000
 SHORT_S = 10.0
+MOST_FILES = 100
+NETWORK_TYPES = ("nfs", "nfs4", "lustre", "ceph", "cifs", "beegfs", "gpfs", "fuse.mountpoint-s3", "fuse.s3fs")
+VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 Row = tuple[str, float, str]
 
@@ -136,6 +140,69 @@ class LogFile:
         return now.st_ino != self._inode or now.st_size < self._offset
 
 
+class FoundFiles:
+    """What the words of one source mean on this node: files, by path."""
+
+    def __init__(self, words: list[str], places: dict[str, str], tail: int, root: str = "/") -> None:
+        self._words, self._places, self._tail = words, places, tail
+        environment = lines_of(os.path.join(root, "etc/clusterctl/env.list"))
+        self._variables = dict(line.split("=", 1) for line in environment if "=" in line)
+        self._shared = shared_mounts(root)
+        self.files: dict[str, LogFile] = {}
+        self.readable = False
+
+    def look(self) -> list[str]:
+        """Takes in the files that are there now; gives back what is not, or cannot be read."""
+        troubles, is_first = [], not self.files
+        for word in self._words:
+            paths, trouble = expanded(word, self._variables)
+            troubles += [trouble] if trouble else []
+            for path in paths:
+                absence = absence_of_file(path)
+                troubles += [path + " " + absence] if absence else []
+                self.readable |= not absence
+                if path not in self.files:  # one that comes later is read from its beginning
+                    tail = self._tail if is_first else 0
+                    self.files[path] = LogFile(path, self._places.get(path, ""), tail)
+        return troubles
+
+    def is_shared(self, path: str) -> bool:
+        """Other nodes may have the same file under this path."""
+        whole = os.path.realpath(path)
+        return any(whole.startswith(mount.rstrip("/") + "/") for mount in self._shared)
+
+
+def expanded(word: str, variables: dict[str, str]) -> tuple[list[str], str]:
+    """The paths that a word means on this node, and why it means none or not all."""
+    for name in [plain or braced for plain, braced in VARIABLE.findall(word)]:
+        if name not in variables:
+            return [], "%s: there is no $%s in this node's environment" % (word, name)
+    path = VARIABLE.sub(lambda match: variables[match[1] or match[2]], word)
+    if not glob.has_magic(path) or os.path.exists(path):
+        return [path], ""
+    found = sorted((match for match in glob.glob(path) if os.path.isfile(match)), key=os.path.getmtime)
+    many = "%s: %d files match, the newest %d are read" % (path, len(found), MOST_FILES)
+    none = "" if found else "%s: no file matches" % path
+    return sorted(found[-MOST_FILES:]), many if len(found) > MOST_FILES else none
+
+
+def lines_of(path: str) -> list[str]:
+    """The lines of a small file; none where it is not there, or not ours to read."""
+    if not os.access(path, os.R_OK):
+        return []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read().splitlines()
+
+
+def shared_mounts(root: str) -> list[str]:
+    """Where storage is mounted that other nodes may have, too: what cluster.yaml declares, and network file systems."""
+    birth = "".join(lines_of(os.path.join(root, "var/lib/clusterctl/birth.json")))
+    declared = json.loads(birth).get("mounts", []) if birth else []
+    mounted = [line.split() for line in lines_of(os.path.join(root, "proc/self/mounts"))]
+    shared = [mount["path"] for mount in declared if mount["kind"] != "nvme"]
+    return shared + [words[1] for words in mounted if words[2] in NETWORK_TYPES]
+
+
 class Printer:
     """Lines to stdout, one writer at a time; only those that match."""
 
@@ -143,9 +210,9 @@ class Printer:
         self._lock = threading.Lock()
         self._wanted = re.compile(grep) if grep else None
 
-    def line(self, source: str, place: str, at_s: float, is_exact: bool, text: str) -> None:
-        if self._wanted is None or self._wanted.search(text):
-            self.put([source, place, at_s, is_exact, text])
+    def line(self, row: list[Any]) -> None:
+        if self._wanted is None or self._wanted.search(row[4]):
+            self.put(row)
 
     def put(self, row: object) -> None:
         with self._lock:
@@ -218,20 +285,18 @@ class Reader:
         finally:
             self._moved_at.pop(name, None)
 
-    def _read_files(self, name: str, paths: list[str]) -> None:
+    def _read_files(self, name: str, patterns: list[str]) -> None:
         places = json.loads(self._asked["places"].get(name) or "{}")
-        files = {path: LogFile(path, places.get(path, ""), self._asked["tail"]) for path in paths}
-        unread = {path: why for path in paths for why in [absence_of_file(path)] if why}
-        for path, why in unread.items():
+        found = FoundFiles(patterns, places, self._asked["tail"])
+        for trouble in found.look():
             waits = "; waiting for it" if self._asked["follow"] else ""
-            self._tell(name, path + " " + why + waits, is_missing=len(unread) == len(paths))
+            self._tell(name, trouble + waits, is_missing=not found.readable)
         is_live = False
         while True:
-            for path, file in files.items():
+            for path, file in found.files.items():
                 for place, changed_s, line in file.lines(not self._asked["follow"]):
-                    places[path] = place
                     at_s = time.time() if is_live else changed_s
-                    self._printer.line(name, json.dumps(places), at_s, is_live, line)
+                    self._printer.line([name, place, at_s, is_live, line, path, found.is_shared(path)])
                     self._moved(name)
                 if file.is_cut and not is_live:
                     self._tell(name, path + ": only its last MiB was read")
@@ -241,6 +306,7 @@ class Reader:
             is_live = True
             self._moved_at.pop(name, None)
             time.sleep(LOOK_S)
+            found.look()
 
     def _read_journal(self, name: str, options: list[str]) -> None:
         absence, is_over = absence_in_journal(options)
@@ -256,10 +322,8 @@ class Reader:
             if is_followed and (count or not said):
                 time.sleep(BEAT_S)  # somebody has killed it: it goes on where it was
                 continue
-            if code and said:
-                self._tell(name, said, is_missing=True, is_over=True)
-            elif absence and not count:
-                self._tell(name, absence, is_missing=True)
+            if (code and said) or (absence and not count):
+                self._tell(name, said if code and said else absence, is_missing=True, is_over=bool(code and said))
             return
 
     def _journal_to_its_end(self, name: str, options: list[str]) -> tuple[int, str, int]:
@@ -277,7 +341,8 @@ class Reader:
             if isinstance(message, list):  # bytes that are not text
                 message = bytes(message).decode(errors="replace")
             self._asked["places"][name] = row["__CURSOR"]
-            self._printer.line(name, row["__CURSOR"], int(row["__REALTIME_TIMESTAMP"]) / 1e6, True, str(message))
+            at_s = int(row["__REALTIME_TIMESTAMP"]) / 1e6
+            self._printer.line([name, row["__CURSOR"], at_s, True, str(message), "", False])
             self._moved(name)
             if self._asked["follow"]:
                 self._printer.flush()
@@ -295,18 +360,15 @@ class Reader:
             argv.append("--after-cursor=" + cursor)
         elif since_s is not None:
             argv.append("--since=@%d" % since_s)
-        lines = str(tail) if tail and not cursor else "all" if self._asked["follow"] else str(MOST_ENTRIES)
-        argv += ["-n", lines]
+        argv += ["-n", str(tail) if tail and not cursor else "all" if self._asked["follow"] else str(MOST_ENTRIES)]
         return [*argv, "-f"] if self._asked["follow"] else argv
 
 
 def absence_of_file(path: str) -> str:
     """Why nothing can be read of it now; else empty."""
-    if os.path.isdir(path):
-        return "is a folder"
-    if not os.access(path, os.R_OK):
-        return "cannot be read" if os.path.exists(path) else "is not there"
-    return ""
+    if os.path.isdir(path) or os.access(path, os.R_OK):
+        return "is a folder" if os.path.isdir(path) else ""
+    return "cannot be read" if os.path.exists(path) else "is not there"
 
 
 def absence_in_journal(options: list[str], root: str = "/") -> tuple[str, bool]:

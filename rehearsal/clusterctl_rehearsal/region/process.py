@@ -44,7 +44,7 @@ from clusterctl_rehearsal.region.schedules import Schedules
 from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.throttle import Throttle
-from clusterctl_rehearsal.region.torch_share import torch_share
+from clusterctl_rehearsal.region.torch_share import torch_files, torch_share
 from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.states.executions import Executions
 from clusterctl_rehearsal.states.interpreter import Call
@@ -180,6 +180,7 @@ class _Process:
         failure = failures.get(record.facts["node"])
         files = {} if kind is None else {**machine_files(kind, record.id), **storage_files(kind), **package_files()}
         files.update(simulated_efa(record))
+        files.update(torch_files(cache_folder()))
         files[AWS_ENDPOINT] = MachineFile(content=f"http://{METADATA_ADDRESS}/\n".encode())
         if failure is not None:
             files["/var/lib/clusterctl/simulated-failure"] = MachineFile(content=f"{failure}\n".encode())

@@ -25,7 +25,7 @@ from clusterctl_infra.plan.nodes import node_trust
 from clusterctl_rehearsal.machines import connect
 from clusterctl_rehearsal.machines.driver import MachineFile, MachineSpec, MachineState
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
-from clusterctl_rehearsal.region.torch_share import torch_share
+from clusterctl_rehearsal.region.torch_share import torch_files, torch_share
 
 from tests.integration.bootstrap.metadata_stub import MetadataStub
 
@@ -102,7 +102,7 @@ class Bootstrapped:
                 gateway_ip="10.0.0.1",
                 mac=f"02:00:00:00:00:{plan.slot:02x}",
                 user_data=render_user_data(plan, access(plan.slot, self.name)),
-                files=files or {},
+                files={**torch_files(self.driver.cache), **(files or {})},
                 shares=shares or {},
                 read_only_shares=torch_share(self.driver.cache),
             )

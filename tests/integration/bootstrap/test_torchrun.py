@@ -23,7 +23,7 @@ pytestmark = pytest.mark.torch
 PAIR = range(2)
 TRIO = range(3)
 LAUNCH = (
-    f"PYTHONPATH={IN_MACHINES} OMP_NUM_THREADS=1 timeout -k 5 140 python3 -m torch.distributed.run --nnodes $NNODES "
+    "OMP_NUM_THREADS=1 timeout -k 5 140 python3 -m torch.distributed.run --nnodes $NNODES "
     "--node-rank $NODE_RANK --nproc-per-node $NPROC_PER_NODE"
 )
 BACKENDS = {

@@ -101,7 +101,7 @@ def test_torchrun_adds_up_over_two_of_the_nodes(cluster: Rehearsed, work: Path) 
     if cluster.run("ssh", "--node", "1", "test", "-d", IN_MACHINES).exit_code != 0:
         pytest.fail("no torch for the machines: run scripts/torch first")
     (work / "sum.py").write_bytes((ROOT / "examples" / "all_reduce" / "torch_gloo.py").read_bytes())
-    options = ("--nproc", "1", "--node", "1,3", "--env", f"PYTHONPATH={IN_MACHINES}", "--workdir", str(work))
+    options = ("--nproc", "1", "--node", "1,3", "--workdir", str(work))
     done = cluster.run("run", *options, "--", "sum.py")
     assert done.exit_code == 0, done.text
     assert f"rank 0 of 2 on {cluster.name}-1: all-reduce sum 3" in done.stdout

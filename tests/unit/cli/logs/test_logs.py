@@ -13,8 +13,8 @@ from clusterctl.logs.following import HOLD_S, MOST_HELD, End, Notice, merged
 from clusterctl.logs.line_time import SourceClock, without_time, written_at_s
 from clusterctl.logs.show import log_head, log_json
 from clusterctl.logs.source import Source, chosen_sources
-from clusterctl.logs.stream import LogLine, NodeStream
-from clusterctl.on_node.log_reader import LogFile, absence_in_journal, absence_of_file
+from clusterctl.logs.stream import LogLine, NodeStream, SharedFiles
+from clusterctl.on_node.log_reader import FoundFiles, LogFile, absence_in_journal, absence_of_file, expanded
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
 
@@ -91,19 +91,82 @@ def rows(*values: object) -> bytes:
 
 def test_a_nodes_times_are_told_by_this_computers_clock(make_inventory: MakeInventory) -> None:
     heard = Heard(make_inventory(size=1))
-    heard.stream.feed(b"Welcome to Ubuntu\n" + rows({"now": NOON_S + 30}, ["k", "c1", NOON_S + 25, True, "one\ntwo"]))
+    heard.stream.feed(
+        b"Welcome to Ubuntu\n" + rows({"now": NOON_S + 30}, ["k", "c1", NOON_S + 25, True, "one\ntwo", "", False])
+    )
     assert [(line.at_s, line.text) for line in heard.lines] == [(NOON_S - 5, "one"), (NOON_S - 5, "two")]
     assert heard.stream.places == {"k": "c1"}
 
 
 def test_half_a_row_of_a_lost_connection_is_read_again_and_not_doubled(make_inventory: MakeInventory) -> None:
     heard = Heard(make_inventory(size=1))
-    second = rows(["k", "c2", NOON_S, True, "second"])
-    heard.stream.feed(rows({"now": NOON_S}, ["k", "c1", NOON_S, True, "first"]) + second[:-5])
+    second = rows(["k", "c2", NOON_S, True, "second", "", False])
+    heard.stream.feed(rows({"now": NOON_S}, ["k", "c1", NOON_S, True, "first", "", False]) + second[:-5])
     assert heard.stream.places == {"k": "c1"}
     heard.stream.begin()
     heard.stream.feed(rows({"now": NOON_S}) + second)
     assert [line.text for line in heard.lines] == ["first", "second"]
+
+
+def test_a_line_of_a_file_that_several_nodes_have_is_told_once(make_inventory: MakeInventory) -> None:
+    nodes, shared = make_inventory(size=2).nodes, SharedFiles()
+    told: list[LogLine] = []
+    troubles: list[str] = []
+    streams = [
+        NodeStream(node, on_line=told.append, on_trouble=troubles.append, now=lambda: NOON_S, shared=shared)
+        for node in nodes
+    ]
+
+    def row(offset: int, text: str, *, inode: int = 7, is_shared: bool = True) -> bytes:
+        return rows(["/shared/*.log", f"{inode}:{offset}", NOON_S, True, text, "/shared/a.log", is_shared])
+
+    streams[0].feed(row(4, "one") + row(8, "two"))
+    streams[1].feed(row(4, "one") + row(8, "two") + row(14, "three"))
+    streams[0].feed(row(14, "three") + row(3, "anew, after it was emptied") + row(5, "rotated", inode=8))
+    streams[1].feed(row(9, "node 1's own", is_shared=False))
+    assert [line.text for line in told] == [
+        *("one", "two", "three", "anew, after it was emptied", "rotated", "node 1's own")
+    ]
+    assert [log_head(line, has_sources=False)[:8] for line in told] == [*["[shared]"] * 5, "[Node 1]"]
+    assert "[/shared/a.log]" in log_head(told[0], has_sources=False), "the file that the pattern stood for"
+    assert troubles == ["/shared/a.log is on shared storage: each of its lines is shown once, as [shared]"] * 2
+    assert json.loads(streams[1].places["/shared/*.log"]) == {"/shared/a.log": "7:9"}
+
+
+def test_words_are_expanded_on_the_node(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in ("rank-1.log", "rank-2.log", "rank-2.err"):
+        (run / name).touch()
+    (run / "folder.log").mkdir()
+    variables = {"NODE_RANK": "2", "RUN": str(run)}
+    told = {
+        word: ([Path(path).name for path in paths], trouble)
+        for word in ("$RUN/rank-${NODE_RANK}.log", "$RUN/*.log", "$RUN/*.txt", "/x/$FOO/y", "/plain.log")
+        for paths, trouble in [expanded(word, variables)]
+    }
+    assert told == {
+        "$RUN/rank-${NODE_RANK}.log": (["rank-2.log"], ""),
+        "$RUN/*.log": (["rank-1.log", "rank-2.log"], ""),
+        "$RUN/*.txt": ([], f"{run}/*.txt: no file matches"),
+        "/x/$FOO/y": ([], "/x/$FOO/y: there is no $FOO in this node's environment"),
+        "/plain.log": (["plain.log"], ""),
+    }
+    (run / "[1].log").touch()
+    assert expanded(f"{run}/[1].log", {})[0] == [f"{run}/[1].log"], "a file of that very name"
+
+
+def test_files_on_storage_that_nodes_share_are_known_and_scratch_is_not(tmp_path: Path) -> None:
+    for folder in ("var/lib/clusterctl", "proc/self", "etc/clusterctl"):
+        (tmp_path / folder).mkdir(parents=True)
+    mounts = [{"path": "/shared", "kind": "efs"}, {"path": "/scratch", "kind": "nvme"}]
+    (tmp_path / "var/lib/clusterctl/birth.json").write_text(json.dumps({"mounts": mounts}))
+    (tmp_path / "proc/self/mounts").write_text("overlay / overlay rw 0 0\nnas:/home /home nfs4 rw 0 0\n")
+    found = FoundFiles(["/scratch/$NODE_RANK.log"], {}, 0, root=str(tmp_path))
+    known = {path: found.is_shared(path) for path in ("/shared/a", "/scratch/a", "/home/ada/a", "/shared-not/a")}
+    assert known == {"/shared/a": True, "/scratch/a": False, "/home/ada/a": True, "/shared-not/a": False}
+    assert found.look() == ["/scratch/$NODE_RANK.log: there is no $NODE_RANK in this node's environment"]
+    assert not found.readable
 
 
 def test_a_trouble_is_told_once(make_inventory: MakeInventory) -> None:
