@@ -12,7 +12,7 @@ import asyncssh
 async def main(key: str, hosts: str, port: str, fan_out: str, command: str) -> None:
     places = asyncio.Semaphore(int(fan_out))
 
-    async def one(address: str, host_key: str) -> None:
+    async def run_on(address: str, host_key: str) -> None:
         known = asyncssh.import_known_hosts(f"[{address}]:{port} {host_key}\n")
         async with (
             places,
@@ -22,7 +22,7 @@ async def main(key: str, hosts: str, port: str, fan_out: str, command: str) -> N
             print(address, done.stdout, end="")
 
     lines = [line.split(" ", 1) for line in Path(hosts).read_text().splitlines()]
-    await asyncio.gather(*(one(address, host_key) for address, host_key in lines))
+    await asyncio.gather(*(run_on(address, host_key) for address, host_key in lines))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ def main(key: str, hosts: str, port: str, fan_out: str, command: str) -> None:
     lines = [line.split(" ", 1) for line in Path(hosts).read_text().splitlines()]
     known = Path(f"{hosts}.known_hosts")
 
-    def one(address: str) -> str:
+    def run_on(address: str) -> str:
         with paramiko.SSHClient() as client:
             client.load_host_keys(str(known))
             client.connect(address, int(port), key_filename=key, allow_agent=False, look_for_keys=False)
@@ -21,7 +21,7 @@ def main(key: str, hosts: str, port: str, fan_out: str, command: str) -> None:
             return f"{address} {stdout.read().decode()}"
 
     with ThreadPoolExecutor(int(fan_out)) as pool:
-        for said in pool.map(one, [address for address, _ in lines]):
+        for said in pool.map(run_on, [address for address, _ in lines]):
             print(said, end="")
 
 

@@ -218,9 +218,9 @@ def _refuse_depth(value: object) -> None:
     """Level by level: what is nested deeply is not to be walked by recursion."""
     level = [value]
     for _ in range(MOST_DEPTH):
-        lists = [one for one in level if isinstance(one, list)]
-        objects = [one for one in level if isinstance(one, dict)]
-        level = [item for one in lists for item in one] + [item for one in objects for item in one.values()]
+        lists = [values for values in level if isinstance(values, list)]
+        objects = [values for values in level if isinstance(values, dict)]
+        level = [item for values in lists for item in values] + [item for values in objects for item in values.values()]
         if not level:
             return
     raise NotAsExpected(f"JSON nested deeper than {MOST_DEPTH}")

@@ -34,7 +34,7 @@ from clusterctl_rehearsal.region.store import Store
 
 PROGRAM = "clusterctl rehearse"
 USUAL_REGION = "us-west-2"
-"""Of the examples; what is in the rehearsed region is in the one that a stack names."""
+"""Of the examples; what is in the rehearsed region is in the command that a stack names."""
 JSON_HELP = "JSON instead of text"
 Verb = Callable[[argparse.Namespace, RehearsalHome], int]
 
@@ -91,32 +91,36 @@ def _parser() -> argparse.ArgumentParser:
     region = verbs.add_parser("region", help="the region's server: stop it")
     region.add_argument("what", choices=("stop",))
     region.set_defaults(do=_region)
-    one = verbs.add_parser("list", help="what exists in the region")
-    one.add_argument("--json", action="store_true", help=JSON_HELP)
-    one.set_defaults(do=_list)
-    one = verbs.add_parser("bill", help="what all that was ever made here would have cost, by list price (simulated)")
-    one.add_argument("--json", action="store_true", help=JSON_HELP)
+    command = verbs.add_parser("list", help="what exists in the region")
+    command.add_argument("--json", action="store_true", help=JSON_HELP)
+    command.set_defaults(do=_list)
+    command = verbs.add_parser(
+        "bill", help="what all that was ever made here would have cost, by list price (simulated)"
+    )
+    command.add_argument("--json", action="store_true", help=JSON_HELP)
     until = "counted up to this instant, such as 2026-01-31T12:00:00 (UTC), instead of now"
-    one.add_argument("--until", type=instant, metavar="INSTANT", help=until)
-    one.set_defaults(do=_bill)
-    one = verbs.add_parser("clean", help="remove a rehearsal with everything it left, whatever state it is in")
-    one.add_argument("cluster", nargs="?", metavar="NAME", help="the cluster's name")
-    one.add_argument("--all", action="store_true", help="everything of this home")
-    one.set_defaults(do=_clean)
+    command.add_argument("--until", type=instant, metavar="INSTANT", help=until)
+    command.set_defaults(do=_bill)
+    command = verbs.add_parser("clean", help="remove a rehearsal with everything it left, whatever state it is in")
+    command.add_argument("cluster", nargs="?", metavar="NAME", help="the cluster's name")
+    command.add_argument("--all", action="store_true", help="everything of this home")
+    command.set_defaults(do=_clean)
     usage = "\n".join(f"  {verb} {row.usage}".rstrip() + f"\n      {row.meaning}" for verb, row in FAULTS.items())
-    one = verbs.add_parser(
+    command = verbs.add_parser(
         "fault",
         help="make something go wrong",
         description=f"Example: {PROGRAM} fault kill train-2\n\n{usage}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    one.add_argument("verb")
-    one.add_argument("args", nargs=argparse.REMAINDER)
-    one.set_defaults(do=_fault)
-    one = verbs.add_parser("env", help="what another client of AWS's API needs to reach the region, as export lines")
-    one.set_defaults(do=_env)
-    one = verbs.add_parser("image", help="build the base image of booted machines, once")
-    one.set_defaults(do=_image)
+    command.add_argument("verb")
+    command.add_argument("args", nargs=argparse.REMAINDER)
+    command.set_defaults(do=_fault)
+    command = verbs.add_parser(
+        "env", help="what another client of AWS's API needs to reach the region, as export lines"
+    )
+    command.set_defaults(do=_env)
+    command = verbs.add_parser("image", help="build the base image of booted machines, once")
+    command.set_defaults(do=_image)
     return parser
 
 

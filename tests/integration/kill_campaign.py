@@ -159,7 +159,7 @@ def assert_up(cluster: Rehearsed, *, nodes: int, machines: str) -> None:
     assert not state.get("pending_operations")
     known = {row.get("id") for row in state["resources"]}
     lost = [f"{row.token} {row.id}" for row in listed if row.id not in known and row.token.startswith("aws:")]
-    assert not [one for one in lost if "networkInterface" not in one], lost
+    assert not [thing for thing in lost if "networkInterface" not in thing], lost
     if machines != "none":
         assert alive(cluster.name) == sorted(cluster.instance_ids())
         assert {row["state"] for row in cluster.nodes().values()} == {"ready"}

@@ -61,7 +61,7 @@ def test_a_down_without_room_for_the_state_ends_machines_and_reservations_by_the
         assert "MiB there, so its state cannot be changed." in ended.stderr
         assert "its machines were ended by their tags" in ended.stderr
         assert instances(cluster) == []
-        assert not [one for one in cluster.resources() if one.token.endswith(":CapacityReservation")], (
+        assert not [resource for resource in cluster.resources() if resource.token.endswith(":CapacityReservation")], (
             cluster.resources()
         )
 

@@ -17,7 +17,7 @@ KILLS = [kill for part in PARTS for kill in spread_kills(SEED, part=part, count=
 
 
 @pytest.mark.parametrize(
-    "kill", KILLS, ids=[f"{one.part}-{one.after_events}-{one.then}-{one.machines}" for one in KILLS]
+    "kill", KILLS, ids=[f"{kill.part}-{kill.after_events}-{kill.then}-{kill.machines}" for kill in KILLS]
 )
 def test_whatever_is_killed_the_next_command_puts_it_right(tmp_path: Path, kill: Kill) -> None:
     if kill.machines == "nspawn" and os.geteuid() != 0:

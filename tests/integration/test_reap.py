@@ -37,15 +37,15 @@ def test_after_a_kill_and_the_loss_of_all_local_state_reap_finds_and_ends_everyt
     assert not seen["ends"]
     done = stored.run("reap", "--rehearse", "--region", "us-west-2", "--yes")
     assert done.exit_code == 0, done.text
-    assert {one["id"] for one in only_cluster(stored)["things"]} >= {one["id"] for one in seen["things"]}
+    assert {thing["id"] for thing in only_cluster(stored)["things"]} >= {thing["id"] for thing in seen["things"]}
 
     named = ("reap", "--rehearse", "--all-regions", "--cluster", str(seen["cluster_id"]), "--yes")
     done = stored.run(*named)
     assert done.exit_code == 0, done.text
     left = only_cluster(stored)["things"]
-    data = [one["id"] for one in left if one["is_data"]]
-    assert {one["kind"] for one in left} >= {"EFS file system", "VPC", "subnet"}
-    assert not [one for one in left if not one["is_data"] and one["usd_per_day"] != 0]
+    data = [thing["id"] for thing in left if thing["is_data"]]
+    assert {thing["kind"] for thing in left} >= {"EFS file system", "VPC", "subnet"}
+    assert not [thing for thing in left if not thing["is_data"] and thing["usd_per_day"] != 0]
     done = stored.run_unshown(*named, "--data", data[0])
     assert done.exit_code == 1, done.stderr
     assert "ending EFS file system" in done.stderr, "as on a scheduler whose log is full"

@@ -94,13 +94,13 @@ def verdict(heard: List[Heard], cluster: str, generation: int, limit_s: float) -
     """
     keeps = []
     quiet_s = []
-    for slot, one in enumerate(heard):
-        if one.report is not None and one.report["generation"] == generation:
-            keeps += ["%s-%d: %s" % (cluster, slot, sign) for sign in one.report["signs"]]
-            quiet_s.append(float(one.report["quiet_s"]))
-        elif one.report is not None:
-            keeps.append("%s-%d: has another membership (%s)" % (cluster, slot, one.report["generation"]))
-        elif one.silent_s < limit_s:
+    for slot, node in enumerate(heard):
+        if node.report is not None and node.report["generation"] == generation:
+            keeps += ["%s-%d: %s" % (cluster, slot, sign) for sign in node.report["signs"]]
+            quiet_s.append(float(node.report["quiet_s"]))
+        elif node.report is not None:
+            keeps.append("%s-%d: has another membership (%s)" % (cluster, slot, node.report["generation"]))
+        elif node.silent_s < limit_s:
             keeps.append("%s-%d: does not report" % (cluster, slot))
     if not keeps and len(quiet_s) * 2 <= len(heard):
         keeps.append("only %d of %d nodes report" % (len(quiet_s), len(heard)))

@@ -65,7 +65,7 @@ def refusals(said: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
 
 def without_gone(left: Mapping[str, str], seen: Iterable[InstanceState]) -> dict[str, str]:
     """What is left of the refusals without those of machines that AWS says are gone."""
-    gone = {one.instance_id for one in seen if not one.is_alive}
+    gone = {instance.instance_id for instance in seen if not instance.is_alive}
     return {id: why for id, why in left.items() if id not in gone}
 
 

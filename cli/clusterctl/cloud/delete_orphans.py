@@ -40,10 +40,10 @@ class Sweep:
     not_asked: NotAsked = field(default_factory=dict)
     """Kinds of which AWS did not tell in the end: what is there of them is not known, and was not ended."""
 
-    def named(self, one: CloudResource) -> str:
+    def named(self, resource: CloudResource) -> str:
         """A thing in `not_ended`, with AWS's code."""
-        code = self.refusals.get(key_of(one))
-        return f"{one.kind} {one.id}" + (f" ({code})" if code else "")
+        code = self.refusals.get(key_of(resource))
+        return f"{resource.kind} {resource.id}" + (f" ({code})" if code else "")
 
 
 def sweep(
@@ -67,7 +67,7 @@ def sweep(
         clients,
         cluster_id,
         known,
-        spares=lambda one: _is_kept(one, data_since, kinds),
+        spares=lambda resource: _is_kept(resource, data_since, kinds),
         pause=pause,
         timeout_s=timeout_s,
         tell=tell,
@@ -76,7 +76,7 @@ def sweep(
         kinds=kinds,
     )
     if swept.not_ended:
-        left = ", ".join(swept.named(one) for one in swept.not_ended)
+        left = ", ".join(swept.named(resource) for resource in swept.not_ended)
         unknown = f"; not asked: {', '.join(named(swept.not_asked))}" if swept.not_asked else ""
         told = f"not ended in {timeout_s:.0f} s: {left}{unknown}; the same command again goes on with it"
         raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
@@ -113,7 +113,7 @@ def end_all(
         there, unknown = seen.things, seen.not_asked
         look_again(there)
         rest, spared = _parted(orphans(there, known, kinds), spares)
-        if known_now is not None and any(tries.is_new(one) for one in due(rest, kinds, unknown)):
+        if known_now is not None and any(tries.is_new(resource) for resource in due(rest, kinds, unknown)):
             known = known_now()
             rest, spared = _parted(orphans(there, known, kinds), spares)
         quiet = 0 if rest else quiet + 1
@@ -137,8 +137,8 @@ def _parted(
 ) -> tuple[tuple[CloudResource, ...], tuple[CloudResource, ...]]:
     """What goes, and what is spared."""
     listed = tuple(lost)
-    spared = tuple(one for one in listed if spares(one))
-    return tuple(one for one in listed if one not in spared), spared
+    spared = tuple(resource for resource in listed if spares(resource))
+    return tuple(resource for resource in listed if resource not in spared), spared
 
 
 def due(
@@ -149,8 +149,8 @@ def due(
     `not_asked`: kinds of which AWS does not tell; a machine may be there, or a reservation, that nobody sees.
     """
     listed = tuple(rest)
-    if any(one.kind in GUARDED for one in listed) or unguarded(not_asked):
-        return tuple(one for one in listed if not type_of(one, kinds).is_guard)
+    if any(resource.kind in GUARDED for resource in listed) or unguarded(not_asked):
+        return tuple(resource for resource in listed if not type_of(resource, kinds).is_guard)
     return listed
 
 
@@ -167,7 +167,7 @@ def _look_by_hand(clients: Clients, cluster_id: str) -> str:
     return f"aws resourcegroupstaggingapi get-resources {words}"
 
 
-def _is_kept(one: CloudResource, data_since: datetime | None, kinds: Sequence[ResourceType]) -> bool:
-    if not type_of(one, kinds).is_data:
+def _is_kept(resource: CloudResource, data_since: datetime | None, kinds: Sequence[ResourceType]) -> bool:
+    if not type_of(resource, kinds).is_data:
         return False
-    return data_since is None or one.created_at is None or one.created_at < data_since
+    return data_since is None or resource.created_at is None or resource.created_at < data_since

@@ -23,9 +23,9 @@ Agreed = Callable[[CloudResource], None]
 """Hears of each thing to whose end AWS said yes."""
 
 
-def key_of(one: CloudResource) -> Key:
+def key_of(resource: CloudResource) -> Key:
     """What tells a thing from all others."""
-    return one.kind, one.id
+    return resource.kind, resource.id
 
 
 def pause_s(clients: Clients) -> float:
@@ -33,7 +33,7 @@ def pause_s(clients: Clients) -> float:
     return REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S
 
 
-def nobody_asks(one: CloudResource) -> None:
+def nobody_asks(resource: CloudResource) -> None:
     """For those who need not know what ended when."""
 
 
@@ -53,52 +53,52 @@ class DeletionAttempts:
         """AWS's last code for each thing that it refused to end."""
         return dict(self._refusals)
 
-    def is_new(self, one: CloudResource) -> bool:
+    def is_new(self, resource: CloudResource) -> bool:
         """Whether the round before had not this very thing."""
-        return key_of(one) not in self._of_last_round
+        return key_of(resource) not in self._of_last_round
 
     def were_asked(self, things: Sequence[CloudResource]) -> bool:
         """Whether the end of each was asked for at least once."""
-        return all(key_of(one) in self._asked for one in things)
+        return all(key_of(resource) in self._asked for resource in things)
 
     def are_hopeless(self, things: Sequence[CloudResource], unknown: Sequence[CloudError]) -> bool:
         """Whether no waiting ends any of these, nor has AWS tell of what it does not tell of."""
-        codes = [*(self._refusals.get(key_of(one)) for one in things), *(refusal.code for refusal in unknown)]
+        codes = [*(self._refusals.get(key_of(resource)) for resource in things), *(refusal.code for refusal in unknown)]
         return all(code is not None and any(word in code for word in HOPELESS) for code in codes)
 
     def gone(self, rest: Sequence[CloudResource], not_asked: NotAsked) -> tuple[CloudResource, ...]:
         """What was seen to be gone: of a kind that AWS does not tell of any more nobody knows."""
-        present = {key_of(one) for one in rest}
-        asked = [one for key, one in self._asked.items() if key not in present]
-        return tuple(one for one in asked if type_of(one, self._kinds).name not in not_asked)
+        present = {key_of(resource) for resource in rest}
+        asked = [resource for key, resource in self._asked.items() if key not in present]
+        return tuple(resource for resource in asked if type_of(resource, self._kinds).name not in not_asked)
 
     def end(self, things: Sequence[CloudResource], *, tell: Callable[[str], None], agreed: Agreed) -> None:
         """One round: asks AWS to end each of these."""
-        for one in things:
-            key = key_of(one)
+        for resource in things:
+            key = key_of(resource)
             if key not in self._asked:
-                tell(f"{one.kind} {one.id}")
-            code = self._end(one, agreed)
+                tell(f"{resource.kind} {resource.id}")
+            code = self._end(resource, agreed)
             if code is None:
                 self._refusals.pop(key, None)
             else:
                 self._refusals[key] = code
-            self._asked[key] = one
+            self._asked[key] = resource
         # What is called after the cluster, as its role is, and comes back after AWS said yes, is a new one.
-        keys = {key_of(one) for one in things if self._cluster_id not in one.id}
-        self._of_last_round = keys | {key_of(one) for one in things if key_of(one) in self._refusals}
+        keys = {key_of(resource) for resource in things if self._cluster_id not in resource.id}
+        self._of_last_round = keys | {key_of(resource) for resource in things if key_of(resource) in self._refusals}
 
-    def _end(self, one: CloudResource, agreed: Agreed) -> str | None:
+    def _end(self, resource: CloudResource, agreed: Agreed) -> str | None:
         """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending.
 
         No answer is a refusal for now, too: the next look tells what became of it, or that AWS is silent.
         """
         try:
-            type_of(one, self._kinds).delete(self._clients, one)
+            type_of(resource, self._kinds).delete(self._clients, resource)
         except (BotoCoreError, ResponseParserError) as e:
             return type(e).__name__
         except ClientError as e:
             code = code_of(e)
             return None if any(word in code for word in FORGIVEN) else code
-        agreed(one)
+        agreed(resource)
         return None

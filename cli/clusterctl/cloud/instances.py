@@ -62,7 +62,7 @@ def instances_of(clients: Clients, cluster_id: str) -> tuple[InstanceState, ...]
         )
         rows = [row for page in pages for held in page["Reservations"] for row in held.get("Instances", [])]
     found = (instance_state(row) for row in rows)
-    return tuple(sorted(found, key=lambda one: (one.slot is None, one.slot or 0, one.instance_id)))
+    return tuple(sorted(found, key=lambda instance: (instance.slot is None, instance.slot or 0, instance.instance_id)))
 
 
 def other_ids_alive(clients: Clients, name: str, *, own_id: str | None, now: datetime) -> tuple[str, ...]:
@@ -79,8 +79,8 @@ def other_ids_alive(clients: Clients, name: str, *, own_id: str | None, now: dat
         vpcs = clients.ec2.get_paginator("describe_vpcs").paginate(Filters=[named])
         networks = [tags_of(row.get("Tags")) for page in vpcs for row in page["Vpcs"]]
     tags = [tags_of(row.get("Tags")) for row in machines]
-    tags += [one for one in networks if _has_time(one, now)]
-    return tuple(sorted({one[ID_TAG] for one in tags if one.get(ID_TAG) not in (None, own_id)}))
+    tags += [network for network in networks if _has_time(network, now)]
+    return tuple(sorted({row[ID_TAG] for row in tags if row.get(ID_TAG) not in (None, own_id)}))
 
 
 def instance_state(row: Mapping[str, Any]) -> InstanceState:

@@ -53,7 +53,7 @@ def look_at_each(clients: Clients, cluster_id: str | None, kinds: Sequence[Resou
     not_asked = {
         kind.name: answer for kind, answer in zip(kinds, answers, strict=True) if isinstance(answer, CloudError)
     }
-    things = (one for answer in answers if not isinstance(answer, CloudError) for one in answer)
+    things = (resource for answer in answers if not isinstance(answer, CloudError) for resource in answer)
     is_blind = bool(not_asked) and len(not_asked) == len(kinds)
     return Look(things=tuple(things), not_asked=not_asked, is_blind=is_blind)
 
@@ -73,4 +73,6 @@ def _of_kind(clients: Clients, cluster_id: str | None, kind: ResourceType) -> tu
             found = tuple(kind.find(clients, cluster_id))
     except CloudError as refusal:
         return refusal
-    return tuple(one for one in found if None in (cluster_id, one.cluster_id) or one.cluster_id == cluster_id)
+    return tuple(
+        resource for resource in found if None in (cluster_id, resource.cluster_id) or resource.cluster_id == cluster_id
+    )

@@ -107,7 +107,7 @@ def _delete_interface(clients: Clients, found: CloudResource) -> None:
 def _volumes(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_volumes").paginate(Filters=[by_id(cluster_id)]):
         for row in page["Volumes"]:
-            holders = [one.get("InstanceId") for one in row.get("Attachments", [])]
+            holders = [attachment.get("InstanceId") for attachment in row.get("Attachments", [])]
             yield CloudResource(
                 kind="volume",
                 id=row["VolumeId"],

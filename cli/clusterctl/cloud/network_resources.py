@@ -146,7 +146,7 @@ def _delete_table(clients: Clients, found: CloudResource) -> None:
 def _internet_gateways(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.ec2.get_paginator("describe_internet_gateways").paginate(Filters=[by_id(cluster_id)]):
         for row in page["InternetGateways"]:
-            vpcs = [one.get("VpcId") for one in row.get("Attachments", [])]
+            vpcs = [attachment.get("VpcId") for attachment in row.get("Attachments", [])]
             yield CloudResource(
                 kind="internet gateway",
                 id=row["InternetGatewayId"],

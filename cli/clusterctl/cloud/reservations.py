@@ -45,7 +45,7 @@ def reservations_of(clients: Clients, cluster_id: str) -> tuple[ReservationState
         pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate()
         rows = [row for page in pages for row in page["CapacityReservations"]]
     own = (reservation_state(row) for row in rows if is_of(tags_of(row.get("Tags")), cluster_id))
-    return tuple(sorted(own, key=lambda one: (one.created_at, one.reservation_id)))
+    return tuple(sorted(own, key=lambda reservation: (reservation.created_at, reservation.reservation_id)))
 
 
 def reservation_state(row: Mapping[str, Any]) -> ReservationState:

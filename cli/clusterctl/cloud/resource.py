@@ -88,21 +88,21 @@ def orphans(found: Iterable[CloudResource], known: Known, kinds: Sequence[Resour
     """What no state knows, and what is not part of something that a state knows."""
     anything = frozenset(name for names in known.values() for name in names)
     return tuple(
-        one
-        for one in found
-        if not _is_known(one, known, type_of(one, kinds))
-        and (one.attached_to is None or one.attached_to not in anything)
+        resource
+        for resource in found
+        if not _is_known(resource, known, type_of(resource, kinds))
+        and (resource.attached_to is None or resource.attached_to not in anything)
     )
 
 
-def type_of(one: CloudResource, kinds: Sequence[ResourceType]) -> ResourceType:
+def type_of(resource: CloudResource, kinds: Sequence[ResourceType]) -> ResourceType:
     """The row of the table that a thing belongs to."""
-    return next(kind for kind in kinds if one.kind in (kind.name, *kind.also_called))
+    return next(kind for kind in kinds if resource.kind in (kind.name, *kind.also_called))
 
 
-def _is_known(one: CloudResource, known: Known, kind: ResourceType) -> bool:
+def _is_known(resource: CloudResource, known: Known, kind: ResourceType) -> bool:
     names = {name for type in kind.types for name in known.get(type, ())}
-    return one.id in names or bool(one.aliases & names)
+    return resource.id in names or bool(resource.aliases & names)
 
 
 def by_id(cluster_id: str | None) -> FilterTypeDef:

@@ -148,7 +148,9 @@ class Holders:
                 if self._is_turn_of_here(tried):
                     self._from_here += 1
                     return self._here
-                if (found := next((one for one in self._free if one.node.slot not in tried), None)) is not None:
+                if (
+                    found := next((holder for holder in self._free if holder.node.slot not in tried), None)
+                ) is not None:
                     self._free.remove(found)
                     self._giving.add(found.node.slot)
                     return found
@@ -170,7 +172,7 @@ class Holders:
     def add(self, holder: NodeFile) -> None:
         """One more node has it."""
         with self._changed:
-            known = self._giving | {one.node.slot for one in self._free}
+            known = self._giving | {holder.node.slot for holder in self._free}
             if holder.node.slot not in known:
                 self._free.append(holder)
             self._changed.notify_all()
@@ -180,5 +182,5 @@ class Holders:
             return False
         if len(tried) >= TRIES:
             return self._from_here < FROM_HERE
-        is_anybody = bool(self._giving) or any(one.node.slot not in tried for one in self._free)
+        is_anybody = bool(self._giving) or any(holder.node.slot not in tried for holder in self._free)
         return not is_anybody and self._from_here == 0

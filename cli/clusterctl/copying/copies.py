@@ -111,8 +111,8 @@ def shared_out(
         ):
             trees.append(uploads)
         else:
-            for one in uploads:
-                by_node.setdefault(one.node.slot, []).append(one)
+            for upload in uploads:
+                by_node.setdefault(upload.node.slot, []).append(upload)
     return trees, list(by_node.values())
 
 
@@ -157,9 +157,9 @@ def _as_sync(path: Path, todo: Sequence[Transfer], inventory: Inventory) -> str:
     """`clusterctl sync src 0-3:/scratch/ --cluster train`; sync does not know machines in a file."""
     if not inventory.cluster_id:
         return "clusterctl sync --help"
-    asked = [one for one in todo if isinstance(one, Upload) and one.source == path]
+    asked = [upload for upload in todo if isinstance(upload, Upload) and upload.source == path]
     there = "" if asked[0].remote == "." else asked[0].remote
-    target = f"{fold_numbers(one.node.slot for one in asked)}:{there}"
+    target = f"{fold_numbers(upload.node.slot for upload in asked)}:{there}"
     return shlex.join(["clusterctl", "sync", str(path), target, "--cluster", inventory.cluster])
 
 

@@ -23,7 +23,7 @@ PriceOf = Callable[[SeenMachine], float | None]
 """US dollars per hour of a machine that no account has; None is unknown."""
 
 
-def as_the_last(one: SeenMachine) -> None:
+def as_the_last(machine: SeenMachine) -> None:
     """For who knows no prices: a machine costs what the last one in the account did."""
 
 
@@ -43,66 +43,68 @@ def corrections(
     if not ledger.spans:
         return ()
     found: list[Span] = []
-    for one in sorted(machines.values(), key=lambda one: (one.launched_at, one.instance_id)):
-        if one.slot is None:
+    for machine in sorted(machines.values(), key=lambda machine: (machine.launched_at, machine.instance_id)):
+        if machine.slot is None:
             continue
         so_far = corrected(ledger, found)
-        if (span := _truth(one, one.slot, so_far, ends_by=ends_by, price_of=price_of)) is not None:
+        if (span := _truth(machine, machine.slot, so_far, ends_by=ends_by, price_of=price_of)) is not None:
             found.append(span)
     return tuple(found)
 
 
-def _truth(one: SeenMachine, slot: int, ledger: Ledger, *, ends_by: datetime | None, price_of: PriceOf) -> Span | None:
+def _truth(
+    machine: SeenMachine, slot: int, ledger: Ledger, *, ends_by: datetime | None, price_of: PriceOf
+) -> Span | None:
     """The machine's last span as it was; None where the account has it, or counts all of its time."""
     of_slot = [span for span in ledger.spans if span.slot == slot]
-    own = [span for span in of_slot if span.instance_id == one.instance_id]
-    others = [span for span in of_slot if span.instance_id != one.instance_id]
-    true_end = _true_end(one, others, ends_by=ends_by)
+    own = [span for span in of_slot if span.instance_id == machine.instance_id]
+    others = [span for span in of_slot if span.instance_id != machine.instance_id]
+    true_end = _true_end(machine, others, ends_by=ends_by)
     if not own:
-        price = price_of(one)
+        price = price_of(machine)
         stray = Span(
             slot=slot,
-            instance_id=one.instance_id,
-            started_at=one.launched_at,
+            instance_id=machine.instance_id,
+            started_at=machine.launched_at,
             ended_at=true_end,
             price_usd_per_hour=ledger.spans[-1].price_usd_per_hour if price is None else price,
         )
         return stray if _uncounted_s(stray.started_at, stray.ended_at, others) > SHORT_S else None
     last = own[-1]
     start = last.started_at
-    if len(own) == 1 and _uncounted_s(one.launched_at, start, others) > SHORT_S:
-        start = one.launched_at
+    if len(own) == 1 and _uncounted_s(machine.launched_at, start, others) > SHORT_S:
+        start = machine.launched_at
     end = last.ended_at
-    if end is not None and _ran_after(one, end):
+    if end is not None and _ran_after(machine, end):
         end = true_end if _uncounted_s(end, true_end, others) > SHORT_S else end
     if (start, end) == (last.started_at, last.ended_at):
         return None
     return Span(
         slot=slot,
-        instance_id=one.instance_id,
+        instance_id=machine.instance_id,
         started_at=start,
         ended_at=end,
         price_usd_per_hour=last.price_usd_per_hour,
     )
 
 
-def _true_end(one: SeenMachine, others: Iterable[Span], *, ends_by: datetime | None) -> datetime | None:
+def _true_end(machine: SeenMachine, others: Iterable[Span], *, ends_by: datetime | None) -> datetime | None:
     """When it ended; None while it runs, as far as anybody knows.
 
     Gone, and AWS named no instant: the first that it can have been, of its deadline and of the next machine in its
     slot, which has its address; else when it was first missed.
     """
-    if one.ended_at is not None or one.gone_at is None:
-        return one.ended_at
-    last = max(one.launched_at, one.alive_at or one.launched_at)
-    known = [max(last, span.started_at) for span in others if span.started_at > one.launched_at]
+    if machine.ended_at is not None or machine.gone_at is None:
+        return machine.ended_at
+    last = max(machine.launched_at, machine.alive_at or machine.launched_at)
+    known = [max(last, span.started_at) for span in others if span.started_at > machine.launched_at]
     known += [ends_by] if ends_by is not None and ends_by >= last else []
-    return min([*known, max(last, one.gone_at)])
+    return min([*known, max(last, machine.gone_at)])
 
 
-def _ran_after(one: SeenMachine, instant: datetime) -> bool:
+def _ran_after(machine: SeenMachine, instant: datetime) -> bool:
     """Whether AWS said so: one that nobody looked at since may be gone, and the account's end stands."""
-    known = one.ended_at or one.alive_at
+    known = machine.ended_at or machine.alive_at
     return known is not None and known > instant
 
 

@@ -69,7 +69,7 @@ def cost_rows(
         is_reserved=is_reserved,
         is_released=released_at(observed, is_reserved=is_reserved, deadline=deadline, now=now) is not None,
     )
-    nodes = [_node_row(one, look) for one in paid]
+    nodes = [_node_row(row, look) for row in paid]
     nodes.sort(key=lambda row: (row.slot or 0, row.started_at))
     machines, empty = [row for row in nodes if row.kind == "node"], [row for row in nodes if row.kind == "empty"]
     ended = {**gone_with_machines(inventory, machines, alive=alive), **over}

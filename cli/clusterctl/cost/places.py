@@ -28,32 +28,32 @@ def empty_places(
 
     Which slot an empty place is of: the lowest ones that have no machine. `planned`: when the cluster was to end.
     """
-    inside = [one for one in machines if one.instance_type in (None, reservation.instance_type)]
+    inside = [machine for machine in machines if machine.instance_type in (None, reservation.instance_type)]
     seen = {reservation.created_at, *_said(inside)}
     if reservation.ended_at is not None:
         seen.add(reservation.ended_at)
     return tuple(
         Paid(
-            slot=one.slot,
+            slot=place.slot,
             instance_id=None,
-            started_at=one.began,
-            ended_at=None if one.until == FAR else one.until,
-            is_start_seen=one.began in seen,
-            is_end_seen=one.until in seen,
+            started_at=place.began,
+            ended_at=None if place.until == FAR else place.until,
+            is_start_seen=place.began in seen,
+            is_end_seen=place.until in seen,
             usd_per_hour=price,
         )
-        for one in _joined(_intervals(reservation, inside, reservation.end(planned=planned) or FAR))
+        for place in _joined(_intervals(reservation, inside, reservation.end(planned=planned) or FAR))
     )
 
 
 def _intervals(reservation: SeenReservation, inside: Sequence[Paid], end: datetime) -> Iterator[_Empty]:
     began = reservation.created_at
     moments = {began, end, *(at for at, _ in reservation.places)}
-    moments |= {at for one in inside for at in (one.started_at, one.ended_at or FAR)}
+    moments |= {at for machine in inside for at in (machine.started_at, machine.ended_at or FAR)}
     for start, stop in itertools.pairwise(sorted(at for at in moments if began <= at <= end)):
         held = [count for at, count in reservation.places if at <= start][-1]
-        there = [one for one in inside if one.started_at <= start and (one.ended_at or FAR) >= stop]
-        taken = {one.slot for one in there}
+        there = [machine for machine in inside if machine.started_at <= start and (machine.ended_at or FAR) >= stop]
+        taken = {machine.slot for machine in there}
         free = (slot for slot in itertools.count() if slot not in taken)
         for slot in itertools.islice(free, max(0, held - len(there))):
             yield _Empty(slot=slot, began=start, until=stop)
@@ -62,7 +62,7 @@ def _intervals(reservation: SeenReservation, inside: Sequence[Paid], end: dateti
 def _joined(rows: Iterable[_Empty]) -> list[_Empty]:
     """One row for what goes on, by slot and time."""
     joined: list[_Empty] = []
-    for row in sorted(rows, key=lambda one: (one.slot, one.began)):
+    for row in sorted(rows, key=lambda place: (place.slot, place.began)):
         if joined and (joined[-1].slot, joined[-1].until) == (row.slot, row.began):
             joined[-1] = _Empty(slot=row.slot, began=joined[-1].began, until=row.until)
         else:
@@ -72,11 +72,11 @@ def _joined(rows: Iterable[_Empty]) -> list[_Empty]:
 
 def _said(machines: Iterable[Paid]) -> Iterator[datetime]:
     """The instants that AWS named."""
-    for one in machines:
-        if one.is_start_seen:
-            yield one.started_at
-        if one.is_end_seen and one.ended_at is not None:
-            yield one.ended_at
+    for machine in machines:
+        if machine.is_start_seen:
+            yield machine.started_at
+        if machine.is_end_seen and machine.ended_at is not None:
+            yield machine.ended_at
 
 
 @dataclass(frozen=True, kw_only=True)

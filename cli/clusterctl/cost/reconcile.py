@@ -40,27 +40,31 @@ def reconcile(
         for span in spans
     ]
     known = {span.instance_id for span in spans}
-    strays = [_stray(one, observed, alive, deadline, now) for id, one in sorted(seen.items()) if id not in known]
+    strays = [
+        _stray(machine, observed, alive, deadline, now) for id, machine in sorted(seen.items()) if id not in known
+    ]
     machines = [*(paid for _, paid in pairs), *strays]
-    spot = {id for id, one in seen.items() if one.is_spot}
+    spot = {id for id, machine in seen.items() if machine.is_spot}
     held = [(span, paid) for span, paid in pairs if span.instance_id not in spot]
     assumed = [place for span, paid in held if (place := _empty_place(span, paid, held, deadline)) is not None]
-    reserved = sorted(observed.reservations.values(), key=lambda one: one.created_at)
+    reserved = sorted(observed.reservations.values(), key=lambda reservation: reservation.created_at)
     until = reserved[0].created_at if reserved else over_at
     return (
         *machines,
         *(cut for place in assumed if (cut := _cut(place, until)) is not None),
         *(
             place
-            for one in reserved
-            for place in empty_places(one, machines, planned=deadline, price=_price(one, pairs, observed, deadline))
+            for reservation in reserved
+            for place in empty_places(
+                reservation, machines, planned=deadline, price=_price(reservation, pairs, observed, deadline)
+            )
         ),
     )
 
 
 def released_at(observed: Observed, *, is_reserved: bool | None, deadline: datetime, now: datetime) -> datetime | None:
     """Since when no place is held any more; None while one is, and where nobody knows."""
-    ends = [one.end(planned=deadline) for one in observed.reservations.values()]
+    ends = [reservation.end(planned=deadline) for reservation in observed.reservations.values()]
     if any(end is None for end in ends) or is_reserved:
         return None
     if not ends:
@@ -71,13 +75,13 @@ def released_at(observed: Observed, *, is_reserved: bool | None, deadline: datet
 def all_gone_at(observed: Observed, *, is_reserved: bool | None, deadline: datetime, now: datetime) -> datetime | None:
     """Since when neither a machine nor a place for one is there, where none of either is now."""
     over_at = released_at(observed, is_reserved=is_reserved, deadline=deadline, now=now)
-    ends = [one.ended_at or one.gone_at for one in observed.machines.values()]
+    ends = [machine.ended_at or machine.gone_at for machine in observed.machines.values()]
     return None if over_at is None else max([over_at, *(end for end in ends if end is not None)])
 
 
 def _machine(
     span: Span,
-    one: SeenMachine | None,
+    machine: SeenMachine | None,
     alive: frozenset[str] | None,
     *,
     deadline: datetime,
@@ -87,27 +91,27 @@ def _machine(
     """A machine of the account; `over_at`: since when none has a place."""
     start, end = span.started_at, span.ended_at
     is_gone = alive is not None and span.instance_id not in alive
-    if one is not None:
-        start = one.launched_at
-        if one.ended_at is not None or one.gone_at is not None:
-            end = _end(one, planned=(deadline,) if end is None else (end, deadline))
+    if machine is not None:
+        start = machine.launched_at
+        if machine.ended_at is not None or machine.gone_at is not None:
+            end = _end(machine, planned=(deadline,) if end is None else (end, deadline))
         elif end is not None:
             # The account closed it, and nobody saw it go: it ran at least as long as it was seen.
-            runs = alive is not None and one.instance_id in alive
-            end = None if runs else _latest(end, start, one.alive_at)
+            runs = alive is not None and machine.instance_id in alive
+            end = None if runs else _latest(end, start, machine.alive_at)
     if end is None and is_gone and over_at is not None:
         # Nobody saw it end; until then its place was paid for, with it or without, and it may outlive that. Where only
         # the reservation of an earlier run was seen, nobody knows more than that it is gone now.
-        end = _latest(over_at if over_at > start else now, start, None if one is None else one.alive_at)
+        end = _latest(over_at if over_at > start else now, start, None if machine is None else machine.alive_at)
     return Paid(
         slot=span.slot,
         instance_id=span.instance_id,
         started_at=start,
         ended_at=end,
-        is_start_seen=one is not None,
-        is_end_seen=one is not None and one.ended_at is not None,
+        is_start_seen=machine is not None,
+        is_end_seen=machine is not None and machine.ended_at is not None,
         usd_per_hour=span.price_usd_per_hour,
-        instance_type=None if one is None else one.instance_type,
+        instance_type=None if machine is None else machine.instance_type,
     )
 
 
@@ -119,7 +123,7 @@ def _empty_place(span: Span, paid: Paid, pairs: Iterable[tuple[Span, Paid]], dea
     until, is_seen = span.ended_at, False
     if until is not None:
         following = (later for old, later in pairs if old.slot == span.slot and old.started_at == span.ended_at)
-        successor = min(following, key=lambda one: one.started_at, default=None)
+        successor = min(following, key=lambda machine: machine.started_at, default=None)
         if successor is not None:
             until, is_seen = successor.started_at, successor.is_start_seen
     if began >= (until or deadline):
@@ -136,24 +140,24 @@ def _empty_place(span: Span, paid: Paid, pairs: Iterable[tuple[Span, Paid]], dea
 
 
 def _stray(
-    one: SeenMachine, observed: Observed, alive: frozenset[str] | None, deadline: datetime, now: datetime
+    machine: SeenMachine, observed: Observed, alive: frozenset[str] | None, deadline: datetime, now: datetime
 ) -> Paid:
     """A machine of no account, such as of an `up` that was killed before it wrote it down."""
     end = None
-    if one.ended_at is not None or one.gone_at is not None:
-        end = _end(one, planned=(deadline,))
-    elif alive is not None and one.instance_id not in alive:
-        end = _latest(min(deadline, now), one.launched_at, one.alive_at)
+    if machine.ended_at is not None or machine.gone_at is not None:
+        end = _end(machine, planned=(deadline,))
+    elif alive is not None and machine.instance_id not in alive:
+        end = _latest(min(deadline, now), machine.launched_at, machine.alive_at)
     return Paid(
-        slot=one.slot,
-        instance_id=one.instance_id,
-        started_at=one.launched_at,
+        slot=machine.slot,
+        instance_id=machine.instance_id,
+        started_at=machine.launched_at,
         ended_at=end,
         is_start_seen=True,
-        is_end_seen=one.ended_at is not None,
-        usd_per_hour=None if one.instance_type is None else observed.usd_per_hour.get(one.instance_type),
+        is_end_seen=machine.ended_at is not None,
+        usd_per_hour=None if machine.instance_type is None else observed.usd_per_hour.get(machine.instance_type),
         is_in_account=False,
-        instance_type=one.instance_type,
+        instance_type=machine.instance_type,
     )
 
 
@@ -167,31 +171,31 @@ def _cut(place: Paid, until: datetime | None) -> Paid | None:
 
 
 def _price(
-    one: SeenReservation, pairs: Iterable[tuple[Span, Paid]], observed: Observed, deadline: datetime
+    reservation: SeenReservation, pairs: Iterable[tuple[Span, Paid]], observed: Observed, deadline: datetime
 ) -> float | None:
     """What a place of it costs: as the last machine in it, else today's list price of its type."""
-    end = one.end(planned=deadline)
+    end = reservation.end(planned=deadline)
     inside = [
         span
         for span, paid in pairs
-        if paid.instance_type in (None, one.instance_type) and (end is None or span.started_at <= end)
+        if paid.instance_type in (None, reservation.instance_type) and (end is None or span.started_at <= end)
     ]
     if inside:
         return max(inside, key=lambda span: span.started_at).price_usd_per_hour
-    return observed.usd_per_hour.get(one.instance_type)
+    return observed.usd_per_hour.get(reservation.instance_type)
 
 
-def _end(one: SeenMachine, *, planned: Iterable[datetime]) -> datetime:
+def _end(machine: SeenMachine, *, planned: Iterable[datetime]) -> datetime:
     """When a machine that is gone ended: AWS's word; else the first planned end that it was there before and not after.
 
     Else when it was first missed, which counts too much rather than too little.
     """
-    if one.ended_at is not None:
-        return max(one.ended_at, one.launched_at)
-    last = _latest(one.launched_at, one.alive_at)
-    missed = max(last, one.gone_at or last)
+    if machine.ended_at is not None:
+        return max(machine.ended_at, machine.launched_at)
+    last = _latest(machine.launched_at, machine.alive_at)
+    missed = max(last, machine.gone_at or last)
     return min((at for at in planned if last <= at <= missed), default=missed)
 
 
 def _latest(*instants: datetime | None) -> datetime:
-    return max(one for one in instants if one is not None)
+    return max(instant for instant in instants if instant is not None)

@@ -64,15 +64,17 @@ class SeenReservation:
         if self.gone_at is None:
             return None
         last = max(self.created_at, self.held_at or self.created_at)
-        likely = (one for one in (planned, self.ends_at) if one is not None and last <= one <= self.gone_at)
+        likely = (
+            instant for instant in (planned, self.ends_at) if instant is not None and last <= instant <= self.gone_at
+        )
         return min(likely, default=self.gone_at)
 
 
 def seen_reservations(sightings: Iterable[ReservationSighting]) -> dict[str, SeenReservation]:
     """Reservation id → reservation, whatever the order of the looks, and however often one is written down."""
     rows: dict[str, list[ReservationSighting]] = {}
-    for one in sightings:
-        rows.setdefault(one.reservation_id, []).append(one)
+    for sighting in sightings:
+        rows.setdefault(sighting.reservation_id, []).append(sighting)
     return {id: _together(looks) for id, looks in rows.items()}
 
 
@@ -80,50 +82,52 @@ def reservation_news(
     known: Mapping[str, SeenReservation], found: Iterable[ReservationState], *, at: datetime
 ) -> tuple[ReservationSighting, ...]:
     """What a look says that is not known yet; one that AWS shows no more has ended."""
-    listed = {one.reservation_id: one for one in found}
-    told = [_sighting(one, at=at) for id, one in listed.items() if _is_new(known.get(id), one, at)]
-    lost = (one for id, one in known.items() if id not in listed and one.gone_at is None)
-    return (*told, *(ending(one, at=at) for one in lost))
+    listed = {reservation.reservation_id: reservation for reservation in found}
+    told = [
+        _sighting(reservation, at=at) for id, reservation in listed.items() if _is_new(known.get(id), reservation, at)
+    ]
+    lost = (reservation for id, reservation in known.items() if id not in listed and reservation.gone_at is None)
+    return (*told, *(ending(reservation, at=at) for reservation in lost))
 
 
-def ending(one: SeenReservation, *, at: datetime, ended_at: datetime | None = None) -> ReservationSighting:
+def ending(reservation: SeenReservation, *, at: datetime, ended_at: datetime | None = None) -> ReservationSighting:
     """The sighting of its end; `ended_at` where it was cancelled here, and AWS said yes."""
     return ReservationSighting(
-        reservation_id=one.reservation_id,
-        instance_type=one.instance_type,
-        places=one.places[-1][1],
-        created_at=one.created_at,
-        ends_at=one.ends_at,
+        reservation_id=reservation.reservation_id,
+        instance_type=reservation.instance_type,
+        places=reservation.places[-1][1],
+        created_at=reservation.created_at,
+        ends_at=reservation.ends_at,
         at=at,
         is_held=False,
         ended_at=ended_at,
     )
 
 
-def resizing(one: SeenReservation, places: int, *, at: datetime) -> ReservationSighting:
+def resizing(reservation: SeenReservation, places: int, *, at: datetime) -> ReservationSighting:
     """The sighting of another size, where it was changed here."""
     return ReservationSighting(
-        reservation_id=one.reservation_id,
-        instance_type=one.instance_type,
+        reservation_id=reservation.reservation_id,
+        instance_type=reservation.instance_type,
         places=places,
-        created_at=one.created_at,
-        ends_at=one.ends_at,
+        created_at=reservation.created_at,
+        ends_at=reservation.ends_at,
         at=at,
         is_held=True,
     )
 
 
-def reservation_to_json(one: ReservationSighting) -> dict[str, object]:
+def reservation_to_json(sighting: ReservationSighting) -> dict[str, object]:
     """A JSON-able row; times as ISO 8601 with offset."""
     return {
-        "reservation_id": one.reservation_id,
-        "instance_type": one.instance_type,
-        "places": one.places,
-        "created_at": one.created_at.isoformat(),
-        "ends_at": _text(one.ends_at),
-        "at": one.at.isoformat(),
-        "held": one.is_held,
-        "ended_at": _text(one.ended_at),
+        "reservation_id": sighting.reservation_id,
+        "instance_type": sighting.instance_type,
+        "places": sighting.places,
+        "created_at": sighting.created_at.isoformat(),
+        "ends_at": _text(sighting.ends_at),
+        "at": sighting.at.isoformat(),
+        "held": sighting.is_held,
+        "ended_at": _text(sighting.ended_at),
     }
 
 
@@ -142,44 +146,44 @@ def reservation_from_json(row: Mapping[str, object]) -> ReservationSighting:
     )
 
 
-def _sighting(one: ReservationState, *, at: datetime) -> ReservationSighting:
+def _sighting(reservation: ReservationState, *, at: datetime) -> ReservationSighting:
     return ReservationSighting(
-        reservation_id=one.reservation_id,
-        instance_type=one.instance_type,
-        places=one.places,
-        created_at=one.created_at,
-        ends_at=one.ends_at,
+        reservation_id=reservation.reservation_id,
+        instance_type=reservation.instance_type,
+        places=reservation.places,
+        created_at=reservation.created_at,
+        ends_at=reservation.ends_at,
         at=at,
-        is_held=one.is_held,
-        ended_at=one.ends_at if one.state == EXPIRED else None,
+        is_held=reservation.is_held,
+        ended_at=reservation.ends_at if reservation.state == EXPIRED else None,
     )
 
 
 def _together(looks: list[ReservationSighting]) -> SeenReservation:
-    looks = sorted(looks, key=lambda one: (one.at, one.places, one.is_held))
-    held = [one for one in looks if one.is_held] or looks[:1]
+    looks = sorted(looks, key=lambda look: (look.at, look.places, look.is_held))
+    held = [look for look in looks if look.is_held] or looks[:1]
     first, last = held[0], held[-1]
-    changes = [one for before, one in itertools.pairwise(held) if one.places != before.places]
-    held_at = max((one.at for one in looks if one.is_held), default=None)
+    changes = [look for before, look in itertools.pairwise(held) if look.places != before.places]
+    held_at = max((look.at for look in looks if look.is_held), default=None)
     return SeenReservation(
         reservation_id=first.reservation_id,
         instance_type=first.instance_type,
         created_at=first.created_at,
-        places=((first.created_at, first.places), *((one.at, one.places) for one in changes)),
+        places=((first.created_at, first.places), *((look.at, look.places) for look in changes)),
         ends_at=last.ends_at,
         held_at=held_at,
         # A look may miss one that is there: EC2's answers are eventually consistent.
-        gone_at=min((one.at for one in looks if not one.is_held and (held_at or one.at) <= one.at), default=None),
-        ended_at=min((one.ended_at for one in looks if one.ended_at is not None), default=None),
+        gone_at=min((look.at for look in looks if not look.is_held and (held_at or look.at) <= look.at), default=None),
+        ended_at=min((look.ended_at for look in looks if look.ended_at is not None), default=None),
     )
 
 
-def _is_new(known: SeenReservation | None, one: ReservationState, at: datetime) -> bool:
+def _is_new(known: SeenReservation | None, reservation: ReservationState, at: datetime) -> bool:
     if known is None:
         return True
-    if not one.is_held:
-        return known.gone_at is None or (known.ended_at is None and one.state == EXPIRED)
-    is_changed = (known.places[-1][1], known.ends_at) != (one.places, one.ends_at)
+    if not reservation.is_held:
+        return known.gone_at is None or (known.ended_at is None and reservation.state == EXPIRED)
+    is_changed = (known.places[-1][1], known.ends_at) != (reservation.places, reservation.ends_at)
     return is_changed or known.held_at is None or at - known.held_at >= AGAIN
 
 

@@ -64,8 +64,8 @@ NOTHING_OBSERVED = Observed()
 def seen_machines(sightings: Iterable[Sighting]) -> dict[str, SeenMachine]:
     """Instance id → machine, whatever the order of the looks, and however often one is written down."""
     rows: dict[str, list[Sighting]] = {}
-    for one in sightings:
-        rows.setdefault(one.instance_id, []).append(one)
+    for sighting in sightings:
+        rows.setdefault(sighting.instance_id, []).append(sighting)
     return {id: _together(looks) for id, looks in rows.items()}
 
 
@@ -75,36 +75,36 @@ def news(known: Mapping[str, SeenMachine], instances: Iterable[InstanceState], *
     `instances`: all that AWS shows, ended ones too, for about an hour. What it shows no more has ended before that; but
     what was made a moment ago may be missing in a list.
     """
-    listed = {one.instance_id: one for one in instances}
+    listed = {instance.instance_id: instance for instance in instances}
     told = [
         Sighting(
-            instance_id=one.instance_id,
-            slot=one.slot,
-            instance_type=one.instance_type,
-            launched_at=one.launched_at,
+            instance_id=instance.instance_id,
+            slot=instance.slot,
+            instance_type=instance.instance_type,
+            launched_at=instance.launched_at,
             at=at,
-            is_alive=one.is_alive,
-            ended_at=one.ended_at,
-            is_spot=one.is_spot,
+            is_alive=instance.is_alive,
+            ended_at=instance.ended_at,
+            is_spot=instance.is_spot,
         )
-        for one in listed.values()
-        if one.launched_at is not None and _is_new(known.get(one.instance_id), one, at)
+        for instance in listed.values()
+        if instance.launched_at is not None and _is_new(known.get(instance.instance_id), instance, at)
     ]
-    lost = (one for id, one in known.items() if id not in listed and _is_lost(one, at))
-    return (*told, *(_missed(one, at) for one in lost))
+    lost = (machine for id, machine in known.items() if id not in listed and _is_lost(machine, at))
+    return (*told, *(_missed(machine, at) for machine in lost))
 
 
-def sighting_to_json(one: Sighting) -> dict[str, object]:
+def sighting_to_json(sighting: Sighting) -> dict[str, object]:
     """A JSON-able row; times as ISO 8601 with offset."""
     return {
-        "instance_id": one.instance_id,
-        "slot": one.slot,
-        "instance_type": one.instance_type,
-        "launched_at": one.launched_at.isoformat(),
-        "at": one.at.isoformat(),
-        "alive": one.is_alive,
-        "ended_at": None if one.ended_at is None else one.ended_at.isoformat(),
-        "spot": one.is_spot,
+        "instance_id": sighting.instance_id,
+        "slot": sighting.slot,
+        "instance_type": sighting.instance_type,
+        "launched_at": sighting.launched_at.isoformat(),
+        "at": sighting.at.isoformat(),
+        "alive": sighting.is_alive,
+        "ended_at": None if sighting.ended_at is None else sighting.ended_at.isoformat(),
+        "spot": sighting.is_spot,
     }
 
 
@@ -125,27 +125,29 @@ def sighting_from_json(row: Mapping[str, object]) -> Sighting:
 
 def _together(looks: list[Sighting]) -> SeenMachine:
     # A machine that is stopped and started has a new launch time; it was the cluster's since the first.
-    first = min(looks, key=lambda one: (one.launched_at, one.at))
-    alive_at = max((one.at for one in looks if one.is_alive), default=None)
+    first = min(looks, key=lambda look: (look.launched_at, look.at))
+    alive_at = max((look.at for look in looks if look.is_alive), default=None)
     return SeenMachine(
         instance_id=first.instance_id,
         slot=first.slot,
         instance_type=first.instance_type,
         launched_at=first.launched_at,
-        ended_at=min((one.ended_at for one in looks if one.ended_at is not None), default=None),
+        ended_at=min((look.ended_at for look in looks if look.ended_at is not None), default=None),
         alive_at=alive_at,
         # What was missing in a list and is there again was never gone.
-        gone_at=min((one.at for one in looks if not one.is_alive and (alive_at or one.at) <= one.at), default=None),
-        is_spot=any(one.is_spot for one in looks),
+        gone_at=min(
+            (look.at for look in looks if not look.is_alive and (alive_at or look.at) <= look.at), default=None
+        ),
+        is_spot=any(look.is_spot for look in looks),
     )
 
 
-def _is_new(known: SeenMachine | None, one: InstanceState, at: datetime) -> bool:
+def _is_new(known: SeenMachine | None, instance: InstanceState, at: datetime) -> bool:
     if known is None:
         return True
-    if one.is_alive:
+    if instance.is_alive:
         return known.alive_at is None or at - known.alive_at >= AGAIN
-    return known.gone_at is None or (known.ended_at is None and one.ended_at is not None)
+    return known.gone_at is None or (known.ended_at is None and instance.ended_at is not None)
 
 
 def _is_lost(known: SeenMachine, at: datetime) -> bool:

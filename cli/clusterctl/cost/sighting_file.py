@@ -45,12 +45,14 @@ T = TypeVar("T")
 
 def read_seen(path: Path) -> dict[str, SeenMachine]:
     """Instance id → machine; a line that cannot be read is none."""
-    return seen_machines(one for row in _rows(path) if (one := _read(row, sighting_from_json)) is not None)
+    return seen_machines(sighting for row in _rows(path) if (sighting := _read(row, sighting_from_json)) is not None)
 
 
 def read_reserved(path: Path) -> dict[str, SeenReservation]:
     """Reservation id → reservation; a line that cannot be read is none."""
-    return seen_reservations(one for row in _rows(path) if (one := _read(row, reservation_from_json)) is not None)
+    return seen_reservations(
+        sighting for row in _rows(path) if (sighting := _read(row, reservation_from_json)) is not None
+    )
 
 
 def read_observed(home: Home, account: Ledger | None, *, cluster_id: str, region: str) -> Observed:
@@ -58,8 +60,12 @@ def read_observed(home: Home, account: Ledger | None, *, cluster_id: str, region
     path = home.observed_file(cluster_id)
     machines, reservations = read_seen(path), read_reserved(path)
     known = set() if account is None else {span.instance_id for span in account.spans}
-    types = {one.instance_type for id, one in machines.items() if id not in known and one.instance_type is not None}
-    types |= set() if known else {one.instance_type for one in reservations.values()}
+    types = {
+        machine.instance_type
+        for id, machine in machines.items()
+        if id not in known and machine.instance_type is not None
+    }
+    types |= set() if known else {reservation.instance_type for reservation in reservations.values()}
     if not types:
         return Observed(machines=machines, reservations=reservations)
     catalog = load_catalog(home.prices_file)
@@ -72,12 +78,12 @@ def note_instances(path: Path, instances: Iterable[InstanceState], *, at: dateti
 
     A full disk keeps nobody from asking for a status: what was not written is assumed from the account, and said so.
     """
-    _append(path, [sighting_to_json(one) for one in news(read_seen(path), instances, at=at)])
+    _append(path, [sighting_to_json(sighting) for sighting in news(read_seen(path), instances, at=at)])
 
 
 def note_reservations(path: Path, found: Iterable[ReservationState], *, at: datetime) -> None:
     """Writes down what is new of the cluster's reservations; one that AWS no longer shows has ended."""
-    _append(path, [reservation_to_json(one) for one in reservation_news(read_reserved(path), found, at=at)])
+    _append(path, [reservation_to_json(sighting) for sighting in reservation_news(read_reserved(path), found, at=at)])
 
 
 def note_cancelled(path: Path, reservation_id: str, *, at: datetime) -> None:

@@ -23,9 +23,9 @@ def spot_machines(observed: Observed, instance_type: str, *, now: datetime) -> d
     Those of whose begin AWS tells no price any more are left out.
     """
     return {
-        id: one.launched_at
-        for id, one in observed.machines.items()
-        if one.is_spot and one.instance_type == instance_type and one.launched_at > now - KEPT
+        id: machine.launched_at
+        for id, machine in observed.machines.items()
+        if machine.is_spot and machine.instance_type == instance_type and machine.launched_at > now - KEPT
     }
 
 

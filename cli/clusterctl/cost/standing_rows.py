@@ -22,7 +22,7 @@ def standing_rows(
 ) -> tuple[CostRow, ...]:
     """What bills until somebody ends it; `over`: since when a kind does not, whatever the account says."""
     standing = _assumed(inventory) if account is None or not account.standing else account.standing
-    return tuple(_row(_cut(one, over.get(one.kind)), deadline=deadline, now=now) for one in standing)
+    return tuple(_row(_cut(charge, over.get(charge.kind)), deadline=deadline, now=now) for charge in standing)
 
 
 def gone_with_machines(
@@ -47,8 +47,12 @@ def assumed_rates(inventory: Inventory) -> dict[StandingKind, float | None]:
     }
 
 
-def _cut(one: Standing, over_at: datetime | None) -> Standing:
-    return one if over_at is None or one.ended_at is not None else replace(one, ended_at=max(over_at, one.started_at))
+def _cut(charge: Standing, over_at: datetime | None) -> Standing:
+    return (
+        charge
+        if over_at is None or charge.ended_at is not None
+        else replace(charge, ended_at=max(over_at, charge.started_at))
+    )
 
 
 def _row(standing: Standing, *, deadline: datetime, now: datetime) -> CostRow:

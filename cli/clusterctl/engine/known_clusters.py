@@ -94,7 +94,7 @@ def make_one(folder: Path) -> str:
     near = stacks_near(folder)
     if not near:
         return "clusterctl up STACK  (STACK: a folder with Pulumi.yaml and cluster.yaml)"
-    rehearsed = next((one for one in near if _is_always_rehearsed(one)), None)
+    rehearsed = next((stack for stack in near if _is_always_rehearsed(stack)), None)
     if rehearsed is None:
         return f"clusterctl plan {shlex.quote(str(near[0]))}"
     return f"clusterctl up {shlex.quote(str(rehearsed))}"

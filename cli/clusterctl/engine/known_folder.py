@@ -25,7 +25,7 @@ def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES
     folder = Path(inventory.stack_dir)
     if not folder.is_dir():
         raise _gone(inventory, folder)
-    missing = next((one for one in files if not (folder / one).is_file()), None)
+    missing = next((file for file in files if not (folder / file).is_file()), None)
     if missing is not None:
         file = folder / missing
         told = f"{folder}, the folder of {inventory.cluster}'s stack, has no {missing}: put it back"
@@ -35,7 +35,9 @@ def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES
 
 def _gone(inventory: Inventory, folder: Path) -> UsageError:
     told = f"the folder of {inventory.cluster}'s stack, {folder}, is not there any more; nothing was changed"
-    moved = next((one for one in stacks_near(folder) if cluster_name_in(one / CLUSTER_FILE) == inventory.name), None)
+    moved = next(
+        (other for other in stacks_near(folder) if cluster_name_in(other / CLUSTER_FILE) == inventory.name), None
+    )
     if moved is not None:
         hint = _tell(moved, inventory)
         return UsageError(f"{told}. {moved} says the same name: if it is that one, tell this computer", hint=hint)

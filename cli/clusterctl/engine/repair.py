@@ -141,7 +141,7 @@ def unknown_machines(clients: Callable[[], Clients], state: StackState) -> tuple
         return ()
     known = state.physical_ids.get(INSTANCE_TYPE, frozenset())
     seen = instances_of(clients(), state.cluster_id)
-    return tuple(one for one in seen if one.is_alive and one.instance_id not in known)
+    return tuple(instance for instance in seen if instance.is_alive and instance.instance_id not in known)
 
 
 def _dead_locks(engine: Engine, backend_url: str) -> tuple[Lock, ...]:
@@ -167,5 +167,5 @@ def _pending(state: StackState) -> str:
 
 def _half_deleted(state: StackState) -> list[str]:
     """URNs that the state has and that may be gone: the run was cut off while it deleted them."""
-    known = {one.urn for one in state.resources}
-    return [one.urn for one in state.pending if one.kind == "deleting" and one.urn in known]
+    known = {resource.urn for resource in state.resources}
+    return [operation.urn for operation in state.pending if operation.kind == "deleting" and operation.urn in known]

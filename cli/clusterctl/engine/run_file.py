@@ -143,7 +143,9 @@ def _hold(lock: IO[str], path: Path, cluster: str) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as e:
         told = (read_record(path), read_record(path.with_suffix(".lock")))
-        record = next((one for one in told if one is not None and is_alive(one.cli_pid, one.cli_ticks)), None)
+        record = next(
+            (record for record in told if record is not None and is_alive(record.cli_pid, record.cli_ticks)), None
+        )
         if record is None:
             raise EngineError(
                 f"another clusterctl is changing {cluster}", hint=f"clusterctl status --cluster {cluster}"

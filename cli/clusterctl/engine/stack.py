@@ -103,7 +103,7 @@ def refuse_without_program(stack: Stack) -> None:
     if stack.program is None or (stack.directory / stack.program).is_file():
         return
     typed = stack.typed or stack.directory
-    near = (one / stack.program for one in stacks_near(typed.expanduser()))
+    near = (other / stack.program for other in stacks_near(typed.expanduser()))
     found = next((file for file in near if file.is_file()), None)
     hint = f"ls {shlex.quote(str(typed))}" if found is None else shlex.join(["cp", str(found), f"{typed}/"])
     raise UsageError(f"{typed} has no {stack.program}, the program that Pulumi runs; nothing was changed", hint=hint)
@@ -150,32 +150,32 @@ def refuse_no_stack(directory: Path, *, name: str, verb: str, rehearse: bool, fi
         what = (
             f"{directory} is a file, and a stack is a folder" if folder.exists() else f"there is no folder {directory}"
         )
-        there = next(one for one in (*folder.parents, Path()) if one.is_dir())
+        there = next(parent for parent in (*folder.parents, Path()) if parent.is_dir())
         hint = _with(folder, verb, name=name, rehearse=rehearse) or f"ls {shlex.quote(str(there))}"
         raise UsageError(what + _named(folder), hint=hint)
-    missing = next((one for one in files if not (folder / one).is_file()), None)
+    missing = next((file for file in files if not (folder / file).is_file()), None)
     if missing is None:
         return
     shown = f"this folder ({folder.absolute()})" if directory == Path() else str(directory)
     told = f"{shown} is not a stack, a folder with {' and '.join(STACK_FILES)}: it has no {missing}"
-    if any((folder / one).is_file() for one in files):
+    if any((folder / file).is_file() for file in files):
         raise UsageError(told, hint=f"ls -A {shlex.quote(str(directory))}")
     hint = _with(folder, verb, name=name, rehearse=rehearse) or f"clusterctl {verb.split()[0]} --help"
     raise UsageError(told + _named(folder), hint=hint)
 
 
 def _named(folder: Path) -> str:
-    stacks = [shlex.quote(str(one)) for one in stacks_near(folder)]
+    stacks = [shlex.quote(str(stack)) for stack in stacks_near(folder)]
     return f"; stacks near it: {', '.join(stacks)}" if len(stacks) > 1 else ""
 
 
 def _with(folder: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
     """The verb on the stack that was surely meant; where several may be, a command that changes nothing."""
     near = stacks_near(folder)
-    own = folder.parent if folder.is_file() and all((folder.parent / one).is_file() for one in STACK_FILES) else None
-    inside = [one for one in near if one.is_relative_to(folder)]
-    slip = None if folder.exists() else nearest(folder.name, [one.name for one in near])
-    meant = own or next((one for one in near if one.name == slip), inside[0] if len(inside) == 1 else None)
+    own = folder.parent if folder.is_file() and all((folder.parent / file).is_file() for file in STACK_FILES) else None
+    inside = [stack for stack in near if stack.is_relative_to(folder)]
+    slip = None if folder.exists() else nearest(folder.name, [stack.name for stack in near])
+    meant = own or next((stack for stack in near if stack.name == slip), inside[0] if len(inside) == 1 else None)
     if meant is not None:
         return f"clusterctl {verb} {stack_words(meant, stack_name=name, rehearse=rehearse)}"
     return f"clusterctl plan {stack_words(near[0], stack_name=name, rehearse=rehearse)}" if near else None

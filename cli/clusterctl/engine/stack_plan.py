@@ -91,7 +91,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         is_running=known is not None,
         at_deadline_usd=None if flow is None else spent_usd(flow, planned.deadline.at),
         overrides=overrides,
-        ends=() if known is None else tuple(one.name for one in known.nodes if one.slot >= len(planned.slots)),
+        ends=() if known is None else tuple(node.name for node in known.nodes if node.slot >= len(planned.slots)),
         size_said_in=size_said_in(source=stack.source, stack_name=stack.name, overrides=overrides),
         size_note=size_note_of(stack, settings, in_file=in_file, rehearse=rehearse),
     )
@@ -112,7 +112,9 @@ def further_problems(
     found = problems_of_sound_parts(config, unsound, catalog=catalog, now=now)
     if is_rehearsal or not is_sound(("access",), unsound):
         return found
-    on_aws = (ConfigProblem(path=path_of(one.path), message=one.message) for one in refused_on_aws(config.access))
+    on_aws = (
+        ConfigProblem(path=path_of(problem.path), message=problem.message) for problem in refused_on_aws(config.access)
+    )
     return (*found, *on_aws)
 
 

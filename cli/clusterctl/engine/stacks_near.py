@@ -15,7 +15,9 @@ def stacks_near(directory: Path) -> tuple[Path, ...]:
     places = (directory, directory / "stacks", directory.parent, directory.parent / "stacks")
     found = [child for place in places for child in sorted(_children(place))]
     # By os.path: what may not be looked into, as another user's .pulumi, is no stack of this person's.
-    return tuple(dict.fromkeys(one for one in found if all(os.path.isfile(one / file) for file in STACK_FILES)))
+    return tuple(
+        dict.fromkeys(folder for folder in found if all(os.path.isfile(folder / file) for file in STACK_FILES))
+    )
 
 
 def _children(place: Path) -> Iterator[Path]:

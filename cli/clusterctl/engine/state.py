@@ -121,27 +121,29 @@ class StackState:
     @property
     def machines(self) -> tuple[SlotInstance, ...]:
         """The instances that the engine has not ended: they run, as far as the state knows."""
-        return tuple(one for one in self.instances if not one.is_ended)
+        return tuple(instance for instance in self.instances if not instance.is_ended)
 
     @property
     def empty_places(self) -> int:
         """Reserved places that no machine of the state is in; machines of another type are not."""
         places = Counter[str]()
-        for one in self.of_type(RESERVATION_TYPE):
-            places[str(one.inputs.get("instanceType"))] += int(one.inputs.get("instanceCount", 0))
-        places.subtract(str(one.instance_type) for one in self.machines)
+        for reservation in self.of_type(RESERVATION_TYPE):
+            places[str(reservation.inputs.get("instanceType"))] += int(reservation.inputs.get("instanceCount", 0))
+        places.subtract(str(machine.instance_type) for machine in self.machines)
         return sum(empty for empty in places.values() if empty > 0)
 
     @property
     def physical_ids(self) -> dict[str, frozenset[str]]:
         """Type → everything that names its things outside: ids, ARNs and names of custom resources."""
         types = {resource.type for resource in self.resources if resource.is_custom}
-        return {type: frozenset(name for one in self.of_type(type) for name in names_of(one)) for type in types}
+        return {
+            type: frozenset(name for resource in self.of_type(type) for name in names_of(resource)) for type in types
+        }
 
     def without(self, urns: Iterable[str]) -> StackState:
         """The state without these resources."""
         gone = frozenset(urns)
-        return replace(self, resources=tuple(one for one in self.resources if one.urn not in gone))
+        return replace(self, resources=tuple(resource for resource in self.resources if resource.urn not in gone))
 
     def _instances(self) -> Iterator[SlotInstance]:
         for resource in self.of_type(INSTANCE_TYPE):

@@ -80,7 +80,7 @@ def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
     root, file = folder_of(backend_url), state_file(backend_url, stack)
     if root is None or file is None or not os.access(file, os.R_OK) or is_whole(file):
         return None
-    copies = sorted((one for one in _copies(file, root, stack) if is_whole(one)), key=_age)
+    copies = sorted((copy for copy in _copies(file, root, stack) if is_whole(copy)), key=_age)
     if not copies:
         raise EngineError(
             f"{file} is torn, as a full disk leaves it, and there is no whole copy of it: what bills is found by its "

@@ -170,6 +170,6 @@ def names_of_cluster(state: StackState, regions: Iterable[str]) -> tuple[str, st
     identity = state.find(IDENTITY_TYPE)
     zone = "" if identity is None else str(identity.outputs.get("zone") or "")
     # A zone's name begins with its region's: us-west-2b, and us-west-2-lax-1a.
-    region = max((one for one in regions if zone.startswith(one)), key=len, default=zone[:-1])
+    region = max((region for region in regions if zone.startswith(region)), key=len, default=zone[:-1])
     name = state.cluster_name
     return None if name is None or not region else (name, region)

@@ -94,12 +94,12 @@ def end_judged(
 
 def refuse_left(ended: Iterable[Ended], *, again: str) -> None:
     """Raises StillBills, naming what could not be ended, or asked for, and AWS's reason."""
-    undone = [one for one in ended if not one.is_done]
+    undone = [cluster for cluster in ended if not cluster.is_done]
     if not undone:
         return
-    is_left = any(one.trouble is not None or one.swept.not_ended for one in undone)
+    is_left = any(cluster.trouble is not None or cluster.swept.not_ended for cluster in undone)
     told = "not all could be ended" if is_left else UNKNOWN_REST
-    raise StillBills(told, problems=[line for one in undone for line in _lines(one)], hint=again)
+    raise StillBills(told, problems=[line for cluster in undone for line in _lines(cluster)], hint=again)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class _End:
             clients,
             remains.cluster_id,
             {},
-            spares=lambda one: self.verdict.why_stays(one) is not None,
+            spares=lambda resource: self.verdict.why_stays(resource) is not None,
             look_again=self._look_again,
             agreed=self._agreed,
             pause=lambda: self._pause(pause_s(clients)),
@@ -153,10 +153,10 @@ class _End:
         if self.stop.wait(wait_s):
             raise LeftAlone("stopped")
 
-    def _agreed(self, one: CloudResource) -> None:
+    def _agreed(self, resource: CloudResource) -> None:
         """AWS tells of an instance when it ended, of a reservation it does not."""
-        if self.observed_file is not None and one.kind == RESERVATION:
-            note_cancelled(self.observed_file, one.id, at=datetime.now(UTC).replace(microsecond=0))
+        if self.observed_file is not None and resource.kind == RESERVATION:
+            note_cancelled(self.observed_file, resource.id, at=datetime.now(UTC).replace(microsecond=0))
 
     def _note_look(self, clients: Clients) -> None:
         """For `cost`; no end waits for that."""
@@ -165,13 +165,13 @@ class _End:
                 note_look(clients, self.observed_file, self.verdict.remains.cluster_id)
 
 
-def _lines(one: Ended) -> list[str]:
-    cluster = f"{one.verdict.remains.name} {one.verdict.remains.cluster_id}"
-    if one.trouble is not None:
-        return [f"  {cluster}: {one.trouble}"]
+def _lines(end: Ended) -> list[str]:
+    cluster = f"{end.verdict.remains.name} {end.verdict.remains.cluster_id}"
+    if end.trouble is not None:
+        return [f"  {cluster}: {end.trouble}"]
     left = [
-        f"  {cluster}: {one.swept.named(thing)}" + (f": bills {bill}" if bill is not None else "")
-        for thing in one.swept.not_ended
+        f"  {cluster}: {end.swept.named(thing)}" + (f": bills {bill}" if bill is not None else "")
+        for thing in end.swept.not_ended
         for bill in (type_of(thing, KINDS).bills,)
     ]
-    return [*left, *(f"  {cluster}: not asked: {kind}" for kind in named(one.swept.not_asked))]
+    return [*left, *(f"  {cluster}: not asked: {kind}" for kind in named(end.swept.not_asked))]

@@ -26,12 +26,15 @@ def inventories_here(home: Home, *, rehearsal: bool) -> tuple[Inventory, ...]:
             found.append(read_inventory(home.inventory_file(name)))
         except (InventoryUnreadable, OSError):
             continue
-    return tuple(one for one in found if one.rehearsal == rehearsal)
+    return tuple(inventory for inventory in found if inventory.rehearsal == rehearsal)
 
 
 def known_here(inventories: tuple[Inventory, ...], home: Home) -> dict[str, KnownHere]:
     """Cluster id → what this computer knows of it."""
-    return {one.cluster_id: known_of(one, read_record(home.run_file(one.cluster))) for one in inventories}
+    return {
+        inventory.cluster_id: known_of(inventory, read_record(home.run_file(inventory.cluster)))
+        for inventory in inventories
+    }
 
 
 def known_of(inventory: Inventory, record: RunRecord | None) -> KnownHere:
@@ -50,7 +53,7 @@ def forgetting(home: Home, cluster: str) -> str:
     with contextlib.suppress(InventoryUnreadable, OSError):
         inventory = read_inventory(file)
         folder = inventory.stack_dir
-        if folder is not None and all((Path(folder) / one).is_file() for one in PROJECT_FILES):
+        if folder is not None and all((Path(folder) / name).is_file() for name in PROJECT_FILES):
             return down_again(inventory)
     return f"rm {shlex.quote(str(file))}"
 

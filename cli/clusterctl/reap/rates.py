@@ -21,26 +21,26 @@ def usd_per_day(
     things: Iterable[CloudResource], catalog: Catalog, region: str, *, market: Market = NO_MARKET
 ) -> float | None:
     """What they cost a day together; None as soon as one price is unknown."""
-    rates = [usd_per_hour(one, catalog, region, market=market) for one in things]
+    rates = [usd_per_hour(resource, catalog, region, market=market) for resource in things]
     known = [rate for rate in rates if rate is not None]
     return math.fsum(known) * HOURS_PER_DAY if len(known) == len(rates) else None
 
 
 def is_at_most(things: Iterable[CloudResource], market: Market) -> bool:
     """Whether one of them counts at a price that it only never exceeds."""
-    meters = (one.meter for one in things)
+    meters = (resource.meter for resource in things)
     return any(
         meter is not None and meter.unit == "spot machine" and (meter.name, meter.zone) not in market
         for meter in meters
     )
 
 
-def usd_per_hour(one: CloudResource, catalog: Catalog, region: str, *, market: Market = NO_MARKET) -> float | None:
+def usd_per_hour(resource: CloudResource, catalog: Catalog, region: str, *, market: Market = NO_MARKET) -> float | None:
     """What it costs for as long as it exists."""
-    if one.meter is None or one.meter.amount == 0:
+    if resource.meter is None or resource.meter.amount == 0:
         return 0.0
-    each = _unit_price(one.meter, catalog, region, market)
-    return None if each is None else each * one.meter.amount
+    each = _unit_price(resource.meter, catalog, region, market)
+    return None if each is None else each * resource.meter.amount
 
 
 def _unit_price(meter: Meter, catalog: Catalog, region: str, market: Market) -> float | None:

@@ -38,7 +38,7 @@ class Remains:
     @property
     def born_at(self) -> datetime | None:
         """When the oldest of it was made, as far as AWS says."""
-        times = [one.created_at for one in self.things if one.created_at is not None]
+        times = [resource.created_at for resource in self.things if resource.created_at is not None]
         return min(times, default=None)
 
     @property
@@ -55,16 +55,16 @@ class Remains:
     @property
     def is_parked(self) -> bool:
         """It has no machine on purpose, as its tags say: what is there is kept for the next `up`."""
-        has_machines = any(one.kind in GUARDED for one in self.things)
+        has_machines = any(resource.kind in GUARDED for resource in self.things)
         return not has_machines and self.says_none
 
     @property
     def says_none(self) -> bool:
         """A part of it has no deadline on purpose; where machines run, an `up` after a `down` was cut off."""
-        return any(one.tags.get(DEADLINE_TAG) == NO_DEADLINE for one in self.things)
+        return any(resource.tags.get(DEADLINE_TAG) == NO_DEADLINE for resource in self.things)
 
     def _said(self, tag: str) -> str:
-        return next((one.tags[tag] for one in self.things if tag in one.tags), UNNAMED)
+        return next((resource.tags[tag] for resource in self.things if tag in resource.tags), UNNAMED)
 
 
 def remains_of(
@@ -77,16 +77,16 @@ def remains_of(
     regions: dict[str, str] = {}
     things: dict[str, dict[tuple[str, str], CloudResource]] = {}
     for region, listed in found.items():
-        for one in listed:
-            if one.cluster_id is None:
+        for resource in listed:
+            if resource.cluster_id is None:
                 continue
-            things.setdefault(one.cluster_id, {})[one.kind, one.id] = one
-            if not type_of(one, kinds).is_global:
-                regions[one.cluster_id] = region
+            things.setdefault(resource.cluster_id, {})[resource.kind, resource.id] = resource
+            if not type_of(resource, kinds).is_global:
+                regions[resource.cluster_id] = region
     remains = (
         Remains(cluster_id=id, region=regions.get(id), things=tuple(of_one.values())) for id, of_one in things.items()
     )
-    return tuple(sorted(remains, key=lambda one: (one.name, one.cluster_id)))
+    return tuple(sorted(remains, key=lambda cluster: (cluster.name, cluster.cluster_id)))
 
 
 def latest_of(things: Iterable[CloudResource]) -> datetime | None:
@@ -97,11 +97,11 @@ def latest_of(things: Iterable[CloudResource]) -> datetime | None:
 
 def _moved(things: Iterable[CloudResource]) -> list[CloudResource]:
     """Those whose tags follow the cluster's deadline."""
-    return [one for one in things if not type_of(one, KINDS).is_tagged_once]
+    return [resource for resource in things if not type_of(resource, KINDS).is_tagged_once]
 
 
 def _deadlines(things: Iterable[CloudResource]) -> list[str]:
-    return [one.tags[DEADLINE_TAG] for one in things if DEADLINE_TAG in one.tags]
+    return [resource.tags[DEADLINE_TAG] for resource in things if DEADLINE_TAG in resource.tags]
 
 
 def _instant(text: str) -> datetime | None:

@@ -65,9 +65,9 @@ def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, ho
         ended = _end(request, view, clients_of, output, home)
     if request.as_json:
         unshown = unshown_by(lambda: output.json(reap_json(view, ended)))
-    for one in ended:
-        if one.is_done and one.verdict.known is not None:
-            output.note(f"  next: {forgetting(home, one.verdict.known.cluster)} forgets it here, too")
+    for end in ended:
+        if end.is_done and end.verdict.known is not None:
+            output.note(f"  next: {forgetting(home, end.verdict.known.cluster)} forgets it here, too")
     refuse_left(ended, again=again(view))
     refuse_unseen(view.search)
     if unshown is not None:
@@ -92,19 +92,21 @@ def _seen(request: ReapRequest, home: Home, clients_of: ClientsOf, tell: Callabl
     inventories = inventories_here(home, rehearsal=request.rehearse)
     configured = None if request.rehearse else configured_region()
     everywhere = request.all_regions or looks_everywhere(request, inventories)
-    regions = regions_asked(request.region, (one.region for one in inventories), configured, all_regions=everywhere)
+    regions = regions_asked(
+        request.region, (inventory.region for inventory in inventories), configured, all_regions=everywhere
+    )
     found = search(clients_of, tuple(regions), all_regions=everywhere, tell=tell)
     known, now = known_here(inventories, home), datetime.now(UTC).replace(microsecond=0)
     verdicts = (
         judge(
-            one,
+            remains,
             request.asked,
-            known.get(one.cluster_id),
+            known.get(remains.cluster_id),
             now=now,
             all_regions=found.is_everywhere,
-            not_asked=found.not_asked_in(one.region),
+            not_asked=found.not_asked_in(remains.region),
         )
-        for one in found.remains
+        for remains in found.remains
     )
     return ReapView(
         search=found,
@@ -159,12 +161,14 @@ def refuse_unknown(view: ReapView) -> None:
         by_name = [other for other, name in there.items() if name == id]
         meant = f" (the name of {by_name[0]}?)" if by_name else did_you_mean(id, there)
         raise NothingMatched(f"--cluster {id}: nothing in {where} carries this id{meant}", hint=look)
-    data = {one.id for verdict in verdicts if verdict.ends for one in verdict.remains.things if _is_data(one)}
+    data = {
+        resource.id for verdict in verdicts if verdict.ends for resource in verdict.remains.things if _is_data(resource)
+    }
     for id in sorted(asked.data - data):
         raise NothingMatched(
             f"--data {id}: no data of a cluster that would be ended{did_you_mean(id, data)}", hint=look
         )
 
 
-def _is_data(one: CloudResource) -> bool:
-    return type_of(one, KINDS).is_data
+def _is_data(resource: CloudResource) -> bool:
+    return type_of(resource, KINDS).is_data

@@ -22,10 +22,10 @@ def spot_market(remains: Iterable[Remains], clients_of: ClientsOf, *, now: datet
     Where AWS does not tell there is no price: the machine counts at its price on demand, which it never exceeds.
     """
     types: dict[str, set[str]] = {}
-    for one in remains:
-        for thing in one.things:
+    for cluster in remains:
+        for thing in cluster.things:
             if thing.meter is not None and thing.meter.unit == "spot machine":
-                types.setdefault(one.region or "", set()).add(thing.meter.name)
+                types.setdefault(cluster.region or "", set()).add(thing.meter.name)
     market: dict[tuple[str, str], float] = {}
     for region, names in types.items():
         try:

@@ -65,13 +65,13 @@ class Verdict:
     not_asked: frozenset[str] = frozenset()
     """Kinds of which AWS does not tell where it is: nobody knows what it has of them."""
 
-    def why_stays(self, one: CloudResource, kinds: Sequence[ResourceType] = KINDS) -> str | None:
+    def why_stays(self, resource: CloudResource, kinds: Sequence[ResourceType] = KINDS) -> str | None:
         """Why a thing of a cluster that ends is left alone; None when it goes. Also of what appears later."""
-        kind = type_of(one, kinds)
-        if one.attached_to is not None:
-            return f"goes with {one.attached_to}"
-        if kind.is_data and one.id not in self.data:
-            return f"holds data: --data {one.id} ends it"
+        kind = type_of(resource, kinds)
+        if resource.attached_to is not None:
+            return f"goes with {resource.attached_to}"
+        if kind.is_data and resource.id not in self.data:
+            return f"holds data: --data {resource.id} ends it"
         if kind.leads_to_data and self.keeps_file_systems:
             return "leads to data that stays"
         return None
@@ -79,7 +79,7 @@ class Verdict:
     @property
     def going(self) -> tuple[CloudResource, ...]:
         """What is ended."""
-        return tuple(one for one in self.remains.things if self.ends and self.why_stays(one) is None)
+        return tuple(resource for resource in self.remains.things if self.ends and self.why_stays(resource) is None)
 
 
 def judge(
@@ -99,7 +99,7 @@ def judge(
     ends, reason, hint = _judged(remains, asked, known, now=now, all_regions=all_regions)
     if not ends:
         return Verdict(remains=remains, known=known, ends=False, reason=reason, hint=hint, not_asked=not_asked)
-    systems = {one.id for one in remains.things if one.kind in FILE_SYSTEMS}
+    systems = {resource.id for resource in remains.things if resource.kind in FILE_SYSTEMS}
     return Verdict(
         remains=remains,
         known=known,
@@ -164,8 +164,11 @@ def _judged(
 
 def _made_since(remains: Remains, things: Sequence[CloudResource]) -> CloudResource | None:
     """A machine or a reservation that was not there when the cluster was shown."""
-    shown = {(one.kind, one.id) for one in remains.things}
-    return next((one for one in things if one.kind in GUARDED and (one.kind, one.id) not in shown), None)
+    shown = {(resource.kind, resource.id) for resource in remains.things}
+    return next(
+        (resource for resource in things if resource.kind in GUARDED and (resource.kind, resource.id) not in shown),
+        None,
+    )
 
 
 def latest_deadline(remains: Remains, known: KnownHere | None) -> datetime | None:

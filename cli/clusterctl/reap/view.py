@@ -49,10 +49,16 @@ def reap_text(view: ReapView) -> str:
     lines = [f"{where} · {found}{would if view.verdicts else ''}{label}"]
     if view.verdicts:
         header = ["cluster", "name", "owner", "whose", "region", "age", "deadline", "$/day", "things", "verdict"]
-        lines.append(render_table(header, [_row(view, one) for one in view.verdicts], right={"$/day", "things"}))
+        lines.append(
+            render_table(header, [_row(view, verdict) for verdict in view.verdicts], right={"$/day", "things"})
+        )
     for verdict in ending:
         lines += _details(view, verdict)
-    lines += [f"  {_named(one)} would end by: {typed(view, one.hint)}" for one in view.verdicts if one.hint is not None]
+    lines += [
+        f"  {_named(verdict)} would end by: {typed(view, verdict.hint)}"
+        for verdict in view.verdicts
+        if verdict.hint is not None
+    ]
     if view.verdicts:
         lines += _price_lines(view)
     lines += [f"  not looked through: {region} ({refusal.code})" for region, refusal in view.search.unseen.items()]
@@ -64,7 +70,7 @@ def reap_text(view: ReapView) -> str:
 
 def reap_json(view: ReapView, ended: Sequence[Ended]) -> dict[str, object]:
     """What `clusterctl reap --json` prints; what is not known is null."""
-    done = {one.verdict.remains.cluster_id: one for one in ended}
+    done = {end.verdict.remains.cluster_id: end for end in ended}
     return {
         "rehearsal": view.rehearsal,
         "simulated": view.rehearsal,
@@ -81,7 +87,7 @@ def reap_json(view: ReapView, ended: Sequence[Ended]) -> dict[str, object]:
         "dry_run": not view.acts,
         "grace_s": view.asked.grace.total_seconds(),
         "prices_dated": view.catalog.prices_dated,
-        "clusters": [_cluster_json(view, one, done.get(one.remains.cluster_id)) for one in view.verdicts],
+        "clusters": [_cluster_json(view, verdict, done.get(verdict.remains.cluster_id)) for verdict in view.verdicts],
     }
 
 
@@ -117,7 +123,7 @@ def _bounded(view: ReapView, things: Sequence[CloudResource], region: str | None
 
 
 def _price_lines(view: ReapView) -> list[str]:
-    things = [one for verdict in view.verdicts for one in verdict.remains.things]
+    things = [resource for verdict in view.verdicts for resource in verdict.remains.things]
     lines = [f"  prices are list prices of {view.catalog.prices_dated}: an estimate"]
     if view.market:
         lines.append("  spot machines are at AWS's spot price of the moment, which moves")
@@ -135,15 +141,17 @@ def _whose(verdict: Verdict) -> str:
 def _details(view: ReapView, verdict: Verdict) -> list[str]:
     """Of a cluster that ends: what of it costs money, and what stays of it."""
     remains, lines = verdict.remains, []
-    for one in remains.things:
-        stays = verdict.why_stays(one)
-        is_data = type_of(one, KINDS).is_data and one.attached_to is None
-        if one.meter is None or (stays is not None and not is_data):
+    for resource in remains.things:
+        stays = verdict.why_stays(resource)
+        is_data = type_of(resource, KINDS).is_data and resource.attached_to is None
+        if resource.meter is None or (stays is not None and not is_data):
             continue
-        price = f"{_bounded(view, [one], remains.region)} a day"
-        lines.append(f"  {_named(verdict)}: {one.kind} {one.id}, {price}" + (f"; stays, {stays}" if stays else ""))
+        price = f"{_bounded(view, [resource], remains.region)} a day"
+        lines.append(
+            f"  {_named(verdict)}: {resource.kind} {resource.id}, {price}" + (f"; stays, {stays}" if stays else "")
+        )
     if verdict.keeps_file_systems:
-        is_seen = any(one.kind in FILE_SYSTEMS for one in remains.things)
+        is_seen = any(resource.kind in FILE_SYSTEMS for resource in remains.things)
         data = "the data" if is_seen else "data, of which AWS does not tell,"
         lines.append(f"  {_named(verdict)}: the network that leads to {data} stays too, without a way out")
     return lines
@@ -200,23 +208,23 @@ def _cluster_json(view: ReapView, verdict: Verdict, ended: Ended | None) -> dict
         "ends": verdict.ends,
         "reason": verdict.reason,
         "hint": None if verdict.hint is None else typed(view, verdict.hint),
-        "things": [_thing_json(view, verdict, one, ended) for one in remains.things],
+        "things": [_thing_json(view, verdict, resource, ended) for resource in remains.things],
         "not_asked": sorted(verdict.not_asked if ended is None else ended.swept.not_asked),
         "trouble": None if ended is None else ended.trouble,
     }
 
 
-def _thing_json(view: ReapView, verdict: Verdict, one: CloudResource, ended: Ended | None) -> dict[str, object]:
-    gone = ended is not None and key_of(one) in {key_of(other) for other in ended.swept.ended}
+def _thing_json(view: ReapView, verdict: Verdict, resource: CloudResource, ended: Ended | None) -> dict[str, object]:
+    gone = ended is not None and key_of(resource) in {key_of(other) for other in ended.swept.ended}
     return {
-        "kind": one.kind,
-        "id": one.id,
-        "created_at": None if one.created_at is None else one.created_at.isoformat(),
-        "usd_per_day": rounded(_per_day(view, [one], verdict.remains.region)),
-        "is_at_most": is_at_most([one], view.market),
-        "is_data": type_of(one, KINDS).is_data,
-        "goes": verdict.ends and verdict.why_stays(one) is None,
-        "stays_because": verdict.why_stays(one) if verdict.ends else verdict.reason,
+        "kind": resource.kind,
+        "id": resource.id,
+        "created_at": None if resource.created_at is None else resource.created_at.isoformat(),
+        "usd_per_day": rounded(_per_day(view, [resource], verdict.remains.region)),
+        "is_at_most": is_at_most([resource], view.market),
+        "is_data": type_of(resource, KINDS).is_data,
+        "goes": verdict.ends and verdict.why_stays(resource) is None,
+        "stays_because": verdict.why_stays(resource) if verdict.ends else verdict.reason,
         "gone": gone,
-        "refusal": None if ended is None else ended.swept.refusals.get(key_of(one)),
+        "refusal": None if ended is None else ended.swept.refusals.get(key_of(resource)),
     }

@@ -126,7 +126,7 @@ def ask_reserved(inventory: Inventory, home: Home, environ: Mapping[str, str]) -
     """Whether places are held for machines; what is new about them is written down. Raises ClusterctlError."""
     id = inventory.cluster_id
     found = look_at_reservations(_clients(inventory, home, environ), home.observed_file(id), id)
-    return any(one.is_held for one in found)
+    return any(reservation.is_held for reservation in found)
 
 
 def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> tuple[Alarm, ...]:

@@ -31,7 +31,7 @@ def account_of(rows: Iterable[Mapping[str, object]]) -> Ledger:
     for row in rows:
         for part in (ledger_from_json(row.get("opened")), ledger_from_json(row.get("closed"))):
             spans |= {(span.slot, span.instance_id): span for span in part.spans}
-            standing |= {(one.kind, one.started_at): one for one in part.standing}
+            standing |= {(charge.kind, charge.started_at): charge for charge in part.standing}
     return Ledger(spans=tuple(spans.values()), standing=tuple(standing.values()))
 
 

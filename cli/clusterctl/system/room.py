@@ -63,7 +63,7 @@ def free_bytes(path: Path) -> int:
 
 def existing(path: Path) -> Path:
     """The nearest folder that there is at `path`, or above it."""
-    return next((one for one in (path, *path.parents) if one.is_dir()), Path("/"))
+    return next((folder for folder in (path, *path.parents) if folder.is_dir()), Path("/"))
 
 
 def shown(size_bytes: int) -> str:

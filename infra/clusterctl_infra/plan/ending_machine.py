@@ -203,7 +203,7 @@ def _each(items: str, name: str, task: State, *, answer: str | None = None) -> S
     "ItemsPath"; 2026-11-22).
     """
     caught = {"ErrorEquals": ["States.ALL"], "ResultPath": answer, "Next": f"{name}Refused"}
-    one = {**task, "ResultPath": None, "Catch": [caught], "End": True}
+    state = {**task, "ResultPath": None, "Catch": [caught], "End": True}
     return {
         "Type": "Map",
         "InputPath": items,
@@ -211,7 +211,7 @@ def _each(items: str, name: str, task: State, *, answer: str | None = None) -> S
         "ItemProcessor": {
             "ProcessorConfig": {"Mode": "INLINE"},
             "StartAt": name,
-            "States": {name: one, f"{name}Refused": {"Type": "Pass", "End": True}},
+            "States": {name: state, f"{name}Refused": {"Type": "Pass", "End": True}},
         },
         "ResultPath": None,
     }
@@ -224,5 +224,5 @@ def _if_any(path: str, *, then: str, otherwise: str) -> State:
 
 def _if(path: str, test: State, *, then: str, otherwise: str) -> State:
     """Whether a path is there, is something, and passes the test."""
-    tests = [{"Variable": path, **one} for one in ({"IsPresent": True}, {"IsNull": False}, test)]
+    tests = [{"Variable": path, **condition} for condition in ({"IsPresent": True}, {"IsNull": False}, test)]
     return {"Type": "Choice", "Choices": [{"And": tests, "Next": then}], "Default": otherwise}

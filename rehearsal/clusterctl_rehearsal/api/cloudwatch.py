@@ -36,7 +36,7 @@ def _alarm(row: Record, executions: Executions) -> dict[str, Any]:
     """As DescribeAlarms shows it; without data an alarm keeps its state, so one failure counts for good."""
     wanted = _STATUS[str(row.inputs["metricName"])]
     machine = row.inputs["dimensions"]["StateMachineArn"]
-    failed = [one for one in executions.of_machine(machine) if one.status == wanted]
+    failed = [execution for execution in executions.of_machine(machine) if execution.status == wanted]
     return {
         "AlarmName": row.inputs["name"],
         "AlarmArn": row.outputs["arn"],

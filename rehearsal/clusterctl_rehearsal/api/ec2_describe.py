@@ -40,8 +40,8 @@ class Described:
 def _describe(row: Described) -> Handler:
     def handler(call: Call) -> dict[str, Any]:
         found = row.records(call) if row.records is not None else call.records(row.token)
-        by_id = {one.id: one for one in found}
-        shown = [views.tagged(call, one, row.view(call, one)) for one in found]
+        by_id = {resource.id: resource for resource in found}
+        shown = [views.tagged(call, resource, row.view(call, resource)) for resource in found]
         wanted = call.parameters.get(row.ids) or []
         if wanted:
             shown = [view for view in shown if view[row.id_key] in wanted]

@@ -71,24 +71,24 @@ def security_group_rule(call: Call, row: Record) -> View:
 def route_table(call: Call, row: Record) -> View:
     store = call.region.store
     routes = [*(row.inputs.get("routes") or []), *(r.inputs for r in store.live(ROUTE) if row.id in r.refs)]
-    vpc_cidr = next(one.inputs["cidrBlock"] for one in store.live() if one.id == row.inputs["vpcId"])
+    vpc_cidr = next(resource.inputs["cidrBlock"] for resource in store.live() if resource.id == row.inputs["vpcId"])
     return {
         "RouteTableId": row.id,
         "VpcId": row.inputs["vpcId"],
         "Associations": [
             {
                 "Main": False,
-                "RouteTableAssociationId": one.id,
+                "RouteTableAssociationId": association.id,
                 "RouteTableId": row.id,
-                "SubnetId": one.inputs.get("subnetId"),
+                "SubnetId": association.inputs.get("subnetId"),
                 "AssociationState": {"State": "associated"},
             }
-            for one in store.live(ROUTE_TABLE_ASSOCIATION)
-            if one.inputs["routeTableId"] == row.id
+            for association in store.live(ROUTE_TABLE_ASSOCIATION)
+            if association.inputs["routeTableId"] == row.id
         ],
         "Routes": [
             {"DestinationCidrBlock": vpc_cidr, "GatewayId": "local", "State": "active", "Origin": "CreateRouteTable"},
-            *(_route(one) for one in routes),
+            *(_route(route) for route in routes),
         ],
     }
 

@@ -38,7 +38,7 @@ def values_at(view: Any, path: str) -> list[Any]:
     found = [view]
     for part in path.split("."):
         found = [item.get(part) for item in found if isinstance(item, Mapping)]
-        found = [one for item in found for one in (item if isinstance(item, list) else [item])]
+        found = [value for item in found for value in (item if isinstance(item, list) else [item])]
     return [item for item in found if item is not None]
 
 

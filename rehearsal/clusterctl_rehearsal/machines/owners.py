@@ -66,13 +66,15 @@ def _owner(argv: Sequence[str]) -> tuple[str, str] | None:
 def first_other_root(root: Path, cluster: str, found: Iterable[tuple[str, str]]) -> Path | None:
     """The first root of the cluster in `found`, as (root, cluster), that is there and is not `root`."""
     roots = sorted({Path(other) for other, name in found if name == cluster})
-    return next((one for one in roots if _is_there(one) and one.resolve() != root.resolve()), None)
+    return next((folder for folder in roots if _is_there(folder) and folder.resolve() != root.resolve()), None)
 
 
 def network_elsewhere(root: Path, cluster: str) -> Path | None:
     """The folder of another rehearsal whose living region has a network of this name, machines or none."""
     roots = (_root_of_region(process_id) for process_id, argv in running() if argv[-2:] == ["-m", REGION_MODULE])
-    return first_other_root(root, cluster, [(str(one), cluster) for one in roots if one and (one / cluster).is_dir()])
+    return first_other_root(
+        root, cluster, [(str(folder), cluster) for folder in roots if folder and (folder / cluster).is_dir()]
+    )
 
 
 def _root_of_region(process_id: int) -> Path | None:

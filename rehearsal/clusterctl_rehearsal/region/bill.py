@@ -68,72 +68,74 @@ def billed_things(journal: Iterable[Properties], living: Iterable[Record]) -> tu
     return (*gone, *(_living(record, lines.get(id, [])) for id, record in here.items()))
 
 
-def bill(things: Sequence[Billed], catalog: Catalog, *, until: float) -> tuple[BillRow, ...]:
+def bill(resources: Sequence[Billed], catalog: Catalog, *, until: float) -> tuple[BillRow, ...]:
     """What each has cost up to `until`."""
-    machines = [one for one in things if one.token == INSTANCE]
+    machines = [resource for resource in resources if resource.token == INSTANCE]
     rows = []
-    for one in things:
-        hours = (_empty_s(one, machines, until) if one.token == RESERVATION else _lived_s(one, until)) / HOUR_S
-        each = _usd_per_hour(one, catalog)
+    for resource in resources:
+        hours = (
+            _empty_s(resource, machines, until) if resource.token == RESERVATION else _lived_s(resource, until)
+        ) / HOUR_S
+        each = _usd_per_hour(resource, catalog)
         rows.append(
             BillRow(
-                id=one.id,
-                kind=one.token.rpartition(":")[2],
-                cluster_id=one.cluster_id,
-                began_at=one.began_at,
-                ended_at=one.ended_at,
+                id=resource.id,
+                kind=resource.token.rpartition(":")[2],
+                cluster_id=resource.cluster_id,
+                began_at=resource.began_at,
+                ended_at=resource.ended_at,
                 usd=None if each is None else each * hours,
             )
         )
-    return (*rows, *(_disk_row(one, catalog, until) for one in machines if one.disk_gib))
+    return (*rows, *(_disk_row(resource, catalog, until) for resource in machines if resource.disk_gib))
 
 
-def _disk_row(one: Billed, catalog: Catalog, until: float) -> BillRow:
+def _disk_row(resource: Billed, catalog: Catalog, until: float) -> BillRow:
     """Of the root disk of an instance, under the instance's id."""
-    charges = catalog.charges.get(one.region)
-    rate = None if charges is None else charges.disk_usd_per_gib_hour * one.disk_gib
+    charges = catalog.charges.get(resource.region)
+    rate = None if charges is None else charges.disk_usd_per_gib_hour * resource.disk_gib
     return BillRow(
-        id=one.id,
+        id=resource.id,
         kind=ROOT_DISK,
-        cluster_id=one.cluster_id,
-        began_at=one.began_at,
-        ended_at=one.ended_at,
-        usd=None if rate is None else rate * _lived_s(one, until) / HOUR_S,
+        cluster_id=resource.cluster_id,
+        began_at=resource.began_at,
+        ended_at=resource.ended_at,
+        usd=None if rate is None else rate * _lived_s(resource, until) / HOUR_S,
     )
 
 
-def _usd_per_hour(one: Billed, catalog: Catalog) -> float | None:
-    if one.market == SPOT:
-        return catalog.spot_price_usd_per_hour(one.instance_type or "", one.region)
-    if one.token in (INSTANCE, RESERVATION):
-        return catalog.price_usd_per_hour(one.instance_type or "", one.region)
-    if one.token == ADDRESS:
+def _usd_per_hour(resource: Billed, catalog: Catalog) -> float | None:
+    if resource.market == SPOT:
+        return catalog.spot_price_usd_per_hour(resource.instance_type or "", resource.region)
+    if resource.token in (INSTANCE, RESERVATION):
+        return catalog.price_usd_per_hour(resource.instance_type or "", resource.region)
+    if resource.token == ADDRESS:
         return catalog.public_address_usd_per_hour
-    charges = catalog.charges.get(one.region)
+    charges = catalog.charges.get(resource.region)
     return None if charges is None else charges.nat_gateway_usd_per_hour
 
 
-def _lived_s(one: Billed, until: float) -> float:
-    return max(0.0, _end(one, until) - one.began_at)
+def _lived_s(resource: Billed, until: float) -> float:
+    return max(0.0, _end(resource, until) - resource.began_at)
 
 
 def _empty_s(reservation: Billed, machines: Sequence[Billed], until: float) -> float:
     """Seconds times places in which nothing ran."""
-    inside = [one for one in machines if one.reservation == reservation.id]
+    inside = [machine for machine in machines if machine.reservation == reservation.id]
     end = _end(reservation, until)
     moments = {reservation.began_at, end, *(at for at, _ in reservation.counts)}
-    moments |= {at for one in inside for at in (one.began_at, _end(one, until))}
+    moments |= {at for machine in inside for at in (machine.began_at, _end(machine, until))}
     inner = sorted(at for at in moments if reservation.began_at <= at <= end)
     total = 0.0
     for start, stop in itertools.pairwise(inner):
         held = [count for at, count in reservation.counts if at <= start][-1]
-        used = sum(one.began_at <= start and _end(one, until) >= stop for one in inside)
+        used = sum(machine.began_at <= start and _end(machine, until) >= stop for machine in inside)
         total += max(0, held - used) * (stop - start)
     return total
 
 
-def _end(one: Billed, until: float) -> float:
-    return until if one.ended_at is None else min(one.ended_at, until)
+def _end(resource: Billed, until: float) -> float:
+    return until if resource.ended_at is None else min(resource.ended_at, until)
 
 
 def _gone(rows: Sequence[Properties]) -> Billed:

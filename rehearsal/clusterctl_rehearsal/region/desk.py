@@ -99,7 +99,7 @@ class Desk:
         store = self._region.store
         if any(role.id == role_id and role.inputs.get("forceDetachPolicies") for role in store.live(ROLE)):
             for token in (ROLE_POLICY_ATTACHMENT, ROLE_POLICY):
-                for policy in [one for one in store.live(token) if role_id in one.refs]:
+                for policy in [resource for resource in store.live(token) if role_id in resource.refs]:
                     self._region.delete(token, policy.id)
 
     def _look_up(self, asked: Properties, progress: Progress) -> Properties:

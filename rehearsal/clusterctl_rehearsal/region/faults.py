@@ -121,13 +121,15 @@ def _rebalance(faults: Faults, args: Sequence[str]) -> str:
 
 
 def _partition(faults: Faults, args: Sequence[str]) -> str:
-    one, other = faults.node(args[0]), faults.node(args[1])
-    if one.id == other.id:
-        raise FaultError(f"partition wants two nodes, and both are {one.facts['node']}")
-    if one.facts["network"] != other.facts["network"]:
-        raise FaultError(f"{one.facts['node']} and {other.facts['node']} are of two clusters and never hear each other")
-    faults.driver(one).partition(one.facts["network"], one.facts["node"], other.facts["node"])
-    return f"{one.facts['node']} and {other.facts['node']} do not hear each other; plug {args[0]} heals it"
+    node, other = faults.node(args[0]), faults.node(args[1])
+    if node.id == other.id:
+        raise FaultError(f"partition wants two nodes, and both are {node.facts['node']}")
+    if node.facts["network"] != other.facts["network"]:
+        raise FaultError(
+            f"{node.facts['node']} and {other.facts['node']} are of two clusters and never hear each other"
+        )
+    faults.driver(node).partition(node.facts["network"], node.facts["node"], other.facts["node"])
+    return f"{node.facts['node']} and {other.facts['node']} do not hear each other; plug {args[0]} heals it"
 
 
 def _plug(driver: MachineDriver, network: str, node: str) -> None:

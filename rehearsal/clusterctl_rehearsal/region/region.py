@@ -167,7 +167,7 @@ class Region:
                 raise AwsError(code, sentence.format(**{"id": request.id, **request.inputs}))
 
     def _check_unused(self, row: ResourceType, record: Record) -> None:
-        for other in (one for token in row.blocked_by for one in self.store.live(token)):
+        for other in (resource for token in row.blocked_by for resource in self.store.live(token)):
             part_of = TYPES[other.token].part_of
             is_part = part_of is not None and other.inputs.get(part_of) == record.id
             if record.id in other.refs and not is_part:
@@ -175,7 +175,7 @@ class Region:
                 raise AwsError(code, sentence.format(kind=row.kind, id=record.id))
 
     def _forget(self, record: Record) -> None:
-        for part in (one for one in TYPES.values() if one.part_of is not None):
+        for part in (kind for kind in TYPES.values() if kind.part_of is not None):
             for other in list(self.store.live(part.token)):
                 if other.inputs.get(part.part_of or "") == record.id:
                     self.store.forget(other)

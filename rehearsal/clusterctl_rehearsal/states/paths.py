@@ -76,7 +76,7 @@ def _found(path: str, data: Any, context: Mapping[str, Any]) -> list[Any]:
         if name:
             found = [item[name] for item in found if isinstance(item, Mapping) and name in item]
         elif index == "*":
-            found = [one for item in found if isinstance(item, list) for one in item]
+            found = [value for item in found if isinstance(item, list) for value in item]
         else:
             found = [item[int(index)] for item in found if isinstance(item, list) and int(index) < len(item)]
     return found

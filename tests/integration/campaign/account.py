@@ -47,7 +47,7 @@ class Account:
     @property
     def wrong(self) -> list[str]:
         """An account may count too much, as a deadline is early then; what AWS told may not err."""
-        found = [f"not the bill to the cent: {one}" for one in self.misbilled]
+        found = [f"not the bill to the cent: {difference}" for difference in self.misbilled]
         if self.unreal:
             found.append(f"the account has machines that never were: {self.unreal}")
         if self.uncounted_s > MOST_UNCOUNTED_S:
@@ -62,7 +62,9 @@ def account(cluster: Rehearsed, *, deadline: float | None) -> Account:
     machines = [row for row in rows if row.kind == "Instance"]
     until = time.time() if deadline is None else deadline
     right = _right_spans(cluster.home)
-    seen = {id: one for path in (cluster.home / "observed").glob("*.jsonl") for id, one in read_seen(path).items()}
+    seen = {
+        id: machine for path in (cluster.home / "observed").glob("*.jsonl") for id, machine in read_seen(path).items()
+    }
     ended = [(row, seen[row.id]) for row in machines if _is_seen_to_its_end(row, seen.get(row.id))]
     return Account(
         bill_usd=sum(row.usd or 0.0 for row in machines),
@@ -73,24 +75,26 @@ def account(cluster: Rehearsed, *, deadline: float | None) -> Account:
         machines=len(machines),
         seen_to_their_end=len(ended),
         unreal=tuple(sorted(set(spans) - {row.id for row in machines})),
-        misbilled=tuple(_misbilled(row, one) for row, one in ended if _is_off(row, one)),
+        misbilled=tuple(_misbilled(row, machine) for row, machine in ended if _is_off(row, machine)),
     )
 
 
-def _is_seen_to_its_end(row: BillRow, one: SeenMachine | None) -> bool:
-    return one is not None and one.ended_at is not None and row.ended_at is not None
+def _is_seen_to_its_end(row: BillRow, machine: SeenMachine | None) -> bool:
+    return machine is not None and machine.ended_at is not None and row.ended_at is not None
 
 
-def _is_off(row: BillRow, one: SeenMachine) -> bool:
-    catalog, name = load_catalog(), one.instance_type or ""
-    rate = (catalog.spot_price_usd_per_hour if one.is_spot else catalog.price_usd_per_hour)(name, REGION)
-    if rate is None or one.ended_at is None or row.usd is None:
+def _is_off(row: BillRow, machine: SeenMachine) -> bool:
+    catalog, name = load_catalog(), machine.instance_type or ""
+    rate = (catalog.spot_price_usd_per_hour if machine.is_spot else catalog.price_usd_per_hour)(name, REGION)
+    if rate is None or machine.ended_at is None or row.usd is None:
         return True
-    return abs(rate * (one.ended_at - one.launched_at).total_seconds() / 3600 - row.usd) >= CENT
+    return abs(rate * (machine.ended_at - machine.launched_at).total_seconds() / 3600 - row.usd) >= CENT
 
 
-def _misbilled(row: BillRow, one: SeenMachine) -> str:
-    return f"{row.id}: billed from {row.began_at} to {row.ended_at}, seen from {one.launched_at} to {one.ended_at}"
+def _misbilled(row: BillRow, machine: SeenMachine) -> str:
+    return (
+        f"{row.id}: billed from {row.began_at} to {row.ended_at}, seen from {machine.launched_at} to {machine.ended_at}"
+    )
 
 
 def _spans(folder: Path) -> dict[str, Span]:

@@ -63,15 +63,15 @@ def compare(told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> CostC
     wrong += [f"cost has {id}, and the region never had" for id in by_id.keys() - {row.id for row in bill}]
     exact, off_s = 0, []
     for row in bill:
-        one = by_id.get(row.id)
-        if one is None:
+        node = by_id.get(row.id)
+        if node is None:
             continue
-        if is_told(one):
+        if is_told(node):
             exact += 1
-            if abs(one["spent_usd"] - (row.usd or 0.0)) > CENT:
-                wrong.append(f"{row.id} bills ${row.usd:.4f}, and cost says ${one['spent_usd']:.4f}")
+            if abs(node["spent_usd"] - (row.usd or 0.0)) > CENT:
+                wrong.append(f"{row.id} bills ${row.usd:.4f}, and cost says ${node['spent_usd']:.4f}")
         else:
-            off_s.append(_end_s(one) - (row.ended_at or _end_s(one)))
+            off_s.append(_end_s(node) - (row.ended_at or _end_s(node)))
     early_s, late_s = max([0.0, *(-off for off in off_s)]), max([0.0, *off_s])
     if early_s > MOST_EARLY_S:
         wrong.append(f"cost assumes an end {early_s:.1f} s before the true one")

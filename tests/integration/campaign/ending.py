@@ -81,7 +81,7 @@ def forsake(cluster: Rehearsed, life: Life, report: Report, tell: Tell) -> None:
 def deadline_of(cluster: Rehearsed) -> int | None:
     """By the tags that everything of the cluster carries; None where nothing was made yet."""
     told = {row.tags[DEADLINE_TAG] for row in Store(home_of(cluster).store).live() if DEADLINE_TAG in row.tags}
-    return int(max(datetime.fromisoformat(one).timestamp() for one in told)) if told else None
+    return int(max(datetime.fromisoformat(time).timestamp() for time in told)) if told else None
 
 
 def _await_end(cluster: Rehearsed, report: Report, deadline: int, promised_s: float) -> None:

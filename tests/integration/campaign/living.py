@@ -51,7 +51,7 @@ def look(cluster: Rehearsed, report: Report, *, after: str) -> list[str]:
     report.things += len(billing(cluster))
     lost = unlisted(cluster)
     report.leaks += len(lost)
-    report.wrong += [f"{after}: {one} bills and reap does not list it" for one in lost]
+    report.wrong += [f"{after}: {thing} bills and reap does not list it" for thing in lost]
     return lost
 
 

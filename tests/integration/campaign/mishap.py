@@ -122,7 +122,7 @@ def _of_the_last_up(mishap: Mishap) -> Mishap:
 
 def _mishap(source: random.Random) -> Mishap:
     action = source.choice(ACTIONS)
-    fault = source.choices(FAULTS, weights=[WEIGHTS[one] for one in FAULTS])[0]
+    fault = source.choices(FAULTS, weights=[WEIGHTS[name] for name in FAULTS])[0]
     return Mishap(
         action=action,
         fault=fault,

@@ -85,8 +85,8 @@ def _whole(kept: bytes) -> bytes:
 def report_from_json(row: Mapping[str, Any]) -> Report:
     """The report that `asdict` gave; raises TypeError on other shapes."""
     account = None if row["account"] is None else Account(**_with_tuples(row["account"]))
-    costs = [CostCheck(**_with_tuples(one)) for one in row["costs"]]
-    return Report(**{**row, "met": [Met(**one) for one in row["met"]], "account": account, "costs": costs})
+    costs = [CostCheck(**_with_tuples(cost)) for cost in row["costs"]]
+    return Report(**{**row, "met": [Met(**mishap) for mishap in row["met"]], "account": account, "costs": costs})
 
 
 def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,29 +18,33 @@ def table(lived: Sequence[Life], reports: Mapping[int, Report]) -> list[str]:
     rows = [
         ("", "count", ""),
         ("---", "---", "---"),
-        *_mishaps([one for report in told for one in report.met], lives=len(told)),
+        *_mishaps([mishap for report in told for mishap in report.met], lives=len(told)),
         ("clusters on spot machines", str(sum(life.is_spot for life in ended)), ""),
         ("clusters with a file system", str(sum(life.has_storage for life in ended)), ""),
         _left_alone("whole, and left alone until its deadline", "deadline", ended, reports),
         _left_alone("cut off in `up`, and left alone until its deadline", "forsaken", ended, reports),
-        ("looks at what bills", str(sum(one.looks for one in told)), f"{sum(one.things for one in told)} things seen"),
-        ("leaks: it bills, and `reap` does not list it", str(sum(one.leaks for one in told)), ""),
+        (
+            "looks at what bills",
+            str(sum(report.looks for report in told)),
+            f"{sum(report.things for report in told)} things seen",
+        ),
+        ("leaks: it bills, and `reap` does not list it", str(sum(report.leaks for report in told)), ""),
         *_money(told),
-        ("anything else wrong", str(sum(len(one.wrong) - one.leaks for one in told)), ""),
+        ("anything else wrong", str(sum(len(report.wrong) - report.leaks for report in told)), ""),
     ]
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def _mishaps(met: Sequence[Met], *, lives: int) -> list[Row]:
-    faults = sorted({one.fault for one in met})
+    faults = sorted({mishap.fault for mishap in met})
     return [
-        ("runs", str(len(met)), f"met their command: {sum(one.is_met for one in met)}; clusters: {lives}"),
-        *(_fault(fault, [one for one in met if one.fault == fault]) for fault in faults),
+        ("runs", str(len(met)), f"met their command: {sum(mishap.is_met for mishap in met)}; clusters: {lives}"),
+        *(_fault(fault, [mishap for mishap in met if mishap.fault == fault]) for fault in faults),
     ]
 
 
 def _fault(fault: str, met: Sequence[Met]) -> Row:
-    hit = Counter(one.action for one in met if one.is_met)
+    hit = Counter(mishap.action for mishap in met if mishap.is_met)
     return fault, str(len(met)), "met: " + (", ".join(f"{count} {name}" for name, count in sorted(hit.items())) or "-")
 
 
@@ -58,18 +62,24 @@ def _left_alone(name: str, ending: Ending, ended: Sequence[Life], reports: Mappi
 def _money(told: Sequence[Report]) -> list[Row]:
     costs = [cost for report in told for cost in report.costs]
     accounts = [report.account for report in told if report.account is not None]
-    assumed, early_s = sum(one.assumed for one in costs), max((one.early_s for one in costs), default=0.0)
-    seen, machines = sum(one.seen_to_their_end for one in accounts), sum(one.machines for one in accounts)
-    uncounted, empty = sum(one.uncounted_usd for one in accounts), sum(one.empty_usd for one in accounts)
-    off = sum(len(cost.wrong) for cost in costs) + sum(len(one.misbilled) for one in accounts)
+    assumed, early_s = sum(cost.assumed for cost in costs), max((cost.early_s for cost in costs), default=0.0)
+    seen, machines = (
+        sum(account.seen_to_their_end for account in accounts),
+        sum(account.machines for account in accounts),
+    )
+    uncounted, empty = (
+        sum(account.uncounted_usd for account in accounts),
+        sum(account.empty_usd for account in accounts),
+    )
+    off = sum(len(cost.wrong) for cost in costs) + sum(len(account.misbilled) for account in accounts)
     return [
         (
             "simulated bill for machines",
-            f"${sum(one.bill_usd for one in accounts):.2f}",
+            f"${sum(account.bill_usd for account in accounts):.2f}",
             f"${empty:.2f} for empty places",
         ),
         ("of that in no account", f"${uncounted:.2f}", "their `up` was cut off; `cost` has them all the same"),
-        ("machines whose `cost` is the bill to the cent", str(sum(one.to_the_cent for one in costs)), ""),
+        ("machines whose `cost` is the bill to the cent", str(sum(cost.to_the_cent for cost in costs)), ""),
         ("machines whose end `cost` assumes", str(assumed), f"at most {early_s:.0f} s before the true one"),
         ("machines that were seen to their end", str(seen), f"of {machines}"),
         ("of all those not to the cent", str(off), ""),

@@ -56,7 +56,7 @@ def noticed(cluster: Rehearsed) -> list[str]:
 def unlisted(cluster: Rehearsed) -> list[str]:
     """What bills and `reap` does not see: a leak. What goes while it is looked at is none."""
     before = billing(cluster)
-    listed = {one.id for one in reaped_things(cluster)}
+    listed = {thing.id for thing in reaped_things(cluster)}
     after = billing(cluster)
     return sorted(f"{token} {id}" for id, token in before.items() if id in after and id not in listed)
 

@@ -92,7 +92,7 @@ def test_a_login_and_a_projects_own_backend_win(checkout: Path, tmp_path: Path) 
 
 def test_many_at_once_agree_on_one_passphrase(checkout: Path) -> None:
     together = [start(checkout) for _ in range(12)]
-    outcomes = [(one.communicate(timeout=30), one.returncode) for one in together]
+    outcomes = [(process.communicate(timeout=30), process.returncode) for process in together]
     assert [code for _, code in outcomes] == [0] * 12, outcomes
     assert sorted(path.name for path in (checkout / ".pulumi").iterdir()) == ["home", "passphrase", "state"]
 

@@ -45,7 +45,7 @@ def checkout(tmp_path: Path) -> Iterator[Checkout]:
         written = (folder / STACK / file).read_text()
         assert written.startswith("name: rehearsal\n")
         (folder / STACK / file).write_text(written.replace("name: rehearsal", f"name: {name}", 1))
-    path = os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if one != str(BIN))
+    path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(BIN))
     env = {**own_environment(tmp_path), "PATH": path}
     with nothing_left(name, env=env, folder=tmp_path):
         yield Checkout(folder=folder, name=name, env=env)

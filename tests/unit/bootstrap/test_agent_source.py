@@ -88,7 +88,7 @@ def test_each_variable_has_one_short_name_and_no_other_has_it(name: str) -> None
     for before, after in pairs:
         old, new = ([node.id for node in ast.walk(each) if isinstance(node, ast.Name)] for each in (before, after))
         renamed = set(zip(old, new, strict=True))
-        assert len(renamed) == len({one for one, _ in renamed}) == len({other for _, other in renamed}), before.name
+        assert len(renamed) == len({was for was, _ in renamed}) == len({now for _, now in renamed}), before.name
 
 
 @pytest.fixture

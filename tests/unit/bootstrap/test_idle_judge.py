@@ -126,7 +126,7 @@ def test_a_cluster_ends_only_when_a_quorum_reports_and_nobody_speaks_against_it(
 
 @given(some.lists(NODES, min_size=0, max_size=8), some.integers(0, 8), some.floats(0, LIMIT_S, exclude_max=True))
 def test_one_node_in_use_or_unknown_keeps_every_cluster(nodes: list[Heard], place: int, silence_s: float) -> None:
-    for one in (heard("8 GPU processes", quiet_s=0), heard(generation=2), silent(silence_s)):
-        found = verdict([*nodes[:place], one, *nodes[place:]], "train", 3, LIMIT_S)
+    for node in (heard("8 GPU processes", quiet_s=0), heard(generation=2), silent(silence_s)):
+        found = verdict([*nodes[:place], node, *nodes[place:]], "train", 3, LIMIT_S)
         assert not found.is_over
         assert found.idle_s == 0

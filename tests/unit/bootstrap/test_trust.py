@@ -43,7 +43,7 @@ def test_the_node_key_opens_the_login_user_alone_and_only_from_the_clusters_addr
 def test_all_but_the_certificate_is_the_same_on_every_node_and_for_every_size() -> None:
     few = trust_files(plan(slot=1, nodes=2), access(1))
     many = trust_files(plan(slot=255, nodes=256), access(255))
-    different = [one["path"] for one, other in zip(few, many, strict=True) if one != other]
+    different = [entry["path"] for entry, other in zip(few, many, strict=True) if entry != other]
     assert different == ["/etc/ssh/clusterctl/host-certificate"]
 
 

@@ -110,7 +110,7 @@ def test_boto3_starts_describes_lists_and_deletes_a_state_machine(world: SmallRe
     assert (row["status"], json.loads(row["output"])[0]["Id"]) == ("SUCCEEDED", node.id)
     assert client.call("stepfunctions", "ListStateMachines")["stateMachines"][0]["stateMachineArn"] == arn
     tagged = client.call("resourcegroupstaggingapi", "GetResources", ResourceTypeFilters=["states:stateMachine"])
-    assert [one["ResourceARN"] for one in tagged["ResourceTagMappingList"]] == [arn]
+    assert [row["ResourceARN"] for row in tagged["ResourceTagMappingList"]] == [arn]
     client.call("stepfunctions", "DeleteStateMachine", stateMachineArn=arn)
     assert client.call("stepfunctions", "ListStateMachines")["stateMachines"] == []
     assert client.call("stepfunctions", "StartExecution", stateMachineArn=arn) == "StateMachineDoesNotExist"

@@ -75,7 +75,9 @@ def test_a_dry_run_says_of_every_machine_that_it_would_end_and_ends_none(world: 
     row = world.executions.start(machine, DRY_RUN_INPUT)
     assert row.status == "SUCCEEDED"
     assert row.output is not None
-    assert [(one["Id"], one["Answer"]["Cause"]) for one in json.loads(row.output)] == [(node.id, "DryRunOperation")]
+    assert [(answer["Id"], answer["Answer"]["Cause"]) for answer in json.loads(row.output)] == [
+        (node.id, "DryRunOperation")
+    ]
     assert living(world) == [node.id]
     assert len(list(world.store.live(CAPACITY_RESERVATION))) == 1
 
@@ -83,12 +85,12 @@ def test_a_dry_run_says_of_every_machine_that_it_would_end_and_ends_none(world: 
 @pytest.mark.parametrize("state", ["pending", "running", "stopped", "shutting-down"])
 def test_who_is_not_sure_that_slot_0_died_ends_nothing_while_it_has_a_machine(world: SmallRegion, state: str) -> None:
     machine = guarded(world)
-    zero, one = world.node(0), world.node(1)
+    zero, first = world.node(0), world.node(1)
     world.store.put(zero.changed(state=state))
     world.make(CAPACITY_RESERVATION, **EVERYTHING[CAPACITY_RESERVATION], tags=TAGS)
     row = world.executions.start(machine, UNSURE_INPUT)
     assert (row.status, json.loads(row.output or "")) == ("SUCCEEDED", SPARED)
-    assert one.id in living(world)
+    assert first.id in living(world)
     assert len(list(world.store.live(CAPACITY_RESERVATION))) == 1
 
 

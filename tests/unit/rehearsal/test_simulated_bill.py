@@ -58,8 +58,8 @@ def test_a_machine_bills_from_its_launch_to_its_end_and_not_after(tmp_path: Path
 
 
 def test_the_root_disk_that_a_machine_asked_for_bills_beside_it_and_is_gone_with_it() -> None:
-    one = billed("i-1", 10, 60, disk_gib=500)
-    rows = bill([one], CATALOG, until=120)
+    instance = billed("i-1", 10, 60, disk_gib=500)
+    rows = bill([instance], CATALOG, until=120)
     assert [(row.id, row.kind, row.ended_at) for row in rows] == [("i-1", "Instance", 60.0), ("i-1", ROOT_DISK, 60.0)]
     assert rows[1].usd == pytest.approx(500 * 0.08 / 730 * 50 / 3600)
 
@@ -112,9 +112,9 @@ def test_the_sum_is_what_counting_every_second_gives() -> None:
     seconds = 0
     for at in range(200):
         count = [held_count for since, held_count in held.counts if since <= at][-1]
-        running = sum(one.began_at <= at < (one.ended_at or 0) for one in machines)
+        running = sum(machine.began_at <= at < (machine.ended_at or 0) for machine in machines)
         seconds += max(running, count)
-    seconds += sum(max(0, int(one.ended_at or 0) - max(200, int(one.began_at))) for one in machines)
+    seconds += sum(max(0, int(machine.ended_at or 0) - max(200, int(machine.began_at))) for machine in machines)
     rows = bill([held, *machines], CATALOG, until=500)
     assert sum(row.usd or 0 for row in rows) == pytest.approx(seconds * P5_USD_PER_S)
 

@@ -173,7 +173,7 @@ def test_every_other_round_of_endings_has_a_file_system_that_somebody_ends() -> 
 def test_spot_lives_meet_every_ending_and_their_machines_are_taken_back_now_and_then() -> None:
     on_spot = [life for life in lives(7, runs=100) if life.is_spot]
     assert [(life.number, life.ending) for life in on_spot] == [(2, "down"), (6, "forsaken"), (10, "deadline")]
-    taken = {life.number: sum(one.fault == "taken back" for one in life.mishaps) for life in lives(7, runs=100)}
+    taken = {life.number: sum(mishap.fault == "taken back" for mishap in life.mishaps) for life in lives(7, runs=100)}
     assert {number for number, count in taken.items() if count} == {2, 6, 10}
     assert min(taken[life.number] for life in on_spot) == 3
 

@@ -108,7 +108,7 @@ def test_what_is_ended_by_name_has_a_name_that_we_give() -> None:
 
 def granted(name: str) -> set[str]:
     actions = [row["Action"] for row in json.loads(text(name))["Statement"]]
-    return {action for one in actions for action in ([one] if isinstance(one, str) else one)}
+    return {action for value in actions for action in ([value] if isinstance(value, str) else value)}
 
 
 def calls_in(source: str) -> set[str]:

@@ -89,7 +89,9 @@ def test_what_is_ended_carries_a_clusters_tag_or_name() -> None:
     rows = [row for name in POLICIES for row in statements(name)]
     assert {row["Effect"] for row in rows} == {"Allow"}
     free = [row for row in rows if row["Resource"] == "*" and row.get("Condition") != A_CLUSTERS_TAG]
-    assert {one for row in free for one in actions(row) if ENDS.match(one.partition(":")[2])} == ENDED_WITHOUT_A_TAG
+    assert {
+        action for row in free for action in actions(row) if ENDS.match(action.partition(":")[2])
+    } == ENDED_WITHOUT_A_TAG
 
 
 def test_what_goes_by_its_name_has_a_name_that_we_give() -> None:
@@ -113,10 +115,14 @@ def test_what_goes_by_its_name_has_a_name_that_we_give() -> None:
 def test_no_role_but_a_clusters_can_be_made_changed_or_handed_on() -> None:
     for name in POLICIES:
         for row in statements(name):
-            changes = {one for one in actions(row) if one.startswith("iam:") and "List" not in one and "Get" not in one}
+            changes = {
+                action
+                for action in actions(row)
+                if action.startswith("iam:") and "List" not in action and "Get" not in action
+            }
             ours = re.compile(r":(role|instance-profile)/(clusterctl-|aws-service-role/)")
             if changes:
-                assert all(ours.search(one) for one in resources(row)), row["Sid"]
+                assert all(ours.search(resource) for resource in resources(row)), row["Sid"]
             if "iam:PassRole" in changes:
                 services = {"ec2.amazonaws.com", "scheduler.amazonaws.com", "states.amazonaws.com"}
                 assert set(row["Condition"]["StringEquals"]["iam:PassedToService"]) == services

@@ -42,10 +42,10 @@ class FakeRegion:
     def _find(self, name: str) -> Iterable[CloudResource]:
         if name in self.silent:
             raise ClientError({"Error": {"Code": self.silent[name], "Message": "no"}}, "Describe")
-        rows = [one for one in self.things.values() if one.kind == name]
-        arrived = [one for one in self.late if one.kind == name]
-        self.late = [one for one in self.late if one.kind != name]
-        self.things.update({one.id: one for one in arrived})
+        rows = [resource for resource in self.things.values() if resource.kind == name]
+        arrived = [resource for resource in self.late if resource.kind == name]
+        self.late = [resource for resource in self.late if resource.kind != name]
+        self.things.update({resource.id: resource for resource in arrived})
         return rows
 
     def _delete(self, found: CloudResource) -> None:

@@ -37,13 +37,13 @@ def swept(
         known_now=known_now,
         kinds=kinds,
     )
-    return [one.id for one in result.ended], [one.id for one in result.left]
+    return [resource.id for resource in result.ended], [resource.id for resource in result.left]
 
 
 def test_what_a_state_knows_is_never_an_orphan() -> None:
     found = [thing("i-1"), thing("i-2"), thing("pg", "placement group", aliases=frozenset({"arn:pg"}))]
     known = {INSTANCE: frozenset({"i-1"}), PLACEMENT_GROUP: frozenset({"arn:pg"})}
-    assert [one.id for one in orphans(found, known, KINDS)] == ["i-2"]
+    assert [resource.id for resource in orphans(found, known, KINDS)] == ["i-2"]
 
 
 def test_a_name_that_several_kinds_share_is_known_for_its_own_kind_only() -> None:
@@ -51,7 +51,7 @@ def test_a_name_that_several_kinds_share_is_known_for_its_own_kind_only() -> Non
     name = "clusterctl-0123456789ab"
     found = [thing(name, kind) for kind in ("instance profile", "key pair", "role")]
     known = {"aws:iam/role:Role": frozenset({name})}
-    assert [one.kind for one in orphans(found, known, KINDS)] == ["instance profile", "key pair"]
+    assert [resource.kind for resource in orphans(found, known, KINDS)] == ["instance profile", "key pair"]
 
 
 def test_a_part_lives_with_what_it_is_attached_to() -> None:
@@ -61,7 +61,7 @@ def test_a_part_lives_with_what_it_is_attached_to() -> None:
         thing("eni-3", "network interface"),
     ]
     known = {INSTANCE: frozenset({"i-1"})}
-    assert [one.id for one in orphans(found, known, KINDS)] == ["eni-2", "eni-3"]
+    assert [resource.id for resource in orphans(found, known, KINDS)] == ["eni-2", "eni-3"]
 
 
 def test_only_orphans_are_ended() -> None:
@@ -87,7 +87,7 @@ def test_each_thing_is_told_of_once_and_noted_when_aws_agrees_to_its_end() -> No
         pause=lambda: None,
         timeout_s=5.0,
         tell=told.append,
-        agreed=lambda one: noted.append(one.id),
+        agreed=lambda resource: noted.append(resource.id),
         kinds=[region.kind("subnet"), region.kind("instance")],
     )
     assert told == ["subnet s-1", "instance i-1"], "the subnet was tried twice"
@@ -142,13 +142,16 @@ def test_a_machine_that_may_not_be_ended_keeps_its_guard_and_nobody_waits_for_it
         NoClients(),
         "0123456789ab",
         {},
-        spares=lambda one: False,
+        spares=lambda resource: False,
         pause=lambda: waited.append("once"),
         timeout_s=3600.0,
         tell=lambda text: None,
         kinds=[region.kind("instance"), region.kind("role", is_guard=True)],
     )
-    assert [swept.named(one) for one in swept.not_ended] == ["instance i-1 (OperationNotPermitted)", "role r-1"]
+    assert [swept.named(resource) for resource in swept.not_ended] == [
+        "instance i-1 (OperationNotPermitted)",
+        "role r-1",
+    ]
     assert len(waited) == 1
 
 
@@ -160,14 +163,14 @@ def test_what_is_spared_is_left_and_what_was_refused_at_first_goes_later() -> No
         NoClients(),
         "0123456789ab",
         {},
-        spares=lambda one: one.id == "i-2",
+        spares=lambda resource: resource.id == "i-2",
         pause=lambda: None,
         timeout_s=60.0,
         tell=lambda text: None,
         kinds=[region.kind("subnet"), region.kind("instance")],
     )
-    assert {one.id for one in swept.ended} == {"s-1", "i-1"}
-    assert [one.id for one in swept.left] == ["i-2"]
+    assert {resource.id for resource in swept.ended} == {"s-1", "i-1"}
+    assert [resource.id for resource in swept.left] == ["i-2"]
     assert (swept.not_ended, dict(swept.refusals)) == ((), {})
 
 
@@ -204,7 +207,7 @@ def test_a_round_that_may_not_be_any_more_ends_nothing() -> None:
             NoClients(),
             "0123456789ab",
             {},
-            spares=lambda one: False,
+            spares=lambda resource: False,
             pause=lambda: None,
             timeout_s=5.0,
             tell=lambda text: None,
@@ -256,13 +259,13 @@ def test_an_end_to_which_aws_gave_no_answer_is_asked_for_again() -> None:
         NoClients(),
         "0123456789ab",
         {},
-        spares=lambda one: False,
+        spares=lambda resource: False,
         pause=lambda: None,
         timeout_s=5.0,
         tell=lambda text: None,
         kinds=(replace(row, delete=delete),),
     )
-    assert [one.id for one in result.ended] == ["i-1"]
+    assert [resource.id for resource in result.ended] == ["i-1"]
 
 
 def test_what_comes_back_under_the_clusters_own_name_is_another_runs_and_asked_about_again() -> None:

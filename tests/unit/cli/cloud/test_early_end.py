@@ -72,7 +72,7 @@ def test_an_end_under_way_that_may_come_to_nothing_is_said_to_be_one() -> None:
         ("us-west-2", "list_executions", "executions"): rows,
     }
     ends = running_ends(clients_of(answers), ID)
-    assert [one.reason for one in ends] == ["without slot 0", "if slot 0 has no machine"]
+    assert [end.reason for end in ends] == ["without slot 0", "if slot 0 has no machine"]
 
 
 @pytest.mark.parametrize("refused", [{}, {("fsx", "describe_file_systems"): "AccessDeniedException"}])

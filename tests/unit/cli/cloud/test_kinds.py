@@ -44,7 +44,7 @@ def test_a_public_address_that_came_with_a_machine_bills_and_an_elastic_one_is_c
     ]
     clients = clients_of({("us-west-2", "describe_network_interfaces", "NetworkInterfaces"): interfaces})
     (row,) = [kind for kind in KINDS if kind.name == "network interface"]
-    assert [one.meter for one in row.find(clients, None)] == [Meter(unit="address"), None, None]
+    assert [resource.meter for resource in row.find(clients, None)] == [Meter(unit="address"), None, None]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_spot_machine_bills_by_its_zone_and_another_by_its_type(lifecycle: dic
     held = [{"Instances": [{**machine, **lifecycle}]}]
     clients = clients_of({("us-west-2", "describe_instances", "Reservations"): held})
     (row,) = [kind for kind in KINDS if kind.name == "instance"]
-    assert [one.meter for one in row.find(clients, None)] == [meter]
+    assert [resource.meter for resource in row.find(clients, None)] == [meter]
 
 
 @pytest.mark.parametrize("name", MADE)

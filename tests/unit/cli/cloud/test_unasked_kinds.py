@@ -23,7 +23,7 @@ def test_where_aws_does_not_tell_of_machines_all_else_goes_but_what_would_end_th
     )
     kinds = [region.kind("instance"), region.kind("subnet"), region.kind("role", is_guard=True)]
     swept = all_ended(region, kinds)
-    assert (region.ended, [one.id for one in swept.not_ended]) == (["s-1"], ["r-1"])
+    assert (region.ended, [resource.id for resource in swept.not_ended]) == (["s-1"], ["r-1"])
     assert list(swept.not_asked) == ["instance"]
 
 
@@ -42,7 +42,7 @@ def test_a_machine_that_aws_tells_of_no_more_is_not_said_to_be_gone() -> None:
         region.silent["instance"] = "ExpiredToken"
 
     swept = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
-    assert [one.id for one in swept.ended] == ["s-1"]
+    assert [resource.id for resource in swept.ended] == ["s-1"]
     assert list(swept.not_asked) == ["instance"]
 
 
@@ -78,7 +78,7 @@ def all_ended(region: FakeRegion, kinds: Sequence[ResourceType]) -> Sweep:
         NoClients(),
         "0123456789ab",
         {},
-        spares=lambda one: False,
+        spares=lambda resource: False,
         pause=lambda: None,
         timeout_s=3600.0,
         tell=lambda text: None,

@@ -52,8 +52,8 @@ def test_one_file_goes_to_every_node(make_inventory: MakeInventory) -> None:
 
 def test_one_file_of_a_node_goes_to_others(make_inventory: MakeInventory) -> None:
     inventory = make_inventory()
-    one, other = transfers(["0:/scratch/a.pt", "1-2:models/"], inventory)
-    assert one == Upload(
+    first, other = transfers(["0:/scratch/a.pt", "1-2:models/"], inventory)
+    assert first == Upload(
         source=NodeFile(node=inventory.nodes[0], path="/scratch/a.pt"),
         node=inventory.nodes[1],
         remote="models/",
@@ -65,19 +65,22 @@ def test_one_file_of_a_node_goes_to_others(make_inventory: MakeInventory) -> Non
 
 @pytest.mark.parametrize("words", [["a", "b", "1:/x"], ["a", "1:/x/"], ["a", "1:"]])
 def test_several_files_or_a_slash_want_a_folder(words: list[str], make_inventory: MakeInventory) -> None:
-    assert all(one.is_into_folder for one in transfers(words, make_inventory()))
+    assert all(transfer.is_into_folder for transfer in transfers(words, make_inventory()))
 
 
 def test_files_of_several_nodes_come_into_a_folder_for_each(make_inventory: MakeInventory) -> None:
     todo = transfers(["0-1:/var/log/x.log", "logs"], make_inventory())
-    assert [str(one.local) for one in todo if isinstance(one, Download)] == ["logs/train-0", "logs/train-1"]
-    assert all(one.is_into_folder for one in todo)
+    assert [str(transfer.local) for transfer in todo if isinstance(transfer, Download)] == [
+        "logs/train-0",
+        "logs/train-1",
+    ]
+    assert all(transfer.is_into_folder for transfer in todo)
 
 
 def test_one_file_of_one_node_comes_under_the_name_that_was_written(make_inventory: MakeInventory) -> None:
-    (one,) = transfers(["2:/var/log/x.log", "y.log"], make_inventory())
-    assert isinstance(one, Download)
-    assert (str(one.local), one.is_into_folder) == ("y.log", False)
+    (transfer,) = transfers(["2:/var/log/x.log", "y.log"], make_inventory())
+    assert isinstance(transfer, Download)
+    assert (str(transfer.local), transfer.is_into_folder) == ("y.log", False)
 
 
 @pytest.mark.parametrize(
@@ -131,8 +134,8 @@ def test_large_files_for_several_nodes_go_from_node_to_node(
 ) -> None:
     contents = {Path(name): content for name in ("a", "b")}
     trees, direct = shared_out(transfers(words, make_inventory()), contents, is_one_machine=is_one_machine)
-    assert [[one.node.name for one in group] for group in trees] == by_tree
-    assert [[one.node.name for one in group] for group in direct] == directly
+    assert [[transfer.node.name for transfer in group] for group in trees] == by_tree
+    assert [[transfer.node.name for transfer in group] for group in direct] == directly
 
 
 @pytest.mark.parametrize("words", [["a/w.bin", "b/w.bin", "0:/x/"], ["0:/a/w.bin", "0:/b/w.bin", "here/"]])

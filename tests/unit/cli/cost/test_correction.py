@@ -172,14 +172,14 @@ def test_afterwards_every_minute_that_a_machine_was_seen_in_is_counted_and_nothi
     ledger = Ledger(spans=written)
     right = corrected(ledger, corrections(ledger, known))
     assert corrections(right, known) == ()
-    for one in known.values():
-        last = one.ended_at or one.alive_at
+    for machine in known.values():
+        last = machine.ended_at or machine.alive_at
         assert last is not None
-        minutes = int((last - one.launched_at).total_seconds() // 60)
+        minutes = int((last - machine.launched_at).total_seconds() // 60)
         uncounted = [
             minute
             for minute in range(minutes)
-            if not any(_counts(row, one.launched_at + timedelta(minutes=minute + 0.5)) for row in right.spans)
+            if not any(_counts(row, machine.launched_at + timedelta(minutes=minute + 0.5)) for row in right.spans)
         ]
         assert len(uncounted) * 60 <= 2 * SHORT_S, "a minute at its begin, and one at its end"
 

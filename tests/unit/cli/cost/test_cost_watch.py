@@ -36,7 +36,7 @@ def test_without_it_there_is_one_look() -> None:
 
 def test_a_program_gets_a_line_for_each_look() -> None:
     looks = [json.loads(line) for line in shown(watch=True, as_json=True).splitlines()]
-    assert [one["at"] for one in looks] == [at(hour).isoformat() for hour in (3, 4, 5)]
+    assert [row["at"] for row in looks] == [at(hour).isoformat() for hour in (3, 4, 5)]
 
 
 def test_a_person_sees_the_sum_grow() -> None:

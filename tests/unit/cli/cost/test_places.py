@@ -55,15 +55,15 @@ def test_places_cost_what_the_region_bills_whatever_ran_in_them(
         [*billed, thing("cr-1", RESERVATION, 0, END_S, counts=counts)], load_catalog(), until=BORN.timestamp() + END_S
     )
     owed = next(row.usd for row in rows if row.id == "cr-1")
-    ends = [one.ended_at or BORN + timedelta(seconds=END_S) for one in places]
-    hours = [(end - one.started_at).total_seconds() / 3600 for end, one in zip(ends, places, strict=True)]
+    ends = [place.ended_at or BORN + timedelta(seconds=END_S) for place in places]
+    hours = [(end - place.started_at).total_seconds() / 3600 for end, place in zip(ends, places, strict=True)]
     assert owed is not None
     assert abs(sum(hours) * RATE - owed) < 1e-6
-    for one in places:
+    for place in places:
         assert all(
-            start >= second(one.ended_at) or (stop or END_S) <= second(one.started_at)
+            start >= second(place.ended_at) or (stop or END_S) <= second(place.started_at)
             for slot, start, stop in machines
-            if slot == one.slot
+            if slot == place.slot
         )
 
 

@@ -23,8 +23,8 @@ from tests.unit.cli.cost.reconcile_cases import CASES, ONE, P5, PRICES, Case, se
 def test_what_is_shown_of_each_machine(case: Case) -> None:
     nodes = (InventoryNode(slot=0, rank=0, name="train-0", private_ip="10.0.8.0", host_public_key="k"),)
     observed = Observed(
-        machines={one.instance_id: one for one in case.machines},
-        reservations={one.reservation_id: one for one in case.reservations},
+        machines={machine.instance_id: machine for machine in case.machines},
+        reservations={reservation.reservation_id: reservation for reservation in case.reservations},
         usd_per_hour=PRICES,
     )
     rows = cost_rows(
@@ -44,11 +44,11 @@ def test_what_is_shown_of_each_machine(case: Case) -> None:
 
 
 def test_a_row_says_which_of_its_times_aws_said() -> None:
-    machines = {one.instance_id: one for one in (seen("i-b", 1, 0.1, 1.1), seen("i-c", 1, 1.3, gone_h=2))}
+    machines = {machine.instance_id: machine for machine in (seen("i-b", 1, 0.1, 1.1), seen("i-c", 1, 1.3, gone_h=2))}
     paid = reconcile(
         REPLACED.spans, Observed(machines=machines), alive=frozenset({"i-a"}), deadline=DEADLINE, now=at(3)
     )
-    said = {one.instance_id: (one.is_start_seen, one.is_end_seen) for one in paid if one.instance_id is not None}
+    said = {row.instance_id: (row.is_start_seen, row.is_end_seen) for row in paid if row.instance_id is not None}
     assert said == {"i-a": (False, False), "i-b": (True, True), "i-c": (True, False)}
 
 
@@ -102,11 +102,11 @@ def test_whatever_the_account_lacks_each_machine_is_paid_for_its_own_time_and_on
     alive = frozenset(id for id, (_, ended) in truth.items() if ended is None)
     spans = [span for number, span in enumerate(account.spans) if number in written]
     paid = reconcile(spans, Observed(machines=machines), alive=alive, deadline=DEADLINE, now=DEADLINE)
-    own = [one for one in paid if one.instance_id is not None]
-    assert {one.instance_id: (one.started_at, one.ended_at) for one in own} == truth
+    own = [row for row in paid if row.instance_id is not None]
+    assert {row.instance_id: (row.started_at, row.ended_at) for row in own} == truth
     assert len(own) == len(truth)
-    for place in (one for one in paid if one.instance_id is None):
-        for other in (one for one in own if one.slot == place.slot and is_of(spans, one.instance_id)):
+    for place in (row for row in paid if row.instance_id is None):
+        for other in (row for row in own if row.slot == place.slot and is_of(spans, row.instance_id)):
             assert other.started_at >= (place.ended_at or DEADLINE) or (other.ended_at or DEADLINE) <= place.started_at
 
 
@@ -118,10 +118,10 @@ def is_of(spans: list[Span], id: str | None) -> bool:
 @given(account=accounts(), seconds=st.integers(min_value=0, max_value=12 * 3600))
 def test_without_an_observation_every_span_is_what_the_account_says(account: Ledger, seconds: int) -> None:
     paid = reconcile(account.spans, Observed(), alive=None, deadline=DEADLINE, now=at(seconds / 3600))
-    assert [(one.instance_id, one.started_at, one.ended_at) for one in paid] == [
+    assert [(row.instance_id, row.started_at, row.ended_at) for row in paid] == [
         (span.instance_id, span.started_at, span.ended_at) for span in account.spans
     ]
-    assert not any(one.is_start_seen or one.is_end_seen for one in paid)
+    assert not any(row.is_start_seen or row.is_end_seen for row in paid)
 
 
 @settings(max_examples=50)

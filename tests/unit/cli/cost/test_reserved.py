@@ -64,9 +64,13 @@ def test_only_what_is_new_is_written_and_one_that_is_held_on_now_and_then(path: 
     ):
         note_reservations(path, found, at=at)
         assert len(path.read_text().splitlines()) == lines
-    one = seen(path)
-    assert one.places == ((MADE, 2), (after(seconds=20), 3))
-    assert (one.ends_at, one.held_at, one.gone_at) == (after(hours=13), after(seconds=30) + AGAIN, after(hours=2))
+    reservation = seen(path)
+    assert reservation.places == ((MADE, 2), (after(seconds=20), 3))
+    assert (reservation.ends_at, reservation.held_at, reservation.gone_at) == (
+        after(hours=13),
+        after(seconds=30) + AGAIN,
+        after(hours=2),
+    )
     assert read_seen(path) == {}
 
 
@@ -104,9 +108,9 @@ def test_what_the_engine_did_counts_from_the_instant_that_it_was_done(path: Path
     note_step(path, a_step("delete", stage="began"), at=after(minutes=2))
     note_step(path, a_step("delete"), at=after(minutes=3))
     note_reservations(path, [], at=after(minutes=9))
-    one = seen(path)
-    assert one.places == ((MADE, 2), (after(minutes=1), 4))
-    assert (one.ended_at, one.end(planned=END_DATE)) == (after(minutes=3), after(minutes=3))
+    reservation = seen(path)
+    assert reservation.places == ((MADE, 2), (after(minutes=1), 4))
+    assert (reservation.ended_at, reservation.end(planned=END_DATE)) == (after(minutes=3), after(minutes=3))
 
 
 def test_a_step_of_a_reservation_that_nobody_saw_says_nothing(path: Path) -> None:

@@ -63,14 +63,14 @@ def test_the_summary_says_how_it_went() -> None:
 
 def test_awss_code_is_said_once_however_often_the_engine_says_it() -> None:
     said = refusals([error(AWS_TEXT), error(f"1 error occurred:\n\t* {AWS_TEXT}"), error("update failed", urn="")])
-    assert [(one.code, one.text) for one in said] == [
+    assert [(problem.code, problem.text) for problem in said] == [
         ("InsufficientInstanceCapacity", "We currently do not have sufficient p5.48xlarge capacity.")
     ]
 
 
 def test_awss_refusals_come_before_what_follows_from_them() -> None:
     said = refusals([error("the program ended with an error"), error(AWS_TEXT)])
-    assert [one.code for one in said] == ["InsufficientInstanceCapacity", None]
+    assert [problem.code for problem in said] == ["InsufficientInstanceCapacity", None]
 
 
 def test_codes_with_a_dot_are_codes() -> None:

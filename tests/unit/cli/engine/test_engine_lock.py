@@ -65,7 +65,7 @@ def test_on_a_disk_of_this_computer_a_lock_is_as_dead_as_its_process(
     tmp_path: Path, changes: dict[str, object], is_dead: bool
 ) -> None:
     lock_file(tmp_path, **changes)
-    (lock,) = (replace(one, is_of_own_disk=True) for one in locks_in(f"file://{tmp_path}", STACK))
+    (lock,) = (replace(lock, is_of_own_disk=True) for lock in locks_in(f"file://{tmp_path}", STACK))
     assert lock.is_dead(()) == is_dead
 
 

@@ -119,7 +119,7 @@ class OneAnswer(Clients):
 def test_machines_that_the_state_lacks_are_what_a_large_run_left() -> None:
     state = StackState(resources=(*CLUSTER.resources, *machines((0, 1))))
     assert unknown_machines(lambda: OneAnswer("i-0", "i-1"), state) == ()
-    assert [one.instance_id for one in unknown_machines(lambda: OneAnswer("i-0", "i-9"), state)] == ["i-9"]
+    assert [instance.instance_id for instance in unknown_machines(lambda: OneAnswer("i-0", "i-9"), state)] == ["i-9"]
     assert unknown_machines(nobody, StackState()) == ()
 
 
@@ -253,7 +253,7 @@ def test_a_repair_says_of_what_it_could_not_ask() -> None:
         data_since=None,
         clients=lambda: aws,
         tell=told.append,
-        agreed=lambda one: rows.clear(),
+        agreed=lambda resource: rows.clear(),
         sleep=unslept,
     )
     assert told[0] == "ending instance i-lost: no state knows it"

@@ -83,7 +83,7 @@ def test_providers_and_the_stack_are_not_counted_as_made() -> None:
 
 
 def test_instances_are_told_by_their_slot_tag_in_order() -> None:
-    assert [(one.slot, one.instance_id) for one in STATE.instances] == [(0, "i-0"), (1, "i-1")]
+    assert [(instance.slot, instance.instance_id) for instance in STATE.instances] == [(0, "i-0"), (1, "i-1")]
 
 
 def test_the_identity_is_read_without_its_secret() -> None:
@@ -101,7 +101,7 @@ def test_the_ledger_comes_from_the_membership() -> None:
 
 
 def test_pending_operations_are_named() -> None:
-    assert [(one.kind, one.type) for one in STATE.pending] == [("creating", "x")]
+    assert [(operation.kind, operation.type) for operation in STATE.pending] == [("creating", "x")]
 
 
 def test_a_route_is_known_by_its_table_and_destination() -> None:
@@ -128,7 +128,7 @@ def test_what_was_replaced_and_is_still_there_is_told_from_what_took_its_place()
     """After a run that made the new one and did not come to the end of the old one, both have one URN."""
     rows = [{"urn": "u", "id": id, "type": RESERVATION_TYPE, "custom": True} for id in ("cr-2", "cr-1")]
     state = parse_state(json.dumps({"deployment": {"resources": [rows[0], {**rows[1], "delete": True}]}}))
-    assert [(one.id, one.is_replaced) for one in state.resources] == [("cr-2", False), ("cr-1", True)]
+    assert [(resource.id, resource.is_replaced) for resource in state.resources] == [("cr-2", False), ("cr-1", True)]
 
 
 def test_a_machine_that_was_ended_to_be_made_anew_and_was_not_does_not_run() -> None:
@@ -148,6 +148,6 @@ def test_a_machine_that_was_ended_to_be_made_anew_and_was_not_does_not_run() -> 
     inputs = {"instanceType": "p5.48xlarge", "instanceCount": 2}
     reservation = {"urn": "r", "id": "cr-1", "type": RESERVATION_TYPE, "custom": True, "inputs": inputs}
     state = parse_state(json.dumps({"deployment": {"resources": [*rows, reservation]}}))
-    assert [one.slot for one in state.instances] == [0, 1]
-    assert [one.slot for one in state.machines] == [0]
+    assert [instance.slot for instance in state.instances] == [0, 1]
+    assert [machine.slot for machine in state.machines] == [0]
     assert state.empty_places == 1

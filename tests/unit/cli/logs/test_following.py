@@ -51,12 +51,12 @@ def test_a_node_that_is_lost_while_nobody_listens_is_not_waited_for(make_invento
     clock = Clock()
     request = request_of(make_inventory())
     following = Following(request, now=clock)
-    one, other = request.nodes
-    following.begin(one)
+    node, other = request.nodes
+    following.begin(node)
     for _ in range(MOST_ITEMS):
         following.lost(other, GONE, 0)
     full = threading.Thread(target=following.lost, args=(other, GONE, 0), daemon=True)
-    clock.meanwhile = lambda: following.lost(one, GONE, 9)  # told before
+    clock.meanwhile = lambda: following.lost(node, GONE, 9)  # told before
     full.start()
     full.join(BEGINS_S)
     while full.is_alive():
@@ -72,8 +72,8 @@ def test_the_time_in_which_nobody_listened_is_no_silence_of_the_nodes(make_inven
     clock = Clock()
     request = request_of(make_inventory())
     following = Following(request, now=clock)
-    one, other = request.nodes
-    following.begin(one)
+    node, other = request.nodes
+    following.begin(node)
     for _ in range(MOST_ITEMS):
         following.lost(other, GONE, 0)
     full = threading.Thread(target=following.lost, args=(other, GONE, 0), daemon=True)

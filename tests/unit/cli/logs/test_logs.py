@@ -341,8 +341,8 @@ def test_a_word_that_is_no_source_is_refused(word: str, said: str) -> None:
 
 
 def test_lines_as_people_and_programs_read_them() -> None:
-    one = line(NOON_S, "NVRM: Xid (PCI:0000:9b:00): 79", slot=3)
-    assert log_head(one, has_sources=False) == "[Node 3] [12:00:00] "
-    assert log_head(one, has_sources=False, has_names=True) == "[train-3] [12:00:00] "
-    assert log_head(one, has_sources=True) == "[Node 3] [12:00:00] [k] "
-    assert log_json(one)["time"] == "2026-11-21T12:00:00+00:00"
+    entry = line(NOON_S, "NVRM: Xid (PCI:0000:9b:00): 79", slot=3)
+    assert log_head(entry, has_sources=False) == "[Node 3] [12:00:00] "
+    assert log_head(entry, has_sources=False, has_names=True) == "[train-3] [12:00:00] "
+    assert log_head(entry, has_sources=True) == "[Node 3] [12:00:00] [k] "
+    assert log_json(entry)["time"] == "2026-11-21T12:00:00+00:00"

@@ -44,5 +44,5 @@ def told(value: Any, expected: Any) -> Any:
     if isinstance(value, dict) and isinstance(expected, dict):
         return {key: told(value[key], expected[key]) for key in expected if key in value} or value
     if isinstance(value, list) and isinstance(expected, list) and len(value) == len(expected):
-        return [told(one, other) for one, other in zip(value, expected, strict=True)]
+        return [told(item, other) for item, other in zip(value, expected, strict=True)]
     return value

@@ -76,8 +76,8 @@ def test_two_clusters_are_under_way_at_the_same_time() -> None:
         return None
 
     done = ended(there, why_not_now)
-    assert [one.verdict.remains.cluster_id for one in done] == list(IDS)
-    assert all(one.is_done for one in done)
+    assert [end.verdict.remains.cluster_id for end in done] == list(IDS)
+    assert all(end.is_done for end in done)
     assert not any(region.things for region in there.values())
 
 

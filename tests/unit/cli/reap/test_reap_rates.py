@@ -51,14 +51,16 @@ def spot(name: str = "p5.48xlarge", zone: str = "us-west-2b") -> CloudResource:
 
 
 @pytest.mark.parametrize(
-    ("one", "price", "at_most"),
+    ("resource", "price", "at_most"),
     [(spot(), 12.5, False), (spot(zone="us-west-2c"), 55.04, True), (spot("p99.large"), None, True)],
     ids=["at the price of its zone", "at most on demand where AWS tells none", "unknown to AWS and to the list"],
 )
-def test_a_spot_machine_costs_the_price_of_the_moment(one: CloudResource, price: float | None, at_most: bool) -> None:
+def test_a_spot_machine_costs_the_price_of_the_moment(
+    resource: CloudResource, price: float | None, at_most: bool
+) -> None:
     market = {("p5.48xlarge", "us-west-2b"): 12.5}
-    assert usd_per_hour(one, CATALOG, "us-west-2", market=market) == price
-    assert is_at_most([thing(None), one], market) is at_most
+    assert usd_per_hour(resource, CATALOG, "us-west-2", market=market) == price
+    assert is_at_most([thing(None), resource], market) is at_most
 
 
 def test_a_day_has_24_hours() -> None:

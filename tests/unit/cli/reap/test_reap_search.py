@@ -44,7 +44,9 @@ def searched(*, refused: Sequence[str]) -> Search:
 def test_a_region_that_is_forbidden_hides_nothing_of_the_others_and_is_named() -> None:
     found = searched(refused=["ap-east-1"])
     assert found.regions == ("us-west-2",)
-    assert [(one.cluster_id, one.region, len(one.things)) for one in found.remains] == [(ID, "us-west-2", 2)]
+    assert [(cluster.cluster_id, cluster.region, len(cluster.things)) for cluster in found.remains] == [
+        (ID, "us-west-2", 2)
+    ]
     assert not found.is_everywhere
     with pytest.raises(CloudError, match="not looked through: ap-east-1: UnauthorizedOperation"):
         refuse_unseen(found)
@@ -52,7 +54,7 @@ def test_a_region_that_is_forbidden_hides_nothing_of_the_others_and_is_named() -
 
 def test_when_roles_are_not_told_machines_are_found_all_the_same() -> None:
     found = searched(refused=[NO_REGION])
-    assert [one.kind for one in found.remains[0].things] == ["instance", "instance"]
+    assert [resource.kind for resource in found.remains[0].things] == ["instance", "instance"]
     assert list(found.unseen) == [NO_REGION]
 
 
@@ -80,7 +82,7 @@ def test_a_service_that_refuses_hides_nothing_of_the_others_in_its_region() -> N
         refused=NO_FSX,
     )
     found = search(lambda region: clients, ("us-west-2",), all_regions=True, looks=anything)
-    assert [one.id for one in found.remains[0].things] == ["i-1"]
+    assert [resource.id for resource in found.remains[0].things] == ["i-1"]
     assert (found.unseen, found.told_gaps) == ({}, ["FSx file system (AccessDeniedException) in us-west-2"])
     assert not found.is_whole
     assert not found.is_everywhere

@@ -152,10 +152,10 @@ FULL = remains(
 
 def test_data_stays_with_what_leads_to_it_until_it_is_named() -> None:
     kept = judged(FULL, mine())
-    assert [one.id for one in kept.going] == ["i-1", "nat-1", f"clusterctl-{ID}"]
+    assert [resource.id for resource in kept.going] == ["i-1", "nat-1", f"clusterctl-{ID}"]
     assert kept.why_stays(FULL.things[4]) == "holds data: --data fs-1 ends it"
     named = judged(FULL, mine(), data=frozenset({"fs-1"}))
-    assert [one.id for one in FULL.things if one not in named.going] == ["vol-root", "eni-1"]
+    assert [resource.id for resource in FULL.things if resource not in named.going] == ["vol-root", "eni-1"]
 
 
 def test_what_its_machine_leaves_behind_goes_but_for_a_volume() -> None:
@@ -184,22 +184,22 @@ KNOWN = st.sampled_from([None, mine(), mine(is_down=True), mine(deadline=NOW + L
 def test_nothing_that_lives_is_a_colleagues_or_holds_data_ever_goes(
     things: list[CloudResource], known: KnownHere | None, anyones: bool, data: set[int], region: str | None
 ) -> None:
-    named = frozenset(one.id for number, one in enumerate(things) if number in data)
+    named = frozenset(resource.id for number, resource in enumerate(things) if number in data)
     found = remains(*things, region=region)
     verdict = judged(found, known, anyones=anyones, data=named)
-    telling = [one for one in things if "clusterctl:deadline" in one.tags]
-    moved = [one for one in telling if one.kind != "network interface"]
-    says = [one.tags["clusterctl:deadline"] for one in moved or telling]
+    telling = [resource for resource in things if "clusterctl:deadline" in resource.tags]
+    moved = [resource for resource in telling if resource.kind != "network interface"]
+    says = [resource.tags["clusterctl:deadline"] for resource in moved or telling]
     if verdict.ends:
         assert says
         assert all(datetime.fromisoformat(text) + GRACE <= NOW for text in says)
         assert known is not None or anyones
         assert known is None or not (known.is_down or known.changing)
         assert region is not None
-    for one in verdict.going:
-        assert one.id in named or not type_of(one, KINDS).is_data
-        assert one.attached_to is None
-    assert {one.id for one in verdict.going} <= {one.id for one in things}
+    for resource in verdict.going:
+        assert resource.id in named or not type_of(resource, KINDS).is_data
+        assert resource.attached_to is None
+    assert {resource.id for resource in verdict.going} <= {resource.id for resource in things}
 
 
 def test_the_things_of_each_cluster_come_together_and_what_is_in_no_region_is_counted_once() -> None:
@@ -208,8 +208,8 @@ def test_the_things_of_each_cluster_come_together_and_what_is_in_no_region_is_co
         "eu-west-1": (role, thing("instance", "i-2", cluster=OTHER), CloudResource(kind="instance", id="i-nobodys")),
         "us-west-2": (role, thing("VPC", "vpc-1")),
     }
-    by_id = {one.cluster_id: one for one in remains_of(found)}
-    assert {one.id for one in by_id[ID].things} == {"clusterctl-1", "vpc-1"}
+    by_id = {cluster.cluster_id: cluster for cluster in remains_of(found)}
+    assert {resource.id for resource in by_id[ID].things} == {"clusterctl-1", "vpc-1"}
     assert (by_id[ID].region, by_id[OTHER].region) == ("us-west-2", "eu-west-1")
     assert (by_id[ID].name, by_id[ID].owner) == ("train", "ada")
     assert set(by_id) == {ID, OTHER}
@@ -221,6 +221,6 @@ def test_where_a_file_system_may_be_unseen_what_leads_to_one_stays_and_machines_
     )
     wish = Asked(grace=GRACE)
     blind = judge(found, wish, mine(), now=NOW, all_regions=False, not_asked=frozenset({"FSx file system"}))
-    assert [one.id for one in blind.going] == ["i-1", "nat-1"]
+    assert [resource.id for resource in blind.going] == ["i-1", "nat-1"]
     without_key_pairs = judge(found, wish, mine(), now=NOW, all_regions=False, not_asked=frozenset({"key pair"}))
-    assert [one.id for one in without_key_pairs.going] == ["i-1", "s-1", "nat-1"]
+    assert [resource.id for resource in without_key_pairs.going] == ["i-1", "s-1", "nat-1"]

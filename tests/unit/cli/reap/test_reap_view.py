@@ -50,7 +50,8 @@ def seen(*, acts: bool = False, **asked: object) -> ReapView:
     return ReapView(
         search=Search(regions=("us-west-2",), all_regions=False, remains=(FULL, STRANGE)),
         verdicts=tuple(
-            judge(one, wish, known.get(one.cluster_id), now=NOW, all_regions=False) for one in (FULL, STRANGE)
+            judge(remains, wish, known.get(remains.cluster_id), now=NOW, all_regions=False)
+            for remains in (FULL, STRANGE)
         ),
         asked=wish,
         acts=acts,
@@ -120,9 +121,9 @@ def test_json_says_of_each_thing_what_becomes_of_it() -> None:
         refusals={("NAT gateway", "nat-1"): "DependencyViolation"},
     )
     row = json.loads(json.dumps(reap_json(view, [Ended(verdict=view.verdicts[0], swept=swept)])))["clusters"][0]
-    by_id = {one["id"]: one for one in row["things"]}
+    by_id = {thing["id"]: thing for thing in row["things"]}
     assert (row["whose"], row["usd_per_day"], row["ends"]) == ("mine", pytest.approx(1323.03, abs=0.01), True)
-    assert [(one["goes"], one["gone"]) for one in by_id.values()] == [
+    assert [(thing["goes"], thing["gone"]) for thing in by_id.values()] == [
         (True, True),
         (False, False),
         (True, False),
@@ -151,7 +152,7 @@ GAP = {"us-west-2": {"FSx file system": CloudError("AccessDeniedException: no", 
 
 def with_gap(view: ReapView) -> ReapView:
     search = replace(view.search, gaps=GAP)
-    verdicts = (replace(one, not_asked=search.not_asked_in(one.remains.region)) for one in view.verdicts)
+    verdicts = (replace(verdict, not_asked=search.not_asked_in(verdict.remains.region)) for verdict in view.verdicts)
     return replace(view, search=search, verdicts=tuple(verdicts))
 
 
@@ -170,7 +171,7 @@ def test_json_says_that_the_list_is_not_whole() -> None:
     whole, partial = reap_json(seen(), []), json.loads(json.dumps(reap_json(with_gap(seen()), [])))
     assert (whole["is_whole"], whole["not_asked"]) == (True, [])
     assert partial["is_whole"] is False
-    assert [(one["region"], one["kind"], one["code"]) for one in partial["not_asked"]] == [
+    assert [(kind["region"], kind["kind"], kind["code"]) for kind in partial["not_asked"]] == [
         ("us-west-2", "FSx file system", "AccessDeniedException")
     ]
     assert partial["clusters"][0]["not_asked"] == ["FSx file system"]

@@ -65,7 +65,7 @@ def test_only_parts_without_a_living_engine_are_orphans() -> None:
         process(21, 20): program,
         process(22, 1): ("sshd",),
     }
-    assert [one.pid for one in orphaned_parts(words)] == [20, 21]
+    assert [process.pid for process in orphaned_parts(words)] == [20, 21]
 
 
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
@@ -127,5 +127,5 @@ def test_engines_that_were_started_are_read_back_too(tmp_path: Path) -> None:
     note_engine(file, 7)
     record = read_record(file)
     assert record is not None
-    assert [one.pid for one in record.engines] == [os.getpid(), 7]
+    assert [process.pid for process in record.engines] == [os.getpid(), 7]
     assert record.tokens == ("a",)

@@ -60,11 +60,11 @@ def test_a_cluster_that_is_down_has_no_guard() -> None:
 
 def test_a_later_deadline_changes_the_schedule_alone() -> None:
     """By name and definition nothing else of the guard knows the deadline."""
-    one, other = (record(cluster_program(caps={"runtime": runtime})) for runtime in ("24h", "30h"))
-    expressions = [made.one(SCHEDULE).inputs["scheduleExpression"] for made in (one, other)]
+    first, other = (record(cluster_program(caps={"runtime": runtime})) for runtime in ("24h", "30h"))
+    expressions = [made.one(SCHEDULE).inputs["scheduleExpression"] for made in (first, other)]
     assert expressions == ["at(2026-03-02T12:00:00)", "at(2026-03-02T18:00:00)"]
-    assert one.one(SCHEDULE).inputs["name"] == other.one(SCHEDULE).inputs["name"]
-    assert one.one(STATE_MACHINE).inputs["definition"] == other.one(STATE_MACHINE).inputs["definition"]
+    assert first.one(SCHEDULE).inputs["name"] == other.one(SCHEDULE).inputs["name"]
+    assert first.one(STATE_MACHINE).inputs["definition"] == other.one(STATE_MACHINE).inputs["definition"]
 
 
 def test_the_role_may_end_what_carries_the_clusters_id_and_start_its_own_state_machine() -> None:

@@ -53,9 +53,9 @@ def test_a_birth_decides_id_seed_start_image_and_zone(own_home: Path) -> None:
 
 
 def test_two_births_share_nothing(own_home: Path) -> None:
-    one, other = born(own_home), born(own_home)
-    assert one["cluster_id"] != other["cluster_id"]
-    assert one["seed"] != other["seed"]
+    first, other = born(own_home), born(own_home)
+    assert first["cluster_id"] != other["cluster_id"]
+    assert first["seed"] != other["seed"]
 
 
 def test_before_birth_id_seed_and_start_are_unknown(own_home: Path) -> None:
