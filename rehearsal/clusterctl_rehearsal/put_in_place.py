@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from clusterctl_infra.private_home import private_opener
-
 
 def put_in_place(path: Path, text: str) -> None:
     """Writes the file, in a folder that is there, for one writer at a time. Raises OSError.
@@ -15,6 +13,11 @@ def put_in_place(path: Path, text: str) -> None:
     machines and regions do not outlive a power cut.
     """
     fresh = path.with_name(f"{path.name}.new")
-    with open(fresh, "w", encoding="utf-8", opener=private_opener) as file:
+    with open(fresh, "w", encoding="utf-8", opener=_private) as file:
         file.write(text)
     os.replace(fresh, path)
+
+
+def _private(path: str, flags: int) -> int:
+    """Not clusterctl_infra's, as machines' supervisors have only this package."""
+    return os.open(path, flags, 0o600)
