@@ -226,11 +226,11 @@ class Change:
         """Instance id → what AWS said so far of the machines that the state's cluster has or had."""
         return {} if state.cluster_id is None else read_seen(self.home.observed_file(state.cluster_id))
 
-    def note_agreed(self, one: CloudResource) -> None:
+    def note_agreed(self, ended: CloudResource) -> None:
         """Writes down when AWS said yes to the end of a reservation: it tells so of machines, and not of these."""
-        if one.kind == RESERVATION and one.cluster_id is not None:
+        if ended.kind == RESERVATION and ended.cluster_id is not None:
             at = datetime.now(UTC).replace(microsecond=0)
-            note_cancelled(self.home.observed_file(one.cluster_id), one.id, at=at)
+            note_cancelled(self.home.observed_file(ended.cluster_id), ended.id, at=at)
 
     def note_what_became(self) -> None:
         """Writes down what AWS says after a change that began anything: AWS shows ended machines for an hour."""
@@ -272,7 +272,7 @@ def account_of(state: StackState) -> str | None:
     if vpc is not None and vpc.outputs.get("ownerId"):
         return str(vpc.outputs["ownerId"])
     bills = (*state.of_type(RESERVATION_TYPE), *state.of_type(INSTANCE_TYPE))
-    found = (_ARN.match(str(one.outputs.get("arn") or "")) for one in bills)
+    found = (_ARN.match(str(resource.outputs.get("arn") or "")) for resource in bills)
     return next((match["account"] for match in found if match is not None), None)
 
 

@@ -47,39 +47,45 @@ class StoredData:
 
 def data_in(state: StackState) -> tuple[StoredData, ...]:
     """The state's own file systems; adopted ones are somebody else's."""
-    return tuple(_stored(one) for type in KINDS for one in state.of_type(type) if not one.is_external)
+    return tuple(_stored(resource) for type in KINDS for resource in state.of_type(type) if not resource.is_external)
 
 
 def kept_in(state: StackState, config: ClusterConfig, catalog: Catalog) -> tuple[StoredData, ...]:
     """Those that outlive the nodes: as the last `up` marked them, or as cluster.yaml says since."""
     plans = {row.mount: row for row in storage_plans(config, catalog)}
-    return tuple(one for one in data_in(state) if one.is_retained or _is_to_be_kept(one, plans.get(one.mount)))
+    return tuple(
+        file_system
+        for file_system in data_in(state)
+        if file_system.is_retained or _is_to_be_kept(file_system, plans.get(file_system.mount))
+    )
 
 
 def holds_data(state: StackState) -> bool:
     """Something in the state is to outlive the nodes."""
-    return any(one.is_retained for one in data_in(state)) or bool(others_in(state))
+    return any(file_system.is_retained for file_system in data_in(state)) or bool(others_in(state))
 
 
 def others_in(state: StackState) -> tuple[str, ...]:
     """What else a person's own program keeps there, as `Table users`: what may hold data, and what is protected."""
-    others = (one for one in state.resources if one.is_custom and one.type not in KINDS)
+    others = (resource for resource in state.resources if resource.is_custom and resource.type not in KINDS)
     return tuple(
-        f"{one.type.rpartition(':')[2]} {one.urn.rpartition('::')[2]}"
-        for one in others
-        if one.is_protected or one.type.startswith(OTHERS)
+        f"{resource.type.rpartition(':')[2]} {resource.urn.rpartition('::')[2]}"
+        for resource in others
+        if resource.is_protected or resource.type.startswith(OTHERS)
     )
 
 
 def bill_lines(data: Sequence[StoredData], catalog: Catalog, *, region: str) -> list[str]:
     """What each costs for as long as it exists: `/shared (FSx for Lustre, 4800 GiB, fs-0a…): $1.38/h`."""
-    return [f"{one.named}: {_bill(one, catalog, region)}" for one in data]
+    return [f"{file_system.named}: {_bill(file_system, catalog, region)}" for file_system in data]
 
 
 def refuse_harm(state: StackState, config: ClusterConfig, catalog: Catalog, *, source: str) -> None:
     """Raises ConfigError when the configuration would end a file system that is there, or make it anew and empty."""
     plans = {row.mount: row for row in storage_plans(config, catalog)}
-    problems = [problem for one in data_in(state) for problem in _harm(one, plans.get(one.mount))]
+    problems = [
+        problem for file_system in data_in(state) for problem in _harm(file_system, plans.get(file_system.mount))
+    ]
     if problems:
         raise ConfigError(
             f"{source}: {count(len(problems), 'change')} would lose data, nothing was changed",
@@ -88,56 +94,63 @@ def refuse_harm(state: StackState, config: ClusterConfig, catalog: Catalog, *, s
         )
 
 
-def _harm(one: StoredData, plan: StoragePlan | None) -> Iterator[str]:
-    if not _is_meant(one, plan):
-        if one.is_retained:
+def _harm(file_system: StoredData, plan: StoragePlan | None) -> Iterator[str]:
+    if not _is_meant(file_system, plan):
+        if file_system.is_retained:
             yield (
-                f"{one.named} is not in cluster.yaml any more: write it back; to end it alone, write "
+                f"{file_system.named} is not in cluster.yaml any more: write it back; to end it alone, write "
                 "on_delete: delete, run clusterctl up, then take it out"
             )
         return
     if isinstance(plan, LustrePlan):
-        if one.size_gib is not None and plan.size_gib < one.size_gib:
-            yield f"{one.named} cannot shrink to {plan.size_gib} GiB: AWS lets file systems grow alone"
-        if one.deployment_type != plan.deployment_type:
-            yield f"{one.named} is {one.deployment_type} and cannot become {plan.deployment_type}: take another mount"
-    if isinstance(plan, EfsPlan) and one.is_encrypted is not None and one.is_encrypted != plan.encrypted:
-        yield f"{one.named}: encrypted is decided when it is made: take another mount"
+        if file_system.size_gib is not None and plan.size_gib < file_system.size_gib:
+            yield f"{file_system.named} cannot shrink to {plan.size_gib} GiB: AWS lets file systems grow alone"
+        if file_system.deployment_type != plan.deployment_type:
+            was, is_now = file_system.deployment_type, plan.deployment_type
+            yield f"{file_system.named} is {was} and cannot become {is_now}: take another mount"
+    if (
+        isinstance(plan, EfsPlan)
+        and file_system.is_encrypted is not None
+        and file_system.is_encrypted != plan.encrypted
+    ):
+        yield f"{file_system.named}: encrypted is decided when it is made: take another mount"
 
 
-def _is_to_be_kept(one: StoredData, plan: StoragePlan | None) -> bool:
-    return plan is not None and _is_meant(one, plan) and is_retained(plan)
+def _is_to_be_kept(file_system: StoredData, plan: StoragePlan | None) -> bool:
+    return plan is not None and _is_meant(file_system, plan) and is_retained(plan)
 
 
-def _is_meant(one: StoredData, plan: StoragePlan | None) -> bool:
+def _is_meant(file_system: StoredData, plan: StoragePlan | None) -> bool:
     """Whether the plan of the mount is still about this file system."""
     if isinstance(plan, LustrePlan):
-        return one.kind == KINDS[LUSTRE_TYPE] and plan.adopted_id is None
-    return isinstance(plan, EfsPlan) and one.kind == KINDS[EFS_TYPE] and plan.adopted_id is None
+        return file_system.kind == KINDS[LUSTRE_TYPE] and plan.adopted_id is None
+    return isinstance(plan, EfsPlan) and file_system.kind == KINDS[EFS_TYPE] and plan.adopted_id is None
 
 
-def _stored(one: StateResource) -> StoredData:
-    tags = one.inputs.get("tags") or {}
-    is_lustre = one.type == LUSTRE_TYPE
+def _stored(resource: StateResource) -> StoredData:
+    tags = resource.inputs.get("tags") or {}
+    is_lustre = resource.type == LUSTRE_TYPE
     return StoredData(
-        urn=one.urn,
-        id=one.id,
-        kind=KINDS[one.type],
-        mount=str(tags.get(MOUNT_TAG) or one.urn.rpartition("::")[2]),
+        urn=resource.urn,
+        id=resource.id,
+        kind=KINDS[resource.type],
+        mount=str(tags.get(MOUNT_TAG) or resource.urn.rpartition("::")[2]),
         is_retained=tags.get(ON_DELETE_TAG, "retain") == "retain",
-        size_gib=int(one.inputs.get("storageCapacity") or 0) if is_lustre else None,
-        throughput=_whole(one.inputs.get("perUnitStorageThroughput")),
-        deployment_type=one.inputs.get("deploymentType"),
-        is_encrypted=one.inputs.get("encrypted"),
+        size_gib=int(resource.inputs.get("storageCapacity") or 0) if is_lustre else None,
+        throughput=_whole(resource.inputs.get("perUnitStorageThroughput")),
+        deployment_type=resource.inputs.get("deploymentType"),
+        is_encrypted=resource.inputs.get("encrypted"),
     )
 
 
-def _bill(one: StoredData, catalog: Catalog, region: str) -> str:
-    if one.size_gib is None:
+def _bill(file_system: StoredData, catalog: Catalog, region: str) -> str:
+    if file_system.size_gib is None:
         price = catalog.storage.efs.get(region)
         each = "" if price is None else f", {usd(price.stored_usd_per_gib_month)} a GiB and month"
         return f"bills what it holds{each}"
-    hourly = catalog.storage.lustre_usd_per_hour(region, size_gib=one.size_gib, throughput=one.throughput)
+    hourly = catalog.storage.lustre_usd_per_hour(
+        region, size_gib=file_system.size_gib, throughput=file_system.throughput
+    )
     return "bills, at a price that is not known" if hourly is None else f"{usd(hourly)}/h"
 
 

@@ -51,13 +51,13 @@ def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[st
     give_up = time.monotonic() + ENDING_S
     told = False
     while True:
-        seen = {one.instance_id: one for one in instances_of(clients, state.cluster_id)}
-        ending = [one for one in seen.values() if one.state == ENDING]
+        seen = {instance.instance_id: instance for instance in instances_of(clients, state.cluster_id)}
+        ending = [instance for instance in seen.values() if instance.state == ENDING]
         if not ending or time.monotonic() > give_up:
             return _missing(state, seen)
         if not told:
             told = True
-            tell(f"waiting for {', '.join(one.instance_id for one in ending)}, which is ending")
+            tell(f"waiting for {', '.join(instance.instance_id for instance in ending)}, which is ending")
         time.sleep(REHEARSAL_POLL_S if clients.is_rehearsal else POLL_S)
 
 
@@ -65,8 +65,8 @@ def living_slots(clients: Clients, state: StackState) -> frozenset[int]:
     """The slots of which AWS has the state's machine, and not on its way out. Raises CloudError."""
     if not state.instances or state.cluster_id is None:
         return frozenset()
-    alive = {one.instance_id for one in instances_of(clients, state.cluster_id) if one.is_alive}
-    return frozenset(one.slot for one in state.instances if one.instance_id in alive)
+    alive = {instance.instance_id for instance in instances_of(clients, state.cluster_id) if instance.is_alive}
+    return frozenset(instance.slot for instance in state.instances if instance.instance_id in alive)
 
 
 def gone_spot_machines(clients: Clients, state: StackState) -> tuple[str, ...]:
@@ -76,11 +76,15 @@ def gone_spot_machines(clients: Clients, state: StackState) -> tuple[str, ...]:
     provider cancels it before it ends the machine: it fails at a request that is not there, though it takes a machine
     that is not there for ended (terraform-provider-aws, ec2_instance.go; both 2026-11-22).
     """
-    known = [one for one in state.instances if one.is_spot]
+    known = [instance for instance in state.instances if instance.is_spot]
     if not known or state.cluster_id is None:
         return ()
-    there = {one.instance_id for one in instances_of(clients, state.cluster_id) if one.is_alive or one.state == ENDING}
-    return tuple(one.urn for one in known if one.instance_id not in there)
+    there = {
+        instance.instance_id
+        for instance in instances_of(clients, state.cluster_id)
+        if instance.is_alive or instance.state == ENDING
+    }
+    return tuple(instance.urn for instance in known if instance.instance_id not in there)
 
 
 def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
@@ -88,8 +92,10 @@ def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
     known = state.of_type(RESERVATION_TYPE)
     if not known or state.cluster_id is None:
         return ()
-    held = {one.reservation_id for one in reservations_of(clients, state.cluster_id) if one.is_held}
-    return tuple(one.urn for one in known if one.id not in held)
+    held = {
+        reservation.reservation_id for reservation in reservations_of(clients, state.cluster_id) if reservation.is_held
+    }
+    return tuple(reservation.urn for reservation in known if reservation.id not in held)
 
 
 def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
@@ -97,7 +103,7 @@ def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]
 
     Asked only where no machine lives: nobody loses the network from under a machine, for AWS refuses that.
     """
-    if state.cluster_id is None or any(one.is_alive for one in instances_of(clients, state.cluster_id)):
+    if state.cluster_id is None or any(instance.is_alive for instance in instances_of(clients, state.cluster_id)):
         return ()
     return _not_there(clients, state, state.cluster_id, GROUND)
 
@@ -114,19 +120,19 @@ def _not_there(
     clients: Clients, state: StackState, cluster_id: str, kinds: tuple[ResourceType, ...]
 ) -> tuple[StateResource, ...]:
     found = look(clients, cluster_id, kinds)
-    there = {(one.kind, name) for one in found for name in (one.id, *one.aliases)}
+    there = {(thing.kind, name) for thing in found for name in (thing.id, *thing.aliases)}
     return tuple(
-        one
+        resource
         for kind in kinds
         for type in kind.types
-        for one in state.of_type(type)
-        if not one.is_external and not any((kind.name, name) in there for name in names_of(one))
+        for resource in state.of_type(type)
+        if not resource.is_external and not any((kind.name, name) in there for name in names_of(resource))
     )
 
 
 def _missing(state: StackState, seen: dict[str, InstanceState]) -> tuple[Missing, ...]:
     return tuple(
-        Missing(known=one, seen=seen.get(one.instance_id))
-        for one in state.instances
-        if one.instance_id not in seen or not seen[one.instance_id].is_alive
+        Missing(known=instance, seen=seen.get(instance.instance_id))
+        for instance in state.instances
+        if instance.instance_id not in seen or not seen[instance.instance_id].is_alive
     )

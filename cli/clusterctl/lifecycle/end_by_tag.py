@@ -118,10 +118,10 @@ def what_is_left(
     AWS does not answer of one keeps nobody from ending the other.
     """
 
-    def agreed(one: CloudResource) -> None:
-        if one.kind == RESERVATION:
+    def agreed(ended: CloudResource) -> None:
+        if ended.kind == RESERVATION:
             at = datetime.now(UTC).replace(microsecond=0)
-            note_cancelled(home.observed_file(known.cluster_id), one.id, at=at)
+            note_cancelled(home.observed_file(known.cluster_id), ended.id, at=at)
 
     left: list[str] = []
     for guarded in GUARDED:
@@ -130,13 +130,13 @@ def what_is_left(
         except CloudError as e:
             left.append(f"{guarded}: not known ({e.message})")
             continue
-        left += [f"{swept.named(one)} (bills {bill_of(one)})" for one in swept.not_ended]
+        left += [f"{swept.named(thing)} (bills {bill_of(thing)})" for thing in swept.not_ended]
         left += [f"{kind}: not asked" for kind in named(swept.not_asked)]
     try:
         seen = look_for(known, clients)
     except CloudError as e:
         return [*left, f"all else: not known ({e.message})"]
-    left += [f"{one.kind} {one.id} ({bill_of(one)})" for one in billing(seen) if one.kind not in GUARDED]
+    left += [f"{thing.kind} {thing.id} ({bill_of(thing)})" for thing in billing(seen) if thing.kind not in GUARDED]
     return [*left, *(f"{kind}: not asked" for kind in named(seen.not_asked))]
 
 
@@ -153,7 +153,7 @@ def _ended(
         clients,
         known.cluster_id,
         {},
-        spares=lambda one: False,
+        spares=lambda resource: False,
         pause=pause,
         timeout_s=END_S,
         tell=tell,

@@ -67,8 +67,11 @@ def raise_failed(
 
 def nothing_is_left(change: Change, before: StackState) -> bool:
     """Whether the state has nothing that was not there before the run. Raises EngineError."""
-    after, there = change.engine.export() or StackState(), {(one.urn, one.id) for one in before.resources}
-    return not after.pending and all((one.urn, one.id) in there for one in after.resources if one.is_custom)
+    after = change.engine.export() or StackState()
+    there = {(resource.urn, resource.id) for resource in before.resources}
+    return not after.pending and all(
+        (resource.urn, resource.id) in there for resource in after.resources if resource.is_custom
+    )
 
 
 def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -> str:

@@ -82,8 +82,8 @@ def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source:
 
 
 def _launched_otherwise(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
-    is_grouped = any(CAPACITY in one.urn for one in state.of_type(PLACEMENT_GROUP_TYPE))
-    is_spot = any(one.is_spot for one in state.instances)
+    is_grouped = any(CAPACITY in group.urn for group in state.of_type(PLACEMENT_GROUP_TYPE))
+    is_spot = any(instance.is_spot for instance in state.instances)
     return launch_changes(
         launch_facts(placement="cluster" if is_grouped else "none", capacity="spot" if is_spot else "on-demand"),
         launch_facts(placement=cluster_plan.placement, capacity=cluster_plan.capacity),
@@ -97,9 +97,13 @@ def _moved(state: StackState, config: ClusterConfig) -> Iterator[str]:
         ("subnet:Subnet", "-services"): ("service_subnet_cidr", str(network.service_subnet_cidr)),
     }
     for (type, end), (field, cidr) in meant.items():
-        for one in state.of_type(f"aws:ec2/{type}"):
-            if NETWORK in one.urn and one.urn.endswith(end) and one.inputs.get("cidrBlock") not in (None, cidr):
-                was = one.inputs["cidrBlock"]
+        for resource in state.of_type(f"aws:ec2/{type}"):
+            if (
+                NETWORK in resource.urn
+                and resource.urn.endswith(end)
+                and resource.inputs.get("cidrBlock") not in (None, cidr)
+            ):
+                was = resource.inputs["cidrBlock"]
                 yield (
                     f"network.{field}: {was} → {cidr}: decided when the cluster is made, for what lives in it cannot "
                     "move: write it back, or end the cluster, data and all, first"

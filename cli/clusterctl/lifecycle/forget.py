@@ -63,7 +63,7 @@ def refuse_living(known: Inventory, seen: Look) -> None:
         raise StillBills(
             f"{known.cluster} is not gone, and was not forgotten: {count(len(left), 'thing')} of it still billing; "
             f"without its stack, {reap_cluster(known)} ends all but data",
-            problems=[f"  {one.kind} {one.id}: bills {bill_of(one)}" for one in left],
+            problems=[f"  {thing.kind} {thing.id}: bills {bill_of(thing)}" for thing in left],
             hint=down_again(known),
         )
 

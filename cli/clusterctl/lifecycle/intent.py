@@ -132,7 +132,7 @@ def without_reservation(intent: Intent, *, is_so: bool) -> Intent:
 
 def for_zero_nodes(intent: Intent, state: StackState, seen: Seen) -> Intent:
     """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
-    mounts = [one.mount for one in kept_in(state, intent.config, load_catalog())]
+    mounts = [file_system.mount for file_system in kept_in(state, intent.config, load_catalog())]
     return _with(intent, {**_account(intent, state, seen), "down": "true", "kept": _text(mounts)})
 
 
@@ -209,11 +209,11 @@ def _account(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | N
     }
 
 
-def _price_of(intent: Intent, one: SeenMachine) -> float | None:
+def _price_of(intent: Intent, machine: SeenMachine) -> float | None:
     """What AWS bills for it at most, as far as the price list knows."""
-    name, config = one.instance_type, intent.config
+    name, config = machine.instance_type, intent.config
     on_demand = None if name is None else intent.catalog.price_usd_per_hour(name, config.region)
-    if not one.is_spot:
+    if not machine.is_spot:
         return on_demand
     cap = config.caps.price_usd_per_hour
     return spot_price(cap_usd_per_hour=cap, on_demand_usd_per_hour=on_demand, list_usd_per_hour=None).max_usd_per_hour

@@ -62,7 +62,9 @@ def last_look(
 
 def forgotten(state: StackState) -> StackState:
     """The state with nothing in it but who the cluster was: everything that still exists is an orphan."""
-    return StackState(resources=tuple(one for one in state.resources if one.type in (IDENTITY_TYPE, INVENTORY_TYPE)))
+    return StackState(
+        resources=tuple(resource for resource in state.resources if resource.type in (IDENTITY_TYPE, INVENTORY_TYPE))
+    )
 
 
 def look_for(known: Inventory, clients: Clients) -> Look:
@@ -78,7 +80,7 @@ def look_for(known: Inventory, clients: Clients) -> Look:
 
 def billing(seen: Look) -> tuple[CloudResource, ...]:
     """What of it costs money."""
-    return tuple(one for one in seen.things if bill_of(one) is not None)
+    return tuple(thing for thing in seen.things if bill_of(thing) is not None)
 
 
 def leftovers(
@@ -86,12 +88,12 @@ def leftovers(
 ) -> tuple[CloudResource, ...]:
     """What bills and nobody means to keep: it is in no state, and holds no data."""
     lost = orphans(found, known, kinds)
-    return tuple(one for one in lost if bill_of(one, kinds) is not None and not type_of(one, kinds).is_data)
+    return tuple(thing for thing in lost if bill_of(thing, kinds) is not None and not type_of(thing, kinds).is_data)
 
 
 def refuse_leftovers(left: Sequence[CloudResource], *, not_asked: NotAsked, again: str) -> None:
     """Raises StillBills when there are any, or when nobody knows: AWS does not tell of every kind."""
-    lines = [f"  {one.kind} {one.id}: bills {bill_of(one)}" for one in left]
+    lines = [f"  {thing.kind} {thing.id}: bills {bill_of(thing)}" for thing in left]
     lines += [f"  not asked: {kind}" for kind in named(not_asked)]
     if left:
         told = "1 thing that bills is left" if len(left) == 1 else f"{len(left)} things that bill are left"
@@ -100,9 +102,9 @@ def refuse_leftovers(left: Sequence[CloudResource], *, not_asked: NotAsked, agai
         raise StillBills(UNKNOWN_REST, problems=lines, hint=again)
 
 
-def bill_of(one: CloudResource, kinds: Sequence[ResourceType] = KINDS) -> str | None:
+def bill_of(thing: CloudResource, kinds: Sequence[ResourceType] = KINDS) -> str | None:
     """What a thing costs for as long as it exists; None when nothing."""
-    return type_of(one, kinds).bills
+    return type_of(thing, kinds).bills
 
 
 def network_bill_lines(state: StackState, catalog: Catalog, *, region: str) -> list[str]:
@@ -114,10 +116,10 @@ def network_bill_lines(state: StackState, catalog: Catalog, *, region: str) -> l
         EIP_TYPE: ("elastic IP", catalog.public_address_usd_per_hour),
     }
     return [
-        f"{name} {one.id}: {_hourly(rate)}"
+        f"{name} {resource.id}: {_hourly(rate)}"
         for type, (name, rate) in rates.items()
-        for one in state.of_type(type)
-        if not _is_gateway_endpoint(one) and SLOT_TAG not in (one.inputs.get("tags") or {})
+        for resource in state.of_type(type)
+        if not _is_gateway_endpoint(resource) and SLOT_TAG not in (resource.inputs.get("tags") or {})
     ]
 
 
@@ -127,9 +129,9 @@ def _hourly(usd_per_hour: float | None) -> str:
     return f"about ${usd_per_hour:g} an hour"
 
 
-def _is_gateway_endpoint(one: StateResource) -> bool:
+def _is_gateway_endpoint(resource: StateResource) -> bool:
     """A gateway endpoint, the default type, costs nothing (Amazon VPC pricing; 2026-11-21)."""
-    return one.type == ENDPOINT_TYPE and one.inputs.get("vpcEndpointType", "Gateway") == "Gateway"
+    return resource.type == ENDPOINT_TYPE and resource.inputs.get("vpcEndpointType", "Gateway") == "Gateway"
 
 
 def forget_gone(change: Change, state: StackState) -> None:
@@ -149,7 +151,7 @@ def forget_gone(change: Change, state: StackState) -> None:
 
 def expired_reservations(state: StackState, *, now: datetime) -> tuple[str, ...]:
     """URNs of the capacity reservations whose end date has passed."""
-    ends = ((one.urn, one.inputs.get("endDate")) for one in state.of_type(RESERVATION_TYPE))
+    ends = ((reservation.urn, reservation.inputs.get("endDate")) for reservation in state.of_type(RESERVATION_TYPE))
     return tuple(urn for urn, end in ends if isinstance(end, str) and datetime.fromisoformat(end) <= now)
 
 

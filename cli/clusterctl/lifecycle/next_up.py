@@ -74,13 +74,13 @@ def foresee(stack: Stack, intent: Intent, state: StackState, *, rehearse: bool, 
     refused = refusals(stack, intent, cluster_plan, state, rehearse=rehearse, now=now)
     if state.cluster_name not in (None, intent.config.name):
         return NextUp(refused=refused)
-    there = {one.slot for one in state.machines}
+    there = {machine.slot for machine in state.machines}
     anew = made_anew(state, intent.config, cluster_plan)
     return NextUp(
         makes=tuple(slot.name for slot in cluster_plan.slots if slot.slot not in there),
         ends=ended(state, cluster_plan),
         replaces=anew,
-        later=late(state, cluster_plan, except_slots=(one.slot for one in anew)),
+        later=late(state, cluster_plan, except_slots=(node.slot for node in anew)),
         is_reserved=cluster_plan.price.spot is None,
         extended_until=intent.settings.until,
         refused=refused,
@@ -133,7 +133,7 @@ def next_up_json(found: NextUp) -> dict[str, object]:
     """`next_up` of `plan --json`."""
 
     def rows(foreseen: tuple[NodePreview, ...]) -> list[dict[str, object]]:
-        return [{"node": one.name, "reasons": list(one.reasons)} for one in foreseen]
+        return [{"node": node.name, "reasons": list(node.reasons)} for node in foreseen]
 
     return {
         "makes": list(found.makes),

@@ -221,6 +221,10 @@ def lost_slots(watches: Iterable[NodeWatch], inventory: Inventory, seen: Iterabl
     A machine that AWS does not show may be too young for that (eventual consistency): it is waited for. One that was
     ready may have ended since: nothing tells a `reap --cluster` elsewhere of an `up` that is under way.
     """
-    ended = {one.instance_id: one.told for one in seen if not one.is_alive}
+    ended = {instance.instance_id: instance.told for instance in seen if not instance.is_alive}
     ids = {node.slot: node.instance_id or "" for node in inventory.nodes}
-    return {one.slot: ended[ids[one.slot]] for one in watches if one.phase != FAILED and ids.get(one.slot) in ended}
+    return {
+        watch.slot: ended[ids[watch.slot]]
+        for watch in watches
+        if watch.phase != FAILED and ids.get(watch.slot) in ended
+    }

@@ -55,7 +55,7 @@ def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: dateti
     going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)
     facts += [] if going is None or found is not None else [("ends", going)]
     facts += [] if stack_plan.size_note is None else [("size", stack_plan.size_note)]
-    facts += [("warning", _told(one)) for one in plan.problems if one.level == "warning"]
+    facts += [("warning", _told(problem)) for problem in plan.problems if problem.level == "warning"]
     told = "\n".join(f"  {name:<12} {value}" for name, value in facts)
     screen = f"{title}\n\n{render_table(columns, rows)}\n\n{told}"
     if found is None:

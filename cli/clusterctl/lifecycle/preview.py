@@ -37,7 +37,7 @@ class NodePreview:
 def ended(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
     """The names of the nodes that the plan has no place for any more, by slot."""
     slots = {slot.slot for slot in cluster_plan.slots}
-    return tuple(f"{cluster_plan.name}-{one.slot}" for one in state.instances if one.slot not in slots)
+    return tuple(f"{cluster_plan.name}-{instance.slot}" for instance in state.instances if instance.slot not in slots)
 
 
 def made_anew(state: StackState, config: ClusterConfig, cluster_plan: ClusterPlan) -> tuple[NodePreview, ...]:
@@ -46,12 +46,12 @@ def made_anew(state: StackState, config: ClusterConfig, cluster_plan: ClusterPla
     names = {slot.slot: slot.name for slot in cluster_plan.slots}
     image = _image(state, config)
     found = []
-    for one in state.instances:
-        if one.slot not in wanted:
+    for instance in state.instances:
+        if instance.slot not in wanted:
             continue
-        reasons = _reasons(trigger_facts(one.trigger), {**wanted[one.slot], **image})
+        reasons = _reasons(trigger_facts(instance.trigger), {**wanted[instance.slot], **image})
         if reasons:
-            found.append(NodePreview(slot=one.slot, name=names[one.slot], reasons=reasons))
+            found.append(NodePreview(slot=instance.slot, name=names[instance.slot], reasons=reasons))
     return tuple(found)
 
 
@@ -59,8 +59,14 @@ def late(state: StackState, cluster_plan: ClusterPlan, *, except_slots: Iterable
     """The nodes that run on without something that a machine made now would have."""
     apart = frozenset(except_slots)
     names = {slot.slot: slot.name for slot in cluster_plan.slots if slot.slot not in apart}
-    rows = ((one, late_facts(one.birth, cluster_plan.birth)) for one in state.instances if one.slot in names)
-    return tuple(NodePreview(slot=one.slot, name=names[one.slot], reasons=facts) for one, facts in rows if facts)
+    rows = (
+        (instance, late_facts(instance.birth, cluster_plan.birth))
+        for instance in state.instances
+        if instance.slot in names
+    )
+    return tuple(
+        NodePreview(slot=instance.slot, name=names[instance.slot], reasons=facts) for instance, facts in rows if facts
+    )
 
 
 def made_anew_lines(found: Sequence[NodePreview], *, is_reserved: bool = True) -> list[str]:
@@ -103,6 +109,6 @@ def _image(state: StackState, config: ClusterConfig) -> Mapping[str, str]:
 
 def _by_reasons(found: Sequence[NodePreview]) -> dict[tuple[str, ...], list[str]]:
     groups: dict[tuple[str, ...], list[str]] = {}
-    for one in found:
-        groups.setdefault(one.reasons, []).append(one.name)
+    for node in found:
+        groups.setdefault(node.reasons, []).append(node.name)
     return groups

@@ -61,7 +61,7 @@ def order_ranks(change: Change, cluster_plan: ClusterPlan, *, shown: str) -> Non
 
 
 def _asked(change: Change, state: StackState, before: tuple[int, ...], *, instance_type: str, shown: str) -> RankOrder:
-    ids = {one.slot: one.instance_id for one in state.instances}
+    ids = {instance.slot: instance.instance_id for instance in state.instances}
     again = f"clusterctl up {shown} --reorder-ranks"
     if sorted(ids) != list(range(len(before))):
         return RankOrder(ranks=before, told=f"as they were: not every slot has a machine; later: {again}")
@@ -88,7 +88,9 @@ def order_of(
 
 def _store(change: Change, state: StackState, *, shown: str) -> None:
     """The engine on our own resources: no machine is looked at."""
-    own = [one.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for one in state.of_type(type)]
+    own = [
+        resource.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for resource in state.of_type(type)
+    ]
     result = change.run(
         "up",
         nodes=len(state.instances),

@@ -170,7 +170,7 @@ class ReadyWatch:
         while not self._stopped.is_set() and not self._watches[slot].is_final:
             with contextlib.suppress(OSError, InventoryUnreadable):
                 inventory = read_inventory(self._inventory_file)
-                node = next((one for one in inventory.nodes if one.slot == slot), None)
+                node = next((row for row in inventory.nodes if row.slot == slot), None)
                 if node is not None:
                     longest_s = longest_retry_s(inventory)
                     self._follow(inventory, node, began)

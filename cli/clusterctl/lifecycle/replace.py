@@ -193,12 +193,12 @@ def ask(request: ReplaceRequest, change: Change, *, is_spot: bool) -> None:
 
 def instance_in(state: StackState, slot: int) -> str | None:
     """The instance that the state has in a slot."""
-    return next((one.instance_id for one in state.instances if one.slot == slot), None)
+    return next((instance.instance_id for instance in state.instances if instance.slot == slot), None)
 
 
 def what_is_left(state: StackState, slot: int) -> str:
     """What is said of the slot, and of the others, after a replacement that failed."""
-    slots = {one.slot for one in state.machines}
+    slots = {machine.slot for machine in state.machines}
     left = "its machine runs on" if slot in slots else "it has no machine now"
     left += f", and {empty_places_bill(state.empty_places)}" if state.empty_places else ""
     return f"Slot {slot}: {left}; the others run on." if slots - {slot} else f"Slot {slot}: {left}."
@@ -206,13 +206,15 @@ def what_is_left(state: StackState, slot: int) -> str:
 
 def slot_targets(state: StackState, slot: int, *, shown: str) -> tuple[str, ...]:
     """The URNs that a replacement touches, the instance first. Raises EngineError when the slot has none."""
-    found = next((one for one in state.instances if one.slot == slot), None)
+    found = next((machine for machine in state.instances if machine.slot == slot), None)
     if found is None:
         raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")
-    instance = next(one for one in state.of_type(INSTANCE_TYPE) if one.urn == found.urn)
+    instance = next(resource for resource in state.of_type(INSTANCE_TYPE) if resource.urn == found.urn)
     template = (instance.inputs.get("launchTemplate") or {}).get("id")
-    parts = [one.urn for one in state.resources if one.id == template or _is_address_of(one, slot)]
-    own = [one.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for one in state.of_type(type)]
+    parts = [resource.urn for resource in state.resources if resource.id == template or _is_address_of(resource, slot)]
+    own = [
+        resource.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for resource in state.of_type(type)
+    ]
     return (found.urn, *parts, *own)
 
 

@@ -28,7 +28,7 @@ def forget_ended(change: Change, state: StackState) -> StackState:
     if not ended:
         return state
     if state.instances:
-        ids = ", ".join(one.id for one in state.of_type(RESERVATION_TYPE) if one.urn in ended)
+        ids = ", ".join(reservation.id for reservation in state.of_type(RESERVATION_TYPE) if reservation.urn in ended)
         change.tell(
             f"the reservation {ids} has ended: machines that run go on without it, at the same price; no other is made "
             "beside them, since it would bill twice: what is made now takes the capacity that AWS has"
@@ -38,7 +38,7 @@ def forget_ended(change: Change, state: StackState) -> StackState:
 
 def left_the_state(state: StackState, urns: Collection[str]) -> tuple[str, ...]:
     """Those of `urns` that `state` has no more."""
-    kept = {one.urn for one in state.resources}
+    kept = {resource.urn for resource in state.resources}
     return tuple(urn for urn in urns if urn not in kept)
 
 
@@ -49,7 +49,11 @@ def reserved_or_not(intent: Intent, living: StackState, *, stays: Collection[int
     reservation is of another type alone: an `up` with another `instance_type` made that, and failed before it made the
     machines anew; the engine ends theirs with its next run. Spot machines have none to lose.
     """
-    types = {one.instance_type for one in living.instances if one.slot in stays}
-    held = {one.inputs.get("instanceType") for one in living.of_type(RESERVATION_TYPE) if not one.is_replaced}
+    types = {instance.instance_type for instance in living.instances if instance.slot in stays}
+    held = {
+        reservation.inputs.get("instanceType")
+        for reservation in living.of_type(RESERVATION_TYPE)
+        if not reservation.is_replaced
+    }
     has_lost_it = not held or (None not in types and not types & held)
     return without_reservation(intent, is_so=bool(stays) and has_lost_it and intent.config.capacity != "spot")

@@ -59,7 +59,7 @@ def old_size(before: StackState) -> int:
     """
     membership = before.find(MEMBERSHIP_TYPE)
     members = [] if membership is None else membership.outputs.get("members") or []
-    slots = [one.slot for one in before.instances]
+    slots = [instance.slot for instance in before.instances]
     return max(len(members), *(slot + 1 for slot in slots)) if slots else 0
 
 
@@ -83,7 +83,7 @@ def nothing_made(state: StackState, *, shown: str) -> str:
 
 def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
     """What is left of a cluster that was not made smaller for its failure."""
-    slots = {one.slot for one in state.machines}
+    slots = {machine.slot for machine in state.machines}
     missing = [str(slot) for slot in range(nodes) if slot not in slots]
     gone = f"{'slot' if len(missing) == 1 else 'slots'} {', '.join(missing)} missing; " if missing else ""
     if not slots:
@@ -96,7 +96,10 @@ def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
 
 
 def _things(state: StackState) -> list[StateResource]:
-    return sorted((one for one in state.resources if one.is_custom), key=lambda one: (one.urn, one.id))
+    return sorted(
+        (resource for resource in state.resources if resource.is_custom),
+        key=lambda resource: (resource.urn, resource.id),
+    )
 
 
 def _runs_on(nodes: int) -> str:

@@ -61,7 +61,7 @@ def what_is_there(state: StackState, *, unknown: int | None = 0) -> str:
         bills += f"; {count(unknown, 'machine')} beside it {_run_and_bill(unknown)}, and the next command {ends}"
     if (empty := state.empty_places - (unknown or 0)) > 0:
         bills += f", {empty_places_bill(empty)}"
-    data = ", ".join(one.mount for one in data_in(state))
+    data = ", ".join(file_system.mount for file_system in data_in(state))
     if data:
         bills += f", {data} bills"
     return f"{there}, {bills}"

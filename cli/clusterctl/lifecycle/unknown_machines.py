@@ -30,13 +30,13 @@ def foretell_unknown(change: Change, state: StackState) -> None:
 
 def unknown_lines(unknown: Sequence[InstanceState], *, now: datetime) -> list[str]:
     """`i-0a1 (slot 3, launched 2 h ago): of this cluster, and no state knows it`. Pure."""
-    lines = [f"{_named(one, now)}: of this cluster, and no state knows it" for one in unknown[:SHOWN]]
+    lines = [f"{_named(instance, now)}: of this cluster, and no state knows it" for instance in unknown[:SHOWN]]
     more = len(unknown) - SHOWN
     return [*lines, f"and {count(more, 'more machine')} like these"] if more > 0 else lines
 
 
-def _named(one: InstanceState, now: datetime) -> str:
-    slot = [] if one.slot is None else [f"slot {one.slot}"]
-    age = [] if one.launched_at is None else [f"launched {duration(now - one.launched_at)} ago"]
+def _named(instance: InstanceState, now: datetime) -> str:
+    slot = [] if instance.slot is None else [f"slot {instance.slot}"]
+    age = [] if instance.launched_at is None else [f"launched {duration(now - instance.launched_at)} ago"]
     facts = ", ".join([*slot, *age])
-    return f"{one.instance_id} ({facts})" if facts else one.instance_id
+    return f"{instance.instance_id} ({facts})" if facts else instance.instance_id

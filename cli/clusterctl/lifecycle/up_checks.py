@@ -48,7 +48,7 @@ def refuse_namesake(change: Change, state: StackState) -> None:
         raise CloudError(taken_elsewhere(known), code="NameTaken", hint=show)
     there = Clients(region=known.region, endpoint_url=change.clients.endpoint_url, beside=change.clients)
     keeps_data = known.run_nodes_down and look(there, known.cluster_id, DATA_KINDS)
-    if keeps_data or any(one.is_alive for one in instances_of(there, known.cluster_id)):
+    if keeps_data or any(instance.is_alive for instance in instances_of(there, known.cluster_id)):
         raise CloudError(taken_elsewhere(known), code="NameTaken", hint=show)
 
 
@@ -77,7 +77,7 @@ def refuse_reaped(change: Change, state: StackState, *, shown: str) -> None:
     lost = lost_parts(change.clients, state)
     if lost:
         more = f" and {len(lost) - 2} more" if len(lost) > 2 else ""
-        named = ", ".join(one.id.rpartition(":")[2] for one in lost[:2])
+        named = ", ".join(part.id.rpartition(":")[2] for part in lost[:2])
         raise CloudError(
             f"{change.name} was reaped, or ended by hand: AWS has no machine of it, nor {named}{more}, which its state "
             "names. Nothing was made; a down forgets what is gone, and another up begins anew",

@@ -173,7 +173,7 @@ def are_many(living: StackState, *, nodes: int, anew: Iterable[int] = ()) -> boo
     `living` holds the machines that live, `anew` the slots whose machines are replaced. Where machines go as well,
     it is never so: the first run would take the launch template of one that it leaves alone.
     """
-    slots = {one.slot for one in living.instances}
+    slots = {instance.slot for instance in living.instances}
     if any(slot >= nodes for slot in slots):
         return False
     return len(set(range(nodes)) - slots | set(anew)) >= FEWEST
@@ -194,10 +194,18 @@ def places_meanwhile(state: StackState, *, nodes: int, instance_type: str, anew:
     will be another reservation, which none of the present machines is in. There may be two already: an `up` with
     another type that failed leaves the old one, which the engine's next run ends, beside the new one.
     """
-    held = {one.inputs.get("instanceType") for one in state.of_type(RESERVATION_TYPE) if not one.is_replaced}
+    held = {
+        reservation.inputs.get("instanceType")
+        for reservation in state.of_type(RESERVATION_TYPE)
+        if not reservation.is_replaced
+    }
     if instance_type not in held:
         return None
-    living = {one.slot for one in state.instances}
-    surplus = {one.slot for one in state.instances if one.slot >= nodes and one.instance_type in (None, instance_type)}
+    living = {instance.slot for instance in state.instances}
+    surplus = {
+        instance.slot
+        for instance in state.instances
+        if instance.slot >= nodes and instance.instance_type in (None, instance_type)
+    }
     comes = set(range(nodes)) - living | set(anew)
     return nodes + len(surplus) if surplus and comes else None

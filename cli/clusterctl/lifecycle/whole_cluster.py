@@ -23,7 +23,7 @@ def refuse_half_made(state: StackState, *, cluster: str, shown: str, now: dateti
             f"{cluster} ended at {clock(deadline, now)}; another run begins after a down",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
-    slots, members = [one.slot for one in state.instances], len(membership.outputs["members"])
+    slots, members = [instance.slot for instance in state.instances], len(membership.outputs["members"])
     if slots != list(range(members)):
         raise EngineError(
             f"{cluster}: its last change left {len(slots)} of {count(members, 'node')}; it has to be whole first",
@@ -36,8 +36,8 @@ def refuse_gaps(state: StackState, slot: int, *, shown: str) -> None:
 
     The engine is told how many nodes there are: with a gap before it, the last of them would be one too many, and end.
     """
-    slots = [one.slot for one in state.instances]
-    gaps = [str(one) for one in range(max(slots, default=0)) if one not in slots]
+    slots = [instance.slot for instance in state.instances]
+    gaps = [str(number) for number in range(max(slots, default=0)) if number not in slots]
     if slot not in slots:
         raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")
     if gaps:
@@ -52,7 +52,7 @@ def refuse_gaps(state: StackState, slot: int, *, shown: str) -> None:
 def refuse_half_gone(lost: Sequence[StateResource], *, cluster: str, shown: str) -> None:
     """Raises EngineError when nodes have lost more than their machines: there is nothing to tell a deadline."""
     if lost:
-        kinds = sorted({one.type.rpartition(":")[2] for one in lost})
+        kinds = sorted({resource.type.rpartition(":")[2] for resource in lost})
         raise EngineError(
             f"{cluster} is half gone, as after a down that was cut off: its state names {count(len(lost), 'thing')} of "
             f"its nodes ({', '.join(kinds)}) that AWS has no more. No deadline was moved; clusterctl down {shown} ends "

@@ -82,7 +82,7 @@ def test_a_budget_moves_it_to_where_it_is_spent_and_bounds_what_may_be_added(clu
     assert planned["estimated_cost"]["at_deadline_usd"] == pytest.approx(25, abs=2 * 110 / 3600)
     status = cluster.status()
     later = json.loads(cluster.ok("cost", "--json"))
-    until_now, soon = (one["estimated_cost"]["spent_usd"] for one in (cost, later))
+    until_now, soon = (answer["estimated_cost"]["spent_usd"] for answer in (cost, later))
     assert until_now < status["spent_usd"] <= soon + 2 * 110 / 3600
     refused = cluster.run("extend", "1h")
     assert refused.exit_code == 1, refused.text

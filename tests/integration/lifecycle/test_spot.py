@@ -59,7 +59,7 @@ def test_a_slot_that_aws_took_back_is_named_and_comes_back_alone(spot: Rehearsed
     assert "a spot p5.48xlarge costs $12.69 in us-west-2b now; counted at $20.00" in up.text
     assert {row["InstanceLifecycle"] for row in machines(spot)} == {"spot"}
     assert list(Store(rehearsal_home(spot.env).store).live(CAPACITY_RESERVATION)) == []
-    per_day = [one["usd_per_day"] for one in things(spot) if one["kind"] == "instance"]
+    per_day = [row["usd_per_day"] for row in things(spot) if row["kind"] == "instance"]
     assert per_day == [pytest.approx(24 * 12.69, abs=1)] * 2
     again = spot.pulumi("preview", "--expect-no-changes")
     assert again.exit_code == 0, again.text

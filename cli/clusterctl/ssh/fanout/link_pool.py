@@ -108,8 +108,8 @@ class LinkPool:
             link.close()
 
 
-def _is_same_place(one: LinkKey, other: LinkKey) -> bool:
-    return (one.cluster_id, one.target.host, one.target.port, one.target.user) == (
+def _is_same_place(key: LinkKey, other: LinkKey) -> bool:
+    return (key.cluster_id, key.target.host, key.target.port, key.target.user) == (
         other.cluster_id,
         other.target.host,
         other.target.port,

@@ -44,9 +44,9 @@ def identities(nodes: Sequence[InventoryNode], config: Path) -> Identities:
     """By the nodes' names, as ssh would look them up. Raises ConfigError for a file that cannot be understood."""
     said = list(_said(nodes, config))
     return Identities(
-        files=tuple(dict.fromkeys(file for one in said for file in one.files)),
-        agent=next((one.agent for one in said if one.agent is not None), None),
-        is_only=any(one.is_only for one in said),
+        files=tuple(dict.fromkeys(file for answer in said for file in answer.files)),
+        agent=next((answer.agent for answer in said if answer.agent is not None), None),
+        is_only=any(answer.is_only for answer in said),
     )
 
 

@@ -61,8 +61,8 @@ def test_a_file_for_accelerate_that_a_person_names_is_the_only_one(option: str) 
 
 
 def test_one_process_of_accelerate_s_is_not_several_gpus() -> None:
-    one = spec(launcher="accelerate", members=[{**EVEN[0], "nproc": 1}])
-    assert json.loads(launchers.files(one, "", "")["accelerate.json"])["distributed_type"] == "NO"
+    single = spec(launcher="accelerate", members=[{**EVEN[0], "nproc": 1}])
+    assert json.loads(launchers.files(single, "", "")["accelerate.json"])["distributed_type"] == "NO"
 
 
 def test_deepspeed_s_own_runner_gets_a_hostfile_and_never_uses_ssh() -> None:

@@ -33,7 +33,7 @@ def thing(kind: str, id: str) -> CloudResource:
 
 def test_what_bills_and_is_in_no_state_is_left_over() -> None:
     found = [thing("elastic IP", "eipalloc-1"), thing("elastic IP", "eipalloc-2"), thing("subnet", "subnet-1")]
-    assert [one.id for one in leftovers(found, {EIP: frozenset({"eipalloc-1"})})] == ["eipalloc-2"]
+    assert [left.id for left in leftovers(found, {EIP: frozenset({"eipalloc-1"})})] == ["eipalloc-2"]
 
 
 @pytest.mark.parametrize("kind", ["FSx file system", "EFS file system", "volume"])
@@ -45,7 +45,7 @@ def test_every_kind_that_bills_and_holds_no_data_is_looked_for() -> None:
     billing = [row.name for row in KINDS if row.bills is not None and not row.is_data]
     assert {"instance", "capacity reservation", "elastic IP", "NAT gateway"} <= set(billing)
     found = [thing(name, f"{name}-1") for name in billing]
-    assert [one.kind for one in leftovers(found, {})] == billing
+    assert [left.kind for left in leftovers(found, {})] == billing
 
 
 def test_what_is_left_is_listed_with_its_bill_and_the_exit_code_says_so() -> None:
@@ -88,7 +88,7 @@ def test_the_last_look_ends_what_it_could_ask_for_and_names_what_it_could_not() 
             StackState(resources=(identity,)),
             data_since=None,
             tell=told.append,
-            agreed=lambda one: rows.clear(),
+            agreed=lambda resource: rows.clear(),
             again="clusterctl down stacks/train",
         )
     assert told == ["ending elastic IP eipalloc-1: no state knows it"]
@@ -121,7 +121,7 @@ def test_what_this_computer_knows_is_looked_for_in_its_own_region_and_not_in_the
     known = an_inventory()
     address = {"AllocationId": "eipalloc-1", "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}]}
     of_the_file = clients_of({(known.region, "describe_addresses", "Addresses"): [address]}, region="us-east-1")
-    assert [one.id for one in billing(look_for(known, of_the_file))] == ["eipalloc-1"]
+    assert [resource.id for resource in billing(look_for(known, of_the_file))] == ["eipalloc-1"]
 
 
 def test_with_another_accounts_credentials_nobody_says_that_nothing_bills() -> None:

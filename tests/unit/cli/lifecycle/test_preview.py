@@ -101,9 +101,9 @@ def test_of_spot_machines_it_is_said_that_no_place_is_held_for_the_new_ones() ->
 
 
 def test_of_a_machine_that_is_gone_it_is_said_whether_its_slot_is_remade() -> None:
-    one = Missing(known=SlotInstance(slot=2, instance_id="i-2", urn="u"), seen=None)
-    assert one.told(nodes=3) == "slot 2: i-2 is gone (AWS does not know it); the slot is remade"
-    assert one.told(nodes=2) == "slot 2: i-2 is gone (AWS does not know it)"
+    missing = Missing(known=SlotInstance(slot=2, instance_id="i-2", urn="u"), seen=None)
+    assert missing.told(nodes=3) == "slot 2: i-2 is gone (AWS does not know it); the slot is remade"
+    assert missing.told(nodes=2) == "slot 2: i-2 is gone (AWS does not know it)"
 
 
 def test_what_waits_for_a_new_machine_is_told_of_those_that_run_on() -> None:

@@ -113,7 +113,7 @@ def test_a_node_that_was_ready_and_was_ended_meanwhile_is_not_called_ready() -> 
     seen = [instance("i-0", "running"), instance("i-1", "terminated")]
     found = lost_slots(ready, replace(inventory(), nodes=nodes), seen)
     assert found == {1: "terminated: Server.InternalError"}
-    assert [one.is_ready for one in ready] == [True, True]
+    assert [node.is_ready for node in ready] == [True, True]
     assert not replace(ready[1], gone=found[1]).is_ready
 
 
@@ -127,10 +127,10 @@ def test_what_aws_said_is_not_unsaid_by_a_node_that_does_not_answer(tmp_path: Pa
     watch = ReadyWatch(tmp_path / "no inventory", changed=told.append)
     watch.start(0, "train-0")
     watch.lost(0, "terminated")
-    assert [one.gone for one in watch.wait(Patience(usual_s=0.0), on_tick=lambda: None)] == ["terminated"]
-    assert [one.is_final for one in told] == [True]
+    assert [node.gone for node in watch.wait(Patience(usual_s=0.0), on_tick=lambda: None)] == ["terminated"]
+    assert [node.is_final for node in told] == [True]
     watch.lost(0, "shutting-down")
-    assert [one.gone for one in watch.now()] == ["terminated"]
+    assert [node.gone for node in watch.now()] == ["terminated"]
     watch.stop()
 
 

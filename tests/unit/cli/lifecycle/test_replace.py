@@ -45,7 +45,7 @@ def tried(folder: Path, *ends: RunResult, after: StackState) -> Held:
     engine = OneState(
         stack=change.stack, environment=change.engine.environment, state=after, when_asked_for_its_lock=None
     )
-    facts = {one.name: getattr(change, one.name) for one in dataclasses.fields(change)}
+    facts = {field.name: getattr(change, field.name) for field in dataclasses.fields(change)}
     again = Tried(**{**facts, "engine": engine, "ends": list(ends), "options": []})
     return dataclasses.replace(there, change=again)
 

@@ -78,7 +78,7 @@ def test_what_runs_on_is_said_with_what_is_missing_and_what_it_costs() -> None:
 def test_a_machine_that_was_ended_and_has_no_successor_does_not_run_on() -> None:
     """Its row stays in the engine's state until the next run makes the one in its place."""
     whole = reserved(state((0, 1), 2), places=2)
-    half = replace(whole, resources=tuple(replace(one, is_ended=one.id == "i-1") for one in whole.resources))
+    half = replace(whole, resources=tuple(replace(row, is_ended=row.id == "i-1") for row in whole.resources))
     assert old_size(half) == 2
     assert not is_as_before(half, whole)
     told = what_runs_on(half, nodes=2, shown="s")

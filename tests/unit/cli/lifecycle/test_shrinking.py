@@ -64,8 +64,8 @@ def test_a_reservation_that_is_being_replaced_is_none_that_machines_are_made_in(
 def test_surplus_machines_of_another_type_are_in_no_place_of_this_one() -> None:
     present = living((0, 2, 3, 4, 5))
     rows = [
-        replace(one, outputs={"instanceType": "p4d.24xlarge"}) if one.urn in ("urn:4", "urn:5") else one
-        for one in present.resources
+        replace(row, outputs={"instanceType": "p4d.24xlarge"}) if row.urn in ("urn:4", "urn:5") else row
+        for row in present.resources
     ]
     assert places_meanwhile(StackState(resources=tuple(rows)), nodes=4, instance_type=TYPE) is None
 

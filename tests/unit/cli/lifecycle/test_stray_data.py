@@ -23,7 +23,9 @@ DENIED = {("fsx", "describe_file_systems"): "AccessDeniedException"}
 def test_a_file_system_in_no_state_is_found_and_a_service_that_refuses_is_told() -> None:
     told: list[str] = []
     aws = clients_of({("us-west-2", "describe_file_systems", "FileSystems"): [STRAY]}, refused=DENIED)
-    assert [(one.kind, one.id) for one in stray_data(aws, CLUSTER, tell=told.append)] == [("EFS file system", "fs-1")]
+    assert [(resource.kind, resource.id) for resource in stray_data(aws, CLUSTER, tell=told.append)] == [
+        ("EFS file system", "fs-1")
+    ]
     assert told == [
         "not asked: FSx file system (AccessDeniedException): one that is in no state would be left, and bill"
     ]

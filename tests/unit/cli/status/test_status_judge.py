@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory
 
 
-def one(make_inventory: MakeInventory, facts: Facts) -> NodeStatus:
+def judged(make_inventory: MakeInventory, facts: Facts) -> NodeStatus:
     return judge(make_inventory(size=1), facts)[0]
 
 
@@ -55,23 +55,23 @@ def test_a_nodes_state_is_what_aws_and_the_node_say_together(
     state: str,
 ) -> None:
     answers = {} if answer is None else {0: answer}
-    assert one(make_inventory, Facts(now=NOW, instances=instances, answers=answers)).state == state
+    assert judged(make_inventory, Facts(now=NOW, instances=instances, answers=answers)).state == state
 
 
 def test_a_terminated_machine_has_awss_reason(make_inventory: MakeInventory) -> None:
     facts = Facts(now=NOW, instances=(machine(state="terminated"),))
-    assert one(make_inventory, facts).note == "Server.SpotInstanceTermination"
+    assert judged(make_inventory, facts).note == "Server.SpotInstanceTermination"
 
 
 def test_a_failed_node_says_where_and_what(make_inventory: MakeInventory) -> None:
     report = NodeReport(phase="failed", generation=3, failed_phase="network", message="no lease")
-    node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))
+    node = judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))
     assert (node.phase, node.note) == ("network", "no lease")
 
 
 def test_a_node_with_another_host_key_says_what_helps(make_inventory: MakeInventory) -> None:
     changed = NodeFailure("host-key", "shows another key", phase="key exchange")
-    node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: changed}))
+    node = judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: changed}))
     assert (node.state, node.note) == (
         "unreachable",
         "shows another key; next: clusterctl replace --node 0 --cluster train",
@@ -80,7 +80,7 @@ def test_a_node_with_another_host_key_says_what_helps(make_inventory: MakeInvent
 
 def test_a_node_with_an_old_generation_is_named(make_inventory: MakeInventory) -> None:
     report = NodeReport(phase="ready", generation=2)
-    node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))
+    node = judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))
     assert node.note == "membership not delivered"
 
 
@@ -101,7 +101,7 @@ def test_a_spot_machine_that_aws_wants_back_is_marked_on_the_screen_and_in_the_j
     notice = SpotNotice(kind=kind, time=NOW + timedelta(minutes=2), at=NOW)
     report = dataclasses.replace(READY, generation=make_inventory().generation, notice=notice)
     facts = Facts(now=NOW, instances=(machine(),), answers={0: report})
-    node = one(make_inventory, facts)
+    node = judged(make_inventory, facts)
     assert (node.state, node.note) == ("ready", said)
     told = json.loads(json.dumps(status_json(overview(make_inventory(size=1), facts))))
     assert told["nodes"][0]["notice"] == {
@@ -114,7 +114,7 @@ def test_a_spot_machine_that_aws_wants_back_is_marked_on_the_screen_and_in_the_j
 def test_a_check_that_failed_is_noted_and_all_of_them_are_in_the_json(make_inventory: MakeInventory) -> None:
     report = NodeReport(phase="ready", generation=3, checks=(INTERFACES, PAGES))
     facts = Facts(now=NOW, instances=(machine(),), answers={0: report})
-    assert one(make_inventory, facts).note == "EFA interfaces: 31 of 32"
+    assert judged(make_inventory, facts).note == "EFA interfaces: 31 of 32"
     shown = json.loads(json.dumps(status_json(overview(make_inventory(size=1), facts))))
     assert [check["verdict"] for check in shown["nodes"][0]["checks"]] == ["failed", "ok"]
 
@@ -123,24 +123,24 @@ def test_what_of_a_nodes_watch_fails_is_noted(make_inventory: MakeInventory) -> 
     report = parse_report(json.dumps({"phase": "ready", "generation": 3, "watch": {"idle": "OSError: full"}}))
     assert report is not None
     facts = Facts(now=NOW, instances=(machine(),), answers={0: report})
-    assert one(make_inventory, facts).note == "its watch fails: idle: OSError: full"
+    assert judged(make_inventory, facts).note == "its watch fails: idle: OSError: full"
     assert parse_report(json.dumps({"phase": "ready", "watch": None})) == NodeReport(phase="ready", generation=0)
 
 
 def test_a_node_that_failed_for_a_check_says_it_once(make_inventory: MakeInventory) -> None:
     said = "fabric: required, but EFA interfaces: 31 of 32: dmesg | grep efa"
     report = NodeReport(phase="failed", generation=3, failed_phase="fabric", message=said, checks=(INTERFACES,))
-    assert one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report})).note == said
+    assert judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report})).note == said
 
 
 def test_a_node_that_is_not_heard_has_no_checks(make_inventory: MakeInventory) -> None:
-    assert one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: SILENT})).checks is None
+    assert judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: SILENT})).checks is None
 
 
 def test_a_newer_machine_in_the_slot_is_the_one_that_counts(make_inventory: MakeInventory) -> None:
     newer = machine(id="i-new", age_s=30)
     facts = Facts(now=NOW, instances=(machine(state="terminated"), newer), answers={0: READY})
-    node = one(make_inventory, facts)
+    node = judged(make_inventory, facts)
     assert (node.state, node.instance_id) == ("ready", "i-new")
 
 
@@ -154,7 +154,7 @@ def test_a_second_living_machine_of_a_slot_is_a_stray(make_inventory: MakeInvent
 def test_a_replaced_node_says_when_and_what_it_was(make_inventory: MakeInventory) -> None:
     ended = NOW - timedelta(minutes=12)
     account = Ledger(spans=(span(0, "i-old", BEGAN, ended), span(0, "i-0", ended, None)))
-    node = one(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: READY}, account=account))
+    node = judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: READY}, account=account))
     assert node.note == "replaced 12 m ago (was i-old)"
 
 
