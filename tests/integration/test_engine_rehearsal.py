@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any  # parsed JSON
 
 import pytest
 
 from tests.integration.recorded_stack import make_it_a_real_stack
-from tests.integration.rehearsed import ROOT, Rehearsed, rehearsed
+from tests.integration.rehearsed import CLUSTERCTL, ROOT, Rehearsed, rehearsed
 
 
 @pytest.fixture
@@ -41,11 +44,22 @@ def with_real_credentials(cluster: Rehearsed, trap: Path) -> dict[str, str]:
     }
 
 
+def plain_pulumi(cluster: Rehearsed, *words: str) -> Any:
+    """What pulumi prints as JSON to a person in the stack's folder who names no stack."""
+    env = {key: value for key, value in cluster.env.items() if key != "PULUMI_STACK"}
+    argv = [str(Path(CLUSTERCTL).with_name("pulumi")), *words, "--non-interactive"]
+    done = subprocess.run(argv, cwd=cluster.folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
 def test_a_rehearsal_stack_reaches_no_plugin_on_path(recorded: Rehearsed, trap: Path) -> None:
     done = recorded.run("up", str(recorded.folder), env=with_real_credentials(recorded, trap))
     assert done.exit_code == 0, done.text
     assert "rehearsed" in done.stderr
     assert len(recorded.instance_ids()) == 2
+    steps = plain_pulumi(recorded, "preview", "--json")["changeSummary"]
+    assert list(steps) == ["same"], "plain pulumi means the same stack, and would change nothing"
 
 
 def test_a_real_stack_is_rehearsed_without_reaching_aws(recorded: Rehearsed, trap: Path) -> None:
@@ -54,8 +68,8 @@ def test_a_real_stack_is_rehearsed_without_reaching_aws(recorded: Rehearsed, tra
     done = recorded.run("up", str(recorded.folder), "--rehearse", env=env)
     assert done.exit_code == 0, done.text
     assert len(recorded.instance_ids()) == 2
-    assert not (recorded.folder / "Pulumi.dev.yaml").exists(), "the real stack's own config was touched"
-    assert not list(Path(recorded.env["PULUMI_BACKEND_URL"].removeprefix("file://")).rglob("dev.json"))
+    assert "clusterctl:" not in (recorded.folder / "Pulumi.dev.yaml").read_text(), "the real stack got our config"
+    assert "resources" not in plain_pulumi(recorded, "stack", "export")["deployment"], "plain pulumi has a stack, empty"
     state = recorded.home / "rehearsal" / "state"
     assert "AKIAIOSFODNN7EXAMPLE" not in next(iter(state.rglob("dev.json"))).read_text()
     done = recorded.run("down", str(recorded.folder), "--rehearse", env=env)

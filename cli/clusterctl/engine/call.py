@@ -61,9 +61,17 @@ class Engine:
             raise EngineError(f"pulumi stack export printed what is not a state: {e}", hint=hint) from e
 
     def create_stack(self) -> None:
-        """Makes the stack in the backend. Raises EngineError."""
-        words = ["stack", "init", self.stack.name, "--no-select"]
+        """Makes the stack in the backend, and selects it in this environment's PULUMI_HOME. Raises EngineError."""
+        words = ["stack", "init", self.stack.name]
         self._check(self._call(words, timeout_s=SHORT_S, has_stack=False, takes_lock=True))
+
+    def select_stack(self, *, creates: bool = False) -> None:
+        """Has plain `pulumi` in the stack's folder mean this stack; `creates`: makes an empty one where there is none.
+
+        Raises EngineError.
+        """
+        words = ["stack", "select", self.stack.name, *(["--create"] if creates else [])]
+        self._check(self._call(words, timeout_s=SHORT_S, has_stack=False, takes_lock=creates))
 
     def unprotect(self, urns: Sequence[str]) -> None:
         """Lets a coming run delete these resources. Raises EngineError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.engine.progress import summary
+from clusterctl.engine.selected_stack import selected_meanwhile
 from clusterctl.engine.size_note import size_note
 from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stack_config import config_values, own_config, read_config, with_values
@@ -155,7 +157,15 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
     else:
         living, intent = repair(up, planned, anew=slots_of(anew))
     runs = runs_for(living, planned.plan, anew=sorted(slots_of(anew)))
-    make(up, planned, intent, runs=runs)
+    with selecting(up.change, is_new=found is None):
+        make(up, planned, intent, runs=runs)
+
+
+def selecting(change: Change, *, is_new: bool) -> AbstractContextManager[None]:
+    """Has plain `pulumi` mean a new rehearsed stack, while it is made; what a person selects later stays selected."""
+    if not (is_new and change.is_rehearsal):
+        return contextlib.nullcontext()
+    return selected_meanwhile(change.engine, change.environ)
 
 
 def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:

@@ -1,0 +1,47 @@
+"""The stack that plain `pulumi` in a stack's folder means, so that nobody has to type `--stack`."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from clusterctl_infra.errors import EngineError
+
+from clusterctl.engine.backend import folder_of
+from clusterctl.engine.call import Engine
+from clusterctl.engine.environment import real_variables
+
+
+@contextlib.contextmanager
+def selected_meanwhile(engine: Engine, environ: Mapping[str, str]) -> Iterator[None]:
+    """Selects the stack of a rehearsal for plain `pulumi` while the caller works; that this fails ends nothing.
+
+    The selection lies in the PULUMI_HOME of whoever types `pulumi` (`environ`): a rehearsal has another one.
+    """
+    person = persons_engine(engine, environ)
+    selecting = threading.Thread(target=select_for, args=(person,), daemon=True, name="stack select")
+    selecting.start()
+    try:
+        yield
+    finally:
+        selecting.join()
+
+
+def persons_engine(engine: Engine, environ: Mapping[str, str]) -> Engine:
+    """The engine as a person starts it in the stack's folder. Pure."""
+    stack = engine.stack
+    environment = replace(engine.environment, env=real_variables(environ), config_file=stack.config_file)
+    return Engine(stack=stack, environment=environment)
+
+
+def select_for(person: Engine) -> None:
+    """Selects the stack for whoever types `pulumi`, if that changes nothing that others see."""
+    with contextlib.suppress(EngineError, OSError):
+        if person.stack.is_rehearsal_project:
+            person.select_stack()
+        elif folder_of(person.backend_url()) is not None:
+            # The person's own backend has no such stack before the first real `up`, and `pulumi preview` wants one. An
+            # empty one costs nothing in files; a colleagues' backend is not touched by a rehearsal.
+            person.select_stack(creates=True)
