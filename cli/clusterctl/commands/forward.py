@@ -14,7 +14,7 @@ from clusterctl.options import chosen_rows, cluster_option, connect_timeout_opti
 from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.machines import chosen_machines
-from clusterctl.ssh.one.forwarding import forward, parse_ports
+from clusterctl.ssh.single.forwarding import forward, parse_ports
 
 
 @click.command("forward")

@@ -16,7 +16,7 @@ from clusterctl.copying.one_copy import Arrival, Give, WrongContent, bring, targ
 from clusterctl.copying.place import NodeFile, Upload
 from clusterctl.copying.progress import Progress
 from clusterctl.copying.remote_files import RemoteFiles
-from clusterctl.ssh.one.transport import NodeConnection
+from clusterctl.ssh.single.transport import NodeConnection
 
 LEAST_NODES = 3
 LEAST_BYTES = 16_000_000

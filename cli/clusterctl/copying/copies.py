@@ -27,7 +27,7 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failure_hints import not_reached
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl.ssh.one.transport import NodeConnection
+from clusterctl.ssh.single.transport import NodeConnection
 from clusterctl.text.node_set import fold_numbers
 
 AT_A_TIME = 8

@@ -15,7 +15,7 @@ import paramiko
 
 from clusterctl.copying.files import Content, CopyFailed, Files
 from clusterctl.copying.local_files import PARTIAL_MODE, made_as_own
-from clusterctl.ssh.one.transport import NodeConnection
+from clusterctl.ssh.single.transport import NodeConnection
 
 CHUNK_BYTES = 32 * 1024
 """As much as paramiko puts in one request."""

@@ -22,8 +22,8 @@ from clusterctl.ssh.failure_hints import not_reached
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import identities_for_ssh
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
-from clusterctl.ssh.one.system_ssh import login_argv
 from clusterctl.ssh.remote_command import usable_keys
+from clusterctl.ssh.single.system_ssh import login_argv
 from clusterctl.ssh.target import target_of
 from clusterctl.text.next_commands import on_slot
 from clusterctl.text.quantities import count as counted

@@ -5,11 +5,11 @@ from __future__ import annotations
 from clusterctl_infra.outputs import Inventory
 
 
-def who_tells(inventory: Inventory) -> str:
+def cloud_name(inventory: Inventory) -> str:
     """`AWS`, and of a rehearsed cluster what stands in for it."""
     return "the rehearsed region" if inventory.rehearsal else "AWS"
 
 
 def reserved_unknown(inventory: Inventory, trouble: str) -> str:
     """One line: places without a machine are the dearest thing that nobody sees."""
-    return f"{who_tells(inventory)} did not say whether places are reserved ({trouble}): what is known here is counted"
+    return f"{cloud_name(inventory)} did not say whether places are reserved ({trouble}): what is known here is counted"

@@ -13,7 +13,7 @@ from clusterctl.cloud.spot_history import SpotPriceChange
 from clusterctl.cost.cost_row import CostRow, Sums, by_kind, sums
 from clusterctl.cost.estimate import NOT_COUNTED, cost_rows, uncounted
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
-from clusterctl.cost.sources import reserved_unknown, who_tells
+from clusterctl.cost.sources import cloud_name, reserved_unknown
 from clusterctl.cost.spot_bill import machines_at_spot_usd, spot_machines
 from clusterctl.text.headline import about, ends, rehearsed
 from clusterctl.text.next_commands import up_again
@@ -144,7 +144,7 @@ def remarks(seen: CostView) -> list[str]:
         )
     if seen.cloud_trouble is not None:
         told.append(
-            f"{who_tells(inventory)} did not answer ({seen.cloud_trouble}): what runs now is taken from the account"
+            f"{cloud_name(inventory)} did not answer ({seen.cloud_trouble}): what runs now is taken from the account"
         )
     if seen.cloud_trouble is None and seen.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, seen.reserved_trouble))
@@ -162,7 +162,7 @@ def _what_spot_costs(seen: CostView) -> list[str]:
 
 
 def _what_is_assumed(inventory: Inventory) -> str:
-    return f"{ASSUMED} before a time: assumed from this computer's account; all others {who_tells(inventory)} told"
+    return f"{ASSUMED} before a time: assumed from this computer's account; all others {cloud_name(inventory)} told"
 
 
 def _cells(row: CostRow, now: datetime) -> list[str]:

@@ -20,8 +20,8 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import load_login_keys
-from clusterctl.ssh.one.transport import NodeConnection
 from clusterctl.ssh.results import NodeResult
+from clusterctl.ssh.single.transport import NodeConnection
 from clusterctl.ssh.way_in import uses_session_manager
 
 VERSION = 1

@@ -132,8 +132,8 @@ def next_up_rows(found: NextUp, *, now: datetime) -> list[tuple[str, str]]:
 def next_up_json(found: NextUp) -> dict[str, object]:
     """`next_up` of `plan --json`."""
 
-    def rows(foreseen: tuple[NodePreview, ...]) -> list[dict[str, object]]:
-        return [{"node": node.name, "reasons": list(node.reasons)} for node in foreseen]
+    def rows(previews: tuple[NodePreview, ...]) -> list[dict[str, object]]:
+        return [{"node": node.name, "reasons": list(node.reasons)} for node in previews]
 
     return {
         "makes": list(found.makes),

@@ -19,7 +19,7 @@ from clusterctl_infra.strict_json import NotAsExpected
 from clusterctl.lifecycle.membership import apply_membership
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.one.transport import NodeConnection
+from clusterctl.ssh.single.transport import NodeConnection
 from clusterctl.ssh.way_in import uses_session_manager
 from clusterctl.status.node_report import FAILED, READY, NodeReport, parse_report
 from clusterctl.text.quantities import duration

@@ -19,8 +19,8 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failure_hints import not_reached
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl.ssh.one.transport import NodeConnection
 from clusterctl.ssh.remote_command import keys_of
+from clusterctl.ssh.single.transport import NodeConnection
 from clusterctl.ssh.target import Target, target_of
 from clusterctl.system.caller import Caller
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.ssh.one.system_ssh import ALIVE_COUNT, ALIVE_INTERVAL_S, proxy_line, quoted_path
+from clusterctl.ssh.single.system_ssh import ALIVE_COUNT, ALIVE_INTERVAL_S, proxy_line, quoted_path
 from clusterctl.ssh.target import names_machine, proxy_argv
 
 

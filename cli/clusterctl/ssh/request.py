@@ -103,7 +103,7 @@ def _cluster_called(base: str, named: str | None, caller: Caller) -> str | None:
 def remote_command(request: SshRequest, caller: Caller) -> RemoteCommand:
     """The command with all that it needs, nothing of it under way yet. Raises ClusterctlError."""
     inventory = machines_of(caller, request.cluster, request.file)
-    nodes = _meant(inventory, request.node, ALL)
+    nodes = _chosen_nodes(inventory, request.node, ALL)
     return RemoteCommand(
         inventory=inventory,
         nodes=nodes,
@@ -133,7 +133,7 @@ def is_for_one(request: SshRequest, remote: RemoteCommand) -> bool:
     return len(remote.nodes) == 1 and not request.is_set_meant
 
 
-def _meant(inventory: Inventory, node: str | None, default: str) -> tuple[InventoryNode, ...]:
+def _chosen_nodes(inventory: Inventory, node: str | None, default: str) -> tuple[InventoryNode, ...]:
     """The nodes that `--node` means. Raises UsageError, NothingMatched."""
     return chosen_rows(inventory, default if node is None else node)
 
@@ -148,12 +148,12 @@ def _log_in(request: SshRequest, caller: Caller) -> NoReturn:
         "--fail-fast": request.is_failing_fast,
     }
     refuse_beside_terminal(given)
-    login = importlib.import_module("clusterctl.ssh.one.login")  # loaded on use, as a verb is
+    login = importlib.import_module("clusterctl.ssh.single.login")  # loaded on use, as a verb is
     log_in: Callable[..., NoReturn] = login.log_in
     inventory = machines_of(caller, request.cluster, request.file)
     log_in(
         inventory,
-        _meant(inventory, request.node, FIRST),
+        _chosen_nodes(inventory, request.node, FIRST),
         request.line,
         home=caller.home,
         is_terminal_wanted=request.is_terminal_wanted,

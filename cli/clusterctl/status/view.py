@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.after_deadline import bills_on_now
-from clusterctl.cost.sources import reserved_unknown, who_tells
+from clusterctl.cost.sources import cloud_name, reserved_unknown
 from clusterctl.status.idle import idle_json, idle_line
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.node_report import SpotNotice
@@ -80,7 +80,7 @@ def remarks(seen: Overview) -> list[str]:
     told = []
     if facts.instances is None:
         told.append(
-            f"{who_tells(inventory)} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone"
+            f"{cloud_name(inventory)} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone"
         )
     if facts.instances is not None and facts.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, facts.reserved_trouble))

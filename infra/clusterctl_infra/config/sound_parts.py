@@ -25,7 +25,7 @@ def unsound_paths(problems: Iterable[Path]) -> Unsound:
     found: set[tuple[str, ...]] = set()
     for path in problems:
         keys = _keys(path)
-        found |= {keys, _meant(keys)} if keys else set(MACHINE)
+        found |= {keys, _nearest_known(keys)} if keys else set(MACHINE)
     return frozenset(found)
 
 
@@ -55,7 +55,7 @@ def _keys(path: Path) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _meant(keys: tuple[str, ...]) -> tuple[str, ...]:
+def _nearest_known(keys: tuple[str, ...]) -> tuple[str, ...]:
     known = keys_at(ClusterConfig, keys[:-1])
     near = None if keys[-1] in known else nearest(keys[-1], known)
     return keys if near is None else (*keys[:-1], near)

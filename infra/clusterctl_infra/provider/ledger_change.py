@@ -37,16 +37,17 @@ def follow(
     run_started_at: datetime,
     ends_by: datetime | None,
     price_usd_per_hour: float | None,
-    truth: Sequence[Span] = (),
+    observed: Sequence[Span] = (),
 ) -> LedgerChange:
     """The account when the instances of `members` (slot → id) are the ones that run, with `rates` beside them.
 
     The first members of a run count from its start, which is before they exist: it errs early; and so does what stands
     beside them in the first run. All else counts from `at`, the instant that the plan was made for, so the plan's
     deadline stays true afterwards. A machine that ran before ended at `at`, or at the deadline `ends_by` that it had,
-    whichever came first; what stands beside knows no deadline. `truth`: spans to stand in the account before all that.
+    whichever came first; what stands beside knows no deadline. `observed`: what AWS told of, which is put right in the
+    account before all that.
     """
-    news = tuple(span for span in truth if span not in ledger.spans)
+    news = tuple(span for span in observed if span not in ledger.spans)
     ledger = corrected(ledger, news)
     running = {(span.slot, span.instance_id) for span in ledger.spans if span.ended_at is None}
     wanted = set(members.items())

@@ -162,16 +162,16 @@ def _change(state: Properties, inputs: Properties) -> LedgerChange:
         ends_by=_deadline(state),
         run_started_at=datetime.fromisoformat(str(inputs["started_at"])),
         price_usd_per_hour=None if price is None else float(price),
-        truth=_truth(state, inputs),
+        observed=_observed(state, inputs),
     )
 
 
 def _is_corrected(state: Properties, inputs: Properties) -> bool:
     """Whether the account is put right by this change."""
-    return corrected(_ledger(state), _truth(state, inputs)) != _ledger(state)
+    return corrected(_ledger(state), _observed(state, inputs)) != _ledger(state)
 
 
-def _truth(state: Properties, inputs: Properties) -> tuple[Span, ...]:
+def _observed(state: Properties, inputs: Properties) -> tuple[Span, ...]:
     """What of this account is to be put right: a correction of an older one was made already, or is out of date."""
     row = inputs.get("correction")
     if row is None:

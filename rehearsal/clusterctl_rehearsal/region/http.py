@@ -24,8 +24,8 @@ from clusterctl_rehearsal.api.signature import Authorization, Request, check_sig
 from clusterctl_rehearsal.full_disk import log_traceback, told
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.region.connections import PROOF_BYTES, GuardedReads, UnprovenConnections
-from clusterctl_rehearsal.region.desk import Desk
 from clusterctl_rehearsal.region.fault_arguments import FaultError, NoSuchNode
+from clusterctl_rehearsal.region.private_requests import PrivateRequests
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import SettingsError
 
@@ -42,9 +42,9 @@ class RegionServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512  # 256 nodes are made at once
 
-    def __init__(self, port: int, *, desk: Desk, api: Api, token: str, keys: KeyPair) -> None:
+    def __init__(self, port: int, *, requests: PrivateRequests, api: Api, token: str, keys: KeyPair) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
-        self.desk = desk
+        self.requests = requests
         self.api = api
         self.token = token
         self.keys = keys
@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.read(min(unread_bytes, PROOF_BYTES))
 
     def _private(self, verb: str, body: bytes) -> None:
-        answer = self.server.desk.answers.get(verb)
+        answer = self.server.requests.answers.get(verb)
         if answer is None:
             return self._reply(_nothing(404))
         self.send_response(200)

@@ -31,13 +31,13 @@ from clusterctl_rehearsal.machines.driver import MachineFile
 from clusterctl_rehearsal.packages.files import package_files
 from clusterctl_rehearsal.put_in_place import put_in_place
 from clusterctl_rehearsal.region.behaviour import Behaviour
-from clusterctl_rehearsal.region.desk import Desk
 from clusterctl_rehearsal.region.faults import Faults
 from clusterctl_rehearsal.region.http import RegionServer
 from clusterctl_rehearsal.region.instances import Instances
 from clusterctl_rehearsal.region.machine_room import METADATA_ADDRESS, MachineRoom
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.node_role import role_of
+from clusterctl_rehearsal.region.private_requests import PrivateRequests
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.region.schedules import Schedules
@@ -106,11 +106,11 @@ class _Process:
         faults = Faults(
             instances=self._instances, behaviour=self._behaviour, catalog=self._catalog, stop=self._stopped.set
         )
-        self._desk = Desk(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
+        self._requests = PrivateRequests(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
         self._keys = own_keys(home.keys_file)
         executions = Executions(calls=lambda name: calls_of_ec2(self._endpoint(), name, self._keys))
         self._schedules = Schedules(region=region, executions=executions)
-        api = Api(region=region, before=self._desk.as_aws, executions=executions)
+        api = Api(region=region, before=self._requests.as_aws, executions=executions)
         self._node_calls = NodeCalls(api=api, store=self.store)
         self._server = self._listen(api)
 
@@ -148,9 +148,9 @@ class _Process:
         put_in_place(self._home.token_file, token)
         try:  # the port of before: whoever was told the endpoint still finds it
             port = int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2])
-            return RegionServer(port, desk=self._desk, api=api, token=token, keys=self._keys)
+            return RegionServer(port, requests=self._requests, api=api, token=token, keys=self._keys)
         except (FileNotFoundError, ValueError, KeyError, OSError):
-            return RegionServer(0, desk=self._desk, api=api, token=token, keys=self._keys)
+            return RegionServer(0, requests=self._requests, api=api, token=token, keys=self._keys)
 
     def _announce(self) -> None:
         row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": time.time(), CHECKS_SIGNATURES: True}

@@ -15,7 +15,7 @@ from clusterctl_infra.ledger import Span
 from clusterctl_infra.ledger_correction import corrected
 from clusterctl_rehearsal.region.bill import BillRow
 
-from tests.integration.campaign.truth import REGION, billed
+from tests.integration.campaign.region_facts import REGION, billed
 from tests.integration.rehearsed import Rehearsed
 
 CENT = 0.005

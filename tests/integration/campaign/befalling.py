@@ -15,7 +15,7 @@ from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
 from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 
 from tests.integration.campaign.mishap import Mishap
-from tests.integration.campaign.truth import home_of, noticed
+from tests.integration.campaign.region_facts import home_of, noticed
 from tests.integration.kill_campaign import victims_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 

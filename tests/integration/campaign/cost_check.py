@@ -13,7 +13,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.bill import BillRow
 
 from tests.integration.campaign.account import CENT
-from tests.integration.campaign.truth import REGION, billed
+from tests.integration.campaign.region_facts import REGION, billed
 from tests.integration.rehearsed import Rehearsed
 
 NODES = 3

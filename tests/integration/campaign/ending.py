@@ -13,8 +13,8 @@ from tests.integration.campaign.befalling import COMMAND_S, do_fault
 from tests.integration.campaign.cost_check import has_inventory, wrong_last_word
 from tests.integration.campaign.living import Tell, befall_and_look, look, make_whole, note_cost, write
 from tests.integration.campaign.mishap import Life
+from tests.integration.campaign.region_facts import DATA, billed, billing, home_of, machines_alive
 from tests.integration.campaign.report import Report
-from tests.integration.campaign.truth import DATA, billed, billing, home_of, machines_alive
 from tests.integration.kill_campaign import assert_gone
 from tests.integration.rehearsed import Rehearsed, wait_until
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from tests.integration.campaign.befalling import COMMAND_S, Outcome, befall
 from tests.integration.campaign.cost_check import checked_cost
 from tests.integration.campaign.mishap import Mishap
+from tests.integration.campaign.region_facts import billing, instances_of, machines_alive, unlisted
 from tests.integration.campaign.report import Met, Report
-from tests.integration.campaign.truth import billing, instances_of, machines_alive, unlisted
 from tests.integration.rehearsed import Rehearsed
 
 Tell = Callable[[Mishap, str], None]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.one.transport import NodeConnection
+from clusterctl.ssh.single.transport import NodeConnection
 
 from tests.integration.cli.waiting import has_ended
 

@@ -43,7 +43,7 @@ import dataclasses, os, pathlib, sys
 from clusterctl.home import home_directory
 from clusterctl.ssh.any_inventory import read_any_inventory
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.one.login import log_in
+from clusterctl.ssh.single.login import log_in
 inventory = read_any_inventory(pathlib.Path(sys.argv[1]), ssh_config=pathlib.Path("/nonexistent"))
 inventory = dataclasses.replace(inventory, ssh=dataclasses.replace(inventory.ssh, key_file=sys.argv[2]))
 log_in(

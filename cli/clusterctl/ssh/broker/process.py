@@ -22,10 +22,10 @@ from pathlib import Path
 from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.ssh.broker.asked import asked_from_bytes
-from clusterctl.ssh.broker.errand import errand
 from clusterctl.ssh.broker.frames import ACCEPTED, EXIT, GO, REFUSED, WITH_STDIN, Frames, frame
 from clusterctl.ssh.broker.own_code import OwnCode
 from clusterctl.ssh.broker.place import SOCKET_NAME, is_same_person, opened
+from clusterctl.ssh.broker.warm_command import warm_command
 from clusterctl.ssh.fanout.canceller import Canceller
 from clusterctl.ssh.fanout.link_pool import LinkPool
 
@@ -178,7 +178,7 @@ def _do(house: _Kept, connection: socket.socket) -> None:
         came = coming.next()
         if came is None or not files:
             return
-        found = None if house.is_outdated() else errand(asked_from_bytes(came[1]), files, house.pool)
+        found = None if house.is_outdated() else warm_command(asked_from_bytes(came[1]), files, house.pool)
         if found is None:
             connection.sendall(frame(REFUSED))
             return

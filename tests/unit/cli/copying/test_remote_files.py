@@ -9,7 +9,7 @@ import paramiko
 import pytest
 from clusterctl.copying.files import CopyFailed
 from clusterctl.copying.remote_files import NO_WORDS, RemoteFiles
-from clusterctl.ssh.one.transport import CommandResult, NodeConnection
+from clusterctl.ssh.single.transport import CommandResult, NodeConnection
 
 
 class ShellThatSays:

@@ -70,9 +70,9 @@ MINUTES = st.integers(min_value=1, max_value=30)
 
 @st.composite
 def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tuple[datetime, datetime | None]]]:
-    """An account, each machine as AWS saw it, and the truth: launched after it was planned, ended after that."""
+    """An account, each machine as AWS saw it, and its actual times: launched after it was planned, ended after that."""
     account = draw(accounts())
-    machines, truth = {}, {}
+    machines, actual = {}, {}
     free_at: dict[int, datetime] = {}
     for span in account.spans:
         late, tail = timedelta(seconds=draw(MINUTES)), timedelta(seconds=draw(MINUTES))
@@ -80,7 +80,7 @@ def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tu
         launched = max(span.started_at + late, free_at.get(span.slot, span.started_at))
         ended = None if span.ended_at is None else max(span.ended_at, launched) + tail
         free_at[span.slot] = launched if ended is None else ended
-        truth[span.instance_id] = (launched, ended)
+        actual[span.instance_id] = (launched, ended)
         machines[span.instance_id] = SeenMachine(
             instance_id=span.instance_id,
             slot=span.slot,
@@ -90,7 +90,7 @@ def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tu
             alive_at=None,
             gone_at=ended,
         )
-    return account, machines, truth
+    return account, machines, actual
 
 
 @settings(max_examples=100)
@@ -98,13 +98,13 @@ def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tu
 def test_whatever_the_account_lacks_each_machine_is_paid_for_its_own_time_and_once(
     life: tuple[Ledger, dict[str, SeenMachine], dict[str, tuple[datetime, datetime | None]]], written: set[int]
 ) -> None:
-    account, machines, truth = life
-    alive = frozenset(id for id, (_, ended) in truth.items() if ended is None)
+    account, machines, actual = life
+    alive = frozenset(id for id, (_, ended) in actual.items() if ended is None)
     spans = [span for number, span in enumerate(account.spans) if number in written]
     paid = reconcile(spans, Observed(machines=machines), alive=alive, deadline=DEADLINE, now=DEADLINE)
     own = [row for row in paid if row.instance_id is not None]
-    assert {row.instance_id: (row.started_at, row.ended_at) for row in own} == truth
-    assert len(own) == len(truth)
+    assert {row.instance_id: (row.started_at, row.ended_at) for row in own} == actual
+    assert len(own) == len(actual)
     for place in (row for row in paid if row.instance_id is None):
         for other in (row for row in own if row.slot == place.slot and is_of(spans, row.instance_id)):
             assert other.started_at >= (place.ended_at or DEADLINE) or (other.ended_at or DEADLINE) <= place.started_at

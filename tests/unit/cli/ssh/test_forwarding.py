@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.ssh.one.forwarding import Ports, parse_ports
-from clusterctl.ssh.one.system_ssh import login_argv
+from clusterctl.ssh.single.forwarding import Ports, parse_ports
+from clusterctl.ssh.single.system_ssh import login_argv
 from clusterctl.ssh.target import target_of
 from clusterctl_infra.errors import UsageError
 

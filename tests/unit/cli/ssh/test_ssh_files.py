@@ -11,8 +11,8 @@ from clusterctl.home import Home
 from clusterctl.ssh.command import command_line
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.openssh_files import known_hosts_text, write_known_hosts
-from clusterctl.ssh.one.system_ssh import login_argv, quoted_path
 from clusterctl.ssh.openssh_config import ssh_config_text
+from clusterctl.ssh.single.system_ssh import login_argv, quoted_path
 from clusterctl.ssh.target import target_of
 from clusterctl.ssh.way_in import missing_programs
 from clusterctl_infra.errors import UsageError

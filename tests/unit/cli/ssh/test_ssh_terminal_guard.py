@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from clusterctl.ssh.one.terminal_guard import marked, watching_line
+from clusterctl.ssh.single.terminal_guard import marked, watching_line
 
 TOKEN = "0123456789abcdef"
 

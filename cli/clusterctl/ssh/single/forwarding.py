@@ -26,8 +26,8 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failure_hints import ended_at_deadline
 from clusterctl.ssh.keys.login_keys import identities_for_ssh
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
-from clusterctl.ssh.one.login import checked_target
-from clusterctl.ssh.one.system_ssh import login_argv
+from clusterctl.ssh.single.login import checked_target
+from clusterctl.ssh.single.system_ssh import login_argv
 from clusterctl.ssh.target import Target
 from clusterctl.system.other_programs import ends_with_parent
 

@@ -20,11 +20,11 @@ from clusterctl.ssh.connect_failures import connect_failure
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import FailureKind, NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
-from clusterctl.ssh.one.channel import Sink, chunks, drained, ended, feed
-from clusterctl.ssh.one.ending import end_commands
-from clusterctl.ssh.one.handshake import handshake, open_socket
-from clusterctl.ssh.one.watchful_transport import WatchfulTransport
 from clusterctl.ssh.proxy import Proxy
+from clusterctl.ssh.single.channel import Sink, chunks, drained, ended, feed
+from clusterctl.ssh.single.ending import end_commands
+from clusterctl.ssh.single.handshake import handshake, open_socket
+from clusterctl.ssh.single.watchful_transport import WatchfulTransport
 from clusterctl.ssh.target import Target, target_of
 
 SESSION_S = 10.0

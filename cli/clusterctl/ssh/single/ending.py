@@ -9,7 +9,7 @@ import time
 
 import paramiko
 
-from clusterctl.ssh.one.channel import drained
+from clusterctl.ssh.single.channel import drained
 
 GRACE_S = 1.0
 """How long a command has for its own end after SIGTERM, before SIGKILL."""

@@ -38,7 +38,7 @@ _RequestOf = Callable[[Sequence[str]], SshRequest]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Errand:
+class WarmCommand:
     """A command that can be done here; nothing of it is under way yet."""
 
     request: SshRequest
@@ -67,7 +67,7 @@ class Errand:
         return code
 
 
-def errand(asked: Asked, files: Sequence[IO[bytes]], pool: LinkPool) -> Errand | None:
+def warm_command(asked: Asked, files: Sequence[IO[bytes]], pool: LinkPool) -> WarmCommand | None:
     """What a command asks for; None for what it does better itself: a login, bad words, another clusterctl's.
 
     `files`: its stdin, and where that is a terminal what is typed there.
@@ -87,7 +87,7 @@ def errand(asked: Asked, files: Sequence[IO[bytes]], pool: LinkPool) -> Errand |
         return None  # the command tells it in its own words
     if remote.stdin is not None:
         remote = replace(remote, stdin=files[-1])
-    return Errand(request=request, remote=remote, asked=asked)
+    return WarmCommand(request=request, remote=remote, asked=asked)
 
 
 def _is_of_persons_own(request: SshRequest, caller: Caller) -> bool:

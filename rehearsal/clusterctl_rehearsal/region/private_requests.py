@@ -20,7 +20,7 @@ from clusterctl_rehearsal.region.types.identity import ROLE, ROLE_POLICY, ROLE_P
 from clusterctl_rehearsal.region.types.network import VPC
 
 
-class Desk:
+class PrivateRequests:
     """One method per request; every answer is a JSON object."""
 
     def __init__(self, *, region: Region, behaviour: Behaviour, faults: Faults, throttle: Throttle) -> None:

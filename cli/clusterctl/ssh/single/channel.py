@@ -11,8 +11,8 @@ from typing import IO
 
 import paramiko
 
-from clusterctl.ssh.one.watchful_transport import exit_signal, is_silent
 from clusterctl.ssh.results import signal_exit_code
+from clusterctl.ssh.single.watchful_transport import exit_signal, is_silent
 
 CHUNK_BYTES = 64 * 1024
 

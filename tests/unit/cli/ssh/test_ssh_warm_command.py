@@ -11,8 +11,8 @@ from typing import IO, Any  # keyword arguments of Asked
 
 import pytest
 from clusterctl.ssh.broker.asked import Asked
-from clusterctl.ssh.broker.errand import Errand, errand
 from clusterctl.ssh.broker.place import is_off, stamp
+from clusterctl.ssh.broker.warm_command import WarmCommand, warm_command
 from clusterctl.ssh.fanout.link_pool import LinkPool
 from clusterctl.ssh.on_nodes import Shown
 from clusterctl_infra.keys import host_key
@@ -20,7 +20,7 @@ from clusterctl_infra.outputs import InventorySsh, inventory_to_json
 
 from tests.unit.cli.conftest import MakeInventory
 
-Ask = Callable[..., Errand | None]
+Ask = Callable[..., WarmCommand | None]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def ask(tmp_path: Path, make_inventory: MakeInventory, stdin: IO[bytes], monkeyp
         json.dumps({"ssh": {"key_file": "~/key"}, "nodes": [{"name": "lab-0", "host_key": key}]})
     )
 
-    def asked(*words: str, **changed: Any) -> Errand | None:
+    def asked(*words: str, **changed: Any) -> WarmCommand | None:
         environ = {**os.environ, "CLUSTERCTL_HOME": str(tmp_path / "state"), **changed.pop("variables", {})}
         files = changed.pop("files", [stdin])
         facts: dict[str, Any] = {
@@ -54,7 +54,7 @@ def ask(tmp_path: Path, make_inventory: MakeInventory, stdin: IO[bytes], monkeyp
             "is_stderr_terminal": False,
             "environ": environ,
         }
-        return errand(Asked(words, **{**facts, **changed}), files, LinkPool())
+        return warm_command(Asked(words, **{**facts, **changed}), files, LinkPool())
 
     return asked
 

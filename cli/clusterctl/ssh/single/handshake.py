@@ -24,8 +24,8 @@ from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.host_key import refuse_other_host_key
 from clusterctl.ssh.keys.login_keys import LoginKey, LoginKeys
-from clusterctl.ssh.one.watchful_transport import WatchfulTransport
 from clusterctl.ssh.proxy import Proxy
+from clusterctl.ssh.single.watchful_transport import WatchfulTransport
 from clusterctl.ssh.target import Target
 
 # paramiko's thread logs what it raises as well; without a handler that ends up on the person's stderr.
