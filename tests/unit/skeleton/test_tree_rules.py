@@ -84,3 +84,25 @@ def test_a_docstring_does_not_make_a_function_long() -> None:
     node = ast.parse('def f():\n    """One.\n\n    Two.\n    """\n    x = 1\n    return x').body[0]
     assert isinstance(node, ast.FunctionDef)
     assert tree_rules.function_lines(node) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("one = 1", [(1, "one")]),
+        ("def f(one): ...", [(1, "one")]),
+        ("f = lambda *, one: 0", [(1, "one")]),
+        ("x = [\n one\n for one, row in rows]", [(3, "one")]),
+        ("try: ...\nexcept OSError as one: ...", [(2, "one")]),
+        ("match x:\n  case [one, *truth]: ...", [(2, "one"), (2, "truth")]),
+        ("if (truth := f()): ...", [(1, "truth")]),
+        ("class Desk:\n  async def no_way(self): ...", [(1, "Desk"), (2, "no_way")]),
+        ("def one(): ...\nx = 'one truth'\nx.one = one_more = rows.one()", []),
+    ],
+)
+def test_a_name_that_is_a_riddle_is_seen_where_it_is_given(source: str, found: list[tuple[int, str]]) -> None:
+    assert tree_rules.riddle_names(source) == found
+
+
+def test_names_are_looked_at_wherever_python_is_written() -> None:
+    assert all(any((tree_rules.CHECKOUT / place).rglob("*.py")) for place in tree_rules.PLACES_OF_NAMES)
