@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 
 import click
+from clusterctl_infra.errors import UsageError
 
 from clusterctl.copying.copies import copy_all
 from clusterctl.copying.place import transfers
+from clusterctl.copying.trees import CP_HINT, RsyncWay, folder_copies, sync_all
 from clusterctl.home import home_directory
 from clusterctl.options import cluster_option, connect_timeout_option, inventory_option
 from clusterctl.output import Output
@@ -21,10 +23,16 @@ from clusterctl.ssh.remote_command import usable_keys
 @cluster_option
 @inventory_option
 @connect_timeout_option(default="15s")
+@click.option("-r", "--recursive", is_flag=True, help="Folders, each under its own name, by rsync as `sync` does.")
 @click.argument("words", metavar="SOURCE... TARGET", nargs=-1, required=True)
 @click.pass_obj
 def command(
-    output: Output, cluster: str | None, file: Path | None, connect_timeout: float, words: tuple[str, ...]
+    output: Output,
+    cluster: str | None,
+    file: Path | None,
+    connect_timeout: float,
+    recursive: bool,
+    words: tuple[str, ...],
 ) -> int:
     """Files to nodes, back, and from node to node; a place on nodes is written 2:/path, 0,2-5:/path or all:/path.
 
@@ -43,11 +51,18 @@ def command(
     \b
     Examples:
       clusterctl cp train.py all:
+      clusterctl cp -r src configs all:train/
       clusterctl cp weights.safetensors 0-3:/scratch/
       clusterctl cp 0:/scratch/checkpoint.pt 1-3:/scratch/
       clusterctl cp all:/var/log/clusterctl.log logs/
     """
     inventory = chosen_machines(cluster, file)
+    if recursive:
+        if file is not None:
+            raise UsageError("-r is for clusters: to machines of --inventory, cp takes files", hint=CP_HINT)
+        is_up, syncs = folder_copies(words, inventory)
+        way = RsyncWay(is_up=is_up, connect_timeout_s=connect_timeout)
+        return sync_all(syncs, inventory, way, home=home_directory(os.environ), output=output)
     return copy_all(
         transfers(words, inventory),
         inventory,

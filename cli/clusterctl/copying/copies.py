@@ -138,8 +138,7 @@ def _contents(todo: Sequence[Transfer], inventory: Inventory) -> Mapping[Path, C
         if not isinstance(path, Path):
             continue
         if path.is_dir():
-            hint = _as_sync(path, todo, inventory)
-            raise UsageError(f"{path} is a folder; cp copies files, clusterctl sync folders", hint=hint)
+            raise UsageError(f"{path} is a folder, and cp without -r copies files", hint=_with_r(path, todo, inventory))
         if path.exists() and not path.is_file():  # a pipe gives what it has once, and it is read twice
             raise UsageError(f"{path} is no file; cp copies files")
         look = f"ls -l {shlex.quote(str(path.parent))}"
@@ -153,14 +152,14 @@ def _contents(todo: Sequence[Transfer], inventory: Inventory) -> Mapping[Path, C
     return contents
 
 
-def _as_sync(path: Path, todo: Sequence[Transfer], inventory: Inventory) -> str:
-    """`clusterctl sync src 0-3:/scratch/ --cluster train`; sync does not know machines in a file."""
+def _with_r(path: Path, todo: Sequence[Transfer], inventory: Inventory) -> str:
+    """`clusterctl cp -r src 0-3:/scratch/ --cluster train`; -r does not know machines of a file."""
     if not inventory.cluster_id:
-        return "clusterctl sync --help"
+        return "clusterctl cp --help"
     asked = [upload for upload in todo if isinstance(upload, Upload) and upload.source == path]
     there = "" if asked[0].remote == "." else asked[0].remote
     target = f"{fold_numbers(upload.node.slot for upload in asked)}:{there}"
-    return shlex.join(["clusterctl", "sync", str(path), target, "--cluster", inventory.cluster])
+    return shlex.join(["clusterctl", "cp", "-r", str(path), target, "--cluster", inventory.cluster])
 
 
 def _copy_to_node(group: Sequence[Transfer], copying: Copying, on_end: Callable[[Copied], None]) -> None:

@@ -69,7 +69,7 @@ def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...
     for word in words:
         _refuse_bytes(word)
     *sources, target = words
-    _refuse_one_name_twice(sources)
+    refuse_one_name_twice(sources)
     to = remote_place(target, inventory)
     froms = [remote_place(source, inventory) for source in sources]
     is_several = len(sources) > 1
@@ -124,8 +124,8 @@ def _refuse_bytes(word: str) -> None:
         raise UsageError(told, hint=HINT) from e
 
 
-def _refuse_one_name_twice(sources: Sequence[str]) -> None:
-    """All sources of one command go to one place."""
+def refuse_one_name_twice(sources: Sequence[str]) -> None:
+    """Raises UsageError: all sources of one command go to one place."""
     named: dict[str, str] = {}
     for source in sources:
         name = posixpath.basename(source)

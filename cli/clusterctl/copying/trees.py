@@ -12,7 +12,7 @@ from pathlib import Path
 from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed, UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.copying.place import remote_place
+from clusterctl.copying.place import refuse_one_name_twice, remote_place
 from clusterctl.copying.rsync import Rsyncs, SilentNode, SyncFailed
 from clusterctl.copying.silence import shell_argv
 from clusterctl.home import Home
@@ -26,11 +26,11 @@ from clusterctl.ssh.remote_command import usable_keys
 from clusterctl.ssh.single.system_ssh import login_argv
 from clusterctl.ssh.target import target_of
 from clusterctl.text.next_commands import on_slot
-from clusterctl.text.quantities import count as counted
 
 AT_A_TIME = 8
 ASK_S = 10.0
 HINT = "clusterctl sync --help"
+CP_HINT = "clusterctl cp --help"
 UNPRIVILEGED = ("--no-owner", "--no-group", "--no-D", "--chmod=ug-s")
 """Root here would else make what a node says: setuid programs, files of any owner, devices (rsync(1), --archive)."""
 
@@ -76,6 +76,32 @@ def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tu
         TreeSync(node=node, source=come.path or ".", target=target if alone else posixpath.join(target, node.name, ""))
         for node in come.nodes
     )
+
+
+def folder_copies(words: Sequence[str], inventory: Inventory) -> tuple[bool, tuple[TreeSync, ...]]:
+    """What `cp -r SOURCE… TARGET` asks for, as `tree_syncs` tells it. Raises UsageError, NothingMatched.
+
+    Each folder comes into the target under its own name, whether the target is there or not: the same command again
+    does the same.
+    """
+    if len(words) < 2:
+        raise UsageError("a source and a target are needed", hint=CP_HINT)
+    *sources, target = words
+    places = [remote_place(word, inventory) is not None for word in words]
+    if places[-1] and any(places[:-1]):
+        raise UsageError("cp -r goes between here and nodes; from a node to a node, cp takes files", hint=CP_HINT)
+    if not places[-1] and not all(places[:-1]):
+        raise UsageError("neither side is a node: write one as 2:/path, train-2:/path or all:/path", hint=CP_HINT)
+    wholes = [source.rstrip("/") for source in sources]
+    refuse_one_name_twice(wholes)
+    syncs: list[TreeSync] = []
+    for source, whole in zip(sources, wholes, strict=True):
+        if posixpath.basename(whole.rpartition(":")[2]) in ("", ".", "..", "~"):
+            raise UsageError(f"{source} is no folder with a name of its own: write its path", hint=CP_HINT)
+        is_folder = len(sources) > 1 or (places[-1] and Path(whole).is_dir())
+        there = f"{target.rstrip('/')}/" if is_folder and not target.endswith(":") else target
+        syncs += tree_syncs(whole, there, inventory)[1]
+    return places[-1], tuple(syncs)
 
 
 def refuse_emptied_home(syncs: Sequence[TreeSync], user: str) -> None:
@@ -147,7 +173,7 @@ def _told(ended: Iterable[Future[tuple[TreeSync, ClusterctlError | None, str]]],
             raise error
         failed += error is not None
         output.note(f"[{sync.node.name}] {told if error is None else _row(error, sync)}")
-        output.live(f"{number} of {counted(count, 'node')}")
+        output.live(f"{number} of {count}")
     return SomeNodesFailed.exit_code if failed else 0
 
 
@@ -155,7 +181,7 @@ def _unfit(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, home:
     """The nodes that are not to be reached, or have no rsync: asked before rsync goes there, which has other words."""
     results = run_on_nodes(
         inventory,
-        [sync.node for sync in syncs],
+        tuple({sync.node.slot: sync.node for sync in syncs}.values()),
         "command -v rsync >/dev/null",
         keys=usable_keys(inventory, home),
         deadlines=Deadlines.within(way.connect_timeout_s),

@@ -119,7 +119,7 @@ def test_what_fails_is_named_and_the_others_are_copied(
     done = loopback_cluster.run("cp", f"1:{source}", str(tmp_path / "no folder" / "x"))
     assert done.stderr.decode() == f"clusterctl: train-1: there is no folder {tmp_path / 'no folder'} here\n"
     done = loopback_cluster.run("cp", f"1:{tmp_path}", str(tmp_path))
-    assert b" is a folder; cp copies files, clusterctl sync folders" in done.stderr
+    assert b" is a folder, and cp without -r copies files" in done.stderr
 
 
 def grows_when(program: str, cluster: LoopbackCluster, slot: int, file: Path) -> None:

@@ -126,3 +126,22 @@ def test_an_rsync_that_says_nothing_is_not_waited_for(loopback_cluster: Loopback
     done = loopback_cluster.run("sync", f"{tmp_path / 'source'}/", "1:there", "--timeout", "1s")
     assert b"train-1: nothing moved for 1 s; the same command goes on where it was" in done.stderr
     assert done.returncode == 1
+
+
+def test_cp_r_puts_each_folder_under_its_own_name_and_does_the_same_again(
+    steady_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    for name in ("src", "configs"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "deep" / "file").write_text(name)
+    there = tmp_path / "there"
+    for _ in range(2):
+        done = steady_cluster.run("cp", "-r", f"{tmp_path}/src/", f"{tmp_path}/configs", f"0:{there}/new")
+        assert done.returncode == 0, done.stderr
+    assert sorted(str(path.relative_to(there)) for path in there.rglob("file")) == [
+        *("new/configs/deep/file", "new/src/deep/file")
+    ]
+    done = steady_cluster.run("cp", "-r", f"0-1:{there}/new/src", f"{tmp_path}/back")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "back" / "train-0" / "src" / "deep" / "file").read_text() == "src"
+    assert (tmp_path / "back" / "train-1" / "src" / "deep" / "file").read_text() == "src"

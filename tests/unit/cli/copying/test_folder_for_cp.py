@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("target", "cluster_id", "hint"),
     [
-        ("0-2:/scratch/", "0123456789ab", "clusterctl sync {} 0-2:/scratch/ --cluster train"),
-        ("train-1,3:", "0123456789ab", "clusterctl sync {} 1,3: --cluster train"),
-        ("all:x y", "0123456789ab", "clusterctl sync {} '0-3:x y' --cluster train"),
-        ("all:/scratch", "", "clusterctl sync --help"),
+        ("0-2:/scratch/", "0123456789ab", "clusterctl cp -r {} 0-2:/scratch/ --cluster train"),
+        ("train-1,3:", "0123456789ab", "clusterctl cp -r {} 1,3: --cluster train"),
+        ("all:x y", "0123456789ab", "clusterctl cp -r {} '0-3:x y' --cluster train"),
+        ("all:/scratch", "", "clusterctl cp --help"),
     ],
 )
-def test_a_folder_is_answered_with_the_sync_of_it(
+def test_a_folder_is_answered_with_the_command_that_copies_it(
     tmp_path: Path, make_inventory: MakeInventory, screen: Screen, target: str, cluster_id: str, hint: str
 ) -> None:
     inventory = make_inventory(cluster_id=cluster_id)
-    with pytest.raises(ClusterctlError, match="is a folder; cp copies files, clusterctl sync folders") as refused:
+    with pytest.raises(ClusterctlError, match="is a folder, and cp without -r copies files") as refused:
         copy_all(
             transfers([str(tmp_path), target], inventory),
             inventory,

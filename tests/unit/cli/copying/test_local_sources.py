@@ -21,7 +21,10 @@ MakeInventory = Callable[..., Inventory]
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("missing.pt", "missing.pt: there is no such file here"), ("folder", "folder is a folder; cp copies files")],
+    [
+        ("missing.pt", "missing.pt: there is no such file here"),
+        ("folder", "folder is a folder, and cp without -r copies files"),
+    ],
 )
 def test_cp_calls_a_source_that_is_no_file_here_a_wrong_word(
     name: str, told: str, tmp_path: Path, make_inventory: MakeInventory
