@@ -8,7 +8,7 @@ from __future__ import annotations
 VERBS = {
     "init": "Write the folder of a new stack.",
     "plan": "What a stack means: nodes, price, deadline, problems.",
-    "up": "Make a stack true and wait until every node is ready.",
+    "up": "Create or update a cluster, and wait until every node is ready.",
     "down": "End a cluster's nodes, or all of it.",
     "forget": "Drop what is known here of a cluster that is gone.",
     "extend": "Move the deadline, earlier or later.",

@@ -54,7 +54,7 @@ def test_a_slot_of_which_all_is_gone_is_made_anew(recorded: Rehearsed) -> None:
     write_record(recorded.home / "runs" / f"{cluster}.json", killed)
     refused = recorded.run("extend", "1h", "--cluster", cluster)
     assert refused.exit_code == 1, refused.text
-    assert f"the last down has not come to its end; next: clusterctl down --cluster {cluster}\n" in refused.stderr
+    assert f"the last down was interrupted; next: clusterctl down --cluster {cluster}\n" in refused.stderr
     assert "is half gone, as after a down that was cut off" in refused.stderr
     assert f"No deadline was moved; clusterctl down {recorded.folder} ends the rest" in refused.stderr
     recorded.up()

@@ -1,4 +1,4 @@
-"""`clusterctl up`: make a stack true and wait until every node is ready."""
+"""`clusterctl up`: creates or updates a cluster, and waits until every node is ready."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def command(
     as_json: bool,
     for_s: float,
 ) -> None:
-    """Makes the stack in the folder STACK true: what is missing is made, what is broken is repaired first.
+    """Creates or updates the cluster of the folder STACK: what is missing is made, what is broken is repaired first.
 
     Ends when every node is ready; exit code 4 when one is not. All or nothing: a new cluster that AWS has no room for
     leaves no node behind, and nothing else but storage that holds data, with its network. On AWS the price is agreed to

@@ -50,12 +50,12 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
             )
         if run.get("verb") == "down":
             raise NothingMatched(
-                f"{half_made}: a `down` began and has not come to its end; what is left of it may bill",
+                f"{half_made}: `down` was interrupted; what is left of it is still billing",
                 hint=f"clusterctl down {stack}",
             )
         raise NothingMatched(
-            f"{half_made}: an `up` began and has not come to its end, so nothing is known of it here; what it made, "
-            f"if anything, bills. The same up goes on with it, and `clusterctl down {stack}` ends it",
+            f"{half_made}: `up` was interrupted, so nothing is known of its nodes here. Anything it created is still "
+            f"billing. The same `up` goes on with it, and `clusterctl down {stack}` ends it",
             hint=f"clusterctl up {stack}",
         )
     cluster = matching_cluster(wanted, known, source=source) if wanted else _only(known, home)

@@ -1,4 +1,4 @@
-"""`clusterctl up`: makes a stack true, and waits until every node is ready and has the membership."""
+"""`clusterctl up`: creates or updates a cluster, and waits until every node is ready and has the membership."""
 
 from __future__ import annotations
 

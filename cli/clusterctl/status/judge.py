@@ -164,7 +164,7 @@ def _notes(
 ) -> list[str]:
     notes = _told_by_the_node(answer, facts.now) if isinstance(answer, NodeReport) else []
     if _is_behind(inventory, answer):
-        notes.append("membership not delivered")
+        notes.append("not yet told about the current list of nodes")
     if isinstance(answer, NodeReport) and answer.generation > inventory.generation:
         notes.append(f"ahead: it has membership {answer.generation}, this computer knows {inventory.generation}")
     before = replaced(facts.account, node.slot, since=datetime.fromisoformat(inventory.started_at))

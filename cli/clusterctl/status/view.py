@@ -143,8 +143,8 @@ def _what_is_gone(seen: Overview) -> list[str]:
         return [f"reaped: {left}; what is known of it here goes with {down_again(inventory)}"]
     if is_over and seen.nodes and facts.instances is not None:
         on = bills_on_now(inventory)
-        still = "" if on is None else f", but no deadline ends what bills on at {on}"
-        return [f"its time is over and no machine runs{still}; next: {down_again(inventory)}"]
+        still = "" if on is None else f", and still costs {on}"
+        return [f"ended at its deadline{still}; next: {down_again(inventory)}"]
     never = sum(not node.was_made for node in seen.nodes)
     gone = sum(node.state in GONE for node in seen.nodes) - never
     if not gone:

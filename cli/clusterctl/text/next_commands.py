@@ -50,9 +50,9 @@ def reap_id(cluster_id: str, *, region: str, rehearse: bool) -> str:
 
 
 def go_on_with(verb: str, inventory: Inventory) -> str:
-    """`the last down has not come to its end; next: clusterctl down --cluster train`."""
+    """`the last down was interrupted; next: clusterctl down --cluster train`."""
     again = down_again(inventory) if verb == "down" else up_again(inventory)
-    return f"the last {verb} has not come to its end; next: {again}"
+    return f"the last {verb} was interrupted; next: {again}"
 
 
 def nodes_again(inventory: Inventory) -> str | None:

@@ -29,7 +29,7 @@ def test_nodes_speak_for_themselves_when_aws_is_silent(loopback_cluster: Loopbac
     done = loopback_cluster.run("status", "--json")
     shown = {node["name"]: node for node in json.loads(done.stdout)["nodes"]}
     assert [shown[f"train-{n}"]["state"] for n in range(4)] == ["ready", "booting", "failed", "unknown"]
-    assert shown["train-1"]["note"] == "membership not delivered"
+    assert shown["train-1"]["note"] == "not yet told about the current list of nodes"
     assert shown["train-2"]["note"] == "no lease"
     assert "refuses connections" in shown["train-3"]["note"]
     assert done.returncode == 4

@@ -140,7 +140,7 @@ def test_a_cluster_that_only_a_cut_off_run_tells_of_is_named_with_its_way_out(tm
     home = Home(path=tmp_path)
     home.runs_dir.mkdir(parents=True)
     home.run_file("train@rehearsal").write_text("{}")
-    with pytest.raises(NothingMatched, match="train@rehearsal: an `up` began and has not come to its end") as refused:
+    with pytest.raises(NothingMatched, match="train@rehearsal: `up` was interrupted, so nothing is known") as refused:
         find_cluster(home, name=name, environ={})
     assert refused.value.hint == "clusterctl up STACK"
     home.run_file("train@rehearsal").write_text('{"stack": "/s/train --rehearse"}')

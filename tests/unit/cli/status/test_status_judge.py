@@ -81,7 +81,7 @@ def test_a_node_with_another_host_key_says_what_helps(make_inventory: MakeInvent
 def test_a_node_with_an_old_generation_is_named(make_inventory: MakeInventory) -> None:
     report = NodeReport(phase="ready", generation=2)
     node = judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report}))
-    assert node.note == "membership not delivered"
+    assert node.note == "not yet told about the current list of nodes"
 
 
 INTERFACES = NodeCheck(name="EFA interfaces", verdict="failed", detail="31 of 32")

@@ -85,9 +85,9 @@ def test_nodes_without_the_newest_membership_are_helped_by_an_up_of_their_stack(
         (Unfinished(verb="replace", pid=77), "clusterctl replace is changing it now (pid 77)"),
         (
             Unfinished(verb="replace", pid=None),
-            "the last replace has not come to its end; next: clusterctl up /s/train",
+            "the last replace was interrupted; next: clusterctl up /s/train",
         ),
-        (Unfinished(verb="down", pid=None), "the last down has not come to its end; next: clusterctl down --cluster"),
+        (Unfinished(verb="down", pid=None), "the last down was interrupted; next: clusterctl down --cluster"),
     ],
 )
 def test_a_run_under_way_or_cut_off_is_named(run: Unfinished, said: str, make_inventory: MakeInventory) -> None:
@@ -102,18 +102,24 @@ def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_in
     text = status_text(seen)
     assert "about $120.00 · ended 23:00 UTC" not in text
     assert "about $120.00 · ended 22:00 UTC (1 h ago: runtime)" in text
-    assert "its time is over and no machine runs; next: clusterctl down" in text
+    assert "ended at its deadline; next: clusterctl down" in text
 
 
 @pytest.mark.parametrize(
     ("rates", "said"),
     [
-        ({"gateway_usd_per_hour": 0.045, "addresses_usd_per_hour": 0.005}, "bills on at $0.05 an hour: addresses, ga"),
-        ({"storage_usd_per_hour": 1.38}, "bills on at $1.38 an hour: storage; next: clusterctl down"),
-        ({"storage_usd_per_hour": None}, "bills on at unknown an hour: storage"),
-        ({"storage_usd_per_hour": 1.38, "prices_dated": None}, "no machine runs; next:"),
-        ({"addresses_usd_per_hour": 0.01, "addresses_go_with_machines": True}, "no machine runs; next:"),
-        ({"disks_usd_per_hour": 0.02}, "no machine runs; next:"),
+        (
+            {"gateway_usd_per_hour": 0.045, "addresses_usd_per_hour": 0.005},
+            "ended at its deadline, and still costs $0.05 an hour: addresses, ga",
+        ),
+        (
+            {"storage_usd_per_hour": 1.38},
+            "ended at its deadline, and still costs $1.38 an hour: storage; next: clusterctl down",
+        ),
+        ({"storage_usd_per_hour": None}, "ended at its deadline, and still costs unknown an hour: storage"),
+        ({"storage_usd_per_hour": 1.38, "prices_dated": None}, "ended at its deadline; next:"),
+        ({"addresses_usd_per_hour": 0.01, "addresses_go_with_machines": True}, "ended at its deadline; next:"),
+        ({"disks_usd_per_hour": 0.02}, "ended at its deadline; next:"),
     ],
 )
 def test_after_the_deadline_what_bills_on_is_named_with_its_price(
