@@ -195,7 +195,8 @@ def elsewhere() -> str:
 def locked(folder: Path) -> Iterator[None]:
     """One maker at a time; the others wait and then find what it made."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    with os.fdopen(os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as lock:
+        os.fchmod(lock.fileno(), 0o600)  # whoever can read it can hold it; an older one let everybody
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -2,6 +2,7 @@
 
 import http.client
 import time
+from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import Dict, NamedTuple, Optional, Tuple
 
@@ -60,8 +61,9 @@ class MetadataService:
 
 
 def instant_s(date: Optional[str]) -> float:
-    """AWS's time by the header of an answer; this machine's where it has none that can be read."""
+    """AWS's time by the header of an answer, in UTC without a zone; this machine's where none can be read."""
     try:
-        return parsedate_to_datetime(date or "").timestamp()
+        at = parsedate_to_datetime(date or "")
+        return (at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):
         return time.time()

@@ -20,6 +20,8 @@ NOTICE_S = 120
 PAST_S, AHEAD_S = 600, 86400
 """An instant further from now than that is none of AWS's notices."""
 LONGEST_PAGE, MOST_BRACKETS = 4096, 20
+NOT_SPOT = frozenset({"on-demand", "scheduled", "capacity-block"})
+"""The other answers of AWS (EC2 User Guide, "Instance metadata categories"; 2026-11-24)."""
 MARKET, ACTION, REBALANCE = "instance-life-cycle", "spot/instance-action", "events/recommendations/rebalance"
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -70,12 +72,14 @@ class SpotMarket:
                 self.sleep(POLL_S if self.is_spot else RETRY_S)
 
     def look(self) -> bool:
-        """Asks what is due; False when this is no spot machine. Raises OSError."""
+        """Asks what is due; False when AWS said that this is no spot machine. Raises OSError."""
         if not self.is_spot:
-            self.is_spot = (self.page(MARKET).text or "").strip() == "spot"
-        if self.is_spot:
-            self.heard = heard(self.heard, self.page(ACTION), self.page(REBALANCE), self.uptime_s())
-        return self.is_spot
+            market = (self.page(MARKET).text or "").strip()
+            self.is_spot = market == "spot"
+            if not self.is_spot:
+                return market not in NOT_SPOT  # anything else is no answer: asked again
+        self.heard = heard(self.heard, self.page(ACTION), self.page(REBALANCE), self.uptime_s())
+        return True
 
 
 def heard(before: Heard, action: Page, rebalance: Page, uptime_s: float) -> Heard:

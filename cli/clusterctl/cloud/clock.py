@@ -53,12 +53,13 @@ def clock_skew(clients: Clients, *, now: Callable[[], datetime]) -> timedelta | 
 
 
 def date_of(answer: Mapping[str, Any]) -> datetime | None:
-    """When AWS sent the answer, by its own clock."""
+    """When AWS sent the answer, by its own clock; a date without a zone is in UTC, as HTTP has it (RFC 9110, 5.6.7)."""
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     try:
-        return parsedate_to_datetime(headers["date"])
-    except (KeyError, TypeError, ValueError):
+        at = parsedate_to_datetime(headers["date"])
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
         return None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 def _is_about_time(refusal: ClientError) -> bool:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any  # a row of boto3's
+
+from clusterctl_infra.errors import CloudError
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
 
 IDS_A_CALL = 100
 """As many as DescribeInstanceTopology takes by id (EC2 API reference, checked 2026-11)."""
+MOST_PAGES = IDS_A_CALL
+"""Of one call: a page without a machine tells nothing."""
 ATTEMPTS = 3
 PAUSE_S = 3.0
 """EC2 answers late about machines that were just made ("eventual consistency", same page)."""
@@ -36,10 +41,18 @@ def _asked(clients: Clients, instance_ids: Sequence[str]) -> dict[str, tuple[str
     with aws_errors("asking where the machines stand in the network"):
         for start in range(0, len(instance_ids), IDS_A_CALL):
             ids = list(instance_ids[start : start + IDS_A_CALL])
-            answer = clients.ec2.describe_instance_topology(InstanceIds=ids)
-            rows = list(answer["Instances"])
-            while token := answer.get("NextToken"):
-                answer = clients.ec2.describe_instance_topology(InstanceIds=ids, NextToken=token)
-                rows += answer["Instances"]
-            found |= {row["InstanceId"]: tuple(row.get("NetworkNodes") or ()) for row in rows}
+            found |= {row["InstanceId"]: tuple(row.get("NetworkNodes") or ()) for row in _all_pages(clients, ids)}
     return found
+
+
+def _all_pages(clients: Clients, ids: Sequence[str]) -> list[Any]:
+    """What AWS says of these machines. Raises CloudError where its pages do not end, and botocore's errors."""
+    rows, following = list[Any](), dict[str, Any]()
+    for _ in range(MOST_PAGES):
+        answer = clients.ec2.describe_instance_topology(InstanceIds=ids, **following)
+        rows += answer["Instances"]
+        if not answer.get("NextToken"):
+            return rows
+        following = {"NextToken": answer["NextToken"]}
+    told = f"asking where the machines stand in the network: more than {MOST_PAGES} pages about {len(ids)} machines"
+    raise CloudError(told, code="EndlessPages")

@@ -94,7 +94,8 @@ def _host_sources() -> Path | None:
 
 @contextmanager
 def _build_lock(folder: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    with (folder / "lock").open("w") as file:
+    with os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as file:
+        os.fchmod(file.fileno(), 0o600)  # whoever can read it can hold it; an older clusterctl let everybody
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -95,6 +95,19 @@ def test_an_answer_without_a_date_that_can_be_read_counts_by_this_machines_clock
     assert instant_s("Fri, 15 Jan 2027 08:00:00 GMT") == AT_S
 
 
+@pytest.mark.parametrize("zone", ["", "-0000"])
+def test_a_date_without_a_zone_is_in_utc_wherever_the_machine_stands(
+    zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/Los_Angeles")
+    time.tzset()
+    try:
+        assert instant_s(f"Fri, 15 Jan 2027 08:00:00 {zone}") == AT_S
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 def test_a_notice_whose_time_passed_long_ago_still_is_the_same_one() -> None:
     action = Page('{"action": "terminate", "time": "2027-01-15T08:02:00Z"}', AT_S + 4000)
     assert heard(INTERRUPTED, action, NONE, UPTIME_S + 4000) == INTERRUPTED
@@ -133,10 +146,23 @@ class Market:
         return SpotMarket(self.page, lambda: UPTIME_S, sleep, Heard())
 
 
-def test_a_machine_on_demand_asks_once_and_never_again() -> None:
-    market = Market(**{MARKET: "on-demand"})
+@pytest.mark.parametrize("kind", ["on-demand", "scheduled", "capacity-block\n"])
+def test_a_machine_on_demand_asks_once_and_never_again(kind: str) -> None:
+    market = Market(**{MARKET: kind})
     market.asker(rounds=1).listen()
     assert (market.asked, market.slept) == ([MARKET], [])
+
+
+@pytest.mark.parametrize("odd", ["", "<html>busy</html>", "SPOT?", None])
+def test_an_answer_that_is_no_market_is_asked_for_again(odd: str | None) -> None:
+    market = Market(**({} if odd is None else {MARKET: odd}))
+    asker = market.asker(rounds=2)
+    with pytest.raises(EOFError):
+        asker.listen()
+    assert (market.asked, market.slept) == ([MARKET, MARKET], [RETRY_S, RETRY_S])
+    market.pages = {MARKET: "spot", ACTION: '{"action": "terminate", "time": "2027-01-15T08:02:00Z"}'}
+    asker.look()
+    assert asker.heard == INTERRUPTED
 
 
 def test_a_spot_machine_asks_for_both_notices_every_five_seconds() -> None:

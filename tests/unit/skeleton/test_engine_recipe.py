@@ -68,3 +68,10 @@ def test_versions_compare_by_number(text: str, version: tuple[int, ...]) -> None
 def test_a_checkout_with_a_blank_in_its_name_is_quoted() -> None:
     text = pulumi_engine.wrapper_text("a=@CHECKOUT@ b=@ENGINE@", checkout=Path("/a b"), engine=Path("/e"))
     assert text == "a='/a b' b=/e"
+
+
+def test_the_lock_of_the_cache_is_its_owners_alone_also_where_an_older_one_was_not(tmp_path: Path) -> None:
+    lock = tmp_path / ".lock"
+    lock.touch(mode=0o644)
+    with pulumi_engine.locked(tmp_path):
+        assert lock.stat().st_mode & 0o777 == 0o600

@@ -166,6 +166,15 @@ CHECKS: tuple[Check[Any], ...] = (
         refuses="a slot without a machine, or slots without machines before others",
     ),
     Check(
+        name="clock",
+        verbs=RUNNING,
+        asks=Asks.AWS,
+        needs=WithState,
+        refuse=with_aws.clock,
+        refuses="a clock of this computer that is more than a minute off AWS's",
+        why_early="by a clock that is ahead a cluster that runs would be called ended",
+    ),
+    Check(
         name="whole cluster",
         verbs=(EXTEND,),
         asks=Asks.STATE,
@@ -259,14 +268,6 @@ CHECKS: tuple[Check[Any], ...] = (
         needs=WithPlan,
         refuse=without_aws.way_in,
         refuses="private nodes where this computer lacks a program that reaches them",
-    ),
-    Check(
-        name="clock",
-        verbs=RUNNING,
-        asks=Asks.AWS,
-        needs=WithPlan,
-        refuse=with_aws.clock,
-        refuses="a clock of this computer that is more than a minute off AWS's",
     ),
     Check(
         name="namesake",

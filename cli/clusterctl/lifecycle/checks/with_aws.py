@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.lifecycle.change import account_of, refuse_other_account
-from clusterctl.lifecycle.checks.known import WithHold, WithPlan, WithPreview, WithState
+from clusterctl.lifecycle.checks.known import WithHold, WithPreview, WithState
 from clusterctl.lifecycle.ending_stage import refuse_ending
 from clusterctl.lifecycle.spot_checks import refuse_below_spot_price, refuse_without_rights
 from clusterctl.lifecycle.up_checks import (
@@ -26,7 +26,7 @@ def account(known: WithHold) -> None:
         refuse_other_account(known.state, known.change.clients.account())
 
 
-def clock(known: WithPlan) -> None:
+def clock(known: WithState) -> None:
     refuse_wrong_clock(known.clients, undone=UNDONE[known.change.verb])
 
 

@@ -77,6 +77,11 @@ def test_an_answer_without_a_date_says_nothing(headers: dict[str, str]) -> None:
     assert date_of({"ResponseMetadata": {"HTTPHeaders": headers}}) is None
 
 
+def test_a_date_without_a_zone_is_in_utc() -> None:
+    hears = clients_that_hear("Sat, 21 Nov 2026 19:59:00")
+    assert clock_skew(hears, now=lambda: NOW) == timedelta(minutes=1)
+
+
 def test_nothing_is_made_by_a_computer_whose_clock_is_wrong() -> None:
     with pytest.raises(CloudError, match="ahead of AWS's") as refused:
         refuse_wrong_clock(clients_that_hear("Sat, 21 Nov 2020 20:00:00 GMT"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any  # what botocore hands to its handlers
+
 import pytest
+from botocore.awsrequest import AWSResponse
 from botocore.exceptions import (
     BotoCoreError,
     CredentialRetrievalError,
@@ -15,6 +18,7 @@ from botocore.exceptions import (
     UnauthorizedSSOTokenError,
 )
 from botocore.parsers import ResponseParserError
+from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl_infra.errors import CloudError
 
@@ -46,3 +50,25 @@ def test_a_page_of_a_proxy_is_told_in_a_sentence_and_not_shown() -> None:
     with pytest.raises(CloudError) as said, aws_errors("asking"):
         raise ResponseParserError("Unable to parse response, invalid XML received: b'<!doctype html>\n<html lang=en>'")
     assert (said.value.message, said.value.code) == (told, "ResponseParserError")
+
+
+def test_an_answer_without_a_field_names_the_field_and_what_was_asked() -> None:
+    answer: dict[str, str] = {}
+    with pytest.raises(CloudError, match="the answer has no 'InstanceId'") as said, aws_errors("asking for machines"):
+        answer["InstanceId"]
+    assert (said.value.code, said.value.message.partition(": ")[0]) == ("OddAnswer", "asking for machines")
+
+
+def test_a_token_that_comes_twice_ends_the_question() -> None:
+    clients = Clients(region="us-west-2", endpoint_url="http://127.0.0.1:9")
+    asked: list[str] = []
+    headers: Any = {}
+
+    def same_page(**said: Any) -> Any:
+        asked.append(said["model"].name)
+        return AWSResponse("http://127.0.0.1:9", 200, headers, None), {"Reservations": [], "NextToken": "again"}
+
+    clients.ec2.meta.events.register("before-call.ec2", same_page)
+    with pytest.raises(CloudError, match="token was received twice") as said, aws_errors("asking"):
+        list(clients.ec2.get_paginator("describe_instances").paginate())
+    assert (len(asked), said.value.code) == (2, "PaginationError")

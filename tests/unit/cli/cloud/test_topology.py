@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any  # what boto3 gives and takes
 
+import pytest
 from clusterctl.cloud.clients import Clients
-from clusterctl.cloud.topology import ATTEMPTS, IDS_A_CALL, PAUSE_S, network_paths
+from clusterctl.cloud.topology import ATTEMPTS, IDS_A_CALL, MOST_PAGES, PAUSE_S, network_paths
+from clusterctl_infra.errors import CloudError
 
 
 class FakeEc2:
@@ -57,3 +59,18 @@ def test_a_rehearsal_knows_at_once_or_never() -> None:
     ec2 = FakeEc2(knows_from_call=99)
     assert network_paths(FakeClients(ec2, endpoint_url="http://127.0.0.1:1"), ["i-0"]) == {"i-0": ()}
     assert len(ec2.calls) == 1
+
+
+class EndlessEc2(FakeEc2):
+    """Says after each page that there is another one."""
+
+    def describe_instance_topology(self, **asked: Any) -> dict[str, Any]:
+        self.calls.append(asked["InstanceIds"])
+        return {"Instances": [], "NextToken": str(len(self.calls))}
+
+
+def test_pages_without_an_end_are_told_and_not_read_for_ever() -> None:
+    ec2 = EndlessEc2()
+    with pytest.raises(CloudError, match=f"more than {MOST_PAGES} pages about 1 machines"):
+        network_paths(FakeClients(ec2), ["i-0"])
+    assert len(ec2.calls) == MOST_PAGES

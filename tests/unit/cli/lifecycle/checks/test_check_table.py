@@ -353,3 +353,12 @@ def test_what_was_asked_before_is_not_asked_again(tmp_path: Path) -> None:
         run_checks("up", over)
     with pytest.raises(ClusterctlError, match="its run time was over"):
         run_checks_of_time("up", over)
+
+
+@pytest.mark.parametrize("verb", ["up", "extend", "replace"])
+def test_a_clock_that_is_ahead_is_told_before_a_cluster_is_called_ended(tmp_path: Path, verb: str) -> None:
+    a_day_ahead = Situation(
+        tmp_path, verb=verb, now=DEADLINE + timedelta(days=1), slot=1, sent_at="Sat, 21 Nov 2020 20:00:00 GMT"
+    )
+    with pytest.raises(ClusterctlError, match=r"clock is .* ahead of AWS's"):
+        run_checks(a_day_ahead.verb, a_day_ahead.known(WithPreview))
