@@ -14,6 +14,7 @@ from clusterctl.lifecycle.deadline_request import typed_request
 from clusterctl.lifecycle.extend import ExtendRequest, extend
 from clusterctl.options import chosen_cluster, cluster_option, json_option
 from clusterctl.output import Output
+from clusterctl.text.instant import tomorrow_told
 
 
 class ExtendCommand(click.Command):
@@ -60,6 +61,9 @@ def command(
       clusterctl extend --until 17:30
       clusterctl extend --budget 2500
     """
-    wish = typed_request(longer, until, budget, now=datetime.now(UTC))
+    now = datetime.now(UTC)
+    wish = typed_request(longer, until, budget, now=now)
+    if (told := tomorrow_told(until, now=now)) is not None:
+        output.note(told)
     request = ExtendRequest(inventory=chosen_cluster(cluster), wish=wish, is_agreed=yes, as_json=as_json)
     extend(request, output, home_directory(os.environ), os.environ)

@@ -27,6 +27,16 @@ def parse_instant(text: str, *, now: datetime) -> datetime:
     return zoned.astimezone(UTC).replace(microsecond=0)
 
 
+def tomorrow_told(text: str | None, *, now: datetime) -> str | None:
+    """`17:30 UTC has passed today, so 17:30 means 2026-11-22 17:30 UTC`; None where no time of day has passed."""
+    if text is None or parse_instant(text, now=now) == parse_instant(text, now=now + timedelta(days=1)):
+        return None  # a date is in the words
+    meant = parse_instant(text, now=now)
+    if meant.date() == now.astimezone(UTC).date():
+        return None
+    return f"{meant:%H:%M} UTC has passed today, so {text.strip()} means {meant:%Y-%m-%d %H:%M} UTC"
+
+
 def typed_instant(moment: datetime) -> str:
     """`2026-11-22T08:00:00Z`: the moment in words that `parse_instant` takes, whenever they are typed."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -43,7 +43,9 @@ def test_the_flag_goes_before_the_variable(tmp_path: Path, make_inventory: MakeI
 def test_several_clusters_are_named_when_none_is_chosen(tmp_path: Path, make_inventory: MakeInventory) -> None:
     home = Home(path=tmp_path)
     keep(home, make_inventory, "a", "b")
-    with pytest.raises(NothingMatched, match="2 clusters here: a, b") as caught:
+    with pytest.raises(
+        NothingMatched, match="2 clusters here: a, b; say which one with --cluster, or for this shell"
+    ) as caught:
         find_cluster(home, name=None, environ={})
     assert caught.value.hint == "export CLUSTERCTL_CLUSTER=a"
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from clusterctl.commands.ssh import request_of
 from clusterctl.home import Home
-from clusterctl.ssh.request import SshRequest, with_node_named_first
+from clusterctl.ssh.request import SshRequest, remote_command, with_node_named_first
 from clusterctl.system.caller import Caller
-from clusterctl_infra.errors import UsageError
+from clusterctl_infra.errors import NothingMatched, UsageError
 from clusterctl_infra.outputs import inventory_to_json
 
 if TYPE_CHECKING:
@@ -68,3 +68,11 @@ def test_a_node_of_another_cluster_than_the_variable_names_is_found_too(home: Ho
 def test_a_flag_behind_the_node_is_not_taken_for_a_command(home: Home) -> None:
     with pytest.raises(UsageError, match="--sudo behind train-2 is a part of the command"):
         asked(home, "train-2", "--sudo", "id")
+
+
+def test_a_node_that_is_not_there_is_answered_with_those_that_are(home: Home) -> None:
+    caller = Caller(environ={"CLUSTERCTL_HOME": str(home.path)}, folder=Path(), stdin=None)
+    request = with_node_named_first(request_of(["hu-one-9", "id"]), caller)
+    with pytest.raises(NothingMatched, match="no node 9: hu-one has nodes 0-3") as refused:
+        remote_command(request, caller)
+    assert refused.value.hint == "clusterctl nodes --cluster hu-one@rehearsal"
