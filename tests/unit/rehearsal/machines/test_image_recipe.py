@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
+from clusterctl_rehearsal.machines.image import _build_lock
 from clusterctl_rehearsal.machines.recipe import (
     ImageRecipe,
     build_argv,
@@ -85,3 +87,10 @@ def test_cloud_init_is_begun_as_a_whole_program() -> None:
     text = dict(RECIPE.files)["usr/bin/cloud-init"]
     assert text.startswith("#!/usr/bin/python3\n")
     compile(text, "cloud-init", "exec")
+
+
+def test_the_lock_of_the_image_is_its_owners_alone_also_where_an_older_one_was_not(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    lock.touch(mode=0o644)
+    with _build_lock(tmp_path, lambda said: None):
+        assert lock.stat().st_mode & 0o777 == 0o600
