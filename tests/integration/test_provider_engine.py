@@ -53,11 +53,13 @@ MembershipResource(
     started_at=identity.started_at,
     deadline="2040-01-01T00:00:00+00:00",
     planned_at="2039-01-01T00:00:00+00:00",
-    node_price_usd_per_hour=1.5,
-    disks_usd_per_hour=0.0,
-    addresses_usd_per_hour=0.0,
-    gateway_usd_per_hour=0.0,
-    storage_usd_per_hour=0.0,
+    rates={
+        "node_price_usd_per_hour": 1.5,
+        "disks_usd_per_hour": 0.0,
+        "addresses_usd_per_hour": 0.0,
+        "gateway_usd_per_hour": 0.0,
+        "storage_usd_per_hour": 0.0,
+    },
     members=[{"slot": slot, "name": f"t-{slot}", "instance_id": id, "public_ip": None} for slot, id in enumerate(ids)],
     opts=pulumi.ResourceOptions(depends_on=[written]),
 )

@@ -1,5 +1,6 @@
 """What this node is: its birth certificate, and the newest membership that was pushed to it."""
 
+import hashlib
 import json
 from datetime import datetime
 from pathlib import Path
@@ -35,6 +36,12 @@ def present(root: Path) -> Dict[str, Any]:
         if facts.get("ranks"):
             facts["rank"] = facts["ranks"][facts["slot"]]
     return facts
+
+
+def membership_hash(facts: Dict[str, Any]) -> str:
+    """16 hex digits of what a push may change: the same on all nodes that have the same membership."""
+    text = json.dumps([facts.get(key) for key in PUSHED], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def read_json(path: Path) -> Dict[str, Any]:

@@ -75,6 +75,7 @@ def _write(root: Path, data: Dict[str, Any]) -> None:
     try:
         known = facts_file.present(root)
         data.update({key: known.get(key) for key in ("generation", "deadline", "agent")})
+        data["membership"] = facts_file.membership_hash(known)
     except facts_file.FactsError:
         pass  # the phase that needs the facts says so
     write_atomically(root / "etc/clusterctl/status.json", json.dumps(data) + "\n")

@@ -32,6 +32,7 @@ from clusterctl.lifecycle.drift import lost_beside, missing_instances
 from clusterctl.lifecycle.extend_checks import half_done_before
 from clusterctl.lifecycle.intent import Intent, for_up, plan_of, read_intent
 from clusterctl.lifecycle.membership import deliver, membership_of
+from clusterctl.lifecycle.newer_membership import REFUSED_FOR_ITS_NUMBER
 from clusterctl.lifecycle.opening import Held, open_change_of
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.spend_gate import agree_to
@@ -270,9 +271,11 @@ def tell_end(extension: Extension, untaken: Mapping[int, str]) -> None:
     if untaken or gone:
         slots = sorted({*untaken, *gone})
         named = ", ".join(names[slot] for slot in slots)
+        # Nodes of a newer membership than the state's refuse whatever `extend` makes; `up` goes above theirs.
+        is_newer = any(why.startswith(REFUSED_FOR_ITS_NUMBER) for why in untaken.values())
         raise SomeNodesFailed(
             f"{count(len(slots), 'node')} of {len(names)} did not take the new deadline: {named}",
-            hint=extension.again if untaken else f"clusterctl up {extension.planned.shown}",
+            hint=extension.again if untaken and not is_newer else f"clusterctl up {extension.planned.shown}",
         )
     if unshown is not None:
         raise unshown
@@ -313,7 +316,9 @@ def move_line(inventory: Inventory, move: Move, *, now: datetime) -> str:
 def untold(name: str, move: Move, why: str, *, now: datetime) -> str:
     """What it means that a node did not take the new deadline."""
     before, after = clock(move.before, now), clock(move.after, now)
-    if move.after > move.before:
+    if why.startswith(REFUSED_FOR_ITS_NUMBER):  # what it has instead, nobody here knows
+        means = f"may end at another time than {after}"
+    elif move.after > move.before:
         means = f"still ends at {before}"
     elif move.after < move.before:
         means = f"would itself run until {before}; AWS ends it at {after}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from clusterctl_infra.config.hooks import LIMIT_S
@@ -17,9 +18,11 @@ from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.engine.events import Event
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.display import Display
-from clusterctl.lifecycle.membership import membership_of
+from clusterctl.lifecycle.membership import deliver, membership_of
+from clusterctl.lifecycle.newer_membership import go_above, implausible, newer_membership
 from clusterctl.lifecycle.readiness import SCRIPT_PHASES, NodeWatch, Patience, ReadyWatch, why_not_ready
-from clusterctl.status.node_report import FAILED
+from clusterctl.lifecycle.stopped import telling_if_stopped
+from clusterctl.status.node_report import FAILED, READY
 from clusterctl.text.next_commands import replace_again, up_again
 from clusterctl.text.node_set import fold_names
 from clusterctl.text.quantities import clock, count
@@ -119,6 +122,7 @@ class NodeStage:
             return
         began = time.monotonic()
         watches = self._waited(inventory, self._patience(timeout_s))
+        inventory, watches = self._above_newer(inventory, watches)
         not_ready = [watch for watch in watches if not watch.is_ready]
         bad = [watch for watch in not_ready if self._slots is None or watch.slot in self._slots]
         self._tell(bad)
@@ -154,6 +158,28 @@ class NodeStage:
                 f"        clusterctl down --cluster {inventory.cluster}  ends them"
             )
             raise
+
+    def _above_newer(self, inventory: Inventory, watches: Sequence[NodeWatch]) -> tuple[Inventory, Sequence[NodeWatch]]:
+        """Where nodes have a newer membership than the state, all get one above it; once, whatever they answer then."""
+        known = inventory.generation
+        for watch in watches:
+            if (why := implausible(watch, known=known)) is not None:
+                self._watch.note(replace(watch, undelivered=why))
+        newer = newer_membership(watches, known=known)
+        if newer is None:
+            return inventory, self._watch.now()
+        self._change.output.note(f" {newer.told}")
+        shown = self._change.typed(self._change.stack.directory)
+        heard = {watch.slot: watch for watch in watches if watch.phase == READY and watch.gone is None}
+        with telling_if_stopped(self._change, shown=shown):
+            inventory = go_above(self._change, newer, shown=shown)
+            content = membership_of(inventory, self._config, slot_cidr=self._plan.network.slot_cidr)
+            living = [node for node in inventory.nodes if node.slot in heard]
+            untaken = deliver(inventory, living, content, home=self._change.home)
+        for slot, watch in heard.items():
+            why = implausible(watch, known=known) or untaken.get(slot)
+            self._watch.note(replace(watch, undelivered=why, is_final=True))
+        return inventory, self._watch.now()
 
     def _tell(self, bad: Sequence[NodeWatch]) -> None:
         now = datetime.now(UTC)

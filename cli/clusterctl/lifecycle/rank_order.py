@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterctl_infra.errors import CloudError, UsageError
-from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.ranks import topology_ranks
 
@@ -15,8 +14,8 @@ from clusterctl.cloud.topology import network_paths
 from clusterctl.engine.stack_config import read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.change import Change
-from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.intent import Intent
+from clusterctl.lifecycle.newer_membership import run_on_own_resources
 from clusterctl.text.next_commands import edit
 from clusterctl.text.quantities import count
 
@@ -57,7 +56,7 @@ def order_ranks(change: Change, cluster_plan: ClusterPlan, *, shown: str) -> Non
     write_config(config_file, with_values(read_config(config_file), kept))
     change.output.note(f" ranks       {order.told}")
     if order.ranks != before:
-        _store(change, state, shown=shown)
+        run_on_own_resources(change, state, doing="storing the order of ranks", shown=shown)
 
 
 def _asked(change: Change, state: StackState, before: tuple[int, ...], *, instance_type: str, shown: str) -> RankOrder:
@@ -84,20 +83,3 @@ def order_of(
     moved = sum(rank != old for rank, old in zip(ranks, before, strict=True))
     changed = f"{count(moved, 'node')} changed rank" if moved else "no rank changed"
     return RankOrder(ranks=ranks, told=f"by network topology ({groups} of neighbours{simulated}): {changed}")
-
-
-def _store(change: Change, state: StackState, *, shown: str) -> None:
-    """The engine on our own resources: no machine is looked at."""
-    own = [
-        resource.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for resource in state.of_type(type)
-    ]
-    result = change.run(
-        "up",
-        nodes=len(state.instances),
-        display=Display(change.output),
-        options=[f"--target={urn}" for urn in own],
-    )
-    if result.interrupted:
-        raise KeyboardInterrupt
-    if not result.succeeded:
-        raise change.failure(result, doing="storing the order of ranks", hint=f"clusterctl up {shown}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -42,6 +44,10 @@ class NodeStatus:
     """What it looked at when it booted; None when it was not heard."""
     is_behind: bool = False
     """It says itself that it has not got the newest membership."""
+    is_ahead: bool = False
+    """It says itself that it has a newer membership than this computer knows."""
+    is_split: bool = False
+    """It has another membership under the number that this computer and other nodes know."""
     notice: SpotNotice | None = None
     """What AWS told it, where it is a spot machine."""
 
@@ -66,7 +72,28 @@ class _Verdict:
 
 def judge(inventory: Inventory, facts: Facts) -> tuple[NodeStatus, ...]:
     """Every node's state, by slot."""
-    return tuple(_judged(inventory, node, facts) for node in inventory.nodes)
+    split = split_slots(inventory, facts.answers)
+    return tuple(_judged(inventory, node, facts, is_split=node.slot in split) for node in inventory.nodes)
+
+
+def split_slots(inventory: Inventory, answers: Mapping[int, NodeReport | NodeFailure]) -> frozenset[int]:
+    """The slots whose node has the number that is known here, and another deadline, or other content than most nodes.
+
+    Where as many nodes have one content as another, that of the lowest slot is taken for the right one.
+    """
+    known, deadline = inventory.generation, datetime.fromisoformat(inventory.deadline)
+    same = {
+        slot: answer
+        for slot, answer in sorted(answers.items())
+        if isinstance(answer, NodeReport) and answer.generation == known > 0
+    }
+    contents = Counter(report.membership for report in same.values() if report.membership is not None)
+    right = max(contents, key=lambda content: contents[content], default=None)  # of equals the first that was met
+    return frozenset(
+        slot
+        for slot, report in same.items()
+        if report.membership not in (None, right) or (report.deadline is not None and report.deadline != deadline)
+    )
 
 
 def strays(inventory: Inventory, facts: Facts) -> tuple[InstanceState, ...]:
@@ -76,7 +103,7 @@ def strays(inventory: Inventory, facts: Facts) -> tuple[InstanceState, ...]:
     return tuple(row for row in facts.instances or () if row.is_alive and row.instance_id not in taken)
 
 
-def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStatus:
+def _judged(inventory: Inventory, node: InventoryNode, facts: Facts, *, is_split: bool) -> NodeStatus:
     machine = _machine(node, facts)
     answer = facts.answers.get(node.slot)
     if facts.instances is None:
@@ -90,6 +117,8 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStat
     if isinstance(answer, NodeFailure) and verdict.note == answer.message:
         verdict = replace(verdict, note=told_in_a_row(answer, inventory, node))
     notes = [verdict.note, *_notes(inventory, node, answer, facts)]
+    if is_split:
+        notes.append(f"split: another membership {inventory.generation} than the others have or this computer knows")
     if machine is not None and (waiting := late_facts(machine.birth, inventory.birth)):
         notes.append(late_words(waiting))
     return NodeStatus(
@@ -104,6 +133,8 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts) -> NodeStat
         note="; ".join(note for note in notes if note) or None,
         checks=answer.checks if isinstance(answer, NodeReport) else None,
         is_behind=_is_behind(inventory, answer),
+        is_ahead=_is_ahead(inventory, answer),
+        is_split=is_split,
         notice=answer.notice if isinstance(answer, NodeReport) else None,
     )
 
@@ -165,7 +196,7 @@ def _notes(
     notes = _told_by_the_node(answer, facts.now) if isinstance(answer, NodeReport) else []
     if _is_behind(inventory, answer):
         notes.append("not yet told about the current list of nodes")
-    if isinstance(answer, NodeReport) and answer.generation > inventory.generation:
+    if isinstance(answer, NodeReport) and _is_ahead(inventory, answer):
         notes.append(f"ahead: it has membership {answer.generation}, this computer knows {inventory.generation}")
     before = replaced(facts.account, node.slot, since=datetime.fromisoformat(inventory.started_at))
     if before is not None and before.ended_at is not None:
@@ -175,6 +206,10 @@ def _notes(
 
 def _is_behind(inventory: Inventory, answer: NodeReport | NodeFailure | None) -> bool:
     return isinstance(answer, NodeReport) and answer.generation < inventory.generation
+
+
+def _is_ahead(inventory: Inventory, answer: NodeReport | NodeFailure | None) -> bool:
+    return isinstance(answer, NodeReport) and answer.generation > inventory.generation
 
 
 def _told_by_the_node(report: NodeReport, now: datetime) -> list[str]:

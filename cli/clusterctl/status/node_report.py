@@ -66,6 +66,10 @@ class NodeReport:
     """Of slot 0, where the cluster has an idle rule."""
     notice: SpotNotice | None = None
     """The one that counts now."""
+    membership: str | None = None
+    """A hash of what its membership says; None: an older agent, which does not tell it."""
+    deadline: datetime | None = None
+    """By its membership."""
     watch: tuple[str, ...] = ()
     """What of the node's watch over its end fails, each with why."""
 
@@ -95,6 +99,8 @@ def parse_report(line: str) -> NodeReport | None:
         checks=tuple(_check(check) for check in row.objects("checks", most=1000)),
         idle=_idle(row.fields_or_none("idle")),
         notice=_notice(row.fields_or_none("notice")),
+        membership=row.text_or_none("membership", most=64),
+        deadline=row.moment_or_none("deadline"),
         watch=_watch(row.fields_or_none("watch")),
     )
 

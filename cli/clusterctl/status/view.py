@@ -16,6 +16,7 @@ from clusterctl.status.node_report import SpotNotice
 from clusterctl.status.overview import Overview
 from clusterctl.text.headline import ends, money, rehearsed
 from clusterctl.text.next_commands import down_again, extend_again, go_on_with, replace_again, up_again
+from clusterctl.text.node_set import fold_names
 from clusterctl.text.quantities import clock, count, duration, usd
 from clusterctl.text.table import render_table
 
@@ -104,11 +105,24 @@ def remarks(seen: Overview) -> list[str]:
         told.append(f"size: {facts.size_note}")
     told += _what_is_half_done(seen) or _what_is_under_way(seen)
     told += _what_is_gone(seen)
+    told += _memberships(seen)
+    if failed := {node.slot: node.name for node in seen.nodes if node.state == "failed"}:
+        told.append(f"{count(len(failed), 'node')} failed; next: {replace_again(inventory.cluster, failed)}")
+    return told
+
+
+def _memberships(seen: Overview) -> list[str]:
+    """Which nodes have another list of nodes, deadline and environment than this computer knows."""
+    inventory, told = seen.inventory, []
     if behind := sum(node.is_behind for node in seen.nodes):
         has = "has" if behind == 1 else "have"
         told.append(f"{count(behind, 'node')} {has} not got the newest membership; next: {up_again(inventory)}")
-    if failed := {node.slot: node.name for node in seen.nodes if node.state == "failed"}:
-        told.append(f"{count(len(failed), 'node')} failed; next: {replace_again(inventory.cluster, failed)}")
+    if ahead := [node.name for node in seen.nodes if node.is_ahead]:
+        why = "newer than what this computer knows: an older state was put back, or another computer changed it"
+        told.append(f"{fold_names(ahead)}: the membership there is {why}; next: {up_again(inventory)}")
+    if split := [node.name for node in seen.nodes if node.is_split]:
+        what = f"another membership under the same number {inventory.generation}"
+        told.append(f"{fold_names(split)}: {what}; next: {up_again(inventory)}")
     return told
 
 
@@ -172,9 +186,16 @@ def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:
         "gpus": inventory.gpus_per_node,
         "since": None if node.since is None else node.since.isoformat(),
         "note": node.note,
+        "membership": _membership_word(node),
         "notice": None if node.notice is None else _notice_json(node.notice),
         "checks": None if node.checks is None else [dataclasses.asdict(check) for check in node.checks],
     }
+
+
+def _membership_word(node: NodeStatus) -> str | None:
+    """`behind`, `ahead`, `split`; None: as here, or not heard."""
+    words = {"behind": node.is_behind, "ahead": node.is_ahead, "split": node.is_split}
+    return next((word for word, holds in words.items() if holds), None)
 
 
 def _notice_json(told: SpotNotice) -> dict[str, str]:

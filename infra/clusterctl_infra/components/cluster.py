@@ -211,15 +211,18 @@ class Cluster(pulumi.ComponentResource):
             started_at=self._identity.started_at,
             deadline=self._plan.apply(lambda plan: plan.deadline.at.isoformat()),
             planned_at=self._birth.now.isoformat(),
-            node_price_usd_per_hour=self._draft.price.node_usd_per_hour,
-            disks_usd_per_hour=self._draft.price.disks_usd_per_hour,
-            addresses_usd_per_hour=self._draft.price.addresses_usd_per_hour,
-            gateway_usd_per_hour=self._draft.price.gateway_usd_per_hour,
-            storage_usd_per_hour=self._draft.price.storage_usd_per_hour,
+            rates={
+                "node_price_usd_per_hour": self._draft.price.node_usd_per_hour,
+                "disks_usd_per_hour": self._draft.price.disks_usd_per_hour,
+                "addresses_usd_per_hour": self._draft.price.addresses_usd_per_hour,
+                "gateway_usd_per_hour": self._draft.price.gateway_usd_per_hour,
+                "storage_usd_per_hour": self._draft.price.storage_usd_per_hour,
+            },
             members=nodes.members,
             live=live_facts_hash(self._birth.config),
             ranks=ordered_ranks(self._draft),
             correction=None if correction is None else correction_to_json(correction),
+            generation_floor=self._birth.settings.generation_floor or None,
             opts=self._child(depends_on=[written, *nodes.resources]),
         )
 

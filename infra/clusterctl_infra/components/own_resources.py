@@ -86,17 +86,15 @@ class MembershipResource(pulumi.CustomResource):
         started_at: pulumi.Input[str],
         deadline: pulumi.Input[str],
         planned_at: str,
-        node_price_usd_per_hour: float | None,
-        disks_usd_per_hour: float | None,
-        addresses_usd_per_hour: float | None,
-        gateway_usd_per_hour: float | None,
-        storage_usd_per_hour: float | None,
+        rates: Mapping[str, float | None],
         members: Sequence[Mapping[str, pulumi.Input[Any]]],
         live: str = "",
         ranks: pulumi.Input[Sequence[int]] = (),
         correction: Mapping[str, object] | None = None,
+        generation_floor: int | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        """`rates`: `node_price_usd_per_hour` and the other prices of the account, None where nobody knows one."""
         inputs = {
             "cluster": cluster,
             "cluster_id": cluster_id,
@@ -104,15 +102,12 @@ class MembershipResource(pulumi.CustomResource):
             "started_at": started_at,
             "deadline": deadline,
             "planned_at": planned_at,
-            "node_price_usd_per_hour": node_price_usd_per_hour,
-            "disks_usd_per_hour": disks_usd_per_hour,
-            "addresses_usd_per_hour": addresses_usd_per_hour,
-            "gateway_usd_per_hour": gateway_usd_per_hour,
-            "storage_usd_per_hour": storage_usd_per_hour,
+            **rates,
             "members": members,
             "live": live,
             "ranks": ranks,
             "correction": correction,
+            "generation_floor": generation_floor,
         }
         outputs = dict.fromkeys(("generation", "ledger"))
         super().__init__(MEMBERSHIP_TYPE, resource_name, {**inputs, **outputs}, _own(opts))

@@ -15,6 +15,7 @@ from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.ledger import Ledger, ledger_from_json
 from clusterctl_infra.ledger_correction import LedgerCorrection, correction_from_json
 from clusterctl_infra.ranks import is_rank_order
+from clusterctl_infra.strict_json import LARGEST_WHOLE
 
 NAMESPACE = "clusterctl:"
 OWN_KEYS = (
@@ -29,6 +30,7 @@ OWN_KEYS = (
     "until",
     "extended-from",
     "extended-budget",
+    "generation-floor",
 )
 """Written by clusterctl alone; a person's own settings are the others."""
 
@@ -57,6 +59,8 @@ class StackSettings:
     """When this run ends, moved there by `clusterctl extend`; None: when caps.runtime is over."""
     extended_from: datetime | None = None
     """The end before an `extend` that has not come to its own end."""
+    generation_floor: int = 0
+    """The number that the membership has at least, since nodes reported one below it that the state did not know."""
     nodes_over: str | None = None
     """What cluster.yaml said when `up --nodes` gave the size in `overrides`; None: no flag did."""
     cluster_file: Path | None = None
@@ -77,6 +81,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         unreserved=_flag("unreserved", values.get("unreserved", "false")),
         until=_instant(values, "until"),
         extended_from=_instant(values, "extended-from"),
+        generation_floor=_count("generation-floor", values.get("generation-floor", "0"), fewest=0, most=LARGEST_WHOLE),
         nodes_over=values.get(NODES_OVER),
     )
 
@@ -192,8 +197,8 @@ def _instant(values: Mapping[str, str], key: str) -> datetime | None:
     return instant
 
 
-def _count(key: str, text: str, *, fewest: int) -> int:
-    if not (text.isascii() and text.isdigit() and fewest <= int(text[:10]) < 10**6):
+def _count(key: str, text: str, *, fewest: int, most: int = 10**6 - 1) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18 and fewest <= int(text) <= most):
         hint = f"pulumi config rm clusterctl:{key}"
         raise ConfigError(f"clusterctl:{key}: {text!r}: a whole number from {fewest}", hint=hint)
     return int(text)

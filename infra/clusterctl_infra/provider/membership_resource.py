@@ -54,6 +54,8 @@ class MembershipResource:
         changed += [f"{kind}_usd_per_hour" for kind in changed_rates(_ledger(state), _rates(inputs))]
         if _is_corrected(state, inputs):
             changed.append("correction")
+        if _floor(inputs) > int(state["generation"]):
+            changed.append("generation_floor")
         if not changed and not self._is_written(state):
             changed = ["members"]
         return Difference(changed=(*changed, *replaced), replaced=replaced)
@@ -64,13 +66,17 @@ class MembershipResource:
         return str(inputs["cluster_id"]), self.update(nothing, inputs, place)
 
     def update(self, state: Properties, inputs: Properties, place: Place) -> dict[str, Any]:
-        """The next generation when what counts changed or is corrected, else the same one, written here again."""
+        """The next generation when what counts changed or is corrected, else the same one, written here again.
+
+        `generation_floor`: the generation is at least that, as nodes have a newer membership than this state.
+        """
         kept = {key: inputs.get(key) for key in ("cluster", "cluster_id", *_COUNTED)}
         if has_unknown([kept, inputs["started_at"]]):
             return {**kept, "generation": UNKNOWN, "ledger": UNKNOWN}
         # A correction is for one generation: made twice, it would open again what this change closes.
         is_changed = any(_differs(key, state, inputs) for key in _COUNTED) or _is_corrected(state, inputs)
-        generation = int(state["generation"]) + (1 if is_changed else 0)
+        generation = max(int(state["generation"]) + (1 if is_changed else 0), _floor(inputs))
+        is_changed = generation > int(state["generation"])
         change = _change(state, inputs)
         outputs = {**kept, "generation": generation, "ledger": ledger_to_json(change.ledger)}
         if not place.preview:
@@ -125,6 +131,7 @@ def _unreadable(inputs: Properties) -> list[CheckFailure]:
     row = Fields({key: value for key, value in inputs.items() if not has_unknown(value)})
     readers: dict[str, Callable[[], object]] = {
         "run": partial(row.whole, "run", low=1),
+        **({"generation_floor": partial(row.whole, "generation_floor")} if row.has("generation_floor") else {}),
         **{key: partial(row.text, key) for key in ("cluster", "cluster_id")},
         **{key: partial(row.moment, key) for key in ("started_at", "planned_at", "deadline")},
         **{key: partial(row.number, key, low=0) for key in _PRICES if row.has(key)},
@@ -169,6 +176,10 @@ def _change(state: Properties, inputs: Properties) -> LedgerChange:
 def _is_corrected(state: Properties, inputs: Properties) -> bool:
     """Whether the account is put right by this change."""
     return corrected(_ledger(state), _observed(state, inputs)) != _ledger(state)
+
+
+def _floor(inputs: Properties) -> int:
+    return int(inputs.get("generation_floor") or 0)
 
 
 def _observed(state: Properties, inputs: Properties) -> tuple[Span, ...]:

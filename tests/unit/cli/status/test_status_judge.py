@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING  # an inventory's facts
 
 import pytest
@@ -166,3 +166,43 @@ def test_what_a_machine_takes_on_when_it_is_replaced_is_noted(make_inventory: Ma
     assert judge(inventory, facts)[0].note == note
     newest = dataclasses.replace(machine(), birth=inventory.birth)
     assert judge(inventory, dataclasses.replace(facts, instances=(newest,)))[0].note is None
+
+
+HERE, OTHER = datetime(2026, 11, 21, 22, 0, tzinfo=UTC), datetime(2026, 11, 21, 23, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("contents", "deadlines", "split"),
+    [
+        (("a", "a", "a"), (HERE, HERE, HERE), ()),
+        (("a", "b", "a"), (HERE, HERE, HERE), (1,)),
+        (("b", "a", "a"), (HERE, HERE, HERE), (0,)),
+        (("a", "b", None), (HERE, HERE, None), (1,)),
+        ((None, None, None), (None, None, None), ()),
+        (("a", "a", "a"), (OTHER, OTHER, OTHER), (0, 1, 2)),
+    ],
+)
+def test_memberships_of_one_number_with_other_content_are_a_split(
+    contents: tuple[str | None, ...],
+    deadlines: tuple[datetime | None, ...],
+    split: tuple[int, ...],
+    make_inventory: MakeInventory,
+) -> None:
+    inventory = make_inventory(size=3)
+    assert datetime.fromisoformat(inventory.deadline) == HERE
+    answers = {
+        slot: dataclasses.replace(READY, membership=content, deadline=at)
+        for slot, (content, at) in enumerate(zip(contents, deadlines, strict=True))
+    }
+    facts = Facts(now=NOW, instances=tuple(machine(slot) for slot in range(3)), answers=answers)
+    assert tuple(node.slot for node in judge(inventory, facts) if node.is_split) == split
+
+
+def test_a_node_of_another_number_is_ahead_or_behind_and_no_split(make_inventory: MakeInventory) -> None:
+    answers = {
+        slot: dataclasses.replace(READY, generation=number, membership=str(number))
+        for slot, number in enumerate((3, 4, 2))
+    }
+    facts = Facts(now=NOW, instances=tuple(machine(slot) for slot in range(3)), answers=answers)
+    told = [(node.is_ahead, node.is_behind, node.is_split) for node in judge(make_inventory(size=3), facts)]
+    assert told == [(False, False, False), (True, False, False), (False, True, False)]

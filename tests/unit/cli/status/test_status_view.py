@@ -79,6 +79,17 @@ def test_nodes_without_the_newest_membership_are_helped_by_an_up_of_their_stack(
     assert "1 node has not got the newest membership; next: clusterctl up /s/train" in told
 
 
+def test_a_node_that_is_ahead_is_named_in_both_outputs(make_inventory: MakeInventory) -> None:
+    ahead = NodeReport(phase="ready", generation=5)
+    facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: ahead})
+    seen = overview(make_inventory(size=2, stack_dir="/s/train"), facts)
+    told = "train-1: the membership there is newer than what this computer knows: an older state was put back"
+    assert told in status_text(seen)
+    nodes = status_json(seen)["nodes"]
+    assert isinstance(nodes, list)
+    assert [node["membership"] for node in nodes] == [None, "ahead"]
+
+
 @pytest.mark.parametrize(
     ("run", "said"),
     [

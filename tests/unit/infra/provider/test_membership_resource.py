@@ -289,3 +289,22 @@ def account(home: Path) -> list[dict[str, Any]]:
 def test_inputs_of_another_kind_are_refused_by_name(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
     (failure,) = memberships(tmp_path).check(inputs("i-1", **change))
     assert problem in failure.reason
+
+
+def test_a_floor_raises_the_number_once_and_changes_nothing_else(own_home: Path) -> None:
+    """After an older state was put back, nodes have memberships that it does not know."""
+    kind = memberships(own_home)
+    write_inventory(own_home)
+    _, state = kind.create(inputs("i-0"), PLACE)
+    raised = inputs("i-0", generation_floor=4)
+    assert kind.difference(state, inputs("i-0"), raised).changed == ("generation_floor",)
+    above = kind.update(state, raised, PLACE)
+    assert (above["generation"], spans(above)) == (4, spans(state))
+    assert kind.difference(above, raised, raised).changed == ()
+    assert kind.update(above, inputs("i-1", generation_floor=4), PLACE)["generation"] == 5
+
+
+@pytest.mark.parametrize("floor", [-1, 1.5, "4", 2**63, True])
+def test_a_floor_that_is_no_number_of_a_membership_is_refused(own_home: Path, floor: object) -> None:
+    (failure,) = memberships(own_home).check(inputs("i-0", generation_floor=floor))
+    assert failure.property == "generation_floor"
