@@ -16,7 +16,10 @@ from clusterctl_bootstrap.node.idle_judge import Reading
 from clusterctl_bootstrap.node.outside import Outside
 
 JOBS = "run/clusterctl/jobs"
-"""A file here is a job that runs: whoever starts jobs makes and removes it. A reboot removes all."""
+"""A file here is a job that runs: whoever starts jobs makes and removes it. A reboot removes all.
+
+With a process's id and start in it (field 22 of its `stat`), the file counts only while that process lives.
+"""
 NVIDIA_SMI_S = 20
 SSH_PORT = 22
 ESTABLISHED = "01"
@@ -105,7 +108,19 @@ def _ssh_sessions(root: Path, own: Tuple[str, int]) -> int:
 
 def _jobs(root: Path) -> Tuple[str, ...]:
     folder = root / JOBS
-    return tuple(sorted(entry.name for entry in folder.iterdir())) if folder.exists() else ()
+    return tuple(sorted(mark.name for mark in folder.iterdir() if _counts(root, mark))) if folder.exists() else ()
+
+
+def _counts(root: Path, mark: Path) -> bool:
+    """Of `clusterctl run` whose supervisor was killed the file may be left."""
+    words = mark.read_text(errors="replace").split() if mark.is_file() else []
+    if len(words) != 2 or not words[0].isdigit():
+        return mark.exists()
+    try:
+        fields = (root / "proc" / words[0] / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return fields[0] != "Z" and fields[19] == words[1]
 
 
 def _cpu_s(root: Path) -> float:

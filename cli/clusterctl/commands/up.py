@@ -27,6 +27,7 @@ from clusterctl.output import Output
 @click.option("--retry-until-up", is_flag=True, help="While AWS has no capacity: try again, with longer pauses.")
 @time_option("--for", parameter="for_s", default="6h", help="With --retry-until-up: no try begins later.")
 @click.option("--reorder-ranks", is_flag=True, help="With ranks: topology: order the ranks anew.")
+@click.option("--force", "is_forced", is_flag=True, help="Though jobs run on nodes that this ends: they are lost.")
 @time_option(
     "--ready-timeout",
     default=None,
@@ -45,6 +46,7 @@ def command(
     ask: bool,
     retry_until_up: bool,
     reorder_ranks: bool,
+    is_forced: bool,
     ready_timeout: float | None,
     as_json: bool,
     for_s: float,
@@ -77,6 +79,7 @@ def command(
         reorders_ranks=reorder_ranks,
         asks_in_rehearsal=ask,
         as_json=as_json,
+        is_forced=is_forced,
     )
     if retry_until_up:
         bring_up_in_time(request, output, os.environ, for_s=for_s)

@@ -46,6 +46,7 @@ from clusterctl.lifecycle.last_look import (
     refuse_leftovers,
 )
 from clusterctl.lifecycle.opening import inspect, open_change_at
+from clusterctl.lifecycle.running_jobs import tell_running
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
 from clusterctl.lifecycle.up_runs import go_at_once
 from clusterctl.output import Output
@@ -98,6 +99,7 @@ def take_down_held(request: DownRequest, change: Change, found: StackState | Non
         run_checks("down", WithIntent(**vars(read_state_of(down, found)), intent=written_of(change)), after=WithState)
     show_preview(down, going)
     foretell_unknown(change, found)
+    tell_running(change, found)
     ask(down)
     state = change.mend(found, was_cut_off=was_cut_off)
     forget_gone(change, state)

@@ -31,6 +31,7 @@ from clusterctl.lifecycle.intent import Intent, for_up, plan_of, read_intent
 from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import Held, open_change_of
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
+from clusterctl.lifecycle.running_jobs import refuse_running
 from clusterctl.lifecycle.stopped import empty_places_bill, telling_if_stopped, told_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
 from clusterctl.lifecycle.up_runs import run_until_places_are_free
@@ -47,6 +48,8 @@ class ReplaceRequest:
     slot: int
     is_agreed: bool
     ready_timeout_s: float | None
+    is_forced: bool = False
+    """`--force`: though a job runs there."""
 
 
 def replace_node(request: ReplaceRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
@@ -126,6 +129,8 @@ def checked_plan(request: ReplaceRequest, held: Held, *, now: datetime) -> WithP
     run_checks("replace", planned, after=WithState)
     foretell_unknown(change, found)
     run_checks("replace", WithPreview(**vars(planned), makes_machines=True), after=WithPlan)
+    again = replace_slot(change.cluster, request.slot)
+    refuse_running(change, found, {request.slot}, is_forced=request.is_forced, again=again)
     return planned
 
 

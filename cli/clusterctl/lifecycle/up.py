@@ -37,6 +37,7 @@ from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
+from clusterctl.lifecycle.running_jobs import refuse_running
 from clusterctl.lifecycle.spend_gate import agree, spending
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
@@ -65,6 +66,8 @@ class UpRequest:
     """`--ask`: the questions of AWS, to see them."""
     as_json: bool = False
     """A program reads stdout: nobody is asked, and the nodes come as JSON at the end."""
+    is_forced: bool = False
+    """`--force`: though jobs run on nodes that end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +151,7 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
     previewed = WithPreview(**vars(planned), anew=len(anew), makes_machines=makes_machines)
     run_checks("up", previewed, after=WithPlan)
     foretell_unknown(up.change, planned.state)
+    refuse_running_jobs(up, planned, anew=slots_of(anew))
     if ask(up, previewed):
         with said_of_the_flag(up.request.nodes):
             run_checks_of_time("up", planned_now(planned))
@@ -202,6 +206,14 @@ def show_preview(up: Up, planned: WithPlan) -> tuple[NodePreview, ...]:
     for line in preview_lines(up, planned, anew):
         output.note(line)
     return anew
+
+
+def refuse_running_jobs(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> None:
+    """On nodes that a smaller size ends, or that are made anew. Raises UsageError."""
+    stays = {slot.slot for slot in planned.plan.slots} - anew
+    going = {instance.slot for instance in planned.state.instances} - stays
+    again = f"clusterctl up {up.shown}" + ("" if up.request.nodes is None else f" --nodes {up.request.nodes}")
+    refuse_running(up.change, planned.state, going, is_forced=up.request.is_forced, again=again)
 
 
 def warning_lines(cluster_plan: ClusterPlan, *, overrides: Mapping[str, object]) -> Iterator[str]:

@@ -50,6 +50,8 @@ class NodeStatus:
     """It has another membership under the number that this computer and other nodes know."""
     notice: SpotNotice | None = None
     """What AWS told it, where it is a spot machine."""
+    jobs: tuple[str, ...] = ()
+    """Those that run on it."""
 
     @property
     def is_ready(self) -> bool:
@@ -136,6 +138,7 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts, *, is_split
         is_ahead=_is_ahead(inventory, answer),
         is_split=is_split,
         notice=answer.notice if isinstance(answer, NodeReport) else None,
+        jobs=answer.jobs if isinstance(answer, NodeReport) else (),
     )
 
 
@@ -214,7 +217,8 @@ def _is_ahead(inventory: Inventory, answer: NodeReport | NodeFailure | None) -> 
 
 def _told_by_the_node(report: NodeReport, now: datetime) -> list[str]:
     watch = [f"its watch fails: {failure}" for failure in report.watch]
-    return [*_noticed(report, now), *_failed_checks(report), *watch]
+    jobs = [f"job {job}" for job in report.jobs]
+    return [*_noticed(report, now), *_failed_checks(report), *watch, *jobs]
 
 
 def _noticed(report: NodeReport, now: datetime) -> list[str]:

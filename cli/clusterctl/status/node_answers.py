@@ -10,6 +10,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.strict_json import NotAsExpected
 
 from clusterctl.home import Home
+from clusterctl.on_node.running_jobs import LINE, other_lines, running_jobs
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
@@ -20,7 +21,7 @@ from clusterctl.ssh.way_in import uses_session_manager
 from clusterctl.status.cloud_answers import Asked, Instances
 from clusterctl.status.node_report import NodeReport, parse_report
 
-ASK = "clusterctl-node status"
+ASK = f"clusterctl-node status; code=$?; {LINE}; exit $code"
 ASK_S = 5.0
 DIRECTLY_S, BY_SESSION_MANAGER_S = 5.0, 20.0
 """Until a healthy node is logged in to, at most: a session alone takes Session Manager some seconds."""
@@ -71,12 +72,13 @@ def answer_of(result: NodeResult) -> NodeReport | NodeFailure:
     """The report in what the node printed; a node without an agent (yet) is a failure that says so."""
     if result.failure is not None:
         return result.failure
+    text = result.stdout.decode(errors="replace")
     try:
-        report = parse_report(result.stdout.decode(errors="replace"))
+        report = parse_report(other_lines(text))
     except NotAsExpected as e:
         return NodeFailure("protocol", f"{result.name}: its agent's status cannot be read: {e}", phase="command")
     if report is not None:
-        return report
+        return dataclasses.replace(report, jobs=running_jobs(text))
     said = result.stderr.decode(errors="replace").strip().splitlines()
     told = said[-1] if said else f"exit {result.exit_code}"
     return NodeFailure("protocol", f"{result.name}: no status from the node's agent ({told})", phase="command")

@@ -72,6 +72,8 @@ class NodeReport:
     """By its membership."""
     watch: tuple[str, ...] = ()
     """What of the node's watch over its end fails, each with why."""
+    jobs: tuple[str, ...] = ()
+    """The jobs that run on it; no word of its agent's."""
 
 
 def parse_report(line: str) -> NodeReport | None:

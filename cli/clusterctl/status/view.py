@@ -188,6 +188,7 @@ def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:
         "note": node.note,
         "membership": _membership_word(node),
         "notice": None if node.notice is None else _notice_json(node.notice),
+        "jobs": list(node.jobs),
         "checks": None if node.checks is None else [dataclasses.asdict(check) for check in node.checks],
     }
 

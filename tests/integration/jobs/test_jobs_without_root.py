@@ -182,3 +182,22 @@ def test_a_time_out_ends_the_job(cluster: Rehearsed, work: Path) -> None:
     done = run_job(cluster, work, new_name(), "--node", "0", "--timeout", "1s", "--grace", "1s", "--", "long.py")
     assert done.exit_code == 124, done.text
     assert "timed out: it ran for the 1 s of --timeout" in done.stderr
+
+
+def test_a_node_with_a_job_is_replaced_or_ended_by_force_alone(cluster: Rehearsed, work: Path) -> None:
+    name = start_long(cluster, work, "--node", "1-2")
+    rows = cluster.nodes().values()
+    assert [row["jobs"] for row in rows] == [[], [name], [name], []]
+    refused = cluster.run("replace", "--node", "2")
+    assert refused.exit_code == 2, refused.text
+    assert f"1 job would be lost, nothing was changed: {name} on 2" in refused.stderr
+    smaller = cluster.run("up", str(cluster.folder), "--nodes", "2")
+    assert smaller.exit_code == 2, smaller.text
+    assert f"{name} on 2" in smaller.stderr
+    assert job(cluster, name)["state"] == "running"
+    forced = cluster.run("replace", "--node", "2", "--yes", "--force")
+    assert forced.exit_code == 0, forced.text
+    assert f"{name} on 2: lost with 1 machine" in forced.stderr
+    waited = cluster.run("job", "wait", name)
+    assert waited.exit_code == 255, waited.text
+    assert f"Node 2 ({cluster.name}-2) was lost" in waited.stderr

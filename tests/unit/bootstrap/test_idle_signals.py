@@ -99,6 +99,16 @@ def test_a_file_in_the_folder_of_jobs_is_a_job(machine: Path) -> None:
     assert seen(machine).jobs == ("train",)
 
 
+@pytest.mark.parametrize(("process", "expected"), [("41 5", ("train",)), ("41 6", ()), ("42 5", ())])
+def test_a_job_that_names_its_supervisor_counts_while_that_lives(
+    machine: Path, process: str, expected: tuple[str, ...]
+) -> None:
+    (machine / "run/clusterctl/jobs").mkdir()
+    (machine / "run/clusterctl/jobs/train").write_text(process + "\n")
+    found = seen(machine)
+    assert (found.jobs, found.unreadable) == (expected, ())
+
+
 def test_a_container_has_no_disks_of_its_own(machine: Path) -> None:
     (machine / "run/systemd/container").write_text("systemd-nspawn")
     assert seen(machine).disk_bytes is None

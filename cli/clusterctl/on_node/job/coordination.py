@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from clusterctl.on_node.job import judge
+from clusterctl.on_node.job.warned import is_same
 
 READY, RUNNING, ENDED = "ready", "running", "ended"
 MET_WITHIN_S = 60.0
@@ -47,6 +48,7 @@ class Coordination:
         self._stopped_s: float | None = None
         self._end = ("", "")
         self._failures: list[dict[str, Any]] = []
+        self._warning: dict[str, Any] | None = None
         self.directive: dict[str, Any] = {"do": "wait"}
 
     def heard(self, slot: int, said: Mapping[str, Any]) -> None:
@@ -77,7 +79,17 @@ class Coordination:
             self._finish_stopped(now_s)
         elif not self._stop_where_needed(now_s, wall_s, deadline_s):
             self._go_on(now_s, wall_s)
+        self._warn()
         return self.directive
+
+    def _warn(self) -> None:
+        """All hear of the first end that a node warns of: a job does not outlive any of its nodes."""
+        said = [(slot, words["warning"]) for slot, words in self._said.items() if words.get("warning")]
+        slot, found = min(said, key=lambda row: float(row[1]["ends_s"]), default=(0, None))
+        if not is_same(found, self._warning):
+            self._warning = None if found is None else {**found, "slot": slot, "name": self._name(slot)}
+        if self.directive.get("warning") != self._warning and not self.is_over:
+            self.directive = {**self.directive, "warning": self._warning}
 
     def _stop_where_needed(self, now_s: float, wall_s: float, deadline_s: float | None) -> bool:
         found = self._reason_to_stop(now_s, wall_s, deadline_s)
@@ -95,7 +107,7 @@ class Coordination:
         if any(said.get("is_cancelled") for said in self._said.values()):
             return judge.CANCELLED, "it was cancelled"
         if self._lost:
-            return judge.LOST, "%s was lost: its supervisor does not answer any more" % self._names(self._lost)
+            return judge.LOST, self._why_lost()
         failures = self._told_failures()
         if failures:
             self._failed_s = now_s if self._failed_s is None else self._failed_s
@@ -139,6 +151,13 @@ class Coordination:
     def _told_failures(self) -> list[dict[str, Any]]:
         return [dict(failure) for said in self._said.values() for failure in said.get("failures", ())]
 
+    def _why_lost(self) -> str:
+        warned = [self._said[slot]["warning"] for slot in sorted(self._lost) if self._said[slot].get("warning")]
+        why = "before it: " + warned[0]["why"] if warned else "its supervisor does not answer any more"
+        return "%s was lost: %s" % (self._names(self._lost), why)
+
     def _names(self, slots: Any) -> str:
-        names = {int(member["slot"]): member["name"] for member in self._spec["members"]}
-        return ", ".join("Node %d (%s)" % (slot, names[slot]) for slot in sorted(slots))
+        return ", ".join("Node %d (%s)" % (slot, self._name(slot)) for slot in sorted(slots))
+
+    def _name(self, slot: int) -> str:
+        return str(next(member["name"] for member in self._spec["members"] if int(member["slot"]) == slot))

@@ -12,7 +12,7 @@ from typing import Any
 
 from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
-from clusterctl.on_node.job.processes import adopt_orphans, end_all
+from clusterctl.on_node.job.processes import adopt_orphans, end_all, itself
 from clusterctl.on_node.job.supervise import boot_id
 
 KILLED_WITHIN_S = 10.0
@@ -91,7 +91,7 @@ def keep(layout: Layout, job: str, program: Path) -> None:
     if not lease.hold(layout, job):
         return  # it came too late: another job has the node
     layout.in_use(job).parent.mkdir(parents=True, exist_ok=True)
-    layout.in_use(job).touch()
+    layout.in_use(job).write_text("%d %d\n" % tuple(itself()))
     signal.signal(signal.SIGTERM, lambda number, frame: layout.cancel(job).touch())
     try:
         supervisor = subprocess.Popen([sys.executable, "-I", str(program), "supervise", job])

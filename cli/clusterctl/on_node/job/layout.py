@@ -36,7 +36,7 @@ class Layout:
         return self.root / "var/lib/clusterctl/deadline"
 
     def in_use(self, job: str) -> Path:
-        """A file while the job runs here: the idle rule counts it as use."""
+        """A file while the job runs here, with its keeper's process in it; the idle rule counts it as use."""
         return self.root / "run/clusterctl/jobs" / job
 
     def key(self, job: str) -> Path:
@@ -62,6 +62,10 @@ class Layout:
     def cancel(self, job: str) -> Path:
         """There once somebody wants the job cancelled."""
         return self.folder(job) / "cancel"
+
+    def warning(self, job: str) -> Path:
+        """There while a node of the job warns of its end: which one, when and why."""
+        return self.folder(job) / "warning.json"
 
     def code(self, job: str) -> Path:
         """The folder that the job was started from, unpacked; the login user's."""

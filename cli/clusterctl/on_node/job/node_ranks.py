@@ -36,7 +36,8 @@ class NodeRanks:
         self._folder = layout.ranks(spec["job"], spec["attempt"])
         self._user = pwd.getpwnam(spec["user"])
         self._is_mpi = spec["launcher"] == launchers.MPI
-        self._output = LauncherOutput(OutputLog(layout.attempt(spec["job"], spec["attempt"])))
+        self._log = OutputLog(layout.attempt(spec["job"], spec["attempt"]))
+        self._output = LauncherOutput(self._log)
         self._children: list[subprocess.Popen[bytes]] = []
         self._carried_out: set[str] = set()
         self.is_started = False
@@ -145,6 +146,10 @@ class NodeRanks:
         while not self.has_launcher_ended() and time.monotonic() < until:
             time.sleep(POLL_S)
 
+    def say(self, text: str) -> None:
+        """A line of ours among what they say."""
+        self._log.write("-", text.encode())
+
     def drain(self, timeout_s: float) -> None:
         """Until all that they have said is in the log, at most for this time."""
         self._output.drain(timeout_s)
@@ -206,6 +211,7 @@ class NodeRanks:
             "LOGNAME": user.pw_name,
             **launch.environment(self._spec, self._node_rank, cluster, str(folder)),
             "CLUSTERCTL_JOB_DIR": str(self._layout.work(job)),
+            "CLUSTERCTL_WARNING_FILE": str(self._layout.warning(job)),
             JOB_VARIABLE: job,
             **(self._mpi_environment() if self._is_mpi else {}),
         }

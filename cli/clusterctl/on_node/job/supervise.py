@@ -16,6 +16,7 @@ from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.member import MemberLink
 from clusterctl.on_node.job.node_ranks import NodeRanks
 from clusterctl.on_node.job.processes import adopt_orphans, end_all, end_with_parent
+from clusterctl.on_node.job.warned import Warnings
 
 POLL_S = 0.05
 MOST_AHEAD_S = 2.0
@@ -42,6 +43,7 @@ class Supervisor:
         self._link = MemberLink(self._spec, self._slot, key)
         self._ranks = NodeRanks(layout, self._spec, self._rank, program)
         self._is_stopped = False
+        self._warnings = Warnings(layout, job, self._ranks.say)
 
     def run(self) -> None:
         """Returns when the job has ended and nothing of it is left on this node."""
@@ -80,6 +82,7 @@ class Supervisor:
             if self._ranks.is_started and not self._is_stopped:
                 self._ranks.carry_out(directive.get("orders", ()))
                 self._look()
+                self._link.say(warning=self._warnings.look(directive.get("warning")))
             self._link.wait(POLL_S)
 
     def _start(self, at_s: float) -> None:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING  # an inventory's facts
 import pytest
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.results import NodeResult
 from clusterctl.status.facts import Facts
 from clusterctl.status.judge import NodeStatus, judge
+from clusterctl.status.node_answers import answer_of
 from clusterctl.status.node_report import NodeCheck, NodeReport, SpotNotice, parse_report
 from clusterctl.status.overview import overview
 from clusterctl.status.view import status_json, status_text
@@ -125,6 +127,20 @@ def test_what_of_a_nodes_watch_fails_is_noted(make_inventory: MakeInventory) -> 
     facts = Facts(now=NOW, instances=(machine(),), answers={0: report})
     assert judged(make_inventory, facts).note == "its watch fails: idle: OSError: full"
     assert parse_report(json.dumps({"phase": "ready", "watch": None})) == NodeReport(phase="ready", generation=0)
+
+
+def test_the_jobs_of_a_node_are_noted_and_in_the_json(make_inventory: MakeInventory) -> None:
+    printed = b'{"phase": "ready", "generation": 3}\njob train-1123\n'
+    answer = answer_of(
+        NodeResult(
+            slot=0, name="train-0", exit_code=0, signal=None, failure=None, stdout=printed, stderr=b"", duration_s=0.1
+        )
+    )
+    facts = Facts(now=NOW, instances=(machine(),), answers={0: answer})
+    node = judged(make_inventory, facts)
+    assert (node.state, node.note) == ("ready", "job train-1123")
+    shown = json.loads(json.dumps(status_json(overview(make_inventory(size=1), facts))))
+    assert shown["nodes"][0]["jobs"] == ["train-1123"]
 
 
 def test_a_node_that_failed_for_a_check_says_it_once(make_inventory: MakeInventory) -> None:

@@ -1,0 +1,50 @@
+"""What a change of a cluster means for the jobs that run on it: told, or refused. Never a reason to keep what bills."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from clusterctl_infra.errors import UsageError
+
+from clusterctl.engine.state import StackState
+from clusterctl.jobs.running import jobs_on, told
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.final_sum import known_here
+from clusterctl.text.quantities import count
+
+
+def tell_running(change: Change, state: StackState) -> None:
+    """Names the jobs that end with the cluster."""
+    jobs = _jobs(change, state, {machine.slot for machine in state.machines})
+    if jobs:
+        change.output.note(ending_line(jobs))
+
+
+def refuse_running(change: Change, state: StackState, slots: Collection[int], *, is_forced: bool, again: str) -> None:
+    """Raises UsageError where a job runs on one of these slots, whose machines are about to end."""
+    jobs = _jobs(change, state, slots)
+    if jobs:
+        change.output.note(lost_line(jobs, machines=len(set(slots)), is_forced=is_forced, again=again))
+
+
+def ending_line(jobs: Mapping[str, Sequence[int]]) -> str:
+    """The line of `down` about the jobs that run."""
+    return f"  jobs     {told(jobs)}: {'it ends' if len(jobs) == 1 else 'they end'} too"
+
+
+def lost_line(jobs: Mapping[str, Sequence[int]], *, machines: int, is_forced: bool, again: str) -> str:
+    """The line about the jobs that are lost with so many machines. Raises UsageError unless that is forced."""
+    if is_forced:
+        return f"  jobs     {told(jobs)}: lost with {count(machines, 'machine')}"
+    name = next(iter(jobs))
+    raise UsageError(
+        f"{count(len(jobs), 'job')} would be lost, nothing was changed: {told(jobs)}",
+        hint=f"clusterctl job wait {name}, or {again} --force",
+    )
+
+
+def _jobs(change: Change, state: StackState, slots: Collection[int]) -> dict[str, tuple[int, ...]]:
+    known = known_here(change.home, change.cluster, cluster_id=state.cluster_id) if slots else None
+    if known is None:
+        return {}
+    return jobs_on(known, [node for node in known.nodes if node.slot in slots], change.home)

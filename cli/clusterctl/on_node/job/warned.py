@@ -1,0 +1,132 @@
+"""What a node's watch warns of, the node's end, and how the processes of a job on other nodes hear of it too.
+
+The watch (clusterctl-node watch) tells processes of its own node. A job is as long-lived as the first of its nodes to
+end, so its supervisors pass a warning on: to a file on each node, and by signal to the job's processes that asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any, Callable, Collection, Iterable, Mapping
+
+from clusterctl.on_node.job.layout import Layout, write_json
+from clusterctl.on_node.job.processes import of_job, send
+
+WARNED = "run/clusterctl/warned"
+"""What the watch has told, as JSON: `at`, `by`, `stage`, `signalled`."""
+ASKING = "run/clusterctl/warn"
+"""A file whose name is a process's id: it wants SIGUSR1."""
+UPTIMES_END_AT = 1e9
+"""The watch counts ends by the uptime or by the wall clock: no machine is up for 31 years."""
+SAME_END_S = 30.0
+LOOK_S = 0.5
+AWS = "AWS"
+WHY = {"guard": "the cluster's deadline", AWS: "AWS takes this spot machine back", "watch": "a rule of the cluster"}
+
+
+class Warnings:
+    """The end of a node that the job has been told of; kept up twice a second, since processes may ask later."""
+
+    def __init__(self, layout: Layout, job: str, say: Callable[[str], None]) -> None:
+        self._layout, self._job, self._say = layout, job, say
+        self._looked_s = -LOOK_S
+        self._own: dict[str, Any] | None = None
+        self._heard: dict[str, Any] | None = None
+        self._told: set[int] = set()
+
+    def look(self, heard: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Passes on what the coordinator has told; gives what this node itself warns of."""
+        if time.monotonic() - self._looked_s >= LOOK_S:
+            self._looked_s = time.monotonic()
+            found = present_warning(self._layout.root, time.time())
+            self._own = self._own if is_same(found, self._own) else found
+            self._pass_on(heard)
+        return self._own
+
+    def _pass_on(self, heard: dict[str, Any] | None) -> None:
+        if heard != self._heard:
+            self._heard, self._told = heard, set()
+            if heard is None:
+                self._layout.warning(self._job).unlink(missing_ok=True)
+                self._say("clusterctl: no node of the job is about to end any more")
+            else:
+                write_json(self._layout.warning(self._job), heard)
+                left = in_words(float(heard["ends_s"]) - time.time())
+                who = "Node %s (%s)" % (heard["slot"], heard["name"])
+                self._say("clusterctl: %s ends in %s: %s; save what is to be kept" % (who, left, heard["why"]))
+        if heard is not None and (self._own is None or not is_same_end(heard, self._own)):
+            # Of its own end this node's watch tells its processes itself.
+            here = of_job(self._job, os.getpid())
+            self._told = signal_asking(self._layout.root, here, told=self._told, send=send)
+
+
+def in_words(left_s: float) -> str:
+    """`15 minutes`, `90 seconds`."""
+    return "%d minutes" % round(left_s / 60) if left_s > 119 else "%d seconds" % max(0, left_s)
+
+
+def present_warning(root: Path, wall_s: float) -> dict[str, Any] | None:
+    """`ends_s` (Unix time), `stage` and `why` of the end that this node warns of; None while it warns of none."""
+    try:
+        told = json.loads((root / WARNED).read_bytes())
+        stage, by, at = int(told["stage"]), str(told["by"]), float(told["at"])
+        is_uptime = at < UPTIMES_END_AT
+        now_s = float((root / "proc/uptime").read_text().split()[0]) if is_uptime else wall_s
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    if stage < 1:
+        return None
+    return {"ends_s": round(wall_s + at - now_s), "stage": stage, "why": WHY.get(by, WHY["watch"])}
+
+
+def is_same(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> bool:
+    """Whether both warnings say the same; instants are told a little differently each time."""
+    if first is None or second is None:
+        return first is second
+    return is_same_end(first, second) and first["stage"] == second["stage"]
+
+
+def is_same_end(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Whether both warn of the same end, such as the deadline, which all nodes have."""
+    return abs(float(first["ends_s"]) - float(second["ends_s"])) <= SAME_END_S and first["why"] == second["why"]
+
+
+def signal_asking(
+    root: Path, processes: Iterable[int], *, told: Collection[int], send: Callable[[int, int], object]
+) -> set[int]:
+    """Sends SIGUSR1 to those of the processes that asked for it and were not told yet; gives all that asked."""
+    asking = _asking(root).intersection(processes)
+    for pid in sorted(asking.difference(told, _told_by_watch(root))):
+        send(pid, signal.SIGUSR1)
+    return asking
+
+
+def _asking(root: Path) -> set[int]:
+    """An entry counts for processes of whoever made it, or by root: a signal ends whoever did not expect it."""
+    found: set[int] = set()
+    try:
+        entries = list(os.scandir(root / ASKING))
+    except OSError:
+        return found
+    for entry in entries:
+        try:
+            if entry.name.isdigit() and entry.stat(follow_symlinks=False).st_uid in (0, _owner(root, entry.name)):
+                found.add(int(entry.name))
+        except OSError:
+            continue  # the entry or the process has gone
+    return found
+
+
+def _owner(root: Path, pid: str) -> int:
+    return (root / "proc" / pid).stat().st_uid
+
+
+def _told_by_watch(root: Path) -> set[int]:
+    try:
+        return {int(pid) for pid in json.loads((root / WARNED).read_bytes())["signalled"]}
+    except (OSError, ValueError, LookupError, TypeError):
+        return set()

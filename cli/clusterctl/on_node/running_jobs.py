@@ -1,0 +1,25 @@
+"""Which jobs run on a node, for a shell line of whoever asks for something else as well. Needs no rights there."""
+
+from __future__ import annotations
+
+import re
+
+LINE = (
+    "for mark in /run/clusterctl/jobs/*; do job=${mark##*/}; "
+    'if [ -e "/var/lib/clusterctl/jobs/$job/spec.json" ] && read -r pid start <"$mark" && [ -e "/proc/$pid" ]; '
+    'then echo "job $job"; fi; done 2>/dev/null'
+)
+"""Prints `job NAME` for each: a mark with the process of a supervisor that lives."""
+PRINTED = re.compile(r"job ([a-z0-9][a-z0-9-]{0,39})", re.ASCII)
+MOST = 100
+
+
+def running_jobs(text: str) -> tuple[str, ...]:
+    """The names in what the line printed."""
+    found = (PRINTED.fullmatch(line) for line in text.splitlines())
+    return tuple(sorted({match[1] for match in found if match is not None}))[:MOST]
+
+
+def other_lines(text: str) -> str:
+    """What else was printed."""
+    return "\n".join(line for line in text.splitlines() if PRINTED.fullmatch(line) is None)
