@@ -68,7 +68,11 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     owner = config.owner or login_name()
     identity = stand_in_identity(
-        owner=owner, image_id=_image_id(config.image), zone=config.zone, region=config.region, now=now
+        owner=owner,
+        image_id=_image_id(config.image),
+        zone=config.zone or settings.adopted.zone,
+        region=config.region,
+        now=now,
     )
     if known is not None:
         identity = as_known(identity, known)
@@ -80,6 +84,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         now=now,
         slot_ranks=() if known is None else settings.slot_ranks,
         until=None if known is None else settings.until,
+        adopted=settings.adopted,
     )
     instance_type = catalog.instance_type(planned.instance_type)
     assert instance_type is not None, "plan() refuses types that the catalog does not have"

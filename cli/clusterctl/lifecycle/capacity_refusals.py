@@ -24,7 +24,7 @@ def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -
     """
     config = intent.config
     code = next((refusal.code for refusal in result.refusals if refusal.code is not None), None)
-    if config.capacity != "spot" or code is None:
+    if config.market != "spot" or code is None:
         return None
     machine = config.instance_type_name(intent.catalog)
     if code == "InsufficientInstanceCapacity":
@@ -77,7 +77,7 @@ def quota_help(result: RunResult, intent: Intent, *, is_rehearsal: bool) -> Help
     config = intent.config
     codes = {refusal.code for refusal in result.refusals}
     row = config.instance_row(intent.catalog)
-    if config.capacity == "spot" or row is None or codes.isdisjoint(CODES):
+    if config.market != "on-demand" or row is None or codes.isdisjoint(CODES):
         return None
     vcpus = config.nodes * row.vcpus
     return Help(

@@ -84,13 +84,45 @@ def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source:
 def _launched_otherwise(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
     is_grouped = any(CAPACITY in group.urn for group in state.of_type(PLACEMENT_GROUP_TYPE))
     is_spot = any(instance.is_spot for instance in state.instances)
+    decided = _decided(state)
+    capacity = "spot" if is_spot else decided.get("capacity", "on-demand")
+    placement = "cluster" if is_grouped else "none"
+    if capacity == "reservation":  # it may be in a group of its own
+        placement = decided.get("placement", placement)
     return launch_changes(
-        launch_facts(placement="cluster" if is_grouped else "none", capacity="spot" if is_spot else "on-demand"),
+        launch_facts(placement=placement, capacity=capacity),
         launch_facts(placement=cluster_plan.placement, capacity=cluster_plan.capacity),
     )
 
 
+def _decided(state: StackState) -> dict[str, str]:
+    """How the identity says that this run's machines are launched."""
+    identity = state.find(IDENTITY_TYPE)
+    found = None if identity is None else identity.outputs.get("launch")
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def _adopted_otherwise(state: StackState, config: ClusterConfig) -> Iterator[str]:
+    """From a network of its own into one that exists, out of one, or into another one."""
+    identity, named = state.find(IDENTITY_TYPE), config.network.adopt
+    if identity is None:
+        return
+    kept = str(identity.outputs.get("slot_range") or "").partition(" ")[0]
+    has_own = any(NETWORK in one.urn for one in state.of_type("aws:ec2/vpc:Vpc"))
+    if kept and (named is None or named.node_subnet_id != kept):
+        yield (
+            f"network.adopt: the nodes' addresses are in {kept} since the cluster's birth: write it back, or end the "
+            "cluster, data and all, first"
+        )
+    if has_own and named is not None:
+        yield (
+            f"network.adopt: {named.vpc_id}: the cluster has a network of its own since its birth: leave adopt out, or "
+            "end the cluster, data and all, first"
+        )
+
+
 def _moved(state: StackState, config: ClusterConfig) -> Iterator[str]:
+    yield from _adopted_otherwise(state, config)
     network = config.network
     meant = {
         ("vpc:Vpc", "-vpc"): ("vpc_cidr", str(network.vpc_cidr)),

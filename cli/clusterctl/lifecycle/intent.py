@@ -108,7 +108,7 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
         # Other machines stand elsewhere: a new run is ordered anew.
         **({} if keeps_ranks(intent, identity, run) else {"slot-ranks": None}),
     }
-    return _with(intent, changes)
+    return with_changes(intent, changes)
 
 
 def _is_launched_anew(intent: Intent, state: StackState) -> bool:
@@ -116,7 +116,7 @@ def _is_launched_anew(intent: Intent, state: StackState) -> bool:
     identity = state.find(IDENTITY_TYPE)
     decided = None if identity is None else identity.outputs.get("launch")
     config = intent.config
-    wanted = launch_facts(placement=config.placement, capacity=config.capacity)
+    wanted = launch_facts(placement=config.grouping, capacity=config.market)
     return not state.instances and bool(launch_changes(decided or {}, wanted))
 
 
@@ -127,13 +127,13 @@ def keeps_ranks(intent: Intent, identity: Identity | None, run: int) -> bool:
 
 def without_reservation(intent: Intent, *, is_so: bool) -> Intent:
     """The intent of a run that reserves nothing, or, else, of one that does."""
-    return _with(intent, {"unreserved": "true" if is_so else None})
+    return with_changes(intent, {"unreserved": "true" if is_so else None})
 
 
 def for_zero_nodes(intent: Intent, state: StackState, seen: Seen) -> Intent:
     """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
     mounts = [file_system.mount for file_system in kept_in(state, intent.config, load_catalog())]
-    return _with(intent, {**_account(intent, state, seen), "down": "true", "kept": _text(mounts)})
+    return with_changes(intent, {**_account(intent, state, seen), "down": "true", "kept": _text(mounts)})
 
 
 def without_own_values(config_text: str) -> str:
@@ -154,6 +154,7 @@ def plan_of(intent: Intent, state: StackState, *, now: datetime) -> ClusterPlan:
         kept=settings.kept,
         slot_ranks=settings.slot_ranks,
         until=settings.until,
+        adopted=settings.adopted,
     )
 
 
@@ -163,7 +164,8 @@ def identity_for(intent: Intent, state: StackState, *, now: datetime) -> Identit
     found = identity_in(state, region=config.region)
     if found is None:
         owner = config.owner or "unknown"
-        return stand_in_identity(owner=owner, image_id=None, zone=config.zone, region=config.region, now=now)
+        zone = config.zone or intent.settings.adopted.zone
+        return stand_in_identity(owner=owner, image_id=None, zone=zone, region=config.region, now=now)
     if intent.settings.run != found.run:
         return replace(found, run=intent.settings.run, started_at=now)
     return found
@@ -187,6 +189,12 @@ def refuse(
             f"spent. It counts over all runs: a higher {told} goes on, and clusterctl down {shown} ends what is left",
             hint=edit(config_file) if is_kept else f"clusterctl down {shown}",
         )
+    if deadline.at <= now and deadline.reason in ("reservation", "capacity-block"):
+        raise CapExceeded(
+            f"{intent.config.reservation_id} lets {intent.config.name} live until {clock(deadline.at, now)}, which is "
+            f"over: name another in {stack.source}, or none",
+            hint=edit(stack.source),
+        )
     if deadline.at <= now:
         raise CapExceeded(
             f"{intent.config.name} ended at {clock(deadline.at, now)}: its run time was over; another run begins after "
@@ -194,6 +202,17 @@ def refuse(
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
     refuse_problems(cluster_plan, stack, overrides=intent.settings.overrides)
+
+
+def with_changes(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
+    """The intent with other values in the stack's config; None: not there."""
+    text = with_values(intent.config_text, changes)
+    return replace(
+        intent,
+        changes={**intent.changes, **changes},
+        config_text=text,
+        settings=stack_settings(config_values(text)),
+    )
 
 
 def _account(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | None]:
@@ -213,6 +232,8 @@ def _price_of(intent: Intent, machine: SeenMachine) -> float | None:
     """What AWS bills for it at most, as far as the price list knows."""
     name, config = machine.instance_type, intent.config
     on_demand = None if name is None else intent.catalog.price_usd_per_hour(name, config.region)
+    if config.market == "capacity-block" and not machine.is_spot:
+        return 0.0  # paid in advance
     if not machine.is_spot:
         return on_demand
     cap = config.caps.price_usd_per_hour
@@ -221,13 +242,3 @@ def _price_of(intent: Intent, machine: SeenMachine) -> float | None:
 
 def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
-
-
-def _with(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
-    text = with_values(intent.config_text, changes)
-    return replace(
-        intent,
-        changes={**intent.changes, **changes},
-        config_text=text,
-        settings=stack_settings(config_values(text)),
-    )

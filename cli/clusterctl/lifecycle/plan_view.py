@@ -40,12 +40,16 @@ def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: dateti
         f"{plan.name} · {place(plan)} · {_hardware(plan)}{rehearsed(stack_plan.is_rehearsal, plan.gpus_per_node > 0)}"
     )
     mounts = (" ".join(row.mount for row in plan.storage),) if plan.storage else ()
-    rows = [(slot.name, slot.private_ip, interfaces(stack_plan), *mounts) for slot in plan.slots]
+    rows = [
+        (slot.name, slot.private_ip if plan.network.is_looked_up else "by up", interfaces(stack_plan), *mounts)
+        for slot in plan.slots
+    ]
     columns = ("node", "private ip", "interfaces", *(("mounts",) if plan.storage else ()))
     on = bills_on_after(plan)
     facts = [
         ("per hour", price_line(plan)),
         *(() if plan.price.spot is None else [("spot", spot_line(plan, plan.price.spot))]),
+        *(() if plan.reservation_id is None else [("capacity", capacity_line(plan))]),
         ("deadline", deadline_line(stack_plan, now=now)),
         ("in all", total_line(stack_plan)),
         *(() if plan.price.reservation_tail_usd == 0 else [("at worst", tail_line(plan))]),
@@ -78,7 +82,8 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
         "capacity": plan.capacity,
         "gpus_per_node": plan.gpus_per_node,
         "gpu_name": plan.gpu_name,
-        "nodes": [_node_json(slot) for slot in plan.slots],
+        "reservation": plan.reservation_id,
+        "nodes": [_node_json(slot, is_looked_up=plan.network.is_looked_up) for slot in plan.slots],
         "ends": list(stack_plan.ends),
         "size_note": stack_plan.size_note,
         "storage": [storage_json(row) for row in plan.storage],
@@ -135,6 +140,15 @@ def spot_line(plan: ClusterPlan, spot: SpotPrice) -> str:
     return f"at most {usd(spot.max_usd_per_hour)} a node ({why}); {market}; nothing is reserved"
 
 
+def capacity_line(plan: ClusterPlan) -> str:
+    """`capacity block cr-0a1b2c3d4e5f67890, paid in advance; lets the cluster live until 12:30 UTC`."""
+    ends_at = plan.deadline.ceiling_at
+    until = "" if ends_at is None else f"; lets the cluster live until {ends_at:%Y-%m-%d %H:%M} UTC"
+    if plan.capacity == "capacity-block":
+        return f"capacity block {plan.reservation_id}, paid in advance{until}"
+    return f"reservation {plan.reservation_id}, which exists and bills with nodes or without{until}"
+
+
 def total_line(stack_plan: StackPlan) -> str:
     """`about $2642.16 when it ends, over all runs`."""
     over = ", over all runs" if stack_plan.plan.run > 1 else ""
@@ -165,12 +179,12 @@ def deadline_line(stack_plan: StackPlan, *, now: datetime) -> str:
     return f"{runtime}, or {spent}: {duration(deadline.at - began)} wins"
 
 
-def _node_json(slot: SlotPlan) -> dict[str, object]:
+def _node_json(slot: SlotPlan, *, is_looked_up: bool) -> dict[str, object]:
     return {
         "slot": slot.slot,
         "rank": slot.rank,
         "name": slot.name,
-        "private_ip": slot.private_ip,
+        "private_ip": slot.private_ip if is_looked_up else None,
         "interfaces": [
             {"network_card": row.network_card_index, "device": row.device_index, "kind": row.kind}
             for row in slot.interfaces
@@ -201,6 +215,7 @@ def _deadline_json(deadline: DeadlinePlan) -> dict[str, object]:
         "reason": deadline.reason,
         "runtime_at": deadline.runtime_at.isoformat(),
         "budget_at": None if deadline.budget_at is None else deadline.budget_at.isoformat(),
+        "ceiling_at": None if deadline.ceiling_at is None else deadline.ceiling_at.isoformat(),
         "budget_usd": deadline.budget_usd,
     }
 

@@ -56,4 +56,4 @@ def reserved_or_not(intent: Intent, living: StackState, *, stays: Collection[int
         if not reservation.is_replaced
     }
     has_lost_it = not held or (None not in types and not types & held)
-    return without_reservation(intent, is_so=bool(stays) and has_lost_it and intent.config.capacity != "spot")
+    return without_reservation(intent, is_so=bool(stays) and has_lost_it and intent.config.market == "on-demand")

@@ -23,8 +23,9 @@ from clusterctl.engine.stack_config import config_values, own_config, read_confi
 from clusterctl.engine.stack_plan import config_folder, ends_line, size_said_in
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home, home_directory
+from clusterctl.lifecycle.adopt import adopt
 from clusterctl.lifecycle.change import Change
-from clusterctl.lifecycle.checks.known import WithFolder, WithPlan, WithPreview
+from clusterctl.lifecycle.checks.known import WithFolder, WithIntent, WithPlan, WithPreview
 from clusterctl.lifecycle.checks.table import run_checks, run_checks_of_time
 from clusterctl.lifecycle.deadline_stage import try_deadline
 from clusterctl.lifecycle.display import Display
@@ -145,7 +146,7 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
     """Brings up a stack that this process holds already: checks, preview, question, repair, engine, nodes."""
     planned = plan_up(up, written, found or StackState())
     with said_of_the_flag(up.request.nodes):
-        run_checks("up", planned)
+        run_checks("up", planned, after=WithIntent)
     anew = show_preview(up, planned)
     makes_machines = makes_spot_machines(up.change.clients, planned.plan, planned.state, anew=slots_of(anew))
     previewed = WithPreview(**vars(planned), anew=len(anew), makes_machines=makes_machines)
@@ -173,21 +174,22 @@ def selecting(change: Change, *, is_new: bool) -> AbstractContextManager[None]:
 
 
 def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
-    """What is wanted of this state, and its plan. Raises ConfigError."""
+    """What is wanted of this state and of what exists, and its plan. Raises ConfigError, CloudError."""
     change, now = up.change, utc_now()
     if state.cluster_id is None:
         written = of_a_new_life(written, change.stack, fresh_prices=change.home.prices_file)
-    intent = for_up(written, state, change.seen(state))
-    return WithPlan(
+    asked = WithIntent(
         stack=change.stack,
         state=state,
         shown=up.shown,
         now=now,
         held=change,
-        intent=intent,
+        intent=for_up(written, state, change.seen(state)),
         reorders_ranks=up.request.reorders_ranks,
-        plan=plan_of(intent, state, now=now),
     )
+    run_checks("up", asked)
+    intent = adopt(change, asked.intent, state, now=now)
+    return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now))
 
 
 def planned_now(planned: WithPlan) -> WithPlan:
@@ -237,7 +239,7 @@ def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Ite
     going = ends_line(ended(planned.state, planned.plan), nodes=len(planned.plan.slots), said_in=said_in)
     if going is not None:
         yield f"  ends     {going}"
-    for line in made_anew_lines(anew, is_reserved=planned.plan.price.spot is None):
+    for line in made_anew_lines(anew, is_reserved=planned.plan.price.is_reserved):
         yield f"  replace  {line}"
     for line in late_lines(late(planned.state, planned.plan, except_slots=slots_of(anew))):
         yield f"  later    {line}"

@@ -110,4 +110,4 @@ def refuse_without_vcpus(change: Change, intent: Intent, state: StackState, *, a
 
 def adds_on_demand(config: ClusterConfig, state: StackState, *, anew: int) -> bool:
     """Whether machines come that the account's quota has not been asked for: one that shrank ends no cluster."""
-    return config.capacity == "on-demand" and (anew > 0 or config.nodes > len(state.instances))
+    return config.market == "on-demand" and (anew > 0 or config.nodes > len(state.instances))

@@ -12,7 +12,7 @@ from typing import Any  # resource outputs before they are read
 from clusterctl_bootstrap.node_plan import MountPlan
 
 from clusterctl_infra.catalog.reader import Catalog
-from clusterctl_infra.components.refusal import refused
+from clusterctl_infra.components.refusal import PlanRefused, refused
 from clusterctl_infra.config.load import later_problems
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import StackSettings
@@ -23,7 +23,7 @@ from clusterctl_infra.outputs import inventory_to_json
 from clusterctl_infra.plan.inventory import inventory
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.nodes import user_data
-from clusterctl_infra.plan.planner import errors_of, plan, refuse_errors
+from clusterctl_infra.plan.planner import adopted_capacity, adopted_network, errors_of, plan, refuse_errors
 from clusterctl_infra.provider.inventory_file import with_membership
 
 Facts = Mapping[str, Any]
@@ -41,10 +41,11 @@ class Birth:
 
     def draft(self) -> ClusterPlan:
         """The plan with a stand-in identity; slots, interfaces and addresses are the real ones. Raises PlanRefused."""
+        self._refuse_unknown()
         identity = stand_in_identity(
             owner=self.config.owner or "",
             image_id=None,
-            zone=self.config.zone,
+            zone=self.config.zone or self.settings.adopted.zone,
             region=self.config.region,
             now=self.now,
         )
@@ -76,12 +77,26 @@ class Birth:
                 kept=self.settings.kept,
                 slot_ranks=self.settings.slot_ranks,
                 until=self.settings.until,
+                adopted=self.settings.adopted,
             )
             if not self.settings.down:
                 self._refuse_errors(made)
         except ConfigError as e:
             raise refused(e) from e
         return made
+
+    def _refuse_unknown(self) -> None:
+        """What exists is looked up by `clusterctl up`, and a plain `pulumi up` uses what that found."""
+        config, adopted = self.config, self.settings.adopted
+        lacks = [config.reservation_id] if adopted_capacity(config, adopted) is None else []
+        if config.network.adopt is not None and adopted_network(config, adopted) is None:
+            lacks.append(config.network.adopt.node_subnet_id)
+        named = [id for id in lacks if id is not None]
+        if named and not self.settings.down:
+            raise PlanRefused(
+                f"{' and '.join(named)}: not looked up yet, and plain pulumi up does not: run clusterctl up. Nothing "
+                "was changed"
+            )
 
     def _refuse_errors(self, made: ClusterPlan) -> None:
         """Raises ConfigError with the lines of the file, where the configuration comes from one."""

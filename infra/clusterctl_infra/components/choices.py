@@ -19,10 +19,20 @@ def uses_session_manager(config: ClusterConfig, plan: ClusterPlan) -> bool:
 
 
 def reserved_places(plan: ClusterPlan, settings: StackSettings) -> int:
-    """For how many machines capacity is reserved; AWS reserves none for spot machines."""
+    """For how many machines capacity is reserved; none for spot machines, nor beside what was reserved before."""
     nodes = len(plan.slots)
-    is_none = nodes == 0 or settings.unreserved or plan.capacity == "spot"
+    is_none = nodes == 0 or settings.unreserved or plan.capacity != "on-demand"
     return 0 if is_none else max(nodes, settings.reserved)
+
+
+def slot_range(plan: ClusterPlan) -> str | None:
+    """The subnet and the range in it in which slots keep their addresses; None in the cluster's own network.
+
+    There they follow from cluster.yaml.
+    """
+    network = plan.network
+    is_kept = network.adopted_vpc_id is not None and plan.slots
+    return f"{network.adopted_node_subnet_id} {network.slot_cidr}" if is_kept else None
 
 
 def architecture_of(plan: ClusterPlan, catalog: Catalog) -> str:

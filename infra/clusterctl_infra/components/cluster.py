@@ -27,6 +27,7 @@ from clusterctl_infra.components.choices import (
     architecture_of,
     has_login_key,
     reserved_places,
+    slot_range,
     uses_session_manager,
 )
 from clusterctl_infra.components.deadline_guard import DeadlineGuard, DeadlineGuardArgs
@@ -133,7 +134,11 @@ class Cluster(pulumi.ComponentResource):
     def _make_identity(self) -> IdentityResource:
         config, draft, invoke = self._birth.config, self._draft, self._invoke_options()
         zone = lookups.zone_candidate(
-            config, instance_type=draft.instance_type, must_exist=not self._birth.settings.down, opts=invoke
+            config,
+            adopted=self._birth.settings.adopted.zone,
+            instance_type=draft.instance_type,
+            must_exist=not self._birth.settings.down,
+            opts=invoke,
         )
         image = lookups.image_candidate(
             config, self._birth.catalog, architecture=architecture_of(self._draft, self._birth.catalog), opts=invoke
@@ -150,6 +155,7 @@ class Cluster(pulumi.ComponentResource):
             ),
             run=self._birth.settings.run,
             launch=launch_facts(placement=draft.placement, capacity=draft.capacity) if draft.slots else None,
+            slot_range=slot_range(draft),
             opts=self._child(),
         )
 
@@ -249,7 +255,7 @@ class Cluster(pulumi.ComponentResource):
             cluster_id=self._identity.cluster_id,
             instance_type=self._draft.instance_type,
             places=reserved_places(self._draft, self._birth.settings),
-            placement=self._draft.placement,
+            placement=self._draft.placement if self._draft.placement_group is None else "none",
             zone=self._identity.zone,
             end_date=self._tags.apply(lambda tags: tags[DEADLINE_TAG]),
             tags=self._tags,
@@ -270,8 +276,9 @@ class Cluster(pulumi.ComponentResource):
             imds=self._birth.config.imds,
             instance_profile_name=access.instance_profile_name,
             key_name=access.key_name,
-            placement_group_name=capacity.placement_group_name,
-            reservation_id=capacity.reservation_id,
+            placement_group_name=self._draft.placement_group or capacity.placement_group_name,
+            reservation_id=self._draft.reservation_id or capacity.reservation_id,
+            market=self._draft.capacity,
             spot=self._draft.price.spot,
             slots=tuple(self._slot_inputs(slot, mounts) for slot in self._draft.slots),
         )

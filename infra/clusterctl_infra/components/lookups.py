@@ -46,15 +46,23 @@ def bucket_regions(
 
 
 def zone_candidate(
-    config: ClusterConfig, *, instance_type: str, must_exist: bool, opts: pulumi.InvokeOutputOptions
+    config: ClusterConfig,
+    *,
+    adopted: str | None,
+    instance_type: str,
+    must_exist: bool,
+    opts: pulumi.InvokeOutputOptions,
 ) -> pulumi.Output[str]:
-    """The zone that was asked for, else the first that offers the type; an existing cluster keeps its own.
+    """The zone that was asked for, or that of what is `adopted`, else the first that offers the type.
+
+    An existing cluster keeps its own.
 
     Where an account uses Local or Wavelength Zones, AWS names them, too, such as us-west-2-lax-1a, which would come
     before us-west-2a: prices and services are others there (EC2 User Guide, "Regions and Zones"; 2026-11-22).
     """
-    if config.zone is not None:
-        return pulumi.Output.from_input(config.zone)
+    known = config.zone or adopted
+    if known is not None:
+        return pulumi.Output.from_input(known)
     offerings = aws.ec2.get_instance_type_offerings_output(
         filters=[{"name": "instance-type", "values": [instance_type]}],
         location_type="availability-zone",

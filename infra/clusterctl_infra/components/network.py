@@ -39,6 +39,10 @@ class Network(pulumi.ComponentResource):
         super().__init__("clusterctl:infra:Network", name, None, opts)
         self._prefix = name
         self._args = args
+        if args.plan.adopted_vpc_id is not None:
+            self._adopt(args.plan)
+            self.register_outputs({})
+            return
         vpc = aws.ec2.Vpc(
             f"{name}-vpc",
             cidr_block=args.plan.vpc_cidr,
@@ -72,6 +76,14 @@ class Network(pulumi.ComponentResource):
         else:
             self._public_way_out(nodes, out, to_internet)
         self.register_outputs({})
+
+    def _adopt(self, plan: NetworkPlan) -> None:
+        """A network that exists: nothing of it is made, changed or waited for."""
+        self.vpc_id = pulumi.Output.from_input(plan.adopted_vpc_id or "")
+        self.node_subnet_id = pulumi.Output.from_input(plan.adopted_node_subnet_id or "")
+        services = plan.adopted_service_subnet_id or plan.adopted_node_subnet_id or ""
+        self.service_subnet_id = pulumi.Output.from_input(services)
+        self.ready = []
 
     def _public_way_out(self, nodes: aws.ec2.Subnet, table: aws.ec2.RouteTable, to_internet: aws.ec2.Route) -> None:
         """Nodes have addresses of their own and share the services' routes."""

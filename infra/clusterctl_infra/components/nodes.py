@@ -14,7 +14,7 @@ import pulumi
 import pulumi_aws as aws
 
 from clusterctl_infra.names import BIRTH_TAG
-from clusterctl_infra.plan.model import PublicAddresses, SlotPlan
+from clusterctl_infra.plan.model import Capacity, PublicAddresses, SlotPlan
 from clusterctl_infra.plan.spot import SpotPrice
 
 BORN_WITH = (
@@ -63,6 +63,7 @@ class NodesArgs:
     key_name: pulumi.Input[str] | None
     placement_group_name: pulumi.Input[str] | None
     reservation_id: pulumi.Input[str] | None
+    market: Capacity
     spot: SpotPrice | None
     slots: tuple[SlotInputs, ...]
 
@@ -120,7 +121,7 @@ class Nodes(pulumi.ComponentResource):
             network_interfaces=self._interfaces(slot.plan),
             placement=None if args.placement_group_name is None else {"group_name": args.placement_group_name},
             capacity_reservation_specification=_reservation(args.reservation_id),
-            instance_market_options=_market(args.spot),
+            instance_market_options=_market(args.market, args.spot),
             tag_specifications=[{"resource_type": "network-interface", "tags": slot.tags}],
             tags=slot.tags,
             opts=pulumi.ResourceOptions(parent=self),
@@ -225,12 +226,16 @@ def _reservation(
     return None if id is None else {"capacity_reservation_target": {"capacity_reservation_id": id}}
 
 
-def _market(spot: SpotPrice | None) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgsDict | None:
+def _market(market: Capacity, spot: SpotPrice | None) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgsDict | None:
     """One request for one machine: nothing is left of it when the machine has gone.
+
+    A block wants its market and its id (EC2 User Guide, "Launch instances using Capacity Blocks"; 2026-11).
 
     In the template and not on the instance, where another maximum price would make the machine anew; what the provider
     reads back there is computed (terraform-provider-aws 6, ec2_instance.go, `instance_market_options`; 2026-11-22).
     """
+    if market == "capacity-block":
+        return {"market_type": "capacity-block"}
     if spot is None:
         return None
     options: aws.ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgsDict = {

@@ -33,6 +33,7 @@ class IdentityResource(pulumi.CustomResource):
         zone_candidate: pulumi.Input[str],
         run: int,
         launch: Mapping[str, str] | None = None,
+        slot_range: str | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {
@@ -43,6 +44,7 @@ class IdentityResource(pulumi.CustomResource):
             "zone_candidate": zone_candidate,
             "run": run,
             "launch": launch,
+            "slot_range": slot_range,
         }
         outputs = dict.fromkeys(("cluster_id", "started_at", "image_id", "zone", "seed"))
         super().__init__(

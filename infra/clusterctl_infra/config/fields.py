@@ -24,8 +24,6 @@ NODES_LIMIT = 1000
 TAGS_LIMIT = 40
 TAG_LETTER = r"[\w +\-=._:/@]"
 """In a tag's value. EC2 takes others too; IAM, FSx and EFS do not (their API models in botocore 1.44; 2026-11-22)."""
-NOT_BUILT_CAPACITY = ("capacity-block", "reservation")
-"""Known to the model, and never suggested: not_built.py refuses it."""
 LEAST_ROOT_DISK_GIB, LARGEST_DISK_GIB = 8, 16_384
 """Of the smallest usual image; of a gp3 volume (EBS User Guide, "General Purpose SSD volumes"; before 2026)."""
 
@@ -112,6 +110,24 @@ def check_policy_arn(value: object) -> str:
     return text
 
 
+def check_reservation_id(value: object) -> str:
+    """The id of a capacity reservation; a capacity block is one, too. Raises ValueError."""
+    text = check_text(value).strip()
+    if not re.fullmatch(r"cr-[0-9a-f]{8,17}", text, re.ASCII):
+        raise ValueError("not the id of a capacity reservation; one looks like cr-0a1b2c3d4e5f67890")
+    return text
+
+
+def check_vpc_id(value: object) -> str:
+    """The id of a VPC. Raises ValueError."""
+    return _aws_id(value, "vpc", "a VPC")
+
+
+def check_subnet_id(value: object) -> str:
+    """The id of a subnet. Raises ValueError."""
+    return _aws_id(value, "subnet", "a subnet")
+
+
 def check_positive(value: object) -> int:
     """A whole number above 0. Raises ValueError."""
     count = _whole(value)
@@ -180,6 +196,13 @@ def check_owner(value: object) -> str:
     text = check_text(value)
     if not re.fullmatch(TAG_LETTER + "{1,256}", text):
         raise ValueError("it is a tag's value: 1 to 256 letters, digits, blanks or + - = . _ : / @")
+    return text
+
+
+def _aws_id(value: object, prefix: str, what: str) -> str:
+    text = check_text(value).strip()
+    if not re.fullmatch(rf"{prefix}-[0-9a-f]{{8,17}}", text, re.ASCII):
+        raise ValueError(f"not the id of {what}; one looks like {prefix}-0a1b2c3d4e5f67890")
     return text
 
 
@@ -287,5 +310,14 @@ PublicKey = Annotated[
 _TEXTS = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
 Env = Annotated[dict[str, str], _read(check_env), _TEXTS]
 PolicyArn = Annotated[str, BeforeValidator(check_policy_arn), WithJsonSchema({"type": "string"})]
+ReservationId = Annotated[
+    str, BeforeValidator(check_reservation_id), WithJsonSchema({"type": "string", "pattern": "^cr-[0-9a-f]{8,17}$"})
+]
+VpcId = Annotated[
+    str, BeforeValidator(check_vpc_id), WithJsonSchema({"type": "string", "pattern": "^vpc-[0-9a-f]{8,17}$"})
+]
+SubnetId = Annotated[
+    str, BeforeValidator(check_subnet_id), WithJsonSchema({"type": "string", "pattern": "^subnet-[0-9a-f]{8,17}$"})
+]
 Owner = Annotated[str, _read(check_owner)]
 Tags = Annotated[dict[str, str], _read(check_tags), _TEXTS]

@@ -23,9 +23,12 @@ from clusterctl_infra.config.fields import (
     Owner,
     PolicyArn,
     PublicKey,
+    ReservationId,
     RootDiskGib,
+    SubnetId,
     Tags,
     Text,
+    VpcId,
     check_text,
 )
 from clusterctl_infra.config.hooks import Package, ScriptConfig, or_texts
@@ -35,6 +38,7 @@ from clusterctl_infra.errors import ConfigError
 DEFAULT_ROOT_DISK_GIB = 200
 DEFAULT_IMAGE = "dlami-base-ubuntu-22.04"
 LOGIN_USER = "ubuntu"
+Market = Literal["on-demand", "spot", "capacity-block", "reservation"]
 
 
 def check_one_or_list(value: object) -> str | tuple[str, ...]:
@@ -63,13 +67,24 @@ User = Annotated[str, BeforeValidator(check_user), WithJsonSchema({"const": LOGI
 
 
 class AdoptConfig(BaseModel):
-    """A network that exists."""
+    """A network that exists: nothing of it is changed or ended, and the cluster makes a security group in it."""
 
     model_config = STRICT
-    vpc_id: Text = Field(description="The VPC.", examples=["vpc-0a1b2c3d4e5f67890"])
-    node_subnet_id: Text = Field(description="The subnet for nodes.", examples=["subnet-0a1b2c3d4e5f67890"])
-    node_subnet_cidr: Cidr | None = Field(
-        default=None, description="Its range, where it cannot be looked up.", examples=["172.31.16.0/20"]
+    vpc_id: VpcId = Field(description="The VPC.", examples=["vpc-0a1b2c3d4e5f67890"])
+    node_subnet_id: SubnetId = Field(
+        description=(
+            "The subnet for nodes, which says the zone; before the first node a range of its free addresses is chosen, "
+            "and slot i keeps the range's address i."
+        ),
+        examples=["subnet-0a1b2c3d4e5f67890"],
+    )
+    service_subnet_id: SubnetId | None = Field(
+        default=None,
+        description=(
+            "The subnet for file systems that the cluster makes. In the nodes' own subnet AWS could give one of them "
+            "an address of a slot."
+        ),
+        examples=["subnet-0f9e8d7c6b5a43210"],
     )
 
 
@@ -88,7 +103,10 @@ class NetworkConfig(BaseModel):
         description="File systems and gateways, so that none takes a slot's address.",
         examples=["10.20.16.0/24"],
     )
-    adopt: AdoptConfig | None = Field(default=None, description="Use a network that exists.")
+    adopt: AdoptConfig | None = Field(
+        default=None,
+        description="Use a network that exists, instead of the ranges above; docs/adopted.md.",
+    )
 
 
 class AccessConfig(BaseModel):
@@ -201,13 +219,29 @@ class ClusterConfig(BaseModel):
     placement: Literal["cluster", "none"] = Field(
         default="cluster", description="`cluster`: one rack neighbourhood, what EFA is fast in; `none` for test boxes."
     )
-    capacity: Literal["on-demand", "spot", "capacity-block", "reservation"] = Field(
+    capacity: Market = Field(
         default="on-demand",
         description=(
             "Where the machines come from. `on-demand`: reserved for all nodes before the first is made. `spot`: what "
             "AWS has to spare, cheaper; nothing is reserved, and AWS may take each machine back, two minutes after a "
-            "notice."
+            "notice. `reservation` and `capacity-block` follow from the keys below, and need not be written."
         ),
+    )
+    reservation: ReservationId | None = Field(
+        default=None,
+        description=(
+            "A capacity reservation that exists, open or targeted, your own or shared with you: its zone is the "
+            "cluster's, and its end date ends the cluster. clusterctl never changes or cancels it; docs/adopted.md."
+        ),
+        examples=["cr-0a1b2c3d4e5f67890"],
+    )
+    capacity_block: ReservationId | None = Field(
+        default=None,
+        description=(
+            "A capacity block that was bought: its zone is the cluster's, and the cluster ends 30 minutes before it. "
+            "Its price was paid in advance and is not counted; docs/adopted.md."
+        ),
+        examples=["cr-0a1b2c3d4e5f67890"],
     )
     fabric: Literal["auto", "required", "none"] = Field(
         default="auto",
@@ -246,6 +280,23 @@ class ClusterConfig(BaseModel):
     )
     owner: Owner | None = Field(default=None, description="Whom to ask; left out: the login name of whoever ran `up`.")
     tags: Tags = Field(default_factory=dict, description="AWS tags on everything.", examples=[{"team": "vision"}])
+
+    @property
+    def market(self) -> Market:
+        """Where the machines come from, by all that says so."""
+        if self.capacity_block is not None:
+            return "capacity-block"
+        return "reservation" if self.reservation is not None else self.capacity
+
+    @property
+    def grouping(self) -> Literal["cluster", "none"]:
+        """Whether nodes are in a placement group: those of a capacity block are in none."""
+        return "none" if self.capacity_block is not None else self.placement
+
+    @property
+    def reservation_id(self) -> str | None:
+        """The reservation or block that exists and is to be used."""
+        return self.capacity_block or self.reservation
 
     def instance_choice(self, catalog: Catalog) -> InstanceChoice:
         """The one instance type that nodes have, and why, where there was a choice. Raises ConfigError."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from clusterctl_infra.config.choice import MULTI_ENTRY
 from clusterctl_infra.config.document import Tree
-from clusterctl_infra.config.fields import NOT_BUILT_CAPACITY
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.problems import ConfigProblem
 
@@ -40,21 +39,12 @@ def _is_several(value: object) -> bool:
     return isinstance(value, list | tuple) and len(value) > 1
 
 
-def _is_one_of(*words: str) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, str) and value in words
-
-
 NOT_BUILT = (
     NotBuilt(path=("gpus",), asked=_is_several, sentence=MULTI_ENTRY),
     NotBuilt(path=("instance_type",), asked=_is_several, sentence=MULTI_ENTRY),
     NotBuilt(
-        path=("capacity",),
-        asked=_is_one_of(*NOT_BUILT_CAPACITY),
-        sentence="any capacity but on-demand and spot; leave capacity out",
-    ),
-    NotBuilt(
-        path=("network", "adopt"),
-        asked=lambda value: value is not None,
-        sentence="a network that exists; leave adopt out and the cluster gets its own",
+        path=("capacity_block",),
+        asked=lambda value: isinstance(value, dict),
+        sentence="finding and buying a capacity block; buy it in AWS's console and write its id, as cr-…",
     ),
 )

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from clusterctl_infra.config.document import Path
-from clusterctl_infra.config.fields import NOT_BUILT_CAPACITY
 from clusterctl_infra.config.ssh_keys import SecretPasted
 from clusterctl_infra.nearest import did_you_mean
 
@@ -91,11 +90,9 @@ def _missing(details: ErrorDetails, model: type[BaseModel]) -> str:
 
 def _choice(details: ErrorDetails, model: type[BaseModel]) -> str:
     known = details.get("ctx", {}).get("expected", "").replace("'", "").replace(" or ", ", ").split(", ")
-    unbuilt = NOT_BUILT_CAPACITY if details["loc"] == ("capacity",) else ()
-    allowed = [word for word in known if word not in unbuilt]
-    near = did_you_mean(str(details["input"]), allowed)
-    verb = "is" if len(allowed) == 1 else "are"
-    return _with_value(details, f"allowed {verb} {', '.join(allowed)}{near}")
+    near = did_you_mean(str(details["input"]), known)
+    verb = "is" if len(known) == 1 else "are"
+    return _with_value(details, f"allowed {verb} {', '.join(known)}{near}")
 
 
 def _not_mapping(details: ErrorDetails, model: type[BaseModel]) -> str:

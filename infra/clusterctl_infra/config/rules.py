@@ -12,6 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.capacity_rules import (
+    adopted_network_has_its_ranges,
+    block_has_no_placement_group,
+    capacity_has_one_source,
+)
 from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.config.hooks import repeated_names
@@ -119,7 +124,7 @@ def fabric_is_there(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[P
 def placement_is_possible(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     for _, name in _entries("instance_type", config.instance_type):
         row = catalog.instance_type(name)
-        if config.placement == "cluster" and row is not None and not row.placement_group_cluster:
+        if config.grouping == "cluster" and row is not None and not row.placement_group_cluster:
             yield (
                 ("placement",),
                 f"'cluster': AWS takes no {name} into a cluster placement group; write placement: none",
@@ -187,6 +192,14 @@ def bastion_is_for_private(config: ClusterConfig, catalog: Catalog) -> Iterator[
             ("access", "ssh_from"),
             f"empty, so {access.bastion} is not let in: write the address it has towards the nodes, as [10.9.0.5/32]",
         )
+    elif config.network.adopt is None:
+        yield (
+            ("access", "bastion"),
+            (
+                f"{shown(access.bastion)}: no way leads from it into a network that is made new; write its own as "
+                "network: {adopt: …}, or leave bastion out: Session Manager needs no way in"
+            ),
+        )
 
 
 def scripts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
@@ -225,12 +238,15 @@ RULES = (
     _rule(instance_type_exists, "instance_type"),
     _rule(offered_in_region, "region", "gpus", "instance_type", "fabric"),
     _rule(fabric_is_there, "fabric", "instance_type"),
-    _rule(placement_is_possible, "placement", "instance_type"),
+    _rule(placement_is_possible, "placement", "instance_type", "capacity_block"),
     _rule(image_exists, "image"),
     _rule(image_fits_architecture, "image", "region", "gpus", "instance_type", "fabric"),
+    _rule(capacity_has_one_source, "capacity", "reservation", "capacity_block"),
+    _rule(block_has_no_placement_group, "capacity_block", "placement"),
+    _rule(adopted_network_has_its_ranges, "network"),
     _rule(networks_fit, "network"),
     _rule(ssh_networks_differ, "access"),
-    _rule(bastion_is_for_private, "access"),
+    _rule(bastion_is_for_private, "access", "network"),
     _rule(mounts_are_few, "storage"),
     _rule(mounts_differ, "storage"),
     _rule(file_systems_differ, "storage"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from clusterctl_infra.adopted import NOTHING_ADOPTED, Adopted, adopted_from_json
 from clusterctl_infra.config.document import read_document
 from clusterctl_infra.config.flag_size import NODES_OVER
 from clusterctl_infra.errors import ConfigError
@@ -31,6 +32,7 @@ OWN_KEYS = (
     "extended-from",
     "extended-budget",
     "generation-floor",
+    "adopted",
 )
 """Written by clusterctl alone; a person's own settings are the others."""
 
@@ -61,6 +63,8 @@ class StackSettings:
     """The end before an `extend` that has not come to its own end."""
     generation_floor: int = 0
     """The number that the membership has at least, since nodes reported one below it that the state did not know."""
+    adopted: Adopted = NOTHING_ADOPTED
+    """What exists and is used, as AWS described it before the last run."""
     nodes_over: str | None = None
     """What cluster.yaml said when `up --nodes` gave the size in `overrides`; None: no flag did."""
     cluster_file: Path | None = None
@@ -82,6 +86,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         until=_instant(values, "until"),
         extended_from=_instant(values, "extended-from"),
         generation_floor=_count("generation-floor", values.get("generation-floor", "0"), fewest=0, most=LARGEST_WHOLE),
+        adopted=_adopted(values.get("adopted")),
         nodes_over=values.get(NODES_OVER),
     )
 
@@ -141,6 +146,18 @@ def _correction(text: str | None) -> LedgerCorrection | None:
         raise ConfigError(
             f"clusterctl:corrected is no part of a ledger ({e}); clusterctl writes it, no person does",
             hint="pulumi config rm clusterctl:corrected",
+        ) from e
+
+
+def _adopted(text: str | None) -> Adopted:
+    if not text:
+        return NOTHING_ADOPTED
+    try:
+        return adopted_from_json(json.loads(text))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
+        raise ConfigError(
+            f"clusterctl:adopted is no description of what is used ({e}); clusterctl writes it, no person does",
+            hint="pulumi config rm clusterctl:adopted",
         ) from e
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from clusterctl_infra.adopted import AdoptedCapacity, AdoptedNetwork
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
@@ -24,6 +25,10 @@ class Case:
     user_data_refusal: str | None
     ledger: Ledger
     """The account of what ran and runs."""
+    adopted_capacity: AdoptedCapacity | None
+    """Of the reservation or block that the configuration names; None: not looked up."""
+    adopted_network: AdoptedNetwork | None
+    """Of the network that it names; None: not looked up."""
 
 
 def error(path: str, message: str) -> Problem:

@@ -1,4 +1,4 @@
-"""When a cluster ends: by its run time, or when its budget is spent.
+"""When a cluster ends: by its run time, when its budget is spent, or before the capacity ends that it uses.
 
 The instant is the same at every `up` of an unchanged cluster: what is open in the account runs on; slots that have no
 span yet count from the start of the run, or, where others already run, from the instant of the plan; addresses and
@@ -15,9 +15,12 @@ from datetime import UTC, datetime, timedelta
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.identity import Identity
 from clusterctl_infra.ledger import Ledger, StandingKind
-from clusterctl_infra.plan.model import DeadlinePlan, PricePlan
+from clusterctl_infra.plan.model import DeadlinePlan, DeadlineReason, PricePlan
 
 _SECONDS_PER_HOUR = 3600.0
+BLOCK_MARGIN = timedelta(minutes=30)
+"""AWS begins to end a block's machines so long before the block ends (EC2 User Guide, "Monitor Capacity Blocks";
+2026-11)."""
 FAR = datetime(9000, 1, 1, tzinfo=UTC)
 """Later than any budget is worth solving for."""
 
@@ -40,10 +43,12 @@ def deadline_plan(
     now: datetime,
     nodes: int,
     until: datetime | None = None,
+    capacity_ends_at: datetime | None = None,
 ) -> DeadlinePlan:
-    """The earlier of run time and budget; without a known price the budget sets no instant (and is a problem).
+    """The earliest of run time, budget and capacity; without a known price the budget sets no instant, a problem.
 
-    `until`: where `clusterctl extend` moved the end of the run time.
+    `until`: where `clusterctl extend` moved the end of the run time. `capacity_ends_at`: of the reservation or block
+    that is used.
     """
     runtime_at = until if until is not None else identity.started_at + config.caps.runtime
     budget_usd = config.caps.budget_usd
@@ -51,14 +56,28 @@ def deadline_plan(
     if budget_usd is not None:
         flow = expenses(price, ledger, started_at=identity.started_at, now=now, nodes=nodes)
         budget_at = None if flow is None else spent_at(flow, budget_usd)
-    is_budget = budget_at is not None and budget_at < runtime_at
+    ceiling_at = _ceiling(config, capacity_ends_at)
+    ends: list[tuple[datetime, DeadlineReason]] = [(runtime_at, "runtime" if until is None else "extend")]
+    if budget_at is not None:
+        ends.append((budget_at, "budget"))
+    if ceiling_at is not None:
+        ends.append((ceiling_at, "capacity-block" if config.market == "capacity-block" else "reservation"))
+    at, reason = min(ends, key=lambda end: end[0])  # of equal ones the first: the run time
     return DeadlinePlan(
-        at=budget_at if budget_at is not None and is_budget else runtime_at,
-        reason="budget" if is_budget else "runtime" if until is None else "extend",
+        at=at,
+        reason=reason,
         runtime_at=runtime_at,
+        ceiling_at=ceiling_at,
         budget_at=budget_at,
         budget_usd=budget_usd,
     )
+
+
+def _ceiling(config: ClusterConfig, capacity_ends_at: datetime | None) -> datetime | None:
+    """The last moment for nodes on capacity that ends: after a reservation's end they would run on, and bill."""
+    if capacity_ends_at is None:
+        return None
+    return capacity_ends_at - BLOCK_MARGIN if config.market == "capacity-block" else capacity_ends_at
 
 
 def expenses(

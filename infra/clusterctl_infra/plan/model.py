@@ -11,10 +11,10 @@ from clusterctl_infra.plan.spot import SpotPrice
 from clusterctl_infra.plan.storage_model import StoragePlan
 
 InterfaceKind = Literal["interface", "efa", "efa-only"]
-DeadlineReason = Literal["runtime", "extend", "budget"]
+DeadlineReason = Literal["runtime", "extend", "budget", "reservation", "capacity-block"]
 ProblemLevel = Literal["error", "warning"]
 PublicAddresses = Literal["automatic", "elastic", "none"]
-Capacity = Literal["on-demand", "spot"]
+Capacity = Literal["on-demand", "spot", "capacity-block", "reservation"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +45,14 @@ class NetworkPlan:
     vpc_cidr: str
     node_subnet_cidr: str
     slot_cidr: str
-    """The upper half of the node subnet, reserved for slots: slot i has address base + i."""
+    """Slots' addresses: slot i has address base + i. The upper half of the node subnet, reserved for them; in an
+    adopted subnet a range that was free."""
     service_subnet_cidr: str
     adopted_vpc_id: str | None
     adopted_node_subnet_id: str | None
+    adopted_service_subnet_id: str | None
+    is_looked_up: bool
+    """Addresses and ranges are the real ones: those of an adopted network are not known before it is looked up."""
     public_addresses: PublicAddresses
     ssh_cidrs: tuple[str, ...]
 
@@ -90,15 +94,17 @@ class PricePlan:
     """ISO date of the price snapshot."""
     spot: SpotPrice | None = None
     """None: the machines are not on spot capacity."""
+    is_reserved: bool = True
+    """The cluster reserves places of its own for its nodes."""
 
     @property
     def reservation_tail_usd(self) -> float | None:
-        """What AWS may bill at worst after the deadline, for a reservation that is empty by then.
+        """What AWS may bill at worst after the deadline, for a reservation of its own that is empty by then.
 
         It ends one within an hour after its end date (EC2 API, CreateCapacityReservation, EndDate; 2026-11-21).
-        For spot machines nothing is reserved.
+        For spot machines nothing is reserved, and what was reserved before the cluster outlives it.
         """
-        return self.nodes_usd_per_hour if self.spot is None else 0.0
+        return self.nodes_usd_per_hour if self.is_reserved else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +116,8 @@ class DeadlinePlan:
     """`extend`: its run time, moved by `clusterctl extend`."""
     runtime_at: datetime
     """When the run time is over, moved or not."""
+    ceiling_at: datetime | None
+    """What the cluster stands on ends then, whatever the caps say; None: nothing does."""
     budget_at: datetime | None
     budget_usd: float | None
 
@@ -134,6 +142,10 @@ class ClusterPlan:
     gpus_per_node: int
     placement: Literal["cluster", "none"]
     capacity: Capacity
+    reservation_id: str | None
+    """The reservation or block that exists and is used; None: the cluster has its own, or none."""
+    placement_group: str | None
+    """The group that this reservation is in; None: the cluster's own, or none."""
     interface_layout: tuple[tuple[int, int, InterfaceKind], ...]
     """(network card, device, kind) of every node's interfaces, also when there are no slots."""
     slots: tuple[SlotPlan, ...]

@@ -94,6 +94,9 @@ def time_is_left(case: Case) -> Iterator[Problem]:
                 f"${deadline.budget_usd or 0:.2f} is spent, and {passed}: clusterctl down ends what is left of it; a "
                 "higher budget goes on",
             )
+        elif deadline.reason in ("reservation", "capacity-block"):
+            key = "capacity_block" if case.config.capacity_block is not None else "reservation"
+            yield error(key, f"{passed}: {case.config.reservation_id} lasts no longer")
         else:
             yield error("caps.runtime", f"{passed}: clusterctl down ends what is left of it")
     elif deadline.reason == "budget" and left < SHORT_BUDGET and deadline.budget_usd is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network
 
+from clusterctl_infra.adopted import AdoptedNetwork
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.plan.model import NetworkPlan, PublicAddresses
 
@@ -11,24 +13,32 @@ SUBNET_PREFIXES = range(16, 29)
 """AWS makes subnets from /16 to /28 (EC2 API, CreateSubnet)."""
 ELASTIC_IP_QUOTA = 5
 """Default per region (service quota L-0263D0A3); a higher one cannot be seen from here."""
+ROOM_TO_GROW = (4, 2, 1)
+KEPT_AT_START = 4
+"""AWS keeps so many addresses at the start of each subnet, and one at its end (VPC User Guide, "Subnet CIDR")."""
 RESERVED_AT_END = 1
 """AWS keeps the first four addresses and the last one of a subnet; slots have its upper half."""
 
 
-def network_plan(config: ClusterConfig, *, interfaces_per_node: int) -> NetworkPlan:
-    """The network; the slot range depends on the node subnet alone, never on the number of nodes."""
+def network_plan(
+    config: ClusterConfig, *, interfaces_per_node: int, found: AdoptedNetwork | None = None
+) -> NetworkPlan:
+    """The network; the slot range depends on the node subnet alone, never on the number of nodes.
+
+    `found`: the network that exists, as it was looked up; without it an adopted one has the ranges of an own one.
+    """
     network = config.network
     adopted = network.adopt
-    node_subnet_cidr = network.node_subnet_cidr
-    if adopted is not None and adopted.node_subnet_cidr is not None:
-        node_subnet_cidr = adopted.node_subnet_cidr
+    subnet_cidr = str(network.node_subnet_cidr) if found is None else found.subnet_cidr
     return NetworkPlan(
         vpc_cidr=str(network.vpc_cidr),
-        node_subnet_cidr=str(node_subnet_cidr),
-        slot_cidr=str(upper_half(IPv4Network(str(node_subnet_cidr)))),
+        node_subnet_cidr=subnet_cidr,
+        slot_cidr=str(upper_half(IPv4Network(subnet_cidr))) if found is None else found.slot_cidr,
         service_subnet_cidr=str(network.service_subnet_cidr),
         adopted_vpc_id=None if adopted is None else adopted.vpc_id,
         adopted_node_subnet_id=None if adopted is None else adopted.node_subnet_id,
+        adopted_service_subnet_id=None if adopted is None else adopted.service_subnet_id,
+        is_looked_up=adopted is None or found is not None,
         public_addresses=_public_addresses(config, interfaces_per_node),
         ssh_cidrs=tuple(str(cidr) for cidr in config.access.ssh_from),
     )
@@ -37,6 +47,25 @@ def network_plan(config: ClusterConfig, *, interfaces_per_node: int) -> NetworkP
 def upper_half(subnet: IPv4Network) -> IPv4Network:
     """The half of a subnet that slots live in: AWS's four reserved first addresses are in the other one."""
     return list(subnet.subnets(prefixlen_diff=1))[1]
+
+
+def free_range(subnet_cidr: str, taken: Iterable[str], *, nodes: int) -> str | None:
+    """The highest range of a subnet that holds `nodes` slots and that nobody has an address in; None: there is none.
+
+    With room for four times as many where that is free, else for twice as many or for the nodes alone. `taken`:
+    addresses and ranges of others.
+    """
+    subnet = IPv4Network(subnet_cidr)
+    kept = [IPv4Network((int(subnet.network_address) + index, 32)) for index in range(KEPT_AT_START)]
+    others = [*kept, IPv4Network((int(subnet.broadcast_address), 32)), *(IPv4Network(each) for each in taken)]
+    for factor in ROOM_TO_GROW:
+        prefix = 32 - (nodes * factor - 1).bit_length()
+        if prefix <= subnet.prefixlen:
+            continue
+        for block in reversed(list(subnet.subnets(new_prefix=prefix))):
+            if not any(block.overlaps(other) for other in others):
+                return str(block)
+    return None
 
 
 def slot_address(slot_cidr: str, slot: int) -> str:

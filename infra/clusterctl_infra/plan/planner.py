@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from clusterctl_bootstrap.render import UserDataTooLarge
 
+from clusterctl_infra.adopted import NOTHING_ADOPTED, Adopted, AdoptedCapacity, AdoptedNetwork
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
@@ -42,12 +43,13 @@ def plan(
     kept: frozenset[str] | None = None,
     slot_ranks: Sequence[int] = (),
     until: datetime | None = None,
+    adopted: Adopted = NOTHING_ADOPTED,
 ) -> ClusterPlan:
     """What the configuration means, with its problems; `down`: the same cluster with zero nodes.
 
     `slot_ranks`: the rank of each slot as it was ordered before; without it a rank is its slot.
 
-    `until`: where the end of the run time was moved.
+    `until`: where the end of the run time was moved. `adopted`: what exists and is used, as it was looked up.
 
     Without nodes it has the storage that holds data, of that only the mounts in `kept` (None: all of it): what was not
     made by then is not made to be kept.
@@ -64,10 +66,25 @@ def plan(
         ledger=ledger,
         now=now,
         until=until,
+        adopted=adopted,
     )
     asked = storage_plans(config, catalog)
     storage = kept_storage(asked, kept) if down else asked
     return _judged(given, _draft(given, storage, ranks=_ranks(config, slot_ranks, 0 if down else config.nodes)))
+
+
+def adopted_capacity(config: ClusterConfig, adopted: Adopted) -> AdoptedCapacity | None:
+    """What was looked up of the reservation or block that the configuration names; None: nothing, or of another."""
+    found = adopted.capacity
+    return found if found is not None and found.reservation_id == config.reservation_id else None
+
+
+def adopted_network(config: ClusterConfig, adopted: Adopted) -> AdoptedNetwork | None:
+    """What was looked up of the network that the configuration names; None: nothing, or of another."""
+    found, named = adopted.network, config.network.adopt
+    if found is None or named is None:
+        return None
+    return found if (found.vpc_id, found.subnet_id) == (named.vpc_id, named.node_subnet_id) else None
 
 
 def errors_of(plan: ClusterPlan) -> tuple[ConfigProblem, ...]:
@@ -92,6 +109,7 @@ class _Given:
     ledger: Ledger
     now: datetime
     until: datetime | None
+    adopted: Adopted
 
 
 def _ranks(config: ClusterConfig, slot_ranks: Sequence[int], nodes: int) -> Sequence[int]:
@@ -102,9 +120,19 @@ def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[i
     """The plan before anybody has looked for problems in it; a node for each rank."""
     config, identity, instance_type, nodes = given.config, given.identity, given.instance_type, len(ranks)
     layout = tuple(interface_layout(config, instance_type))
-    network = network_plan(config, interfaces_per_node=len(layout))
+    capacity = adopted_capacity(config, given.adopted)
+    network = network_plan(config, interfaces_per_node=len(layout), found=adopted_network(config, given.adopted))
     price = price_plan(config, given.catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
-    deadline = deadline_plan(config, price, identity, given.ledger, now=given.now, nodes=nodes, until=given.until)
+    deadline = deadline_plan(
+        config,
+        price,
+        identity,
+        given.ledger,
+        now=given.now,
+        nodes=nodes,
+        until=given.until,
+        capacity_ends_at=None if capacity is None else capacity.ends_at,
+    )
     tags = _tags(config, identity, deadline_at=deadline.at if nodes else None)
     return ClusterPlan(
         name=config.name,
@@ -118,8 +146,10 @@ def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[i
         instance_type=instance_type.name,
         gpu_name=instance_type.gpu_name,
         gpus_per_node=instance_type.gpu_count,
-        placement=config.placement,
-        capacity="spot" if config.capacity == "spot" else "on-demand",
+        placement=config.grouping,
+        capacity=config.market,
+        reservation_id=config.reservation_id,
+        placement_group=None if capacity is None else capacity.placement_group,
         interface_layout=layout,
         slots=slot_plans(config, instance_type, network, identity, tags, ranks=ranks),
         network=network,
@@ -164,6 +194,8 @@ def _judged(given: _Given, draft: ClusterPlan) -> ClusterPlan:
         now=given.now,
         user_data_refusal=refusal,
         ledger=given.ledger,
+        adopted_capacity=adopted_capacity(config, given.adopted),
+        adopted_network=adopted_network(config, given.adopted),
     )
     return dataclasses.replace(sized, problems=plan_problems(case))
 

@@ -27,7 +27,7 @@ def price_plan(
     Spot machines are counted at the most that they can cost: every sum and every deadline errs early.
     """
     spot = _spot(config, catalog, instance_type)
-    node = catalog.price_usd_per_hour(instance_type, config.region) if spot is None else spot.max_usd_per_hour
+    node = node_usd_per_hour(config, catalog, instance_type, spot)
     nodes_usd_per_hour = _times(node, nodes)
     charges = catalog.charges.get(config.region)
     disk = None if charges is None else charges.disk_usd_per_gib_hour * config.root_disk
@@ -47,12 +47,22 @@ def price_plan(
         cap_total_usd_per_hour=config.caps.total_usd_per_hour,
         prices_dated=catalog.price_dated(instance_type, config.region),
         spot=spot,
+        is_reserved=config.market == "on-demand",
     )
+
+
+def node_usd_per_hour(
+    config: ClusterConfig, catalog: Catalog, instance_type: str, spot: SpotPrice | None
+) -> float | None:
+    """What one machine is counted at; nothing in a capacity block, which was paid in advance."""
+    if config.market == "capacity-block":
+        return 0.0
+    return catalog.price_usd_per_hour(instance_type, config.region) if spot is None else spot.max_usd_per_hour
 
 
 def _spot(config: ClusterConfig, catalog: Catalog, instance_type: str) -> SpotPrice | None:
     """None: the machines are not on spot capacity."""
-    if config.capacity != "spot":
+    if config.market != "spot":
         return None
     return spot_price(
         cap_usd_per_hour=config.caps.price_usd_per_hour,
@@ -63,12 +73,17 @@ def _spot(config: ClusterConfig, catalog: Catalog, instance_type: str) -> SpotPr
 
 def _public_address_count(network: NetworkPlan, nodes: int) -> int:
     """AWS bills every public IPv4 address, automatic ones too; without any on nodes there is the NAT gateway's."""
-    return 1 if network.public_addresses == "none" else nodes
+    if network.public_addresses != "none":
+        return nodes
+    return 0 if network.adopted_vpc_id is not None else 1
 
 
 def _gateway_usd_per_hour(network: NetworkPlan, charges: RegionCharges | None) -> float | None:
-    """Nodes with addresses of their own have none; it stays with the network when no node runs."""
-    if network.public_addresses != "none":
+    """Nodes with addresses of their own have none, and an adopted network's is not the cluster's.
+
+    It stays with the network when no node runs.
+    """
+    if network.public_addresses != "none" or network.adopted_vpc_id is not None:
         return 0.0
     return None if charges is None else charges.nat_gateway_usd_per_hour
 

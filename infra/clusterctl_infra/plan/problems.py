@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from clusterctl_infra.config.quantities import format_duration
+from clusterctl_infra.plan.adopted_problems import ADOPTED_RULES
 from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.env_advice import copied_variables
 from clusterctl_infra.plan.image_problems import IMAGE_RULES
@@ -36,6 +37,8 @@ def plan_problems(case: Case) -> tuple[Problem, ...]:
 
 def slot_range_holds_nodes(case: Case) -> Iterator[Problem]:
     network = case.plan.network
+    if network.adopted_vpc_id is not None:
+        return
     capacity = slot_capacity(network.slot_cidr)
     if case.config.nodes <= capacity:
         return
@@ -96,13 +99,13 @@ def fabric_is_there(case: Case) -> Iterator[Problem]:
 
 
 def placement_is_possible(case: Case) -> Iterator[Problem]:
-    if case.config.placement == "cluster" and not case.instance_type.placement_group_cluster:
+    if case.config.grouping == "cluster" and not case.instance_type.placement_group_cluster:
         name = case.instance_type.name
         yield error("placement", f"cluster: AWS takes no {name} into a cluster placement group: write placement: none")
 
 
 def capacity_is_sold(case: Case) -> Iterator[Problem]:
-    capacity = case.plan.capacity
+    capacity = "on-demand" if case.plan.capacity == "reservation" else case.plan.capacity
     if capacity not in case.instance_type.usage_classes:
         name = case.instance_type.name
         yield error("capacity", f"{capacity}: AWS sells {name} only as {', '.join(case.instance_type.usage_classes)}")
@@ -175,6 +178,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     capacity_is_sold,
     zone_stays,
     region_stays,
+    *ADOPTED_RULES,
     *MONEY_RULES,
     dead_man_is_patient,
     idle_is_patient,

@@ -24,6 +24,8 @@ STAND_IN_MACHINE: Mapping[str, object] = {
     "fabric": "auto",
     "placement": "cluster",
     "storage": (),
+    "reservation": None,
+    "capacity_block": None,
 }
 """Where the type is not known, for rules that do not ask for it."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -31,7 +33,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "access.ssh_from": ("access.ssh_from", "access.mode"),
     "fabric": MACHINE,
     "placement": ("placement", *MACHINE),
-    "capacity": ("capacity", *MACHINE),
+    "capacity": ("capacity", "reservation", "capacity_block", *MACHINE),
+    "storage": ("storage", "network", *MACHINE),
     "caps.price_usd_per_hour": ("caps.price_usd_per_hour", "capacity", *MACHINE),
     "caps.total_usd_per_hour": ("caps.total_usd_per_hour", "capacity", "nodes", "access.mode", "storage", *MACHINE),
     "caps.budget_usd": ("caps.budget_usd", "caps.runtime", "capacity", "nodes", "access.mode", "storage", *MACHINE),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterctl_infra.plan.case import Case, warning
+from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan, is_retained
 
@@ -36,16 +36,22 @@ def storage_outlives_the_deadline(case: Case) -> Iterator[Problem]:
 
 
 def adopted_file_systems_are_reached(case: Case) -> Iterator[Problem]:
-    """The cluster's network is its own: what lies in another one is not reached by itself."""
-    nodes = case.plan.network.node_subnet_cidr
+    """What lies in another network is not reached from one that is made new."""
+    is_own = case.plan.network.adopted_vpc_id is None
     for row in case.plan.storage:
-        if isinstance(row, LustrePlan) and row.adopted_id is not None:
+        if isinstance(row, LustrePlan) and row.adopted_id is not None and is_own:
+            yield error(
+                "storage",
+                f"{row.mount}: {row.adopted_id} lies in another network, and no way leads to it from one that is made "
+                "new; write its own as network: {adopt: …}",
+            )
+        if isinstance(row, LustrePlan) and row.adopted_id is not None and not is_own:
             yield warning(
                 "storage",
-                f"{row.mount}: {row.adopted_id} lies in another network: nodes reach it only if that is peered with "
-                f"{case.plan.network.vpc_cidr} and lets TCP 988 and 1018-1023 in from {nodes}",
+                f"{row.mount}: the security group of {row.adopted_id} has to let TCP 988 and 1018-1023 in from "
+                f"{_nodes_range(case)}; nothing of it is changed",
             )
-        if isinstance(row, EfsPlan) and row.adopted_id is not None:
+        if isinstance(row, EfsPlan) and row.adopted_id is not None and is_own:
             yield warning(
                 "storage",
                 f"{row.mount}: {row.adopted_id} gets a mount target in this cluster's network, which AWS refuses "
@@ -59,12 +65,32 @@ def unknown_price(case: Case) -> str:
     return f"the price of {where} is not in the snapshot of {case.catalog.storage.dated}"
 
 
+def made_file_systems_have_a_subnet(case: Case) -> Iterator[Problem]:
+    """In the nodes' subnet AWS would give a file system any free address, a slot's too."""
+    network = case.plan.network
+    if network.adopted_vpc_id is None or network.adopted_service_subnet_id is not None:
+        return
+    for row in case.plan.storage:
+        if isinstance(row, LustrePlan | EfsPlan) and row.adopted_id is None:
+            yield error(
+                "storage",
+                f"{row.mount}: in the nodes' subnet AWS could give the file system an address of a slot; write another "
+                "subnet of the zone as network.adopt.service_subnet_id",
+            )
+
+
 STORAGE_RULES = (
     storage_price_is_known,
     use_is_not_in_the_price,
     storage_outlives_the_deadline,
     adopted_file_systems_are_reached,
+    made_file_systems_have_a_subnet,
 )
+
+
+def _nodes_range(case: Case) -> str:
+    network = case.plan.network
+    return network.slot_cidr if network.is_looked_up else f"{network.adopted_node_subnet_id}"
 
 
 def _efs_bill(case: Case) -> str:

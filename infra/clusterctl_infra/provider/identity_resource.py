@@ -60,6 +60,7 @@ class IdentityResource:
         if inputs["name"] != state["name"]:
             return Difference(changed=("name",), replaced=("name",))
         changed = tuple(key for key in ("run", "image_spec", "launch") if inputs.get(key) != state.get(key))
+        _refuse_other_range(state.get("slot_range"), inputs.get("slot_range"))
         if "launch" in changed and "run" not in changed:
             _refuse_other_launch(state.get("launch") or {}, inputs.get("launch") or {})
         return Difference(changed=changed)
@@ -112,6 +113,7 @@ def _chosen(inputs: Properties) -> dict[str, Any]:
         "zone": inputs["zone_candidate"],
         "run": inputs["run"],
         "launch": inputs.get("launch"),
+        "slot_range": inputs.get("slot_range"),
     }
 
 
@@ -119,6 +121,16 @@ def _refuse_other_launch(before: Mapping[str, str], after: Mapping[str, str]) ->
     """Asked before anything of the program is made: the templates and the reservation come after the identity."""
     if changes := launch_changes(before, after):
         raise ResourceRefused(f"{'; '.join(changes)}. Nothing was changed; clusterctl down ends the nodes")
+
+
+def _refuse_other_range(before: str | None, after: str | None) -> None:
+    """Every node would be made anew at another address."""
+    if after is not None and before != after:
+        where = before or "a network of the cluster's own"
+        raise ResourceRefused(
+            f"the nodes' addresses are in {where} since the cluster's birth, and would be in {after}: run clusterctl "
+            "up, which reads them from the state. Nothing was changed"
+        )
 
 
 def _is_text(value: object) -> bool:

@@ -7,13 +7,14 @@ from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler
-from clusterctl_rehearsal.api.ec2_describe import DESCRIBE
+from clusterctl_rehearsal.api.ec2_describe import DESCRIBE, check_all_found
 from clusterctl_rehearsal.api.ec2_end import END
 from clusterctl_rehearsal.api.filters import matching, page
 from clusterctl_rehearsal.api.spot_prices import describe_spot_prices
 from clusterctl_rehearsal.api.topology import describe_topology
 from clusterctl_rehearsal.region.lookups import offerings
 from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.types.network import VPC
 from clusterctl_rehearsal.region.types.table import TYPES
 
 View = dict[str, Any]
@@ -78,6 +79,16 @@ def _account_attributes(call: Call) -> dict[str, Any]:
     return {"AccountAttributes": rows if ADDRESSES in asked else []}
 
 
+def _vpc_attribute(call: Call) -> dict[str, Any]:
+    """Of a VPC's attributes the two about names."""
+    vpc_id, asked = call.parameters["VpcId"], call.parameters["Attribute"]
+    found = next((row for row in call.records(VPC) if row.id == vpc_id and row.is_live), None)
+    check_all_found(VPC, [vpc_id], set() if found is None else {vpc_id})
+    assert found is not None  # else refused above
+    value = bool(found.outputs.get(asked, found.inputs.get(asked, False)))
+    return {"VpcId": vpc_id, asked[:1].upper() + asked[1:]: {"Value": value}}
+
+
 EC2: dict[str, Handler] = {
     **DESCRIBE,
     **END,
@@ -102,6 +113,7 @@ EC2: dict[str, Handler] = {
         {"attachment.instance-id": "Attachments.InstanceId", "status": "State"},
     ),
     "DescribeRegions": _regions,
+    "DescribeVpcAttribute": _vpc_attribute,
     "DescribeInstanceTopology": describe_topology,
     "DescribeSpotPriceHistory": describe_spot_prices,
     "DescribeTags": _listed("Tags", "", "", _tags, {}),

@@ -7,7 +7,7 @@ from typing import Any  # views are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, tag_list
 from clusterctl_rehearsal.region.capacity import reserved_by
-from clusterctl_rehearsal.region.instances import launched_at, transition_reason
+from clusterctl_rehearsal.region.instances import instant, launched_at, transition_reason
 from clusterctl_rehearsal.region.journal import root_disk_gib
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE
@@ -93,8 +93,9 @@ def capacity_reservation(call: Call, row: Record) -> View:
         "EndDate": row.inputs.get("endDate"),
         "EndDateType": row.inputs["endDateType"],
         "PlacementGroupArn": row.inputs.get("placementGroupArn"),
-        "State": "active",
-        "StartDate": launched_at(row),
+        "State": row.facts.get("state", "active"),
+        "ReservationType": "capacity-block" if row.facts.get("is_block") else "default",
+        "StartDate": instant(row.facts.get("starts_at", row.created_at)),
         "CreateDate": launched_at(row),
         "Tenancy": "default",
     }

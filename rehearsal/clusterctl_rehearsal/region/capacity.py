@@ -11,6 +11,7 @@ from clusterctl_rehearsal.region.spot import is_spot
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.network import INSTANCE
 
+CAPACITY_BLOCK = "capacity-block"
 CAPACITY_RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 
 
@@ -83,7 +84,7 @@ def shortage(instance_type: str, zone: str, zones: tuple[str, ...]) -> str:
 def fitting_reservation(store: Store, request: dict[str, str | None]) -> Record | None:
     """The reservation that the instance goes into: the one it names, or an open one that fits.
 
-    `request`: reservation, preference, instance_type, zone, placement_group (ARN).
+    `request`: reservation, preference, instance_type, zone, placement_group (ARN), market.
     Raises AWS's refusals for a named one.
     """
     wanted, preference = request["reservation"], request["preference"]
@@ -99,10 +100,13 @@ def fitting_reservation(store: Store, request: dict[str, str | None]) -> Record 
                 "InvalidParameterValue",
                 f"The attributes of the instance do not match those of the Capacity Reservation {wanted}.",
             )
+        _check_market(named, request["market"])
         rows = [named]
     elif preference == "none":
         return None
     else:
+        if request["market"] == CAPACITY_BLOCK:
+            raise AwsError("MissingParameter", "A Capacity Block is launched into by its Capacity Reservation's id.")
         rows = [row for row in rows if row.inputs.get("instanceMatchCriteria", "open") == "open"]
     free = next((row for row in rows if reserved_by(store, row.id) < int(row.inputs["instanceCount"])), None)
     if free is None and (wanted is not None or preference == "capacity-reservations-only"):
@@ -111,6 +115,20 @@ def fitting_reservation(store: Store, request: dict[str, str | None]) -> Record 
             "The requested reservation does not have sufficient compatible and available capacity for this request.",
         )
     return free
+
+
+def _check_market(reservation: Record, market: str | None) -> None:
+    """A block takes machines of its market alone, and only while it is active (EC2 User Guide; sentences are ours)."""
+    if reservation.state != "active":
+        raise AwsError(
+            "InvalidCapacityReservationState",
+            f"The Capacity Reservation {reservation.id} is {reservation.state}, and not active.",
+        )
+    if bool(reservation.facts.get("is_block")) != (market == CAPACITY_BLOCK):
+        raise AwsError(
+            "InvalidParameterCombination",
+            f"The market type '{market or 'on-demand'}' does not go with the Capacity Reservation {reservation.id}.",
+        )
 
 
 def _fits(row: Record, request: dict[str, str | None]) -> bool:

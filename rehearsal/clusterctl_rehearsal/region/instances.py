@@ -10,7 +10,10 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from clusterctl_infra.names import NAME_TAG
+
 from clusterctl_rehearsal.machines.driver import MachineError, MachineState
+from clusterctl_rehearsal.region.existing import is_existing
 from clusterctl_rehearsal.region.journal import ENDING_AT
 from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.placement import network_name
@@ -19,7 +22,7 @@ from clusterctl_rehearsal.region.refusal import StandInRefusal
 from clusterctl_rehearsal.region.spot_notices import TAKEN_BACK_AT, taken_back_at
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION, elastic_address_of
-from clusterctl_rehearsal.region.types.network import INSTANCE, NETWORK_INTERFACE
+from clusterctl_rehearsal.region.types.network import INSTANCE, NETWORK_INTERFACE, VPC
 from clusterctl_rehearsal.region.types.row import Request
 
 Reason = tuple[str, str]
@@ -105,6 +108,12 @@ class Instances:
         """Removes the VPC's network on this computer; its instances are gone."""
         self.room.delete_network(network_name(self.store, vpc))
 
+    def leave_network(self, group: Record) -> None:
+        """Removes what a cluster had on this computer of a network that exists; its instances are gone."""
+        vpc, cluster = self.store.get(VPC, group.inputs["vpcId"]), group.tags.get(NAME_TAG)
+        if vpc is not None and is_existing(vpc) and cluster is not None:
+            self.room.delete_network(cluster)
+
     def watch(self) -> None:
         """One look at every machine: those that ended by themselves become terminated instances.
 
@@ -160,7 +169,12 @@ class Instances:
 
 def launched_at(record: Record) -> str:
     """As the EC2 API writes it."""
-    return datetime.fromtimestamp(record.created_at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    return instant(record.created_at)
+
+
+def instant(seconds: float) -> str:
+    """Seconds since 1970 as the EC2 API writes them."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
 def transition_reason(record: Record) -> str:

@@ -53,8 +53,12 @@ class Journal:
 
 
 def bills(record: Record) -> bool:
-    """It costs money now; an instance that is shutting down does not (EC2 user guide, instance lifecycle; 2026-11)."""
-    return record.token in BILLING and record.is_live and record.state != "shutting-down"
+    """It costs money now; an instance that is shutting down does not (EC2 user guide, instance lifecycle; 2026-11).
+
+    Nor does what the account had before any cluster.
+    """
+    is_somebodys = not record.facts.get("existing")
+    return record.token in BILLING and record.is_live and record.state != "shutting-down" and is_somebodys
 
 
 def billed_facts(record: Record) -> Properties:

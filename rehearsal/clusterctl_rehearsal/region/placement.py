@@ -9,6 +9,7 @@ from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.names import NAME_TAG, SLOT_TAG
 
 from clusterctl_rehearsal.region.capacity import check_room, check_vcpus, fitting_reservation, shortage
+from clusterctl_rehearsal.region.existing import is_existing
 from clusterctl_rehearsal.region.launch import Launch, resolve
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
 from clusterctl_rehearsal.region.refusal import AwsError
@@ -186,6 +187,7 @@ def _reservation(
             "instance_type": kind.name,
             "zone": zone,
             "placement_group": None if group is None else str(group.outputs["arn"]),
+            "market": launch.market,
         },
     )
     if found is None:
@@ -223,6 +225,8 @@ def _named(request: Request, launch: Launch, vpc_id: str) -> Properties:
     cluster, slot = launch.tags.get(NAME_TAG), launch.tags.get(SLOT_TAG)
     vpc = request.store.get(VPC, vpc_id)
     network = network_name(request.store, vpc) if vpc is not None else vpc_id
+    if vpc is not None and is_existing(vpc) and cluster is not None:
+        network = cluster  # clusters that share a network have one each on this computer
     node = request.id if cluster is None or slot is None else f"{cluster}-{slot}"
     if any(row.facts["network"] == network and row.facts["node"] == node for row in request.store.live(INSTANCE)):
         node = request.id

@@ -50,11 +50,13 @@ class PrivateRequests:
 
     def _settings(self, asked: Properties, progress: Progress) -> Properties:
         self._behaviour.register(asked["settings"])
+        self._region.add_existing()
         return {"faults": self._behaviour.faults()}
 
     def _stack(self, asked: Properties, progress: Progress) -> Properties:
         """The settings of the stack in a folder, before its program is run. Raises SettingsError, MachineError."""
         self._behaviour.register(read_settings(Path(asked["folder"])))
+        self._region.add_existing()
         self._region.instances.room.check_name(self._behaviour.settings().machines, asked["cluster"])
         return {}
 

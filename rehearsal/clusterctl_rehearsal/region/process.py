@@ -31,6 +31,7 @@ from clusterctl_rehearsal.machines.driver import MachineFile
 from clusterctl_rehearsal.packages.files import package_files
 from clusterctl_rehearsal.put_in_place import put_in_place
 from clusterctl_rehearsal.region.behaviour import Behaviour
+from clusterctl_rehearsal.region.existing import is_existing
 from clusterctl_rehearsal.region.faults import Faults
 from clusterctl_rehearsal.region.http import RegionServer
 from clusterctl_rehearsal.region.instances import Instances
@@ -134,7 +135,7 @@ class _Process:
 
     def _idle(self) -> bool:
         waited_s = time.monotonic() - self._server.last_request
-        return self._server.busy == 0 and waited_s > IDLE_S and next(self.store.live(), None) is None
+        return self._server.busy == 0 and waited_s > IDLE_S and all(is_existing(row) for row in self.store.live())
 
     def _is_ours(self) -> bool:
         """False when the home was removed or somebody else announced himself."""

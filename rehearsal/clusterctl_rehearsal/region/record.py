@@ -43,7 +43,7 @@ class Record:
     @property
     def is_live(self) -> bool:
         """Whether it exists, as opposed to being remembered for a while."""
-        return self.state not in ("terminated", "cancelled", "deleted")
+        return self.state not in ("terminated", "cancelled", "deleted", "expired")
 
     def changed(self, **facts: Any) -> Record:  # JSON values
         """This record with other facts."""

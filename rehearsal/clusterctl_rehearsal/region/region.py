@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from clusterctl_infra.catalog.reader import Catalog
 
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
+from clusterctl_rehearsal.region.existing import add_existing, is_existing
 from clusterctl_rehearsal.region.instances import Instances
 from clusterctl_rehearsal.region.placement import place
 from clusterctl_rehearsal.region.record import Properties, Record
@@ -20,12 +22,13 @@ from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.strictness import check_fabric
 from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
-from clusterctl_rehearsal.region.types.network import INSTANCE
+from clusterctl_rehearsal.region.types.network import INSTANCE, SECURITY_GROUP
 from clusterctl_rehearsal.region.types.row import Request, ResourceType
 from clusterctl_rehearsal.region.types.table import TYPES, resource_type
 from clusterctl_rehearsal.region.types.tags import check_tags
 
 POLL_S = 0.2
+BLOCK_MARGIN_S = 1800.0
 Progress = Callable[[str], None]
 
 
@@ -102,17 +105,36 @@ class Region:
                 self._check_unused(row, record)
                 if "mainRouteTableId" in record.outputs:
                     self.instances.end_network(record)
+                if token == SECURITY_GROUP:
+                    self.instances.leave_network(record)
                 self._forget(record)
                 return
         self.instances.terminate(record)
 
+    def add_existing(self) -> None:
+        """What the settings name and the account has before any cluster."""
+        with self.lock:
+            add_existing(self.store, self.settings().existing, now=self.clock())
+
     def expire(self) -> None:
-        """Ends reservations whose end date has passed; their instances run on, as on AWS."""
-        now = datetime.fromtimestamp(self.clock(), UTC)
+        """Ends reservations whose end date has passed; their instances run on, as on AWS, those of a block do not.
+
+        A block's instances end half an hour before it (EC2 User Guide, "Monitor Capacity Blocks"; 2026-11).
+        """
+        now = self.clock()
+        for row in list(self.store.live(CAPACITY_RESERVATION)):
+            if row.facts.get("is_block") and now >= _end_of(row) - BLOCK_MARGIN_S:
+                for instance in self._in_reservation(row.id):
+                    self.instances.terminate(instance)
         with self.lock:
             for row in list(self.store.live(CAPACITY_RESERVATION)):
-                if row.inputs.get("endDate") and datetime.fromisoformat(row.inputs["endDate"]) <= now:
-                    self.store.forget(row)
+                if now >= _end_of(row):
+                    self.store.put(row.changed(state="expired")) if is_existing(row) else self.store.forget(row)
+                elif row.state == "scheduled" and now >= row.facts["starts_at"]:
+                    self.store.put(row.changed(state="active"))
+
+    def _in_reservation(self, id: str) -> list[Record]:
+        return [row for row in self.store.live(INSTANCE) if row.facts.get("reservation") == id]
 
     def _new(self, row: ResourceType, asked: Request, *, request: str, machines: str) -> Record:
         if row.token == INSTANCE:
@@ -188,6 +210,11 @@ class Region:
         if record is None or not record.is_live:
             raise _not_found(row, id)
         return record
+
+
+def _end_of(row: Record) -> float:
+    date = row.inputs.get("endDate")
+    return datetime.fromisoformat(date).timestamp() if date else math.inf
 
 
 def _new_record(row: ResourceType, request: Request, client_token: str) -> Record:

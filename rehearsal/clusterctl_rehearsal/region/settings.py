@@ -49,6 +49,8 @@ class Settings:
     """Among which DescribeInstanceTopology says that machines stand, by turns."""
     images_dated: str = ""
     """Another text: newer images came out."""
+    existing: Mapping[str, Any] = field(default_factory=dict)
+    """`networks` and `reservations` that the account has before any cluster; docs/rehearsal.md has an example."""
     strict: bool = False
     """Also refuse what AWS accepts and what later hangs; ours, not AWS's."""
 
@@ -99,6 +101,8 @@ def _problem(key: str, value: Any) -> str | None:
             return f"{key}: {value!r} is not a mapping of names to counts"
         unknown = next((name for name in value if key == "quotas" and name not in QUOTAS), None)
         return None if unknown is None else f"quotas.{unknown_quota(str(unknown))}"
+    if key == "existing":
+        return None if isinstance(value, Mapping) else f"existing: {value!r} is not a mapping"
     if key == "racks":
         return None if _is_count(value) and value > 0 else f"racks: {value!r} is not a count from 1"
     if key in ("latency_ms", "requests_per_s", "storage_s", "schedule_late_s"):

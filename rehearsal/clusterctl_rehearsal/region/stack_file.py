@@ -9,6 +9,7 @@ from typing import Any  # YAML values before they are checked
 import yaml
 from clusterctl_infra.catalog.reader import load_catalog
 
+from clusterctl_rehearsal.region.existing import existing_problem
 from clusterctl_rehearsal.region.settings import Settings, SettingsError, settings_from_rows, unknown_type
 
 SETTINGS_FILE = "rehearsal.yaml"
@@ -26,6 +27,8 @@ def read_settings(folder: Path) -> dict[str, Any]:
     if not isinstance(rows, dict):
         raise SettingsError(f"{path}: not a mapping")
     settings = settings_from_rows(rows, source=str(path))
+    if (problem := existing_problem(settings.existing)) is not None:
+        raise SettingsError(f"{path}: {problem}")
     if settings.capacity:
         _refuse_unknown_types(settings, path)
     return {**rows, "shares": _folders(rows.get("shares", {}))} if "shares" in rows else rows

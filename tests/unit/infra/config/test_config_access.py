@@ -16,15 +16,22 @@ SMALL = {"name": "train", "region": "us-west-2", "nodes": 1, "instance_type": "p
     [
         ({"bastion": "gate", "ssh_from": ["10.9.0.5/32"]}, ("access", "bastion"), "reached directly"),
         ({"mode": "private", "bastion": "gate"}, ("access", "ssh_from"), "gate is not let in"),
-        ({"mode": "private", "bastion": "a@gate", "ssh_from": ["10.9.0.5/32"]}, None, ""),
+        ({"mode": "private", "bastion": "a@gate", "ssh_from": ["10.9.0.5/32"]}, ("access", "bastion"), "made new"),
     ],
 )
 def test_a_bastion_leads_to_private_nodes_that_let_it_in(
-    access: dict[str, object], path: tuple[str, ...] | None, words: str
+    access: dict[str, object], path: tuple[str, ...], words: str
 ) -> None:
     found = broken_rules(ClusterConfig.model_validate({**SMALL, "access": access}), load_catalog())
-    assert [problem.path for problem in found] == ([] if path is None else [path])
-    assert all(words in problem.message for problem in found)
+    assert [problem.path for problem in found] == [path]
+    assert words in found[0].message
+
+
+def test_a_bastion_is_in_the_network_that_is_adopted() -> None:
+    access = {"mode": "private", "bastion": "a@gate", "ssh_from": ["10.9.0.5/32"]}
+    network = {"adopt": {"vpc_id": "vpc-0a1b2c3d", "node_subnet_id": "subnet-0a1b2c3d"}}
+    config = ClusterConfig.model_validate({**SMALL, "access": access, "network": network})
+    assert broken_rules(config, load_catalog()) == []
 
 
 @pytest.mark.parametrize("bastion", ["-oProxyCommand=sh", "gate:2222", "a b", "gate; rm", "", "@gate", 7])

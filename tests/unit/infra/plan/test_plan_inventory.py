@@ -37,7 +37,9 @@ def test_on_aws_private_nodes_are_reached_through_session_manager() -> None:
 
 def test_a_bastion_is_reached_by_a_persons_own_ssh_settings() -> None:
     access = {"mode": "private", "bastion": "ada@bastion.example.com", "ssh_from": ["10.9.0.5/32"]}
-    made = inventory(a_config(access=access), a_plan(access=access), account_id=ACCOUNT)
+    network = {"adopt": {"vpc_id": "vpc-0a1b2c3d", "node_subnet_id": "subnet-0a1b2c3d"}}
+    config, planned = a_config(access=access, network=network), a_plan(access=access, network=network)
+    made = inventory(config, planned, account_id=ACCOUNT)
     assert made.ssh.proxy_command == (
         *("ssh", "-W", "{host}:{port}", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "ada@bastion.example.com"),
     )

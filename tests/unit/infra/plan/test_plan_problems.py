@@ -219,6 +219,8 @@ def test_what_a_type_cannot_do_is_an_error_however_the_type_was_chosen(changes: 
         now=BORN,
         user_data_refusal=None,
         ledger=Ledger(),
+        adopted_capacity=None,
+        adopted_network=None,
     )
     assert path in {problem.path for problem in plan_problems(case) if problem.level == "error"}
 

@@ -166,7 +166,11 @@ def test_no_two_mounts_have_resources_of_one_name(mount: str, label: str) -> Non
 
 
 def test_adopted_file_systems_come_with_a_word_about_their_network() -> None:
-    told = problems_of(a_plan(storage=[ADOPTED_LUSTRE]), "warning")["storage"]
-    assert "nodes reach it only if that is peered with 10.0.0.0/16" in told
+    told = problems_of(a_plan(storage=[ADOPTED_LUSTRE]))["storage"]
+    assert "no way leads to it from one that is made new" in told
+    adopt = {"adopt": {"vpc_id": "vpc-0a1b2c3d", "node_subnet_id": "subnet-0a1b2c3d"}}
+    in_its_network = a_plan(storage=[ADOPTED_LUSTRE], network=adopt)
+    assert not problems_of(in_its_network)
+    assert "has to let TCP 988 and 1018-1023 in" in problems_of(in_its_network, "warning")["storage"]
     told = problems_of(a_plan(storage=[{"mount": "/old", "efs": {"file_system_id": ADOPTED}}]), "warning")["storage"]
     assert "gets a mount target in this cluster's network" in told

@@ -1,0 +1,101 @@
+"""A reservation or a capacity block that exists: what AWS says of it, and what keeps a cluster from using it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any  # EC2's answers: typed dictionaries with every key optional
+
+from clusterctl_infra.adopted import AdoptedCapacity
+from clusterctl_infra.errors import CloudError
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.refusal import aws_errors
+
+ACTIVE = "active"
+NOT_BEGUN = ("scheduled", "payment-pending", "assessing", "delayed", "pending")
+BLOCK = "capacity-block"
+PLATFORM = "Linux/UNIX"
+SHOW = "aws ec2 describe-capacity-reservations --region {region} --capacity-reservation-ids {id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundCapacity:
+    """A reservation as AWS describes it now."""
+
+    reservation_id: str
+    instance_type: str
+    zone: str
+    state: str
+    places: int
+    free: int
+    is_block: bool
+    platform: str
+    starts_at: datetime | None
+    ends_at: datetime | None
+    placement_group: str | None
+    """The name of the group that it is in."""
+
+    def adopted(self) -> AdoptedCapacity:
+        """What a plan needs of it."""
+        return AdoptedCapacity(
+            reservation_id=self.reservation_id,
+            instance_type=self.instance_type,
+            zone=self.zone,
+            ends_at=self.ends_at,
+            placement_group=self.placement_group,
+        )
+
+
+def find_capacity(clients: Clients, reservation_id: str) -> FoundCapacity:
+    """The reservation with this id, the account's own or shared with it. Raises CloudError."""
+    with aws_errors(f"looking at the reservation {reservation_id}"):
+        answer = clients.ec2.describe_capacity_reservations(CapacityReservationIds=[reservation_id])
+    rows = answer["CapacityReservations"]
+    if not rows:
+        raise CloudError(
+            f"the reservation {reservation_id} is not in {clients.region}, or not shared with this account",
+            code="InvalidCapacityReservationId.NotFound",
+            hint=f"aws ec2 describe-capacity-reservations --region {clients.region}",
+        )
+    return found_capacity(rows[0])
+
+
+def found_capacity(row: Mapping[str, Any]) -> FoundCapacity:
+    """One row of DescribeCapacityReservations."""
+    group = row.get("PlacementGroupArn")
+    return FoundCapacity(
+        reservation_id=row["CapacityReservationId"],
+        instance_type=row["InstanceType"],
+        zone=row.get("AvailabilityZone", ""),
+        state=row.get("State", "unknown"),
+        places=row.get("TotalInstanceCount", 0),
+        free=row.get("AvailableInstanceCount", 0),
+        is_block=row.get("ReservationType") == BLOCK,
+        platform=row.get("InstancePlatform", PLATFORM),
+        starts_at=row.get("StartDate"),
+        ends_at=row.get("EndDate"),
+        placement_group=None if not group else str(group).rpartition("/")[2],
+    )
+
+
+def capacity_problem(found: FoundCapacity, *, as_block: bool, machines: int, now: datetime) -> str | None:
+    """Why `machines` more cannot be launched into it; None: they can. `as_block`: it was named as a block."""
+    id = found.reservation_id
+    if found.is_block != as_block:
+        is_a, key = ("a capacity block", "capacity_block") if found.is_block else ("no block", "reservation")
+        return f"{id} is {is_a}: write {key}: {id}"
+    if found.state in NOT_BEGUN:
+        begins = "" if found.starts_at is None else f": it begins at {found.starts_at:%Y-%m-%d %H:%M} UTC"
+        return f"{id} is {found.state}{begins}; run clusterctl up then"
+    if found.state != ACTIVE:
+        return f"{id} is {found.state}: it holds no place any more"
+    if found.ends_at is not None and found.ends_at <= now:
+        return f"{id} ended at {found.ends_at:%Y-%m-%d %H:%M} UTC"
+    if found.platform != PLATFORM:
+        return f"{id} is for {found.platform}, and nodes run {PLATFORM}"
+    if found.free < machines:
+        places = f"{found.free} of its {found.places} places"
+        return f"{id} has {places} free, and {machines} are needed: fewer nodes, or a larger reservation"
+    return None

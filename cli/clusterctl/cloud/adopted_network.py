@@ -1,0 +1,112 @@
+"""A network that exists: what AWS says of it, which of its addresses are free, and whether anything leads out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import Any  # EC2's answers: typed dictionaries with every key optional
+
+from clusterctl_infra.errors import CloudError
+
+from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.refusal import aws_errors
+
+EVERYWHERE = "0.0.0.0/0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundNetwork:
+    """A subnet, and what of its VPC matters for nodes in it."""
+
+    vpc_id: str
+    subnet_id: str
+    subnet_cidr: str
+    zone: str
+    free: int
+    """Addresses that nobody has."""
+    taken: tuple[str, ...]
+    """Addresses and ranges that others have, or that are reserved."""
+    way_out: str | None
+    """The id of what its route to everywhere leads to, such as igw-… or nat-…; None: there is no such route."""
+    has_dns: bool
+
+
+def find_network(clients: Clients, *, vpc_id: str, subnet_id: str) -> FoundNetwork:
+    """The network with these ids. Raises CloudError, also where the subnet is in another VPC."""
+    ec2 = clients.ec2
+    with aws_errors(f"looking at the subnet {subnet_id}"):
+        subnet = ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]
+        if subnet["VpcId"] != vpc_id:
+            raise CloudError(
+                f"{subnet_id} is in {subnet['VpcId']}, and cluster.yaml says vpc_id: {vpc_id}", code="OtherVpc"
+            )
+        dns = ec2.describe_vpc_attribute(VpcId=vpc_id, Attribute="enableDnsSupport")
+        in_subnet: Any = [{"Name": "subnet-id", "Values": [subnet_id]}]
+        pages = ec2.get_paginator("describe_network_interfaces").paginate(Filters=in_subnet)
+        interfaces = [row for page in pages for row in page["NetworkInterfaces"]]
+        held = ec2.get_subnet_cidr_reservations(SubnetId=subnet_id).get("SubnetIpv4CidrReservations", [])
+        in_vpc: Any = [{"Name": "vpc-id", "Values": [vpc_id]}]
+        tables = [
+            row
+            for page in ec2.get_paginator("describe_route_tables").paginate(Filters=in_vpc)
+            for row in page["RouteTables"]
+        ]
+    return FoundNetwork(
+        vpc_id=vpc_id,
+        subnet_id=subnet_id,
+        subnet_cidr=subnet["CidrBlock"],
+        zone=subnet["AvailabilityZone"],
+        free=subnet["AvailableIpAddressCount"],
+        taken=(*_addresses(interfaces), *(row["Cidr"] for row in held)),
+        way_out=way_out(tables, subnet_id),
+        has_dns=dns.get("EnableDnsSupport", {}).get("Value", False),
+    )
+
+
+def way_out(tables: Sequence[Mapping[str, Any]], subnet_id: str) -> str | None:
+    """What the subnet's route to everywhere leads to: by its own table, else by the VPC's main one."""
+    rows = [(table, association) for table in tables for association in table.get("Associations", [])]
+    own = [table for table, association in rows if association.get("SubnetId") == subnet_id]
+    main = [table for table, association in rows if association.get("Main")]
+    for table in (own or main)[:1]:
+        for route in table.get("Routes", []):
+            if route.get("DestinationCidrBlock") == EVERYWHERE and route.get("State", "active") == "active":
+                return next((str(value) for key, value in route.items() if key.endswith("Id") and value), None)
+    return None
+
+
+def network_problem(found: FoundNetwork, *, is_public: bool, machines: int) -> str | None:
+    """Why `machines` more nodes cannot live in it; None: they can. `is_public`: each has a public address."""
+    if not found.has_dns:
+        return f"{found.vpc_id} has enableDnsSupport off, and nodes would find no name; switch it on, or choose another"
+    if found.way_out is None:
+        return (
+            f"{found.subnet_id} has no route to {EVERYWHERE}, so nodes could fetch nothing and reach no service: "
+            "choose a subnet with a NAT or an internet gateway"
+        )
+    leads_by_gateway = found.way_out.startswith("igw-")
+    if is_public and not leads_by_gateway:
+        return (
+            f"{found.subnet_id} leads out by {found.way_out}, so public addresses do not work in it: write access: "
+            "{mode: private}, or choose a subnet with an internet gateway"
+        )
+    if not is_public and leads_by_gateway:
+        return (
+            f"{found.subnet_id} leads out by {found.way_out}, and machines without a public address cannot use that: "
+            "choose a subnet with a NAT gateway, or access: {mode: public}"
+        )
+    if found.free < machines:
+        size = IPv4Network(found.subnet_cidr).num_addresses
+        return f"{found.subnet_id} has {found.free} of its {size} addresses free, and {machines} are needed"
+    return None
+
+
+def _addresses(interfaces: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Every address of every interface, the further ones and their prefixes too; an efa-only one has none."""
+    found = []
+    for row in interfaces:
+        listed = [each.get("PrivateIpAddress") for each in row.get("PrivateIpAddresses", [])]
+        prefixes = [each.get("Ipv4Prefix") for each in row.get("Ipv4Prefixes", [])]
+        found += [each for each in (row.get("PrivateIpAddress"), *listed, *prefixes) if each]
+    return sorted(set(found))

@@ -1,0 +1,98 @@
+"""Before an `up`: what exists and is to be used is looked up, judged, and written into the stack's config.
+
+The plan is made from what is written there, so plain `pulumi up` makes the same one. Nothing of it is changed.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from clusterctl_infra.adopted import Adopted, AdoptedNetwork, adopted_to_json
+from clusterctl_infra.config.model import AdoptConfig
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import IDENTITY_TYPE
+from clusterctl_infra.plan.network import free_range
+
+from clusterctl.cloud.adopted_capacity import SHOW, capacity_problem, find_capacity
+from clusterctl.cloud.adopted_network import FoundNetwork, find_network, network_problem
+from clusterctl.cloud.clients import Clients
+from clusterctl.engine.region import tell_region
+from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.drift import living_slots
+from clusterctl.lifecycle.intent import Intent, with_changes
+from clusterctl.text.next_commands import edit
+
+
+def adopt(change: Change, intent: Intent, state: StackState, *, now: datetime) -> Intent:
+    """The intent with all that was looked up; the same one where nothing that exists is named.
+
+    Raises CloudError where the cluster cannot use it, before anything is made.
+    """
+    config = intent.config
+    if config.reservation_id is None and config.network.adopt is None:
+        return with_changes(intent, {"adopted": None})
+    if change.is_rehearsal:
+        tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
+    adopted = look_up(change.clients, intent, state, source=change.stack.source, now=now)
+    text = json.dumps(adopted_to_json(adopted), separators=(",", ":"))
+    return with_changes(intent, {"adopted": text})
+
+
+def look_up(clients: Clients, intent: Intent, state: StackState, *, source: str, now: datetime) -> Adopted:
+    """What is named, as AWS describes it now. Raises CloudError where the cluster cannot use it."""
+    config = intent.config
+    staying = len([slot for slot in living_slots(clients, state) if slot < config.nodes])
+    machines = config.nodes - staying
+    capacity = network = None
+    if config.reservation_id is not None:
+        found = find_capacity(clients, config.reservation_id)
+        as_block = config.capacity_block is not None
+        problem = capacity_problem(found, as_block=as_block, machines=machines, now=now)
+        if problem is not None:
+            show = SHOW.format(region=clients.region, id=found.reservation_id)
+            raise CloudError(f"{problem}. Nothing was changed", code="ReservationUnusable", hint=show)
+        capacity = found.adopted()
+    if config.network.adopt is not None:
+        network = _network(clients, intent, config.network.adopt, state, machines=machines, source=source)
+    return Adopted(capacity=capacity, network=network)
+
+
+def kept_range(state: StackState) -> tuple[str, str] | None:
+    """(subnet, range) in which the cluster's slots have their addresses since its birth; None: in its own network."""
+    identity = state.find(IDENTITY_TYPE)
+    kept = None if identity is None else identity.outputs.get("slot_range")
+    subnet_id, _, cidr = str(kept or "").partition(" ")
+    return (subnet_id, cidr) if cidr else None
+
+
+def _network(
+    clients: Clients, intent: Intent, named: AdoptConfig, state: StackState, *, machines: int, source: str
+) -> AdoptedNetwork:
+    found = find_network(clients, vpc_id=named.vpc_id, subnet_id=named.node_subnet_id)
+    problem = network_problem(found, is_public=intent.config.access.mode == "public", machines=machines)
+    if problem is not None:
+        raise CloudError(f"{problem}. Nothing was changed", code="NetworkUnusable", hint=edit(source))
+    kept = kept_range(state)
+    slot_cidr = kept[1] if kept is not None and kept[0] == found.subnet_id else _range(found, intent, source=source)
+    return AdoptedNetwork(
+        vpc_id=found.vpc_id,
+        subnet_id=found.subnet_id,
+        subnet_cidr=found.subnet_cidr,
+        zone=found.zone,
+        slot_cidr=slot_cidr,
+    )
+
+
+def _range(found: FoundNetwork, intent: Intent, *, source: str) -> str:
+    nodes = intent.config.nodes
+    chosen = free_range(found.subnet_cidr, found.taken, nodes=nodes)
+    if chosen is None:
+        raise CloudError(
+            f"{found.subnet_id} ({found.subnet_cidr}) has {found.free} addresses free, and no range of {nodes} beside "
+            "each other: nodes find each other by such a range; choose another subnet. Nothing was changed",
+            code="InsufficientFreeAddressesInSubnet",
+            hint=edit(source),
+        )
+    return chosen

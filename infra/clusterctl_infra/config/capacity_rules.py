@@ -1,0 +1,60 @@
+"""Rules about where machines come from, and about a network that exists: what cannot be asked for together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.document import Path
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.problems import shown
+
+OWN_RANGES = ("vpc_cidr", "node_subnet_cidr", "service_subnet_cidr")
+_KEYS = {"reservation": "reservation", "capacity-block": "capacity_block"}
+"""The word of `capacity` → the key that says which one is meant."""
+
+
+def capacity_has_one_source(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """One of on-demand, spot, a reservation and a block, said in keys that agree."""
+    if config.reservation is not None and config.capacity_block is not None:
+        yield ("capacity_block",), f"{shown(config.capacity_block)}: reservation is written too; keep one of them"
+        return
+    key = _KEYS.get(config.capacity)
+    if key is not None and getattr(config, key) is None:
+        yield ("capacity",), f"{shown(config.capacity)}: write which one, as {key}: cr-…, and leave capacity out"
+    elif config.capacity != config.market and config.capacity != "on-demand":
+        named = "capacity_block" if config.capacity_block is not None else "reservation"
+        yield (
+            ("capacity",),
+            (
+                f"{shown(config.capacity)}: {named} is written too, and its machines are not on {config.capacity}: "
+                "keep one of them"
+            ),
+        )
+
+
+def block_has_no_placement_group(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """Machines of a block are close to each other without one (EC2 User Guide, "Capacity Blocks for ML"; 2026-11)."""
+    if config.capacity_block is not None and "placement" in config.model_fields_set and config.placement == "cluster":
+        yield (
+            ("placement",),
+            (
+                "'cluster': AWS may find no room for a capacity block's machines in a placement group, and they stand "
+                "close to each other without one; leave placement out"
+            ),
+        )
+
+
+def adopted_network_has_its_ranges(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """Ranges of a network that is not made would mean nothing."""
+    if config.network.adopt is None:
+        return
+    for name in OWN_RANGES:
+        if name in config.network.model_fields_set:
+            yield (
+                ("network", name),
+                (
+                    f"{shown(getattr(config.network, name))}: adopt is written too, and that network has ranges of its "
+                    "own; keep one of them"
+                ),
+            )
