@@ -8,6 +8,7 @@ from ipaddress import IPv4Network
 from typing import Any  # EC2's answers: typed dictionaries with every key optional
 
 from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG
 
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.refusal import aws_errors
@@ -32,8 +33,11 @@ class FoundNetwork:
     has_dns: bool
 
 
-def find_network(clients: Clients, *, vpc_id: str, subnet_id: str) -> FoundNetwork:
-    """The network with these ids. Raises CloudError, also where the subnet is in another VPC."""
+def find_network(clients: Clients, *, vpc_id: str, subnet_id: str, own_id: str | None) -> FoundNetwork:
+    """The network with these ids. Raises CloudError, also where the subnet is in another VPC.
+
+    `own_id`: the id of the cluster whose interfaces are not others'; None: it has none yet.
+    """
     ec2 = clients.ec2
     with aws_errors(f"looking at the subnet {subnet_id}"):
         subnet = ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]
@@ -58,7 +62,7 @@ def find_network(clients: Clients, *, vpc_id: str, subnet_id: str) -> FoundNetwo
         subnet_cidr=subnet["CidrBlock"],
         zone=subnet["AvailabilityZone"],
         free=subnet["AvailableIpAddressCount"],
-        taken=(*_addresses(interfaces), *(row["Cidr"] for row in held)),
+        taken=(*addresses(interfaces, own_id=own_id), *(row["Cidr"] for row in held)),
         way_out=way_out(tables, subnet_id),
         has_dns=dns.get("EnableDnsSupport", {}).get("Value", False),
     )
@@ -102,10 +106,15 @@ def network_problem(found: FoundNetwork, *, is_public: bool, machines: int) -> s
     return None
 
 
-def _addresses(interfaces: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Every address of every interface, the further ones and their prefixes too; an efa-only one has none."""
-    found = []
+def addresses(interfaces: Sequence[Mapping[str, Any]], *, own_id: str | None) -> list[str]:
+    """Every address of every interface that is not this cluster's own, the further ones and their prefixes too.
+
+    An efa-only one has none.
+    """
+    found: list[str] = []
     for row in interfaces:
+        if own_id is not None and {"Key": ID_TAG, "Value": own_id} in row.get("TagSet", []):
+            continue
         listed = [each.get("PrivateIpAddress") for each in row.get("PrivateIpAddresses", [])]
         prefixes = [each.get("Ipv4Prefix") for each in row.get("Ipv4Prefixes", [])]
         found += [each for each in (row.get("PrivateIpAddress"), *listed, *prefixes) if each]

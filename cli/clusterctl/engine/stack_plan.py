@@ -66,16 +66,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     overrides = without_ended_size(settings.overrides, settings.nodes_over, in_file=in_file)
     config = load_cluster(stack.cluster_file, overrides=overrides, further=further, source=stack.source)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
-    owner = config.owner or login_name()
-    identity = stand_in_identity(
-        owner=owner,
-        image_id=_image_id(config.image),
-        zone=config.zone or settings.adopted.zone,
-        region=config.region,
-        now=now,
-    )
-    if known is not None:
-        identity = as_known(identity, known)
+    identity = _identity(config, settings, known, now=now)
     planned = plan(
         config,
         catalog,
@@ -100,6 +91,18 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         size_said_in=size_said_in(source=stack.source, stack_name=stack.name, overrides=overrides),
         size_note=size_note_of(stack, settings, in_file=in_file, rehearse=rehearse),
     )
+
+
+def _identity(config: ClusterConfig, settings: StackSettings, known: Inventory | None, *, now: datetime) -> Identity:
+    """The cluster's own as far as this computer knows it, else one that stands in."""
+    identity = stand_in_identity(
+        owner=config.owner or login_name(),
+        image_id=_image_id(config.image),
+        zone=config.zone or settings.adopted.zone,
+        region=config.region,
+        now=now,
+    )
+    return identity if known is None else as_known(identity, known)
 
 
 def size_note_of(stack: Stack, settings: StackSettings, *, in_file: str | None, rehearse: bool) -> str | None:

@@ -12,7 +12,7 @@ from clusterctl_infra.adopted import Adopted, AdoptedNetwork, adopted_to_json
 from clusterctl_infra.config.model import AdoptConfig
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import IDENTITY_TYPE
-from clusterctl_infra.plan.network import free_range
+from clusterctl_infra.plan.network import free_range, others_in_slots
 
 from clusterctl.cloud.adopted_capacity import SHOW, capacity_problem, find_capacity
 from clusterctl.cloud.adopted_network import FoundNetwork, find_network, network_problem
@@ -70,12 +70,16 @@ def kept_range(state: StackState) -> tuple[str, str] | None:
 def _network(
     clients: Clients, intent: Intent, named: AdoptConfig, state: StackState, *, machines: int, source: str
 ) -> AdoptedNetwork:
-    found = find_network(clients, vpc_id=named.vpc_id, subnet_id=named.node_subnet_id)
+    found = find_network(clients, vpc_id=named.vpc_id, subnet_id=named.node_subnet_id, own_id=state.cluster_id)
     problem = network_problem(found, is_public=intent.config.access.mode == "public", machines=machines)
     if problem is not None:
         raise CloudError(f"{problem}. Nothing was changed", code="NetworkUnusable", hint=edit(source))
     kept = kept_range(state)
-    slot_cidr = kept[1] if kept is not None and kept[0] == found.subnet_id else _range(found, intent, source=source)
+    if kept is not None and kept[0] == found.subnet_id:
+        slot_cidr = kept[1]
+        refuse_taken(found, slot_cidr, nodes=intent.config.nodes)
+    else:
+        slot_cidr = _range(found, intent, source=source)
     return AdoptedNetwork(
         vpc_id=found.vpc_id,
         subnet_id=found.subnet_id,
@@ -83,6 +87,18 @@ def _network(
         zone=found.zone,
         slot_cidr=slot_cidr,
     )
+
+
+def refuse_taken(found: FoundNetwork, slot_cidr: str, *, nodes: int) -> None:
+    """Raises CloudError where somebody else has got the address of a slot since the range was chosen."""
+    others = others_in_slots(slot_cidr, found.taken, nodes=nodes)
+    if others:
+        raise CloudError(
+            f"{', '.join(others)} in {found.subnet_id}: addresses of this cluster's nodes since its birth, which "
+            "somebody else has now. Nothing was changed; free them, or make fewer nodes",
+            code="AddressTaken",
+            hint=f"aws ec2 describe-network-interfaces --filters Name=subnet-id,Values={found.subnet_id}",
+        )
 
 
 def _range(found: FoundNetwork, intent: Intent, *, source: str) -> str:

@@ -81,7 +81,7 @@ def foresee(stack: Stack, intent: Intent, state: StackState, *, rehearse: bool, 
         ends=ended(state, cluster_plan),
         replaces=anew,
         later=late(state, cluster_plan, except_slots=(node.slot for node in anew)),
-        is_reserved=cluster_plan.price.spot is None,
+        is_reserved=cluster_plan.price.is_reserved,
         extended_until=intent.settings.until,
         refused=refused,
     )

@@ -39,10 +39,15 @@ class Network(pulumi.ComponentResource):
         super().__init__("clusterctl:infra:Network", name, None, opts)
         self._prefix = name
         self._args = args
-        if args.plan.adopted_vpc_id is not None:
+        if args.plan.adopted_vpc_id is None:
+            self._make()
+        else:
             self._adopt(args.plan)
-            self.register_outputs({})
-            return
+        self.register_outputs({})
+
+    def _make(self) -> None:
+        """A network of the cluster's own."""
+        name, args = self._prefix, self._args
         vpc = aws.ec2.Vpc(
             f"{name}-vpc",
             cidr_block=args.plan.vpc_cidr,
@@ -75,7 +80,6 @@ class Network(pulumi.ComponentResource):
             self._private_way_out(vpc, nodes, services, to_internet)
         else:
             self._public_way_out(nodes, out, to_internet)
-        self.register_outputs({})
 
     def _adopt(self, plan: NetworkPlan) -> None:
         """A network that exists: nothing of it is made, changed or waited for."""

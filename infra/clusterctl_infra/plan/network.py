@@ -68,6 +68,13 @@ def free_range(subnet_cidr: str, taken: Iterable[str], *, nodes: int) -> str | N
     return None
 
 
+def others_in_slots(slot_cidr: str, taken: Iterable[str], *, nodes: int) -> tuple[str, ...]:
+    """The slots' addresses that are in `taken`: addresses and ranges of others."""
+    others = [IPv4Network(each) for each in taken]
+    slots = (slot_address(slot_cidr, slot) for slot in range(nodes))
+    return tuple(each for each in slots if any(IPv4Address(each) in other for other in others))
+
+
 def slot_address(slot_cidr: str, slot: int) -> str:
     """The private address of `slot`, whether the range is large enough or not."""
     return str(IPv4Address(int(IPv4Network(slot_cidr).network_address) + slot))

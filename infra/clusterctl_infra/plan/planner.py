@@ -21,7 +21,7 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.names import DEADLINE_TAG, ID_TAG, NAME_TAG, NO_DEADLINE, OWNER_TAG
 from clusterctl_infra.plan.case import Case
 from clusterctl_infra.plan.deadline import deadline_plan
-from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.model import ClusterPlan, DeadlinePlan, PricePlan
 from clusterctl_infra.plan.network import network_plan
 from clusterctl_infra.plan.nodes import born_with, user_data
 from clusterctl_infra.plan.price import price_plan
@@ -123,16 +123,7 @@ def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[i
     capacity = adopted_capacity(config, given.adopted)
     network = network_plan(config, interfaces_per_node=len(layout), found=adopted_network(config, given.adopted))
     price = price_plan(config, given.catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
-    deadline = deadline_plan(
-        config,
-        price,
-        identity,
-        given.ledger,
-        now=given.now,
-        nodes=nodes,
-        until=given.until,
-        capacity_ends_at=None if capacity is None else capacity.ends_at,
-    )
+    deadline = _deadline(given, price, nodes=nodes)
     tags = _tags(config, identity, deadline_at=deadline.at if nodes else None)
     return ClusterPlan(
         name=config.name,
@@ -160,6 +151,20 @@ def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[i
         deadline=deadline,
         user_data_bytes=0,
         problems=(),
+    )
+
+
+def _deadline(given: _Given, price: PricePlan, *, nodes: int) -> DeadlinePlan:
+    capacity = adopted_capacity(given.config, given.adopted)
+    return deadline_plan(
+        given.config,
+        price,
+        given.identity,
+        given.ledger,
+        now=given.now,
+        nodes=nodes,
+        until=given.until,
+        capacity_ends_at=None if capacity is None else capacity.ends_at,
     )
 
 

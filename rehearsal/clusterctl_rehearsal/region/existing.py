@@ -94,17 +94,10 @@ def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
         {"cidrBlock": vpc_cidr, "enableDnsSupport": row.get("dns", True)},
         {"mainRouteTableId": table_id, "dhcpOptionsId": f"dopt-{random_hex(17)}", "instanceTenancy": "default"},
     )
-    yield record(
-        network.SUBNET,
-        subnet_id,
-        {"vpcId": vpc_id, "cidrBlock": cidr, "availabilityZone": zone},
-        {
-            "arn": f"arn:aws:ec2:{region}:{ACCOUNT_ID}:subnet/{subnet_id}",
-            "availabilityZoneId": f"{zone}-az",
-            "mapPublicIpOnLaunch": False,
-        },
-        vpc_id,
-    )
+    arn = f"arn:aws:ec2:{region}:{ACCOUNT_ID}:subnet/{subnet_id}"
+    subnet = {"vpcId": vpc_id, "cidrBlock": cidr, "availabilityZone": zone}
+    told = {"arn": arn, "availabilityZoneId": f"{zone}-az", "mapPublicIpOnLaunch": False}
+    yield record(network.SUBNET, subnet_id, subnet, told, vpc_id)
     yield record(network.ROUTE_TABLE, table_id, {"vpcId": vpc_id}, {}, vpc_id)
     association = {"routeTableId": table_id, "subnetId": subnet_id}
     yield record(network.ROUTE_TABLE_ASSOCIATION, f"rtbassoc-{random_hex(17)}", association, {}, table_id, subnet_id)
@@ -114,19 +107,17 @@ def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
         route = {"routeTableId": table_id, "destinationCidrBlock": "0.0.0.0/0", key: out}
         yield record(network.ROUTE, f"r-{random_hex(17)}", route, {}, table_id)
     for address in row.get("taken", []):
-        id = f"eni-{random_hex(17)}"
-        card: Properties = {"id": id, "kind": "interface", "subnet": subnet_id, "groups": []}
-        ip = str(ipaddress.IPv4Address(address))
-        yield record(
-            network.NETWORK_INTERFACE,
-            id,
-            {},
-            {},
-            subnet_id,
-            card={**card, "ip": ip, "mac": ""},
-            ip=ip,
-            vpc=vpc_id,
-        )
+        yield _interface(str(ipaddress.IPv4Address(address)), vpc_id, subnet_id, region=region, now=now)
+
+
+def _interface(ip: str, vpc_id: str, subnet_id: str, *, region: str, now: float) -> Record:
+    """Somebody else's, with this address."""
+    id = f"eni-{random_hex(17)}"
+    card: Properties = {"id": id, "kind": "interface", "subnet": subnet_id, "groups": [], "ip": ip, "mac": ""}
+    told: Properties = {"tagsAll": {}}
+    return _record(
+        network.NETWORK_INTERFACE, id, region, {}, told, refs=(subnet_id,), now=now, card=card, ip=ip, vpc=vpc_id
+    )
 
 
 def _reservation(row: Mapping[str, Any], now: float) -> Iterator[Record]:

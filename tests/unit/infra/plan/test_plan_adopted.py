@@ -9,13 +9,14 @@ from typing import Any  # a configuration as YAML gives it
 
 import pytest
 from clusterctl_infra.adopted import Adopted, AdoptedCapacity, AdoptedNetwork, adopted_from_json, adopted_to_json
+from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.network import free_range
 from clusterctl_infra.plan.planner import plan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.infra.plan.plan_cases import BORN, CATALOG, IDENTITY, Ledger, a_config, problems_of
+from tests.unit.infra.plan.plan_cases import BORN, CATALOG, IDENTITY, a_config, problems_of
 
 ID = "cr-0a1b2c3d4e5f67890"
 NETWORK = AdoptedNetwork(
