@@ -56,8 +56,9 @@ def cost_rows(
     # A cluster that is down has no end to look forward to: what it keeps bills until somebody ends it.
     deadline = now if inventory.run_nodes_down else datetime.fromisoformat(inventory.deadline)
     spans = _assumed_spans(inventory, observed) if account is None else account.spans
-    if inventory.capacity == "spot":
-        # Nothing is reserved for spot machines: what is held all the same AWS would have said.
+    if inventory.capacity != "on-demand":
+        # Nothing is reserved for spot machines, nor by the cluster beside a reservation that existed before it: what
+        # is held all the same AWS would have said.
         is_reserved = bool(is_reserved)
     paid = reconcile(spans, observed, alive=alive, deadline=deadline, now=now, is_reserved=is_reserved)
     look = _Look(

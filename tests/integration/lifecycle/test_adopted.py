@@ -88,12 +88,8 @@ def test_nodes_live_in_the_block_and_in_the_network_that_exist_and_leave_both_as
     ("changes", "told"),
     [
         ({"capacity_block": LATER["id"]}, "is scheduled: it begins at"),
-        ({"capacity_block": RESERVATION_ID}, f"{RESERVATION_ID} is no block: write reservation: {RESERVATION_ID}"),
-        ({"reservation": RESERVATION_ID, "nodes": 4}, "has 3 of its 3 places free, and 4 are needed"),
         ({"reservation": "cr-0123456789abcdef0"}, "InvalidCapacityReservationId.NotFound"),
-        ({"reservation": RESERVATION_ID, "instance_type": "p4d.24xlarge"}, "holds p5.48xlarge, and the nodes are p4d"),
         ({"access": {"mode": "public", "ssh_from": ["203.0.113.7/32"]}}, "leads out by nat-"),
-        ({"zone": "us-west-2a"}, "us-west-2a: network.adopt.node_subnet_id is in us-west-2c; leave zone out"),
     ],
 )
 def test_what_cannot_be_used_is_said_before_anything_is_made(

@@ -12,7 +12,7 @@ from clusterctl_infra.names import NONCE_VARIABLE
 from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import UNKNOWN, Secret, Unknown, reveal
-from clusterctl_infra.provider.resource import Place, ResourceRefused
+from clusterctl_infra.provider.resource import Difference, Place, ResourceRefused
 
 BORN = datetime(2026, 3, 1, 12, 0, 0, 250, tzinfo=UTC)
 LATER = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
@@ -176,3 +176,19 @@ def test_in_a_rehearsal_nothing_is_born_before_the_stand_in_has_proved_itself(ow
     proof.parent.mkdir(parents=True)
     proof.touch()
     kind.create(INPUTS, PLACE)
+
+
+@pytest.mark.parametrize("inputs", [INPUTS, {**INPUTS, "slot_range": None}])
+def test_a_state_from_before_networks_were_adopted_has_no_difference(own_home: Path, inputs: dict[str, Any]) -> None:
+    old = {key: value for key, value in born(own_home).items() if key != "slot_range"}
+    assert identities(own_home).difference(old, INPUTS, inputs) == Difference(changed=())
+
+
+def test_the_range_of_addresses_is_kept_for_life(own_home: Path) -> None:
+    chosen = {**INPUTS, "slot_range": "subnet-0a1b2c3d 172.31.16.40/29"}
+    state = reveal(identities(own_home).create(chosen, PLACE)[1])
+    assert isinstance(state, dict)
+    assert identities(own_home).difference(state, chosen, chosen) == Difference(changed=())
+    assert identities(own_home).difference(state, chosen, INPUTS) == Difference(changed=())  # no node is left
+    with pytest.raises(ResourceRefused, match=r"addresses are in subnet-0a1b2c3d 172\.31\.16\.40/29 since"):
+        identities(own_home).difference(state, chosen, {**chosen, "slot_range": "subnet-0a1b2c3d 172.31.16.0/29"})
