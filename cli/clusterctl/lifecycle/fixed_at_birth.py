@@ -108,7 +108,7 @@ def _adopted_otherwise(state: StackState, config: ClusterConfig) -> Iterator[str
     if identity is None:
         return
     kept = str(identity.outputs.get("slot_range") or "").partition(" ")[0]
-    has_own = any(NETWORK in one.urn for one in state.of_type("aws:ec2/vpc:Vpc"))
+    has_own = any(NETWORK in vpc.urn for vpc in state.of_type("aws:ec2/vpc:Vpc"))
     if kept and (named is None or named.node_subnet_id != kept):
         yield (
             f"network.adopt: the nodes' addresses are in {kept} since the cluster's birth: write it back, or end the "
