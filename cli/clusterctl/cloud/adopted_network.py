@@ -38,22 +38,21 @@ def find_network(clients: Clients, *, vpc_id: str, subnet_id: str, own_id: str |
 
     `own_id`: the id of the cluster whose interfaces are not others'; None: it has none yet.
     """
-    ec2 = clients.ec2
     with aws_errors(f"looking at the subnet {subnet_id}"):
-        subnet = ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]
+        subnet = clients.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]
         if subnet["VpcId"] != vpc_id:
             raise CloudError(
                 f"{subnet_id} is in {subnet['VpcId']}, and cluster.yaml says vpc_id: {vpc_id}", code="OtherVpc"
             )
-        dns = ec2.describe_vpc_attribute(VpcId=vpc_id, Attribute="enableDnsSupport")
+        dns = clients.ec2.describe_vpc_attribute(VpcId=vpc_id, Attribute="enableDnsSupport")
         in_subnet: Any = [{"Name": "subnet-id", "Values": [subnet_id]}]
-        pages = ec2.get_paginator("describe_network_interfaces").paginate(Filters=in_subnet)
+        pages = clients.ec2.get_paginator("describe_network_interfaces").paginate(Filters=in_subnet)
         interfaces = [row for page in pages for row in page["NetworkInterfaces"]]
-        held = ec2.get_subnet_cidr_reservations(SubnetId=subnet_id).get("SubnetIpv4CidrReservations", [])
+        held = clients.ec2.get_subnet_cidr_reservations(SubnetId=subnet_id).get("SubnetIpv4CidrReservations", [])
         in_vpc: Any = [{"Name": "vpc-id", "Values": [vpc_id]}]
         tables = [
             row
-            for page in ec2.get_paginator("describe_route_tables").paginate(Filters=in_vpc)
+            for page in clients.ec2.get_paginator("describe_route_tables").paginate(Filters=in_vpc)
             for row in page["RouteTables"]
         ]
     return FoundNetwork(

@@ -119,7 +119,7 @@ def fitting_reservation(store: Store, request: dict[str, str | None]) -> Record 
 
 def _check_market(reservation: Record, market: str | None) -> None:
     """A block takes machines of its market alone, and only while it is active (EC2 User Guide; sentences are ours)."""
-    if reservation.state != "active":
+    if reservation.state not in ("active", "available"):  # a stack's own is available at once
         raise AwsError(
             "InvalidCapacityReservationState",
             f"The Capacity Reservation {reservation.id} is {reservation.state}, and not active.",
