@@ -73,5 +73,5 @@ def test_a_cluster_of_which_only_a_cut_off_run_tells_is_ended_by_its_name(tmp_pa
 def test_a_run_whose_stack_holds_another_cluster_by_now_is_not_taken_for_it(tmp_path: Path) -> None:
     run_file = Home(path=tmp_path / "home").run_file("old")
     write_record(run_file, replace(new_record("down", tokens=(), stack=str(tmp_path)), cli_ticks=0))
-    with pytest.raises(NothingMatched, match="old: a `down` began"):
+    with pytest.raises(NothingMatched, match="old: `down` was interrupted"):
         found(tmp_path, "name: [\n", cluster="old", in_state=train_in_iowa)
