@@ -13,6 +13,7 @@ from clusterctl.options import (
     NODES_HELP,
     cluster_option,
     connect_timeout_option,
+    count_option,
     environment_option,
     json_option,
     node_option,
@@ -50,6 +51,8 @@ Examples:
 @node_option(default="all", help=NODES_HELP)
 @click.option("--launcher", metavar="NAME", help=f"{', '.join(LAUNCHERS)}.  [by the program]")
 @click.option("--nproc", metavar="N", default="auto", show_default=True, help="Processes on each node; auto: its GPUs.")
+@count_option("--gpus", help="So many GPUs of each node, not whole nodes: others may have the rest.", most=1024)
+@time_option("--wait", default=None, help="Wait so long for nodes that other jobs have.")
 @click.option("--name", metavar="NAME", help="The job's name.  [the program and the time]")
 @environment_option
 @click.option("--secret", "secrets", metavar="NAME", multiple=True, help="A variable of yours, kept out of all logs.")
@@ -68,9 +71,11 @@ Examples:
 def command(
     output: Output,
     /,
+    wait: float | None,
     timeout: float | None,
     grace: float,
     connect_timeout: float,
     **flags: Any,  # what click read, by the names that RunFlags gives them
 ) -> int:
-    return carry_out(RunFlags(timeout_s=timeout, grace_s=grace, connect_timeout_s=connect_timeout, **flags), output)
+    read = RunFlags(wait_s=wait, timeout_s=timeout, grace_s=grace, connect_timeout_s=connect_timeout, **flags)
+    return carry_out(read, output)

@@ -38,6 +38,8 @@ class RunFlags:
     node: str
     launcher: str | None
     nproc: str
+    gpus: int | None
+    wait_s: float | None
     name: str | None
     env: Mapping[str, str]
     secrets: tuple[str, ...]
@@ -87,6 +89,7 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
         name=name,
         launch=chosen,
         nproc=nproc,
+        gpus=flags.gpus,
         environment=flags.env,
         secrets=flags.secrets,
         timeout_s=flags.timeout_s,
@@ -95,7 +98,9 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
         by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
     )
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
-    return JobStart(request=request, nodes=nodes, snapshot=snapshot, secrets=secrets, tell=output.note)
+    return JobStart(
+        request=request, nodes=nodes, snapshot=snapshot, secrets=secrets, wait_s=flags.wait_s or 0.0, tell=output.note
+    )
 
 
 def refuse_missing_script(command: Sequence[str], snapshot: Snapshot) -> None:

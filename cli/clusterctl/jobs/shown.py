@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any  # JSON
 
 from clusterctl.jobs.following import OutputLine
 from clusterctl.jobs.job_state import JobState
@@ -76,6 +77,7 @@ def state_text(job: JobState) -> str:
     members = [
         f"  Node {member['slot']} ({member['name']})  "
         f"{job.by_slot.get(int(member['slot']), {}).get('state', 'not heard')}  {count(int(member['nproc']), 'rank')}"
+        f"{_gpus(member)}"
         for member in job.spec["members"]
     ]
     rows = [
@@ -86,3 +88,9 @@ def state_text(job: JobState) -> str:
         f"  started   by {job.spec['by']}",
     ]
     return "\n".join([*rows, *members])
+
+
+def _gpus(member: Mapping[str, Any]) -> str:
+    """Which GPUs the job has there; nothing where it has the whole node."""
+    indices = member.get("gpu_indices")
+    return "" if not indices else f"  GPUs {fold_numbers(indices)}"

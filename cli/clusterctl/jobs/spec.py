@@ -15,6 +15,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl.jobs.launcher import Launch
 from clusterctl.on_node.job.launch import owned_names
 from clusterctl.on_node.job.launchers import EVEN, MPI, ONE_EACH
+from clusterctl.on_node.job.lease import free_gpus
 from clusterctl.on_node.job.mpi_agent import MOST_NODES
 from clusterctl.text.node_set import fold_numbers
 
@@ -35,6 +36,8 @@ class JobRequest:
     launch: Launch
     nproc: str
     """`auto`, or a number."""
+    gpus: int | None = None
+    """So many on each node; None: whole nodes."""
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     timeout_s: float | None = None
@@ -57,7 +60,7 @@ def checked_name(name: str) -> str:
 
 
 def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, named: Sequence[int] = ()) -> list[str]:
-    """What speaks against starting the job on these nodes.
+    """What speaks against starting the job on these nodes, but for other jobs (`in_use`).
 
     `said` is what each slot's node says of itself; `named` are the slots, of the whole cluster, that know its name.
     """
@@ -75,12 +78,42 @@ def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, name
             found.append(f"{told}: another machine answers there")
         if answer["phase"] != "ready":
             found.append(f"{told}: not ready ({answer['phase']}): clusterctl status")
-        if answer["holder"] is not None:
-            found.append(f"{told}: in use by the job {answer['holder']['job']}: clusterctl job show")
-        gpus = int(answer["gpus"])
-        if request.nproc != AUTO and gpus and int(request.nproc) > gpus:
-            found.append(f"{told}: --nproc {request.nproc} is more than its {gpus} GPUs")
+        found += [f"{told}: {problem}" for problem in _gpu_problems(request, int(answer["gpus"]))]
     return found
+
+
+def in_use(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """Which nodes other jobs hold, so that this one cannot start now."""
+    found = []
+    for node in request.nodes:
+        others = said[node.slot]["holders"]
+        if not others:
+            continue
+        gpus = int(said[node.slot]["gpus"])
+        free = len(free_gpus(others, gpus))
+        if request.gpus is None or free < request.gpus:
+            found.append(f"Node {node.slot} ({node.name}): {held_by(others)}{_left(request, free, gpus)}")
+    return found
+
+
+def held_by(others: Sequence[Mapping[str, Any]]) -> str:
+    """`in use by the job first`."""
+    names = [str(other["job"]) for other in others]
+    return f"in use by the job{'' if len(names) == 1 else 's'} {', '.join(names)}"
+
+
+def _left(request: JobRequest, free: int, gpus: int) -> str:
+    return "" if request.gpus is None else f"; of its {gpus} GPUs {free} are free, and --gpus is {request.gpus}"
+
+
+def _gpu_problems(request: JobRequest, gpus: int) -> list[str]:
+    if request.gpus is not None and request.gpus > gpus:
+        return [f"--gpus {request.gpus} is more than its {gpus} GPUs"]
+    most = request.gpus or gpus
+    if request.nproc != AUTO and most and int(request.nproc) > most:
+        whose = "its" if request.gpus is None else "--gpus, of"
+        return [f"--nproc {request.nproc} is more than {whose} {most} GPUs"]
+    return []
 
 
 def make_spec(
@@ -155,17 +188,16 @@ def _refuse_uneven(request: JobRequest, members: Sequence[Mapping[str, Any]]) ->
 
 
 def _members(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """In the order of their ranks."""
-    return [
-        {
-            "slot": node.slot,
-            "name": node.name,
-            "address": node.private_ip,
-            "gpus": int(said[node.slot]["gpus"]),
-            "nproc": _nproc(request, int(said[node.slot]["gpus"])),
-        }
-        for node in sorted(request.nodes, key=lambda node: node.rank)
-    ]
+    """In the order of their ranks. `gpu_indices` are those that are free now; which it gets, the taking says."""
+    found = []
+    for node in sorted(request.nodes, key=lambda node: node.rank):
+        gpus, indices = int(said[node.slot]["gpus"]), None
+        if request.gpus is not None:
+            indices = list(free_gpus(said[node.slot]["holders"], gpus)[: request.gpus])
+            gpus = request.gpus
+        row = {"slot": node.slot, "name": node.name, "address": node.private_ip, "gpus": gpus}
+        found.append({**row, "gpu_indices": indices, "nproc": _nproc(request, gpus)})
+    return found
 
 
 def _nproc(request: JobRequest, gpus: int) -> int:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any  # JSON
 
-from clusterctl_infra.errors import ClusterctlError, ConfigError, NotReached, UsageError
+from clusterctl_infra.errors import ClusterctlError, ConfigError, NotReached
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.jobs.node_answers import Answer, JobNodes
 from clusterctl.jobs.snapshot import Snapshot, write_archive
-from clusterctl.jobs.spec import AUTO, JobRequest, make_spec, problems
+from clusterctl.jobs.spec import AUTO, JobRequest, held_by, in_use, make_spec, problems
 from clusterctl.on_node.job.launchers import ONE_EACH
 from clusterctl.text.node_set import fold_numbers
 from clusterctl.text.quantities import count, thousands
@@ -22,6 +24,13 @@ from clusterctl.text.quantities import count, thousands
 PREPARE_S = 600.0
 AGAIN = "clusterctl jobs"
 CHUNK_BYTES = 1024 * 1024
+WAIT_POLL_S = 2.0
+GPU_BYTES = 8
+"""Room in a header for the index of one GPU, which is not known before the nodes are held."""
+
+
+class NodesInUse(ConfigError):
+    """Other jobs have nodes of this one; what may end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +41,11 @@ class JobStart:
     nodes: JobNodes
     snapshot: Snapshot
     secrets: Mapping[str, str]
+    wait_s: float
     tell: Callable[[str], None]
 
     def planned(self) -> dict[str, Any]:
-        """The spec, all nodes asked and nothing done. Raises ClusterctlError."""
+        """The spec, all nodes asked and nothing done. Raises ClusterctlError, NodesInUse."""
         request = self.request
         answers = self.nodes.ask(request.inventory.nodes, "probe", request.name)
         said = self._heard({node.slot: answers[node.slot] for node in request.nodes})
@@ -44,20 +54,40 @@ class JobStart:
         found = problems(request, said, named=named)
         if found:
             raise ConfigError(f"{request.name} cannot start, nothing was started", problems=found, hint=AGAIN)
+        if held := in_use(request, said):
+            raise NodesInUse(f"{request.name} cannot start, nothing was started", problems=held, hint=AGAIN)
         size = {"files": len(self.snapshot.files), "bytes": self.snapshot.size_bytes}
         return make_spec(request, said, size)
 
     def begin(self) -> dict[str, Any]:
-        """The spec of the job that is under way now. Raises ClusterctlError; then nothing of it is left."""
+        """The spec of the job that is under way now. Raises ClusterctlError; then nothing of it is left.
+
+        Where other jobs have its nodes it waits for `wait_s`.
+        """
+        until_s = time.monotonic() + self.wait_s
+        told: tuple[str, ...] = ()
+        while True:
+            try:
+                return self._begin_now()
+            except NodesInUse as e:
+                if time.monotonic() > until_s:
+                    raise
+                if e.problems != told:
+                    told = tuple(e.problems)
+                    self.tell("\n  ".join((f"{self.request.name}: waiting", *told)))
+            time.sleep(WAIT_POLL_S)
+
+    def _begin_now(self) -> dict[str, Any]:
         spec = self.planned()
         if told := without_gpus(self.request, spec["members"]):
             self.tell(told)
         with tempfile.TemporaryFile() as payload:
             # Before any node is held: a large folder takes its time, and others may want the nodes.
-            spec = self._write(spec, payload)
+            header = self._write(spec, payload)
             held: list[InventoryNode] = []
             try:
-                self._hold(held)
+                spec = self._hold(header["spec"], held)
+                write_header(payload, {**header, "spec": spec})
                 self._put(payload)
                 self._check(self.nodes.ask(self.request.nodes, "start", self.request.name))
             except BaseException:
@@ -67,38 +97,44 @@ class JobStart:
                 raise
         return spec
 
-    def _hold(self, held: list[InventoryNode]) -> None:
-        """In ascending order: of two jobs that want the same nodes one gets all of them, and the other none."""
+    def _hold(self, spec: dict[str, Any], held: list[InventoryNode]) -> dict[str, Any]:
+        """The spec with the GPUs that the job has now; `held` says which nodes have to be given back.
+
+        In ascending order: of two jobs that want the same nodes one gets all of them, and the other none.
+        """
+        wanted = "all" if self.request.gpus is None else str(self.request.gpus)
+        taken = {}
         for node in sorted(self.request.nodes, key=lambda node: node.slot):
-            answers = self.nodes.ask((node,), "take", self.request.name, self.request.by)
+            answers = self.nodes.ask((node,), "take", self.request.name, self.request.by, wanted)
             self._check(answers)
-            holder = answers[node.slot].words["holder"]
-            if holder is not None:
-                raise UsageError(
-                    f"Node {node.slot} ({node.name}) is in use by the job {holder['job']}, nothing was started",
-                    hint=f"clusterctl job wait {holder['job']}",
-                )
+            words = answers[node.slot].words
+            if words["holders"]:
+                told = f"Node {node.slot} ({node.name}): {held_by(words['holders'])}"
+                raise NodesInUse(f"{self.request.name}: nothing was started", problems=[told], hint=AGAIN)
             held.append(node)
+            taken[node.slot] = words["gpus"]
+        members = [{**member, "gpu_indices": taken[int(member["slot"])]} for member in spec["members"]]
+        return {**spec, "members": members}
 
     def _write(self, spec: dict[str, Any], payload: IO[bytes]) -> dict[str, Any]:
-        """What each node gets: a line of JSON, and the folder behind it; the spec with the folder's hash."""
+        """The header of what each node gets; `payload` has a place for it, and the folder's archive behind that."""
         with tempfile.TemporaryFile() as archive:
             digest = write_archive(self.snapshot, archive)
-            spec = {**spec, "snapshot": {**spec["snapshot"], "sha256": digest, "archive_bytes": archive.tell()}}
             header = {
-                "spec": spec,
+                "spec": {**spec, "snapshot": {**spec["snapshot"], "sha256": digest, "archive_bytes": archive.tell()}},
                 "secrets": dict(self.secrets),
                 "key": secrets.token_hex(32),
                 "snapshot_bytes": archive.tell(),
             }
-            payload.write(json.dumps(header).encode() + b"\n")
+            room = sum(GPU_BYTES * (1 + int(member["gpus"])) for member in spec["members"])
+            payload.write(json.dumps(header).encode() + b" " * room + b"\n")
             archive.seek(0)
             _append(payload, archive)
-        return spec
+        return header
 
     def _put(self, payload: IO[bytes]) -> None:
         """The files to all nodes side by side."""
-        files, size = count(len(self.snapshot.files), "file"), thousands(payload.tell())
+        files, size = count(len(self.snapshot.files), "file"), thousands(payload.seek(0, os.SEEK_END))
         nodes = count(len(self.request.nodes), "node")
         payload.seek(0)
         self.tell(f"{self.request.name}: {files} ({size} bytes) to {nodes}")
@@ -113,6 +149,17 @@ class JobStart:
     def _check(self, answers: Mapping[int, Answer]) -> None:
         """Raises NotReached, ClusterctlError."""
         refuse_errors(list(answers.values()), f"{self.request.name} was not started")
+
+
+def write_header(payload: IO[bytes], header: Mapping[str, Any]) -> None:
+    """In the place that `payload` has for it: a line of JSON, with blanks up to the line's end."""
+    payload.seek(0)
+    length = len(payload.readline()) - 1
+    line = json.dumps(header).encode()
+    if len(line) > length:
+        raise ValueError(f"a header of {len(line)} bytes in a place of {length}")
+    payload.seek(0)
+    payload.write(line.ljust(length))
 
 
 def without_gpus(request: JobRequest, members: Sequence[Mapping[str, Any]]) -> str:

@@ -21,7 +21,7 @@ for path in ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier", "/run/cluster
         print(path, "is open", len(open(path).read()))
     except OSError as e:
         print(path, "is closed")
-for path in ("/var/lib/clusterctl/jobs/%s/state.json" % name, "/run/clusterctl/job-lease/holder.json"):
+for path in ("/var/lib/clusterctl/jobs/%s/state.json" % name, "/run/clusterctl/job-lease/%s.json" % name):
     print(path, "can be written" if os.access(path, os.W_OK) else "is safe")
 print("sessions are", os.path.isdir("/run/user") and os.access("/run/user", os.R_OK) and "open" or "hidden")
 print("user", os.getuid(), os.environ["USER"])
@@ -82,7 +82,7 @@ def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: 
     assert f"{name}: lost: Node 1 ({cluster.name}-1)" in waited.stderr
     states = {node["slot"]: node["state"] for node in json.loads(cluster.ok("job", "show", name, "--json"))["nodes"]}
     assert states == {0: "lost", 1: "lost"}
-    left = "pgrep -f 'sleep 9876[5]'; ls /run/clusterctl/jobs; ls -d /run/clusterctl/job-lease 2>/dev/null; true"
+    left = "pgrep -f 'sleep 9876[5]'; ls /run/clusterctl/jobs; ls /run/clusterctl/job-lease; true"
     wait_until(
         lambda: cluster.ok("ssh", "--node", "all", "--command", left).strip() == "",
         what="nothing of the job is left",

@@ -23,6 +23,7 @@ print(repr(sys.argv[1:]))
 sys.exit(int(sys.argv[1]) if os.environ["RANK"] == "1" and sys.argv[1].isdigit() else 0)
 """
 LONG = "import os, time\nprint('up', flush=True)\ntime.sleep(600)\n"
+GPUS = "import os, time\nprint('up with', os.environ['CUDA_VISIBLE_DEVICES'], flush=True)\ntime.sleep(600)\n"
 STUBBORN = (
     "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)\n"
 )
@@ -44,6 +45,7 @@ def work(tmp_path: Path) -> Path:
     (folder / "words.py").write_text(WORDS)
     (folder / "long.py").write_text(LONG)
     (folder / "stubborn.py").write_text(STUBBORN)
+    (folder / "gpus.py").write_text(GPUS)
     return folder
 
 
@@ -76,7 +78,7 @@ def nothing_left(cluster: Rehearsed, name: str) -> bool:
     look = (
         f"grep -lsz '^CLUSTERCTL_JOB={name}$' /proc/[0-9]*/environ; "
         f"ls -d /run/clusterctl/jobs/{name} /run/clusterctl/job-secrets/{name} 2>/dev/null; "
-        f"grep -s '\"{name}\"' /run/clusterctl/job-lease/holder.json; true"
+        f"ls /run/clusterctl/job-lease | grep '{name}'; true"
     )
     return cluster.ok("ssh", "--node", "all", "--command", look).strip() == ""
 
@@ -201,3 +203,31 @@ def test_a_node_with_a_job_is_replaced_or_ended_by_force_alone(cluster: Rehearse
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 255, waited.text
     assert f"Node 2 ({cluster.name}-2) was lost" in waited.stderr
+
+
+def test_jobs_of_some_gpus_run_side_by_side_and_a_job_of_whole_nodes_waits(cluster: Rehearsed, work: Path) -> None:
+    names = [start_long(cluster, work, "--node", nodes, "--gpus", "3", program="gpus.py") for nodes in ("0", "0-1")]
+    rows = [job(cluster, name)["nodes"] for name in names]
+    assert [[row["gpu_indices"] for row in members] for members in rows] == [[[0, 1, 2]], [[3, 4, 5], [0, 1, 2]]]
+    first, second = (cluster.ok("job", "logs", name) for name in names)
+    assert "up with 0,1,2" in first
+    assert "up with 3,4,5" in second
+    assert "up with 0,1,2" in second
+    refused = run_job(cluster, work, new_name(), "--node", "0", "--gpus", "3", "--", "words.py", "x")
+    assert refused.exit_code == 2, refused.text
+    assert f"in use by the jobs {', '.join(sorted(names))}; of its 8 GPUs 2 are free" in refused.stderr
+    whole = ("--launcher", "plain", "--node", "0", "--wait", "2m", "--workdir", str(work), "--", "words.py", "x")
+    with subprocess.Popen(
+        [CLUSTERCTL, "run", *whole],
+        env=cluster.env,
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stderr is not None
+        assert any(b": waiting" in line for line in process.stderr)
+        for name in names:
+            cluster.ok("job", "cancel", name)
+        process.communicate(timeout=90)
+    assert process.returncode == 0

@@ -15,7 +15,7 @@ from clusterctl.on_node.job.keep import keep, present_state, start_keeper, sweep
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.mpi_agent import write_order
 from clusterctl.on_node.job.node_ranks import become
-from clusterctl.on_node.job.prepare import discard, probe, receive, remove_old
+from clusterctl.on_node.job.prepare import discard, gpus, probe, receive, remove_old
 from clusterctl.on_node.job.rank import run_rank
 from clusterctl.on_node.job.supervise import Supervisor
 
@@ -57,9 +57,12 @@ def main(verb: str, arguments: list[str]) -> int:
     return 0
 
 
-def answer_take(job: str, by: str) -> dict[str, Any]:
-    """`holder`: who has the node already."""
-    return {"holder": lease.take(LAYOUT, job, by)}
+def answer_take(job: str, by: str, wanted: str) -> dict[str, Any]:
+    """`gpus`: the indices of those that it has now, null for all; `holders`: who is in the way. `wanted`: all, or N."""
+    declared = int(read_json(LAYOUT.root / "etc/clusterctl/node.json")["gpus_per_node"])
+    count = None if wanted == "all" else int(wanted)
+    indices, in_the_way = lease.take(LAYOUT, job, by, wanted=count, gpus=0 if count is None else gpus(declared))
+    return {"gpus": indices, "holders": in_the_way}
 
 
 def answer_prepare(job: str) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def keep(layout: Layout, job: str, program: Path) -> None:
     """Returns when nothing of the job is left on this node."""
     adopt_orphans()
     if not lease.hold(layout, job):
-        return  # it came too late: another job has the node
+        return  # it came too late: another job has what it held
     layout.in_use(job).parent.mkdir(parents=True, exist_ok=True)
     layout.in_use(job).write_text("%d %d\n" % tuple(itself()))
     signal.signal(signal.SIGTERM, lambda number, frame: layout.cancel(job).touch())
@@ -113,8 +113,7 @@ def present_state(layout: Layout, job: str) -> dict[str, Any]:
     found = read_json(layout.state(job))
     if found["state"] in judge.FINAL:
         return found
-    holder = lease.holder(layout)
-    if found["state"] == judge.PREPARING and holder is not None and holder["job"] == job:
+    if found["state"] == judge.PREPARING and lease.holder(layout, job) is not None:
         return found
     if lease.is_kept(layout, job) and found["boot_id"] == boot_id(layout):
         return found

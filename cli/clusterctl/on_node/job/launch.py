@@ -29,6 +29,11 @@ def program(spec: Mapping[str, Any]) -> list[str]:
     return ["python3", "-u", *words] if words[0].endswith(".py") else words
 
 
+def ports(spec: Mapping[str, Any]) -> list[int]:
+    """All that the job has on each of its nodes."""
+    return [spec["master_port"], spec["channel_port"], spec["jax_port"], *spec["tf_ports"]]
+
+
 def environment(spec: Mapping[str, Any], node_rank: int, cluster: Mapping[str, str], folder: str) -> dict[str, str]:
     """The node's variables as the job sees them: all that counts nodes or names one of them is the job's own.
 

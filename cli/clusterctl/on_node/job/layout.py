@@ -22,7 +22,7 @@ class Layout:
 
     @property
     def lease(self) -> Path:
-        """A folder while a job holds this node, with `holder.json` in it."""
+        """A folder with a file for each job that holds this node or some of its GPUs."""
         return self.root / "run/clusterctl/job-lease"
 
     @property

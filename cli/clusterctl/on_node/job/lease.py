@@ -1,4 +1,4 @@
-"""Which job holds this node: a folder that exists or not, with the holder's name in it from its first moment."""
+"""Which jobs hold this node, or some of its GPUs: a file for each, looked at and changed by one process at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional, Tuple
 
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.processes import end_all, is_alive, itself
@@ -17,52 +17,78 @@ PREPARED_WITHIN_S = 60.0
 """A job that has no supervisor by then, counted from its last sign, was given up by who wanted it."""
 
 KILLED_WITHIN_S = 5.0
+Indices = Optional[Tuple[int, ...]]
+"""Of GPUs; None: the whole node, with whatever it has."""
 
 
-def holder(layout: Layout) -> dict[str, Any] | None:
-    """`job`, `by`, and either `until_s` or `keeper`; None while nobody holds the node."""
-    found = _written(layout)
+def holders(layout: Layout) -> list[dict[str, Any]]:
+    """Who holds the node or a part of it: `job`, `by`, `gpus` (None: all), and either `until_s` or `keeper`."""
+    return [found for found in _all_written(layout) if _holds(found)]
+
+
+def holder(layout: Layout, job: str) -> dict[str, Any] | None:
+    """What this job holds here; None where it holds nothing."""
+    found = _written(layout, job)
     return found if found is not None and _holds(found) else None
 
 
-def take(layout: Layout, job: str, by: str) -> dict[str, Any] | None:
-    """Takes the lease: None, or who has it."""
+def take(layout: Layout, job: str, by: str, *, wanted: int | None, gpus: int) -> tuple[Indices, list[dict[str, Any]]]:
+    """Takes the node, or so many (`wanted`) of its `gpus`: their indices, and who is in the way (nobody then)."""
     with _locked(layout):
-        return _take(layout, job, by)
+        own = holder(layout, job)
+        if own is not None:
+            return _indices(own), [] if own["by"] == by else [own]
+        _clear_stale(layout)
+        others = holders(layout)
+        indices = free_gpus(others, gpus)[: wanted or 0]
+        if (others and wanted is None) or len(indices) < (wanted or 0):
+            return None, others
+        taken = None if wanted is None else indices
+        row = {"job": job, "by": by, "gpus": taken, "until_s": _now_s() + PREPARED_WITHIN_S}
+        write_json(_file(layout, job), row)
+        return taken, []
+
+
+def free_gpus(others: list[dict[str, Any]], gpus: int) -> tuple[int, ...]:
+    """The indices that none of these jobs holds."""
+    if any(_indices(other) is None for other in others):
+        return ()
+    held = {index for other in others for index in _indices(other) or ()}
+    return tuple(index for index in range(gpus) if index not in held)
 
 
 def renew(layout: Layout, job: str) -> bool:
     """The preparation goes on; False where the lease is not this job's any more.
 
-    One that has run out is still this job's as long as no other job has taken the node.
+    One that has run out is still this job's as long as no other job has come to take it.
     """
     with _locked(layout):
         found = _without_keeper(layout, job)
         if found is None:
             return False
-        write_json(layout.lease / "holder.json", {**found, "until_s": _now_s() + PREPARED_WITHIN_S})
+        write_json(_file(layout, job), {**found, "until_s": _now_s() + PREPARED_WITHIN_S})
         return True
 
 
 def hold(layout: Layout, job: str) -> bool:
     """From now on this process holds it, for as long as it lives; False where the lease is not this job's any more."""
     with _locked(layout):
-        if _without_keeper(layout, job) is None:
+        found = _without_keeper(layout, job)
+        if found is None:
             return False
-        write_json(layout.lease / "holder.json", {"job": job, "by": "its supervisor", "keeper": itself()})
+        row = {"job": job, "by": "its supervisor", "gpus": _indices(found), "keeper": itself()}
+        write_json(_file(layout, job), row)
         return True
 
 
 def release(layout: Layout, job: str) -> None:
-    """Gives the node back; nothing where another job has it."""
+    """Gives back what the job holds here."""
     with _locked(layout):
-        found = _written(layout)
-        if found is not None and found.get("job") == job:
-            _put_away(layout.lease)
+        _file(layout, job).unlink(missing_ok=True)
 
 
 def forget(layout: Layout, job: str) -> None:
-    """Removes what is only for a job that runs, and gives the node back."""
+    """Removes what is only for a job that runs, and gives back what it holds."""
     try:
         _remove_running(layout, job)
     finally:
@@ -71,14 +97,14 @@ def forget(layout: Layout, job: str) -> None:
 
 def is_kept(layout: Layout, job: str) -> bool:
     """Whether a supervisor of this job lives here."""
-    found = holder(layout)
-    return found is not None and found["job"] == job and "keeper" in found
+    found = holder(layout, job)
+    return found is not None and "keeper" in found
 
 
 @contextmanager
 def _locked(layout: Layout) -> Iterator[None]:
-    """One process at a time looks at the lease and changes it; none has it for longer than it takes to end a job."""
-    layout.lease.parent.mkdir(parents=True, exist_ok=True)
+    """One process at a time looks at leases and changes them; none does for longer than it takes to end a job."""
+    layout.lease.mkdir(parents=True, exist_ok=True)
     lock = os.open(layout.lease.with_name(layout.lease.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -87,39 +113,32 @@ def _locked(layout: Layout) -> Iterator[None]:
         os.close(lock)
 
 
-def _take(layout: Layout, job: str, by: str) -> dict[str, Any] | None:
-    fresh = layout.lease.with_name("%s.%d.new" % (layout.lease.name, os.getpid()))
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(mode=0o755)
-    write_json(fresh / "holder.json", {"job": job, "by": by, "until_s": _now_s() + PREPARED_WITHIN_S})
-    try:
-        for _ in range(3):
-            try:
-                # A folder with something in it is never replaced by rename(2): of two one fails.
-                os.rename(fresh, layout.lease)
-                return None
-            except OSError:
-                found = holder(layout)
-                if found is not None:
-                    return None if found["job"] == job and found["by"] == by else found
-                _clear_stale(layout)
-        return holder(layout) or {"job": "another one", "by": "somebody"}
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+def _file(layout: Layout, job: str) -> Path:
+    return layout.lease / (job + ".json")
 
 
-def _written(layout: Layout) -> dict[str, Any] | None:
-    """What the lease says, run out or not; None where there is none."""
+def _all_written(layout: Layout) -> list[dict[str, Any]]:
+    found = (_written(layout, path.stem) for path in sorted(layout.lease.glob("*.json")))
+    return [each for each in found if each is not None]
+
+
+def _written(layout: Layout, job: str) -> dict[str, Any] | None:
+    """What the job's lease says, run out or not; None where there is none."""
     try:
-        return read_json(layout.lease / "holder.json")
+        found = read_json(_file(layout, job))
     except (OSError, ValueError):
         return None
+    return found if found.get("job") == job else None
+
+
+def _indices(found: dict[str, Any]) -> Indices:
+    return None if found.get("gpus") is None else tuple(int(index) for index in found["gpus"])
 
 
 def _without_keeper(layout: Layout, job: str) -> dict[str, Any] | None:
-    """The lease, where it is this job's and no supervisor has it."""
-    found = _written(layout)
-    return found if found is not None and found.get("job") == job and "keeper" not in found else None
+    """The job's lease, where no supervisor has it."""
+    found = _written(layout, job)
+    return found if found is not None and "keeper" not in found else None
 
 
 def _remove_running(layout: Layout, job: str) -> None:
@@ -130,30 +149,20 @@ def _remove_running(layout: Layout, job: str) -> None:
 
 
 def _clear_stale(layout: Layout) -> None:
-    """Ends what a job may have left whose keeper was killed, then gives the node back."""
-    try:
-        found = _written(layout)
-        if found is not None and "job" in found:
-            end_all(str(found["job"]), None, KILLED_WITHIN_S)
-            _remove_running(layout, str(found["job"]))
-    finally:
-        _put_away(layout.lease)
+    """Ends what jobs may have left whose keepers were killed, and drops their leases and those that ran out."""
+    for found in _all_written(layout):
+        if not _holds(found):
+            try:
+                end_all(str(found["job"]), None, KILLED_WITHIN_S)
+                _remove_running(layout, str(found["job"]))
+            finally:
+                _file(layout, str(found["job"])).unlink(missing_ok=True)
 
 
 def _holds(found: dict[str, Any]) -> bool:
     if "keeper" in found:
         return is_alive(found["keeper"])
     return bool(_now_s() < float(found["until_s"]))
-
-
-def _put_away(folder: Path) -> None:
-    """Away in one step: of two that find it stale one alone removes it."""
-    away = folder.with_name("%s.%d.old" % (folder.name, os.getpid()))
-    try:
-        os.rename(folder, away)
-    except OSError:
-        return
-    shutil.rmtree(away, ignore_errors=True)
 
 
 def _now_s() -> float:

@@ -10,9 +10,9 @@ import subprocess
 import tarfile
 import time
 from pathlib import Path
-from typing import IO, Any, Callable, Iterator
+from typing import IO, Any, Callable, Iterable, Iterator, Mapping
 
-from clusterctl.on_node.job import judge, launchers, lease
+from clusterctl.on_node.job import judge, launch, launchers, lease
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.supervise import boot_id
 
@@ -30,15 +30,16 @@ PROGRAMS = "programs"
 def probe(layout: Layout, job: str) -> dict[str, Any]:
     """What a job has to know of this node before it is started."""
     facts = read_json(layout.root / "etc/clusterctl/node.json")
+    holders = lease.holders(layout)
     return {
         "slot": facts["slot"],
         "cluster_id": facts["cluster_id"],
         "generation": facts["generation"],
-        "gpus": _gpus(int(facts["gpus_per_node"])),
+        "gpus": gpus(int(facts["gpus_per_node"])),
         "phase": _phase(layout),
-        "holder": lease.holder(layout),
+        "holders": holders,
         "is_name_taken": layout.folder(job).exists(),
-        "ports_in_use": ports_in_use(layout.root),
+        "ports_in_use": sorted({*ports_in_use(layout.root), *ports_of_jobs(layout, holders)}),
         "free_bytes": shutil.disk_usage(_existing(layout.jobs)).free,
     }
 
@@ -68,9 +69,9 @@ def remove_old(layout: Layout, but: str) -> None:
     A folder without a state is one that is being prepared, if its job has the node, or was given up.
     """
     ended = []
-    holder = lease.holder(layout) or {}
+    held = [holder["job"] for holder in lease.holders(layout)]
     for path in layout.jobs.iterdir():
-        if path.name in (but, PROGRAMS, holder.get("job")):
+        if path.name in (but, PROGRAMS, *held):
             continue
         try:
             state = read_json(layout.state(path.name))
@@ -95,6 +96,18 @@ def ports_in_use(root: Path) -> list[int]:
             continue  # there is none without IPv6
         found |= {int(line.split()[1].rpartition(":")[2], 16) for line in lines if line.split()[3] == LISTEN}
     return sorted(port for port in found if port in PORTS)
+
+
+def ports_of_jobs(layout: Layout, holders: Iterable[Mapping[str, Any]]) -> set[int]:
+    """Those that other jobs here were given, though nothing may listen on them yet."""
+    found: set[int] = set()
+    for holder in holders:
+        try:
+            spec = read_json(layout.spec(holder["job"]))
+            found |= {int(port) for port in launch.ports(spec)}
+        except (OSError, ValueError, LookupError, TypeError):
+            continue  # it is being prepared
+    return found
 
 
 def paths_to_give(folder: Path) -> Iterator[str]:
@@ -149,7 +162,7 @@ def _write_files(folder: Path, spec: dict[str, Any], program: Path) -> None:
         (folder / name).chmod(0o755 if name == launchers.AGENT_FILE else 0o644)
 
 
-def _gpus(declared: int) -> int:
+def gpus(declared: int) -> int:
     """As the driver counts them; as the plan says where there is no driver to ask."""
     if not declared or shutil.which("nvidia-smi") is None:
         return declared

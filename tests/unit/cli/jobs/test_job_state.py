@@ -66,8 +66,13 @@ def test_the_end_names_the_cause_its_last_words_and_what_shows_more() -> None:
         "  | ValueError: no",
         "  next: clusterctl job logs first --node 3",
     ]
-    assert "Node 1 (train-1)  failed  4 ranks" in state_text(job)
+    assert "Node 1 (train-1)  failed  4 ranks\n" in f"{state_text(job)}\n"
     assert state_json(job)["exit_code"] == 7
+
+
+def test_a_job_of_some_gpus_shows_which() -> None:
+    members = [{**member, "gpu_indices": [0, 1, 2, 5]} for member in spec()["members"]]
+    assert "failed  4 ranks  GPUs 0-2,5\n" in state_text(merged(spec(members=members), {1: said("failed", FAILED)}))
 
 
 @pytest.mark.parametrize(

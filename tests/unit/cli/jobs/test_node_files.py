@@ -16,6 +16,8 @@ from clusterctl.on_node.job.output_log import SEGMENTS, LauncherOutput, OutputLo
 from clusterctl.on_node.job.prepare import ports_in_use
 from clusterctl.on_node.job.processes import itself
 
+from tests.unit.cli.jobs.leases import in_the_way
+
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
@@ -24,24 +26,22 @@ def layout(tmp_path: Path) -> Layout:
 
 
 def set_holder(layout: Layout, **holder: object) -> None:
-    layout.lease.mkdir()
-    write_json(layout.lease / "holder.json", holder)
+    layout.lease.mkdir(exist_ok=True)
+    write_json(layout.lease / f"{holder['job']}.json", holder)
 
 
 def test_of_two_jobs_one_gets_the_node_and_the_other_hears_which(layout: Layout) -> None:
-    assert lease.take(layout, "first", "ada") is None
-    found = lease.take(layout, "second", "bob")
-    assert found is not None
-    assert (found["job"], found["by"]) == ("first", "ada")
+    assert in_the_way(layout, "first", "ada") == []
+    assert in_the_way(layout, "second", "bob") == ["first"]
     lease.release(layout, "second")
-    assert lease.holder(layout) is not None
+    assert lease.holder(layout, "first") is not None
     lease.release(layout, "first")
-    assert lease.take(layout, "second", "bob") is None
+    assert in_the_way(layout, "second", "bob") == []
 
 
 def test_a_lease_whose_preparation_was_given_up_is_taken_over(layout: Layout) -> None:
     set_holder(layout, job="dead-before-start", by="ada", until_s=0.0)
-    assert lease.take(layout, "second", "bob") is None
+    assert in_the_way(layout, "second", "bob") == []
     assert not lease.renew(layout, "dead-before-start")
 
 
@@ -50,20 +50,20 @@ def test_a_lease_lives_as_long_as_its_keeper(layout: Layout, start: str, is_held
     keeper = itself() if start == "this process" else [os.getpid(), 1]
     set_holder(layout, job="kept-first", by="its supervisor", keeper=keeper)
     assert lease.is_kept(layout, "kept-first") is is_held
-    assert (lease.take(layout, "second", "bob") is None) is not is_held
+    assert in_the_way(layout, "second", "bob") == (["kept-first"] if is_held else [])
 
 
 def test_a_lease_that_ran_out_is_still_its_job_s_while_nobody_else_took_the_node(layout: Layout) -> None:
     set_holder(layout, job="first", by="ada", until_s=0.0)
-    assert lease.holder(layout) is None
+    assert lease.holder(layout, "first") is None
     assert lease.renew(layout, "first")
-    held = lease.holder(layout)
+    held = lease.holder(layout, "first")
     assert held is not None
     assert held["job"] == "first"
 
 
 def test_a_keeper_that_comes_too_late_leaves_the_node_to_the_job_that_took_it(layout: Layout) -> None:
-    assert lease.take(layout, "second", "bob") is None
+    assert in_the_way(layout, "second", "bob") == []
     assert not lease.hold(layout, "first")
     assert not lease.is_kept(layout, "first")
     assert lease.hold(layout, "second")
@@ -72,12 +72,12 @@ def test_a_keeper_that_comes_too_late_leaves_the_node_to_the_job_that_took_it(la
 
 
 def test_a_node_is_free_once_its_job_ended_whatever_that_made_among_its_secrets(layout: Layout) -> None:
-    assert lease.take(layout, "first", "ada") is None
+    assert in_the_way(layout, "first", "ada") == []
     (layout.secrets("first") / "folder/in-it").mkdir(parents=True)
     layout.key("first").parent.mkdir()
     layout.key("first").touch()
     lease.forget(layout, "first")
-    assert lease.holder(layout) is None
+    assert lease.holder(layout, "first") is None
     assert not layout.secrets("first").exists()
     assert not layout.key("first").exists()
 
@@ -85,7 +85,7 @@ def test_a_node_is_free_once_its_job_ended_whatever_that_made_among_its_secrets(
 def test_a_stale_lease_is_taken_over_whatever_its_job_made_among_its_secrets(layout: Layout) -> None:
     set_holder(layout, job="first", by="its supervisor", keeper=[os.getpid(), 1])
     (layout.secrets("first") / "folder").mkdir(parents=True)
-    assert lease.take(layout, "second", "bob") is None
+    assert in_the_way(layout, "second", "bob") == []
     assert not layout.secrets("first").exists()
 
 
@@ -104,7 +104,7 @@ def test_a_job_is_being_prepared_as_long_as_its_lease_holds(layout: Layout) -> N
     layout.folder("first").mkdir(parents=True)
     state = {"job": "first", "attempt": 1, "slot": 2, "state": "preparing", "since_s": time.time(), "boot_id": ""}
     write_json(layout.state("first"), state)
-    assert lease.take(layout, "first", "ada") is None
+    assert in_the_way(layout, "first", "ada") == []
     assert present_state(layout, "first")["state"] == "preparing"
     lease.release(layout, "first")
     assert "ended before it was started" in present_state(layout, "first")["outcome"]["cause"]

@@ -16,6 +16,7 @@ from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.prepare import discard, paths_to_give, receive, remove_old
 
 from tests.unit.cli.jobs.job_specs import spec
+from tests.unit.cli.jobs.leases import in_the_way, run_out
 
 JOB = "first"
 
@@ -25,7 +26,7 @@ def layout(tmp_path: Path) -> Layout:
     (tmp_path / "etc/clusterctl").mkdir(parents=True)
     write_json(tmp_path / "etc/clusterctl/node.json", {"slot": 1})
     found = Layout(tmp_path)
-    assert lease.take(found, JOB, "ada") is None
+    assert in_the_way(found, JOB, "ada") == []
     return found
 
 
@@ -48,10 +49,6 @@ def put(layout: Layout) -> None:
     receive(layout, JOB, header(len(packed)), io.BytesIO(packed), Path("p.pyz"))
 
 
-def run_out(layout: Layout) -> None:
-    write_json(layout.lease / "holder.json", {**read_json(layout.lease / "holder.json"), "until_s": 0.0})
-
-
 def left_of(layout: Layout) -> list[Path]:
     return [path for path in (layout.folder(JOB), layout.key(JOB), layout.secrets(JOB)) if path.exists()]
 
@@ -59,7 +56,7 @@ def left_of(layout: Layout) -> list[Path]:
 def test_a_preparation_that_took_long_still_has_its_node(layout: Layout) -> None:
     run_out(layout)
     put(layout)
-    held = lease.holder(layout)
+    held = lease.holder(layout, "first")
     assert held is not None
     assert held["job"] == JOB
     assert (layout.code(JOB) / "train.py").read_text() == "1\n"
@@ -68,7 +65,7 @@ def test_a_preparation_that_took_long_still_has_its_node(layout: Layout) -> None
 
 def test_a_preparation_whose_node_another_job_took_ends(layout: Layout) -> None:
     run_out(layout)
-    assert lease.take(layout, "second", "bob") is None
+    assert in_the_way(layout, "second", "bob") == []
     with pytest.raises(ValueError, match="not held for first any more"):
         put(layout)
     assert left_of(layout) == []
@@ -97,7 +94,7 @@ def test_what_was_prepared_is_taken_back_also_after_the_lease_ran_out(layout: La
     run_out(layout)
     discard(layout, JOB)
     assert left_of(layout) == []
-    assert lease.take(layout, "second", "bob") is None
+    assert in_the_way(layout, "second", "bob") == []
 
 
 def test_a_job_that_was_started_is_not_taken_back(layout: Layout) -> None:
@@ -105,7 +102,7 @@ def test_a_job_that_was_started_is_not_taken_back(layout: Layout) -> None:
     write_json(layout.state(JOB), {**read_json(layout.state(JOB)), "state": "succeeded"})
     discard(layout, JOB)
     assert layout.state(JOB).exists()
-    assert lease.holder(layout) is None
+    assert lease.holder(layout, "first") is None
 
 
 def test_folders_of_preparations_that_were_given_up_go_and_no_others(layout: Layout) -> None:
@@ -114,7 +111,7 @@ def test_folders_of_preparations_that_were_given_up_go_and_no_others(layout: Lay
     layout.secrets("given-up").mkdir(parents=True)
     write_json(layout.state("ended"), {"state": "succeeded", "since_s": time.time()})
     lease.release(layout, JOB)
-    assert lease.take(layout, "just-begun", "bob") is None
+    assert in_the_way(layout, "just-begun", "bob") == []
     remove_old(layout, but=JOB)
     assert {path.name for path in layout.jobs.iterdir()} == {"just-begun", "ended", "programs", JOB}
     assert not layout.secrets("given-up").exists()

@@ -14,6 +14,7 @@ from clusterctl.jobs.spec import (
     checked_name,
     default_name,
     free_ports,
+    in_use,
     make_spec,
     problems,
     refuse_owned_names,
@@ -75,7 +76,7 @@ def said(slot: int, **changes: Any) -> dict[str, Any]:
         "generation": 1,
         "gpus": 8,
         "phase": "ready",
-        "holder": None,
+        "holders": [],
         "is_name_taken": False,
         "ports_in_use": [],
         "free_bytes": 1,
@@ -127,7 +128,6 @@ def test_nodes_without_gpus_are_named_where_a_process_for_each_gpu_was_meant(
     [
         ({}, "auto", None),
         ({"phase": "installing"}, "auto", "Node 3 (train-3): not ready (installing)"),
-        ({"holder": {"job": "other"}}, "auto", "Node 3 (train-3): in use by the job other"),
         ({"cluster_id": "ffff"}, "auto", "another machine answers there"),
         ({"generation": 2}, "auto", "different memberships (generations [1, 2])"),
         ({}, "9", "--nproc 9 is more than its 8 GPUs"),
@@ -137,6 +137,44 @@ def test_nodes_without_gpus_are_named_where_a_process_for_each_gpu_was_meant(
 def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str, told: str | None) -> None:
     found = problems(request(nproc=nproc), {1: said(1), 3: said(3, **changes)})
     assert (found == []) if told is None else any(told in problem for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("held", "gpus", "told"),
+    [
+        ([], None, []),
+        ([{"job": "a", "gpus": None}], None, ["Node 3 (train-3): in use by the job a"]),
+        ([{"job": "a", "gpus": [0, 1]}, {"job": "b", "gpus": [2]}], 5, []),
+        (
+            [{"job": "a", "gpus": [0, 1]}, {"job": "b", "gpus": [2]}],
+            6,
+            ["Node 3 (train-3): in use by the jobs a, b; of its 8 GPUs 5 are free, and --gpus is 6"],
+        ),
+        ([{"job": "a", "gpus": [0]}], None, ["Node 3 (train-3): in use by the job a"]),
+    ],
+)
+def test_nodes_are_in_use_where_other_jobs_leave_too_few_gpus(
+    held: list[dict[str, Any]], gpus: int | None, told: list[str]
+) -> None:
+    assert in_use(request(gpus=gpus), {1: said(1), 3: said(3, holders=held)}) == told
+
+
+def test_a_job_of_some_gpus_has_as_many_processes() -> None:
+    made = make_spec(request(gpus=3), {1: said(1), 3: said(3, holders=[{"job": "a", "gpus": [0, 2]}])}, {})
+    assert [(row["gpus"], row["nproc"], row["gpu_indices"]) for row in made["members"]] == [
+        (3, 3, [1, 3, 4]),
+        (3, 3, [0, 1, 2]),
+    ]
+    told = problems(request(gpus=3, nproc="4"), {1: said(1), 3: said(3)})
+    assert told[0] == "Node 1 (train-1): --nproc 4 is more than --gpus, of 3 GPUs"
+    assert problems(request(gpus=9), {1: said(1), 3: said(3)})[0].endswith("--gpus 9 is more than its 8 GPUs")
+
+
+def test_which_gpus_a_job_of_some_sees_is_not_its_environment_s_to_say() -> None:
+    chosen = {"CUDA_VISIBLE_DEVICES": "0"}
+    assert make_spec(request(environment=chosen), {1: said(1), 3: said(3)}, {})["environment"] == chosen
+    with pytest.raises(UsageError, match="CUDA_VISIBLE_DEVICES: the job sets it itself"):
+        make_spec(request(environment=chosen, gpus=3), {1: said(1), 3: said(3)}, {})
 
 
 def test_a_name_that_any_node_of_the_cluster_knows_is_taken() -> None:
