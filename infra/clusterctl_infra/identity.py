@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 CLUSTER_ID_LENGTH = 12
+STAND_IN_ID = "0" * CLUSTER_ID_LENGTH
+"""Of a plan that is made before there is a cluster."""
 SEED_BYTES = 32
 
 
@@ -32,7 +34,7 @@ class Identity:
 def stand_in_identity(*, owner: str, image_id: str | None, zone: str | None, region: str, now: datetime) -> Identity:
     """An identity for plans made before the first `up`: same lengths, keys that no machine will ever carry."""
     return Identity(
-        cluster_id="0" * CLUSTER_ID_LENGTH,
+        cluster_id=STAND_IN_ID,
         started_at=now,
         run=1,
         owner=owner,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterctl_infra.identity import STAND_IN_ID
 from clusterctl_infra.plan.case import Case, error, warning
 from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan, is_retained
@@ -36,12 +37,17 @@ def storage_outlives_the_deadline(case: Case) -> Iterator[Problem]:
 
 
 def adopted_file_systems_are_reached(case: Case) -> Iterator[Problem]:
-    """What lies in another network is not reached from one that is made new."""
+    """What lies in another network is not reached from one that is made new; that of a living cluster may hold it."""
     is_own = case.plan.network.adopted_vpc_id is None
+    # The engine's program plans with a stand-in, too, before it has read the identity; a cluster has a ledger by then.
+    is_made_new = is_own and case.plan.cluster_id == STAND_IN_ID and case.ledger.is_empty
     for row in case.plan.storage:
-        if isinstance(row, LustrePlan) and row.adopted_id is not None and is_own:
+        if isinstance(row, LustrePlan) and row.adopted_id is not None and is_own and not is_made_new:
+            yield warning("storage", f"{row.mount}: {row.adopted_id} has to lie in this cluster's network")
+        if isinstance(row, LustrePlan) and row.adopted_id is not None and is_made_new:
+            index = [entry.mount for entry in case.config.storage].index(row.mount)
             yield error(
-                "storage",
+                f"storage[{index}]",
                 f"{row.mount}: {row.adopted_id} lies in another network, and no way leads to it from one that is made "
                 "new; write its own as network: {adopt: …}",
             )

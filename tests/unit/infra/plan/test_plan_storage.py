@@ -6,11 +6,12 @@ from typing import Any  # configurations as YAML gives them
 
 import pytest
 from clusterctl_bootstrap.node_plan import MountPlan
+from clusterctl_infra.identity import stand_in_identity
 from clusterctl_infra.plan.nodes import node_plan
 from clusterctl_infra.plan.storage import mount_plan
 from clusterctl_infra.plan.storage_model import BucketPlan, DisksPlan, EfsPlan, LustrePlan
 
-from tests.unit.infra.plan.plan_cases import CATALOG, a_config, a_plan, problems_of
+from tests.unit.infra.plan.plan_cases import BORN, CATALOG, a_config, a_plan, problems_of
 
 ADOPTED = "fs-0a1b2c3d4e5f67890"
 LUSTRE: dict[str, Any] = {"mount": "/shared", "fsx-lustre": {"size": "4800GiB", "throughput": 250}}
@@ -166,8 +167,12 @@ def test_no_two_mounts_have_resources_of_one_name(mount: str, label: str) -> Non
 
 
 def test_adopted_file_systems_come_with_a_word_about_their_network() -> None:
-    told = problems_of(a_plan(storage=[ADOPTED_LUSTRE]))["storage"]
+    first = stand_in_identity(owner="you", image_id=None, zone=None, region="us-west-2", now=BORN)
+    told = problems_of(a_plan(identity=first, storage=[ADOPTED_LUSTRE]))["storage[0]"]
     assert "no way leads to it from one that is made new" in told
+    living = a_plan(storage=[ADOPTED_LUSTRE])
+    assert not problems_of(living)
+    assert "has to lie in this cluster's network" in problems_of(living, "warning")["storage"]
     adopt = {"adopt": {"vpc_id": "vpc-0a1b2c3d", "node_subnet_id": "subnet-0a1b2c3d"}}
     in_its_network = a_plan(storage=[ADOPTED_LUSTRE], network=adopt)
     assert not problems_of(in_its_network)
