@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 from clusterctl_infra.private_home import PRIVATE_FILE
@@ -15,9 +14,12 @@ def put_in_place(path: Path, text: str, *, mode: int = PRIVATE_FILE, keeps_owner
 
     `keeps_owner`: root, as with sudo, leaves the file to whom it belonged, and a new one to whom the folder belongs.
     """
-    fresh: str | None = None
+    # Not by tempfile: that is 4 ms of each start of a command on nodes.
+    fresh = path.parent / f".{path.name}.{os.urandom(8).hex()}"
+    is_made = False
     try:
-        descriptor, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+        is_made = True
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
@@ -28,8 +30,8 @@ def put_in_place(path: Path, text: str, *, mode: int = PRIVATE_FILE, keeps_owner
             os.fsync(descriptor)
         os.replace(fresh, path)
     except BaseException as e:
-        if fresh is not None:
-            Path(fresh).unlink(missing_ok=True)
+        if is_made:
+            fresh.unlink(missing_ok=True)
         if isinstance(e, OSError):
             raise OSError(e.errno, e.strerror, str(path)) from e
         raise

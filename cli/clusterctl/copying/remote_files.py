@@ -78,7 +78,7 @@ class RemoteFiles(Files):
         """
         status = self._sftp.stat(path)
         if stat.S_ISDIR(status.st_mode or 0):
-            raise CopyFailed(f"{path} is a folder; cp copies files, clusterctl sync folders")
+            raise CopyFailed(f"{path} is a folder, and cp without -r copies files")
         if not stat.S_ISREG(status.st_mode or 0):
             raise CopyFailed(f"{path} is no file")
         size = status.st_size or 0
