@@ -34,6 +34,7 @@ SIGNS: dict[str, tuple[dict[str, Any], str]] = {
     "a program ended that nobody waited for": ({"cpu_s": 50.0 - 30.0}, "1.0 processor cores in use"),
     "a checkpoint goes to a disk": ({"disk_bytes": 4 * 10**9}, "writes 100.0 MB/s"),
     "a checkpoint goes to the network": ({"network_bytes": 4 * 10**9}, "network: 100.0 MB/s"),
+    "a megabyte a second is written": ({"disk_bytes": 10**9 + 30 * 10**6}, "writes 1.0 MB/s"),
     "it boots": ({"phase": "scripts"}, "still boots (scripts)"),
     "a membership came": ({"changed": "another push"}, "its membership came"),
     "a signal is not readable": ({"unreadable": ("GPU use not readable (exit 9)",)}, "GPU use not readable (exit 9)"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl_bootstrap.node import status
+from clusterctl_bootstrap.node.notices import Notices
 from clusterctl_bootstrap.node.person_hook import PersonHook
 from clusterctl_bootstrap.node.spot_market import Heard
 
@@ -108,6 +109,12 @@ def test_a_deadline_before_aws_is_the_guards(ending: Ending, hook: Hook) -> None
     ending.heard = interrupted(61 * MINUTE)
     assert ending.look(59 * MINUTE + 5) == ""
     assert len(hook.started) == 1
+
+
+@pytest.mark.parametrize(("late_s", "counts"), [(120, True), (121, False)])
+def test_an_interruption_counts_until_two_minutes_after_its_time(ending: Ending, late_s: int, counts: bool) -> None:
+    notices = Notices(ending.root, lambda: interrupted(120))
+    assert (notices.end(STARTED_S + 120 + late_s) is not None) is counts
 
 
 def test_a_rule_that_wants_an_end_changes_nothing_of_awss(tmp_path: Path) -> None:

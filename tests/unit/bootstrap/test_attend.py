@@ -1,0 +1,52 @@
+"""What a membership starts on a node that systemd runs: the watches over its end, by the newest code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clusterctl_bootstrap.node.later import attend
+
+from tests.unit.bootstrap.fake_outside import FakeOutside
+from tests.unit.bootstrap.node_examples import born, pushed
+
+RELOAD = ["systemctl", "daemon-reload"]
+
+
+def restart(verb: str) -> list[str]:
+    return ["systemctl", "restart", "--no-block", f"clusterctl-{verb}.service"]
+
+
+def attended(root: Path) -> list[list[str]]:
+    """The commands that a membership which came just now runs."""
+    outside = FakeOutside()
+    attend(root, outside)
+    return outside.commands
+
+
+@pytest.fixture
+def slot_0(tmp_path: Path) -> Path:
+    """Of a cluster that ends when it is idle for half an hour."""
+    root = born(tmp_path, with_systemd=True, slot=0, rank=0)
+    (root / "var/lib/clusterctl/cluster.json").write_text(pushed(idle_s=1800))
+    return root
+
+
+def test_systemd_reads_each_new_unit_before_it_starts_it(slot_0: Path) -> None:
+    assert attended(slot_0) == [RELOAD, restart("watch"), RELOAD, restart("idle")]
+    for verb in ("watch", "idle"):
+        unit = (slot_0 / f"run/systemd/system/clusterctl-{verb}.service").read_text()
+        assert f"ExecStart=/usr/local/bin/clusterctl-node {verb}\n" in unit
+
+
+def test_a_unit_that_is_there_is_only_started_anew_and_one_of_older_code_is_replaced(slot_0: Path) -> None:
+    attended(slot_0)
+    assert attended(slot_0) == [restart("watch"), restart("idle")]
+    (slot_0 / "run/systemd/system/clusterctl-idle.service").write_text("of an older agent")
+    assert attended(slot_0) == [restart("watch"), RELOAD, restart("idle")]
+
+
+def test_a_node_that_does_not_judge_watches_its_own_end_alone(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, slot=2)
+    (root / "var/lib/clusterctl/cluster.json").write_text(pushed(idle_s=1800))
+    assert attended(root) == [RELOAD, restart("watch")]
