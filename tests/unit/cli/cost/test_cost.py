@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 from clusterctl.cloud.early_end import REAPED, EarlyEnd
-from clusterctl.cost.cost_row import by_kind, sums
+from clusterctl.cost.cost_row import CostRow, by_kind, cost_row, folded, sums
 from clusterctl.cost.estimate import EMPTY, LATE, NO_ACCOUNT, TAIL, cost_rows, uncounted
 from clusterctl.cost.view import cost_text
 from clusterctl.status.overview import ended_early, ended_kinds
@@ -116,6 +116,32 @@ def test_a_cluster_that_is_down_costs_its_storage_alone() -> None:
     rows = cost_rows(down, ended, alive=frozenset(), now=at(5))
     assert sums(rows).usd_per_hour == pytest.approx(1.38)
     assert sums(rows).spent_usd == sums(rows).at_deadline_usd == pytest.approx(2 * 55.04 + 5 * 1.38)
+
+
+def test_a_run_that_is_down_and_has_no_account_counts_none_of_its_nodes() -> None:
+    rows = cost_rows(an_inventory(run_nodes_down=True), None, alive=None, now=at(3))
+    assert [row for row in rows if row.kind in ("node", "empty")] == []
+
+
+def an_empty_place(slot: int, *, start_h: float = 1, price: float | None = 10.0) -> CostRow:
+    """A place in which nothing runs since that hour, three hours after the start."""
+    return cost_row(
+        kind="empty",
+        name=f"train-{slot}",
+        slot=slot,
+        started_at=at(start_h),
+        usd_per_hour=price,
+        deadline=DEADLINE,
+        now=at(3),
+    )
+
+
+def test_places_that_are_empty_at_the_same_time_make_one_row_with_the_price_of_all() -> None:
+    alone = an_empty_place(2, start_h=2)
+    together, last = folded([an_empty_place(0), an_empty_place(1), alone])
+    assert (together.name, together.slot, together.usd_per_hour) == ("train-[0-1]", None, 20.0)
+    assert (together.spent_usd, together.at_deadline_usd) == (40.0, 220.0)
+    assert last == alone
 
 
 BESIDE = tuple(

@@ -51,6 +51,11 @@ def test_a_rehearsal_says_that_its_money_is_simulated() -> None:
     assert cost_json(a_view(inventory=an_inventory(rehearsal=True)))["simulated"] is True
 
 
+def test_a_rehearsal_without_gpus_simulates_its_money_alone() -> None:
+    told = cost_text(a_view(inventory=an_inventory(rehearsal=True, gpus_per_node=0)))
+    assert told.splitlines()[0].endswith(" (rehearsed: simulated money)")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

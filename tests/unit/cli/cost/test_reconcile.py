@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -15,8 +16,8 @@ from clusterctl_infra.outputs import InventoryNode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.cli.cost.paid_cluster import DEADLINE, REPLACED, accounts, an_inventory, at
-from tests.unit.cli.cost.reconcile_cases import CASES, ONE, P5, PRICES, Case, seen
+from tests.unit.cli.cost.paid_cluster import DEADLINE, REPLACED, a_span, accounts, an_inventory, at
+from tests.unit.cli.cost.reconcile_cases import CASES, ONE, P5, PRICES, Case, reserved, seen
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
@@ -50,6 +51,20 @@ def test_a_row_says_which_of_its_times_aws_said() -> None:
     )
     said = {row.instance_id: (row.is_start_seen, row.is_end_seen) for row in paid if row.instance_id is not None}
     assert said == {"i-a": (False, False), "i-b": (True, True), "i-c": (True, False)}
+
+
+@pytest.mark.parametrize(("machine_type", "price"), [("p5.48xlarge", 40.0), ("p4d.24xlarge", P5)])
+def test_a_reserved_place_costs_what_a_machine_of_its_type_in_it_did_and_else_the_list_price(
+    machine_type: str, price: float
+) -> None:
+    observed = Observed(
+        machines={"i-a": replace(seen("i-a", 0, 0.2, 2), instance_type=machine_type)},
+        reservations={"cr-1": reserved(0.1)},
+        usd_per_hour=PRICES,
+    )
+    spans = (a_span(0, "i-a", price=40.0),)
+    paid = reconcile(spans, observed, alive=frozenset(), deadline=DEADLINE, now=at(3), is_reserved=True)
+    assert {row.usd_per_hour for row in paid if row.instance_id is None} == {price}
 
 
 def test_a_stray_of_a_type_without_a_price_makes_the_sum_unknown_and_not_0() -> None:
