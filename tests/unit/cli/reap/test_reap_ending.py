@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.machine_resources import RESERVATION
+from clusterctl.cloud.reservations import ReservationState
 from clusterctl.cloud.resource import CloudResource
+from clusterctl.cost.sighting_file import note_reservations, read_reserved
 from clusterctl.reap.ending import Ended, WhyNotNow, end_judged
 from clusterctl.reap.remains import Remains
 from clusterctl.reap.search import Search
 from clusterctl.reap.verdict import Verdict
 
 from tests.unit.cli.cloud.fake_ec2 import PATIENCE_S, FakeRegion, NoClients, Waiting
+from tests.unit.cli.cloud.fake_session import clients_of
 
 IDS = ("000000000000", "111111111111")
 
@@ -109,3 +114,25 @@ def test_who_is_interrupted_waits_for_no_cluster_s_ten_minutes(tmp_path: Path) -
 
     with pytest.raises(KeyboardInterrupt):
         ended(there, why_not_now)
+
+
+def test_when_a_reservation_ended_is_written_down_though_aws_tells_of_no_reservation_afterwards(tmp_path: Path) -> None:
+    observed = tmp_path / "observed.jsonl"
+    made = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    held = ReservationState(
+        reservation_id="cr-1", instance_type="p5.48xlarge", places=2, state="active", created_at=made, ends_at=None
+    )
+    note_reservations(observed, [held], at=made)
+    region = FakeRegion(things={"cr-1": CloudResource(kind=RESERVATION, id="cr-1")})
+    clients = clients_of({}, refused={("ec2", "describe_capacity_reservations"): "UnauthorizedOperation"})
+    (end,) = end_judged(
+        verdicts({IDS[0]: region}),
+        Search(regions=IDS, all_regions=False, remains=()),
+        lambda region: clients,
+        lambda verdict, things: None,
+        tell=lambda text: None,
+        observed_file=lambda verdict: observed,
+        kinds=(region.kind(RESERVATION),),
+    )
+    assert end.is_done
+    assert read_reserved(observed)["cr-1"].ended_at is not None

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import io
+import json
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.look import Look
 from clusterctl.cloud.resource import ResourceType
+from clusterctl.cost.sighting_file import read_seen
 from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.reap.request import ReapRequest, look_and_end, reap, refuse_unseen, region_clients
 from clusterctl.reap.search import GLOBAL_KINDS, NO_REGION, Search, anything, made_in_time, search
 from clusterctl.reap.verdict import Asked
 from clusterctl_infra.errors import CloudError, ClusterctlError, StillBills, UsageError
+from clusterctl_infra.outputs import inventory_to_json
 from clusterctl_infra.region_keys import KeyPair, RegionAccess
 
 from tests.unit.cli.cloud.fake_ec2 import NoClients, Waiting
 from tests.unit.cli.cloud.fake_session import FakeSession, clients_of
-from tests.unit.cli.reap.reap_cases import ID, thing
+from tests.unit.cli.reap.reap_cases import ID, NOW, thing
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import MakeInventory
 
 REGIONS = ("ap-east-1", "us-west-2")
 
@@ -131,6 +138,36 @@ def test_with_a_clock_that_is_off_what_is_there_is_shown_and_nothing_ended(
     session = clients.session
     assert isinstance(session, FakeSession)
     assert "terminate_instances" not in session.asked
+
+
+def test_what_aws_said_of_the_machines_of_a_known_cluster_is_written_down_before_they_end(
+    tmp_path: Path, make_inventory: MakeInventory
+) -> None:
+    """EC2 refuses for good here, so that the end is over at once."""
+    home = Home(path=tmp_path)
+    file = home.inventory_file("train")
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(inventory_to_json(make_inventory())))
+    running = {**INSTANCE, "State": {"Name": "running"}, "LaunchTime": NOW - timedelta(hours=1)}
+    rows = {("us-west-2", "describe_instances", "Reservations"): [{"Instances": [running]}]}
+    clients = clients_of(rows, refused={("ec2", "terminate_instances"): "UnauthorizedOperation"})
+    wish = Asked(grace=timedelta(minutes=10), clusters=frozenset({ID}))
+    request = ReapRequest(asked=wish, region="us-west-2", all_regions=False, rehearse=False, acts=True, as_json=False)
+    with pytest.raises(StillBills, match="not all could be ended"):
+        look_and_end(request, lambda region: clients, Output(stdout=io.BytesIO(), stderr=io.BytesIO()), home)
+    assert read_seen(home.observed_file(ID))["i-1"].launched_at == NOW - timedelta(hours=1)
+
+
+def test_where_nothing_names_a_region_that_is_said_and_not_that_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    wish = Asked(grace=timedelta(minutes=10))
+    request = ReapRequest(asked=wish, region=None, all_regions=False, rehearse=False, acts=True, as_json=False)
+    with pytest.raises(UsageError, match=r"^which region\?"):
+        reap(request, Output(stdout=io.BytesIO(), stderr=io.BytesIO()), Home(path=tmp_path), {})
 
 
 class Unread(io.BytesIO):

@@ -33,6 +33,8 @@ def judged(found: Remains, known: KnownHere | None = None, *, all_regions: bool 
 CASES = {
     "mine and past its deadline": (past(by=LATE), mine(), {}, True, "2 h past its deadline"),
     "mine, within the grace": (past(by=timedelta(minutes=9)), mine(), {}, False, "10 m of grace"),
+    "mine, at its deadline": (past(by=timedelta(0)), mine(), {}, False, "its deadline was 12:00 UTC, 10 m of grace"),
+    "mine, at the end of the grace": (past(by=GRACE), mine(), {}, True, "10 m past its deadline"),
     "mine, before its deadline": (past(by=-LATE), mine(), {}, False, "its deadline is 14:00 UTC"),
     "a colleague's and past its deadline": (past(by=LATE), None, {}, False, "a colleague's"),
     "a colleague's, for a scheduler": (past(by=LATE), None, {"anyones": True}, True, "2 h past"),
