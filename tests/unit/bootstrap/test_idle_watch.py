@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import io
+import json
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
 from clusterctl_bootstrap.node import status
-from clusterctl_bootstrap.node.idle_cluster import IdleWatch
+from clusterctl_bootstrap.node.idle_cluster import DOWN_S, IdleWatch
 from clusterctl_bootstrap.node.idle_peer import Peer
+from clusterctl_bootstrap.node.watch import DRAIN_S
 
 from tests.unit.bootstrap.fake_outside import BANNER, FakeOutside
 from tests.unit.bootstrap.node_examples import born
 from tests.unit.bootstrap.node_examples import status as node_status
 
 LIMIT_S = 1800.0
-KNOWN: dict[str, Any] = {"cluster": "train", "generation": 3, "slot": 0, "slot_cidr": "10.0.8.0/21", "nodes": 0}
+KNOWN: dict[str, Any] = {
+    "cluster": "train",
+    "cluster_id": "0123456789ab",
+    "generation": 3,
+    "slot": 0,
+    "slot_cidr": "10.0.8.0/21",
+    "nodes": 0,
+}
 """No node is connected to: the tests say who is there."""
 
 
 class FakePeer(Peer):
-    """A node that reports now, and has a sign of life when it is asked once more; it keeps what it is told."""
+    """A node that reports now, and shows `when_asked` as signs of life when it is asked once more."""
 
-    def __init__(self, quiet_s: float, *signs: str) -> None:
+    def __init__(self, quiet_s: float, *signs: str, when_asked: tuple[str, ...] = ("1 SSH session",)) -> None:
+        self.when_asked = when_asked
         self.report = {"generation": 3, "quiet_s": quiet_s, "signs": list(signs), "saves": False, "asked": 0}
         self.reported_s = self.seen_s = time.monotonic()
         self.heard: list[str] = []
@@ -31,7 +43,7 @@ class FakePeer(Peer):
     def say(self, line: str) -> None:
         self.heard.append(line)
         if line.startswith("look "):
-            self.report.update(asked=int(line.removeprefix("look ")), signs=["1 SSH session"])
+            self.report.update(asked=int(line.removeprefix("look ")), signs=list(self.when_asked))
 
 
 def silent() -> FakePeer:
@@ -85,6 +97,46 @@ def test_a_node_that_does_not_report_but_answers_as_an_ssh_server_keeps_the_clus
 def test_a_node_that_answers_nothing_for_the_whole_time_keeps_nobody(tmp_path: Path) -> None:
     watched = Watched(tmp_path, FakePeer(LIMIT_S), FakePeer(LIMIT_S), silent(), banner="No route to host")
     assert watched.look() == ["look 1"]
+
+
+class FakeAws:
+    """The metadata service and Step Functions, as a node asks them; `inputs` of what was started."""
+
+    PAGES = (
+        ("latest/api/token", "a token"),
+        ("instance-identity/document", '{"region": "us-west-2", "accountId": "111122223333"}'),
+        ("security-credentials/", "the-role"),
+        ("security-credentials/the-role", '{"AccessKeyId": "ASIA", "SecretAccessKey": "s", "Token": "t"}'),
+        ("services/partition", "aws"),
+        ("services/domain", "amazonaws.com"),
+    )
+
+    def __init__(self) -> None:
+        self.inputs: list[dict[str, Any]] = []
+
+    def opener(self, *handlers: object) -> FakeAws:
+        return self
+
+    def open(self, request: urllib.request.Request, timeout: float) -> io.BytesIO:
+        if request.full_url != "https://states.us-west-2.amazonaws.com/":
+            return io.BytesIO(next(text for end, text in self.PAGES if request.full_url.endswith(end)).encode())
+        assert isinstance(request.data, bytes)
+        self.inputs.append(json.loads(json.loads(request.data)["input"]))
+        return io.BytesIO(b'{"executionArn": "arn:of-the-end"}')
+
+
+@pytest.mark.parametrize(("saves", "wait_s"), [(False, DOWN_S), (True, DOWN_S + DRAIN_S)])
+def test_where_all_agree_aws_ends_what_the_nodes_leave_and_every_node_is_told_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saves: bool, wait_s: int
+) -> None:
+    aws = FakeAws()
+    monkeypatch.setattr("urllib.request.build_opener", aws.opener)
+    watched = Watched(tmp_path, FakePeer(LIMIT_S, when_asked=()), FakePeer(LIMIT_S, when_asked=()))
+    watched.peers[1].report["saves"] = saves
+    asked, end = watched.look()
+    assert (asked, end.startswith("end idle since 20")) == ("look 1", True)
+    assert aws.inputs == [{"WaitSeconds": wait_s}]
+    assert watched.look() == [], "it is decided once"
 
 
 @pytest.mark.parametrize(
