@@ -76,6 +76,8 @@ class Runner(Change):
     stderr: io.BytesIO
     aws: Clients
     options: list[dict[str, Any]] = field(default_factory=list)
+    verbs: list[object] = field(default_factory=list)
+    """Of the runs, in their order."""
 
     @property
     def clients(self) -> Clients:
@@ -83,6 +85,7 @@ class Runner(Change):
 
     def run(self, verb: object, **options: Any) -> RunResult:  # all that a run is told
         self.options.append(options)
+        self.verbs.append(verb)
         return self.ends.pop(0)()
 
 

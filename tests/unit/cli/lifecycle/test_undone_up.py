@@ -1,0 +1,125 @@
+"""What an `up` that failed leaves on this computer: the stack's config, its run file, its inventory and login key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from clusterctl.engine.stack_config import config_values
+from clusterctl.engine.state import StackState, StateResource
+from clusterctl.lifecycle.data import LUSTRE_TYPE
+from clusterctl.lifecycle.rollback import roll_back
+from clusterctl_infra.names import IDENTITY_TYPE, MOUNT_TAG, ON_DELETE_TAG
+from clusterctl_infra.outputs import inventory_to_json
+
+from tests.unit.cli.cost.paid_cluster import an_inventory
+from tests.unit.cli.engine.state_rows import machines
+from tests.unit.cli.lifecycle.recorded_runs import BEFORE, ID, MEANT, RESERVED, Runner, ended, intent_of
+
+OWN = f"{BEFORE}  clusterctl:down: 'true'\n"
+IDENTITY = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID, "name": "train"})
+MADE = StackState(resources=(IDENTITY, *RESERVED.resources))
+SHARED = StateResource(
+    urn="u::shared",
+    type=LUSTRE_TYPE,
+    id="fs-1",
+    inputs={
+        "tags": {MOUNT_TAG: "/shared", ON_DELETE_TAG: "retain"},
+        "storageCapacity": 4800,
+        "perUnitStorageThroughput": 250,
+        "deploymentType": "PERSISTENT_2",
+    },
+)
+WITH_DATA = replace(MADE, resources=(*MADE.resources, SHARED))
+
+
+def rolled_back(change: Runner, *, before: StackState, before_text: str = BEFORE) -> str:
+    """What is said of a failed `up` to 33 nodes, whose change is recorded as one that has begun."""
+    change.begin()
+    return roll_back(change, before_text=before_text, before_state=before, intent=intent_of(change), shown="s")
+
+
+def is_to_be_repaired(change: Runner) -> bool:
+    return change.home.run_file(change.cluster).exists()
+
+
+def kept_config(change: Runner) -> str:
+    return change.stack.config_file.read_text()
+
+
+def test_a_run_that_made_nothing_leaves_the_config_as_it_was_and_nothing_to_repair(
+    runner: Callable[..., Runner],
+) -> None:
+    change = runner(state=MADE)
+    assert rolled_back(change, before=MADE).startswith("Nothing was made or changed")
+    assert kept_config(change) == BEFORE
+    assert not is_to_be_repaired(change)
+    assert change.verbs == []
+
+
+def test_a_new_cluster_with_data_goes_to_zero_nodes_and_its_data_is_named_with_its_bill(
+    runner: Callable[..., Runner],
+) -> None:
+    change = runner(lambda: ended(is_well=True), state=WITH_DATA)
+    assert rolled_back(change, before=StackState()) == (
+        "No node runs; storage and network are kept: /shared (FSx for Lustre, 4800 GiB, fs-1): $1.38/h. "
+        "clusterctl down s --all ends them."
+    )
+    assert change.verbs == ["up"], "a destroy would end the data"
+    values = config_values(kept_config(change))
+    assert (values["nodes"], values["down"], values["kept"]) == ("2", "true", '["/shared"]')
+    assert not is_to_be_repaired(change)
+
+
+def test_data_that_is_not_down_to_zero_nodes_stays_a_thing_to_repair(runner: Callable[..., Runner]) -> None:
+    change = runner(lambda: ended(is_well=False, said="no network"), state=WITH_DATA)
+    assert rolled_back(change, before=StackState()) == (
+        "Undoing it failed too (no network): what was made is still there, and bills: clusterctl down s ends it."
+    )
+    assert is_to_be_repaired(change)
+
+
+@pytest.mark.parametrize(
+    ("known_id", "is_forgotten"), [(ID, True), ("ffffffffffff", False)], ids=["its own", "another cluster's"]
+)
+def test_a_new_cluster_that_was_ended_is_forgotten_with_its_login_key_and_what_was_written_for_it(
+    runner: Callable[..., Runner], known_id: str, is_forgotten: bool
+) -> None:
+    change = runner(lambda: ended(is_well=True), state=MADE)
+    inventory, keys = change.home.inventory_file("train"), change.home.keys_dir / "train"
+    inventory.parent.mkdir(parents=True)
+    inventory.write_text(json.dumps(inventory_to_json(an_inventory(cluster_id=known_id))))
+    keys.mkdir(parents=True)
+    assert rolled_back(change, before=StackState(), before_text=OWN) == (
+        "Nothing was kept: no node runs, nothing bills."
+    )
+    assert change.verbs == ["destroy"]
+    assert (inventory.exists(), keys.exists()) == (not is_forgotten, not is_forgotten)
+    assert kept_config(change) == BEFORE, "only what a person wrote"
+    assert not is_to_be_repaired(change)
+
+
+def test_a_new_cluster_that_could_not_be_ended_keeps_the_config_that_it_had_and_is_repaired_next(
+    runner: Callable[..., Runner],
+) -> None:
+    change = runner(lambda: ended(is_well=False, said="no network"), state=MADE)
+    told = rolled_back(change, before=StackState(), before_text=OWN)
+    assert "what was made is still there, and bills: clusterctl down s ends it." in told
+    assert kept_config(change) == OWN
+    assert is_to_be_repaired(change)
+
+
+@pytest.mark.parametrize("is_well", [True, False], ids=["back", "not back"])
+def test_a_grown_cluster_goes_back_to_its_size_and_is_repaired_next_only_if_that_failed(
+    runner: Callable[..., Runner], is_well: bool
+) -> None:
+    before = StackState(resources=machines(range(2)))
+    change = runner(lambda: ended(is_well=is_well, said="no network"), state=StackState(resources=machines(range(4))))
+    told = rolled_back(change, before=before)
+    assert (told == "Back to 2 nodes, which ran on.") is is_well
+    assert change.verbs == ["up"]
+    assert [options["nodes"] for options in change.options] == [2]
+    assert kept_config(change) == BEFORE != MEANT
+    assert is_to_be_repaired(change) is not is_well
