@@ -1,0 +1,196 @@
+"""What a `down` says that it ends, what it does, and what it looks for afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any  # rows of AWS
+
+import pytest
+from clusterctl.engine.stack_config import config_values
+from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.whereabouts import Whereabouts
+from clusterctl.home import Home
+from clusterctl.lifecycle.data import LUSTRE_TYPE
+from clusterctl.lifecycle.down import (
+    Down,
+    DownRequest,
+    Going,
+    end_all,
+    end_nodes,
+    ending_line,
+    take_down,
+    take_down_held,
+    what_goes,
+)
+from clusterctl_infra.errors import StillBills
+from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, MOUNT_TAG, ON_DELETE_TAG
+from clusterctl_infra.outputs import inventory_to_json
+
+from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
+from tests.unit.cli.conftest import Screen
+from tests.unit.cli.cost.paid_cluster import an_inventory
+from tests.unit.cli.engine.state_rows import machines
+from tests.unit.cli.lifecycle.recorded_runs import ID, MEANT, Runner, ended, told
+
+IDENTITY = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID, "name": "train"})
+PLAIN = StackState(resources=(IDENTITY, *machines(range(2))))
+SHARED = StateResource(
+    urn="u::shared",
+    type=LUSTRE_TYPE,
+    id="fs-1",
+    inputs={
+        "tags": {MOUNT_TAG: "/shared", ON_DELETE_TAG: "retain"},
+        "storageCapacity": 4800,
+        "perUnitStorageThroughput": 250,
+        "deploymentType": "PERSISTENT_2",
+    },
+)
+WITH_DATA = StackState(resources=(*PLAIN.resources, SHARED))
+TAGS = [{"Key": ID_TAG, "Value": ID}]
+STRAY: dict[tuple[str, str, str], list[dict[str, Any]]] = {
+    ("us-west-2", "describe_file_systems", "FileSystems"): [{"FileSystemId": "fs-9", "Tags": TAGS}]
+}
+
+
+def request_of(folder: Path, change: Runner, *, is_all: bool = False) -> DownRequest:
+    where = Whereabouts(stack=change.stack, rehearse=False, name="train", region="us-west-2", shown=str(folder.name))
+    return DownRequest(where=where, is_all=is_all, is_agreed=True)
+
+
+def down_of(change: Runner, *, is_all: bool = False) -> Down:
+    """A `down` that is recorded as one that has begun."""
+    change.begin()
+    request = request_of(change.stack.directory, change, is_all=is_all)
+    return Down(request=request, change=change, was_cut_off=False)
+
+
+def is_to_be_repaired(change: Runner) -> bool:
+    return change.home.run_file(change.cluster).exists()
+
+
+def test_a_file_system_that_no_state_knows_keeps_the_network_and_is_named_with_its_bill(
+    runner: Callable[..., Runner],
+) -> None:
+    change = runner(state=PLAIN, aws=clients_of(STRAY))
+    assert what_goes(down_of(change), PLAIN).keeps_data
+    assert "fs-9 is in no state and holds data: it is left, and bills " in told(change)
+
+
+@pytest.mark.parametrize(
+    ("state", "is_all", "keeps_data"), [(PLAIN, False, False), (WITH_DATA, False, True), (WITH_DATA, True, False)]
+)
+def test_data_of_the_state_stays_unless_all_is_to_go(
+    runner: Callable[..., Runner], state: StackState, is_all: bool, keeps_data: bool
+) -> None:
+    change = runner(state=state)
+    going = what_goes(down_of(change, is_all=is_all), state)
+    assert (going.keeps_data, [stored.id for stored in going.kept]) == (keeps_data, ["fs-1"] if keeps_data else [])
+
+
+@pytest.mark.parametrize(
+    ("keeps_data", "is_kept", "line"),
+    [
+        (True, True, "train: ends 2 nodes; network and storage are kept"),
+        (
+            True,
+            False,
+            "train: ends 2 nodes and /shared (FSx for Lustre, 4800 GiB, fs-1); network and storage are kept",
+        ),
+        (
+            False,
+            False,
+            (
+                "train: ends 2 nodes and all else of it, 4 resources, and what is in "
+                "/shared (FSx for Lustre, 4800 GiB, fs-1)"
+            ),
+        ),
+    ],
+    ids=["it is kept", "another one is kept", "nothing is kept"],
+)
+def test_the_question_names_the_data_that_would_be_lost(
+    runner: Callable[..., Runner], keeps_data: bool, is_kept: bool, line: str
+) -> None:
+    change = runner(state=WITH_DATA)
+    kept = what_goes(down_of(change), WITH_DATA).kept if is_kept else ()
+    assert ending_line(change, Going(state=WITH_DATA, keeps_data=keeps_data, kept=kept)) == line
+
+
+def test_with_data_the_nodes_go_and_what_stays_is_named_after_aws_was_asked_again(
+    runner: Callable[..., Runner],
+) -> None:
+    change = runner(lambda: ended(is_well=True), state=WITH_DATA)
+    down = down_of(change)
+    end_nodes(down, WITH_DATA)
+    assert change.verbs == ["up"], "a destroy would end the data"
+    values = config_values(change.stack.config_file.read_text())
+    assert (values["down"], values["kept"]) == ("true", '["/shared"]')
+    assert "no node runs; network and storage are kept" in told(change)
+    assert "\n  /shared (FSx for Lustre, 4800 GiB, fs-1): $1.38/h\n" in told(change)
+    assert "AWS was asked again: nothing else bills" in told(change)
+    assert not is_to_be_repaired(change)
+
+
+@pytest.mark.parametrize("ends", [end_nodes, end_all])
+def test_what_a_killed_run_left_is_found_after_the_engine_has_ended(
+    runner: Callable[..., Runner], ends: Callable[[Down, StackState], None]
+) -> None:
+    """AWS does not let go of it: no `down` says then that nothing bills."""
+    addresses = {("us-west-2", "describe_addresses", "Addresses"): [{"AllocationId": "eipalloc-1", "Tags": TAGS}]}
+    aws = clients_of(addresses, refused={("ec2", "release_address"): "UnauthorizedOperation"})
+    change = runner(lambda: ended(is_well=True), state=PLAIN, aws=aws)
+    with pytest.raises(StillBills, match="1 thing that bills is left"):
+        ends(down_of(change), PLAIN)
+    assert "nothing bills" not in told(change)
+
+
+def test_without_data_all_goes_and_the_cluster_is_forgotten(runner: Callable[..., Runner]) -> None:
+    change = runner(lambda: ended(is_well=True), state=PLAIN)
+    inventory = change.home.inventory_file("train")
+    inventory.parent.mkdir(parents=True)
+    inventory.write_text(json.dumps(inventory_to_json(an_inventory(cluster_id=ID))))
+    change.stack.config_file.write_text(f"{MEANT}  clusterctl:down: 'true'\n")
+    end_all(down_of(change), PLAIN)
+    assert change.verbs == ["destroy"]
+    assert "train: gone; nothing of it is left, nothing bills" in told(change)
+    assert not inventory.exists()
+    assert change.stack.config_file.read_text() == MEANT, "only what a person wrote"
+    assert not is_to_be_repaired(change)
+
+
+@pytest.mark.parametrize("found", [None, StackState()], ids=["no stack", "an empty one"])
+def test_of_a_stack_without_a_cluster_it_is_said_that_there_is_nothing(
+    runner: Callable[..., Runner], found: StackState | None
+) -> None:
+    change = runner(state=StackState())
+    change.begin()
+    take_down_held(request_of(change.stack.directory, change), change, found, was_cut_off=False)
+    assert told(change) == "train: there is nothing\n"
+    assert not is_to_be_repaired(change)
+
+
+def test_a_cluster_that_is_known_here_and_in_no_state_is_asked_about_and_not_forgotten(
+    runner: Callable[..., Runner],
+) -> None:
+    change = runner(state=StackState())
+    inventory = change.home.inventory_file("train")
+    inventory.parent.mkdir(parents=True)
+    inventory.write_text(json.dumps(inventory_to_json(an_inventory(cluster_id=ID))))
+    take_down_held(request_of(change.stack.directory, change), change, None, was_cut_off=False)
+    assert told(change).splitlines() == [
+        "train: there is nothing",
+        f"  in this Pulumi backend; nor does anything of {ID} bill in us-west-2 of the account {ACCOUNT}",
+        "  to forget it on this computer, too: clusterctl forget train",
+    ]
+    assert inventory.exists()
+
+
+def test_a_home_that_cannot_be_opened_is_told_and_ends_in_no_silence(
+    runner: Callable[..., Runner], tmp_path: Path, screen: Screen
+) -> None:
+    change = runner()
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(NotADirectoryError):
+        take_down(request_of(tmp_path, change), screen.output, Home(path=blocked / "home"), {})
