@@ -1,14 +1,16 @@
-"""Spot machines that AWS has no more leave the state before they are ended: nobody can cancel their requests then."""
+"""What AWS has no more of that a state knows: machines, what a cluster stands on, and spot machines, whose requests
+nobody can cancel any more."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any  # rows of a state
 
 import pytest
 from clusterctl.cloud.clients import Clients
-from clusterctl.engine.state import StackState, parse_state
-from clusterctl.lifecycle.drift import gone_spot_machines, living_slots
+from clusterctl.engine.state import StackState, StateResource, parse_state
+from clusterctl.lifecycle.drift import gone_spot_machines, living_slots, lost_parts, missing_instances
 from clusterctl_infra.names import BIRTH_TAG, ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
@@ -55,8 +57,43 @@ def test_a_slot_lives_while_its_machine_is_not_on_its_way_out(shown: str | None,
     assert living_slots(showing(shown), state_of("agent=1")) == living
 
 
-def showing(shown: str | None) -> Clients:
-    """A region with the machine in this state; None: it is not shown any more."""
+@pytest.mark.parametrize(
+    ("shown", "missing"),
+    [
+        ("running", []),
+        ("terminated", ["slot 0: i-0 is gone (terminated); the slot is remade"]),
+        (None, ["slot 0: i-0 is gone (AWS does not know it); the slot is remade"]),
+    ],
+)
+def test_a_machine_of_the_state_that_runs_no_more_is_missing(shown: str | None, missing: list[str]) -> None:
+    found = missing_instances(showing(shown), state_of("agent=1"), tell=pytest.fail)
+    assert [machine.told(nodes=1) for machine in found] == missing
+
+
+@pytest.mark.parametrize(
+    ("shown", "vpcs", "lost"),
+    [(None, [], ["vpc-1"]), (None, ["vpc-1"], []), ("running", [], [])],
+    ids=["it was reaped", "its network is there", "its machine lives"],
+)
+def test_a_cluster_without_machine_and_network_is_lost(shown: str | None, vpcs: list[str], lost: list[str]) -> None:
+    network = StateResource(urn="urn:vpc", type="aws:ec2/vpc:Vpc", id="vpc-1")
+    state = StackState(resources=(*state_of("agent=1").resources, network))
+    assert [part.id for part in lost_parts(showing(shown, vpcs=vpcs), state)] == lost
+
+
+def test_of_a_state_without_a_cluster_aws_is_asked_nothing() -> None:
+    clients = showing("running")
+    assert (missing_instances(clients, StackState(), tell=pytest.fail), lost_parts(clients, StackState())) == ((), ())
+    assert vars(clients)["session"].asked == []
+
+
+def showing(shown: str | None, *, vpcs: Sequence[str] = ()) -> Clients:
+    """A region with these networks, and with the machine in this state; None: it is not shown any more."""
     tags = [{"Key": ID_TAG, "Value": ID}]
     rows = [] if shown is None else [{"Instances": [{"InstanceId": "i-0", "State": {"Name": shown}, "Tags": tags}]}]
-    return clients_of({("us-west-2", "describe_instances", "Reservations"): rows})
+    return clients_of(
+        {
+            ("us-west-2", "describe_instances", "Reservations"): rows,
+            ("us-west-2", "describe_vpcs", "Vpcs"): [{"VpcId": vpc, "Tags": tags} for vpc in vpcs],
+        }
+    )
