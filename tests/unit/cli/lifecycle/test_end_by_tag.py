@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import errno
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from clusterctl.cost.sighting_file import note_look, read_reserved
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.lifecycle.end_by_tag import TagEnd, end_by_tag, is_of_stack, told_why, what_is_left
 from clusterctl.system.room import NoRoom, refuse_without_room
+from clusterctl_infra.errors import CloudError, UsageError
+from clusterctl_infra.names import ID_TAG
+from clusterctl_infra.outputs import inventory_to_json
 
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.conftest import Screen
-from tests.unit.cli.cost.paid_cluster import an_inventory
+from tests.unit.cli.cost.paid_cluster import BORN, an_inventory
 
 
 def an_end(folder: Path, why: NoRoom | OSError) -> TagEnd:
@@ -68,12 +73,71 @@ def test_another_stack_s_cluster_of_that_name_is_not_ended(
     assert is_of_stack(known, end.where) is is_its_own
 
 
+@pytest.mark.parametrize(("made_in", "is_its_own"), [("here", True), ("other", False)])
+def test_only_the_stack_s_own_cluster_is_asked_about(
+    made_in: str, is_its_own: bool, tmp_path: Path, screen: Screen
+) -> None:
+    for folder in ("here", "other"):
+        (tmp_path / folder).mkdir()
+    home = home_knowing(tmp_path, stack_dir=str(tmp_path / made_in), stack_name="dev")
+    why = OSError(errno.EROFS, "Read-only file system", "/home/x")
+    end = replace(an_end(tmp_path / "here", why), is_agreed=False)
+    with pytest.raises(UsageError if is_its_own else OSError) as raised:
+        end_by_tag(end, screen.output, home, {})
+    assert (raised.value is why) is not is_its_own
+    assert ("By the id 0123456789ab in their tags" in screen.err) is is_its_own
+
+
+def test_where_nobody_says_whose_the_credentials_are_no_machine_is_said_to_be_ended(
+    tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With another account's credentials no tag would be found, and so nothing that bills."""
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    home = home_knowing(tmp_path, account_id="444455556666")
+    with pytest.raises(CloudError, match="asking whose credentials these are"):
+        end_by_tag(an_end(tmp_path, NoRoom("full", hint="df -h")), screen.output, home, {})
+    assert "ending" not in screen.err
+
+
+def test_when_a_reservation_was_cancelled_is_written_down_for_what_it_has_cost(tmp_path: Path) -> None:
+    known, home = replace(an_inventory(), region="us-west-2"), Home(path=tmp_path)
+    row = {
+        "CapacityReservationId": "cr-1",
+        "InstanceType": "p5.48xlarge",
+        "TotalInstanceCount": 2,
+        "State": "active",
+        "CreateDate": BORN,
+        "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}],
+    }
+    rows, told = [row], list[str]()
+    clients = clients_of({("us-west-2", "describe_capacity_reservations", "CapacityReservations"): rows})
+    note_look(clients, home.observed_file(known.cluster_id), known.cluster_id)
+
+    def it_is_gone_once_cancelled() -> None:
+        if told:
+            rows.clear()
+
+    assert what_is_left(known, clients, home, tell=told.append, pause=it_is_gone_once_cancelled) == []
+    assert told == ["capacity reservation cr-1"]
+    assert read_reserved(home.observed_file(known.cluster_id))["cr-1"].ended_at is not None
+
+
 def test_a_machine_list_that_aws_does_not_give_keeps_no_reservation_alive(tmp_path: Path) -> None:
     clients = clients_of({}, refused={("ec2", "describe_instances"): "InternalError"})
     known = replace(an_inventory(), region="us-west-2")
     left = what_is_left(known, clients, Home(path=tmp_path), tell=no_word, pause=lambda: None)
     assert left[0].startswith("instance: not known (")
     assert "describe_capacity_reservations" in vars(clients)["session"].asked
+
+
+def home_knowing(folder: Path, **facts: object) -> Home:
+    """A home with the inventory of a cluster."""
+    home = Home(path=folder / "home")
+    home.inventory_dir.mkdir(parents=True)
+    home.inventory_file("train").write_text(json.dumps(inventory_to_json(an_inventory(**facts))))
+    return home
 
 
 def no_word(what: str) -> None:
