@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.cloud.resource_types import KINDS
@@ -93,6 +95,30 @@ def test_the_last_look_ends_what_it_could_ask_for_and_names_what_it_could_not() 
         )
     assert told == ["ending elastic IP eipalloc-1: no state knows it"]
     assert refused.value.problems == ("  not asked: FSx file system (AccessDeniedException)",)
+
+
+def test_a_refusal_in_the_middle_is_told_as_it_is_and_ends_the_look() -> None:
+    """Whether another `up` goes on with what is there nobody could tell: none of it is called left over."""
+    known = an_inventory()
+    row = {"AllocationId": "eipalloc-1", "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}]}
+    refusal = CloudError("the token has expired", code="ExpiredToken")
+
+    def known_now() -> NoReturn:
+        raise refusal
+
+    identity = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": known.cluster_id})
+    with pytest.raises(CloudError) as raised:
+        last_look(
+            clients_of({("us-west-2", "describe_addresses", "Addresses"): [row]}),
+            known.cluster_id,
+            StackState(resources=(identity,)),
+            data_since=None,
+            tell=pytest.fail,
+            agreed=lambda resource: None,
+            again="clusterctl down stacks/train",
+            known_now=known_now,
+        )
+    assert raised.value is refusal
 
 
 def test_the_network_that_is_kept_is_named_with_its_bill() -> None:
