@@ -59,8 +59,25 @@ def test_what_an_up_would_lose_the_track_of_is_refused(
     assert refused is None if words is None else refused is not None and words in refused.message
 
 
-@pytest.mark.parametrize(("down", "words"), [(False, "it runs in us-west-2"), (True, "its data is kept in us-west-2")])
-def test_the_sentence_says_where_the_other_one_is(down: bool, words: str) -> None:
-    said = taken_elsewhere(an_inventory(run_nodes_down=down))
-    assert words in said
-    assert f"clusterctl:id {OTHERS}" in said
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({}, "it runs in us-west-2 (clusterctl:id"),
+        ({"run_nodes_down": True}, "its data is kept in us-west-2 (clusterctl:id"),
+        ({"account_id": ELSEWHERE}, f"it runs in us-west-2 of the account {ELSEWHERE} (clusterctl:id"),
+        ({"account_id": ELSEWHERE, "rehearsal": True}, "it runs in us-west-2 (clusterctl:id"),
+    ],
+    ids=["an account that is not known", "without nodes", "another account", "a rehearsal has no account"],
+)
+def test_the_sentence_says_where_the_other_one_is(known: dict[str, object], words: str) -> None:
+    assert f"{words} {OTHERS})" in taken_elsewhere(an_inventory(**known))
+
+
+def test_where_another_cluster_of_that_name_runs_nothing_is_made(tmp_path: Path) -> None:
+    machine = {"InstanceId": "i-0", "Tags": [{"Key": ID_TAG, "Value": OTHERS}]}
+    clients = clients_of({("us-west-2", "describe_instances", "Reservations"): [{"Instances": [machine]}]})
+    home = Home(path=tmp_path)
+    change = SimpleNamespace(clients=clients, name="train", cluster="train", home=home, is_rehearsal=False)
+    with pytest.raises(CloudError, match=rf"another cluster called train runs .*\(clusterctl:id {OTHERS}\)") as refused:
+        refuse_namesake(cast("Change", change), StackState())
+    assert (refused.value.code, refused.value.hint) == ("NameTaken", "clusterctl reap")

@@ -70,6 +70,15 @@ def test_all_that_plan_refuses_is_refused_at_once_by_flag_and_nothing_is_written
     assert not folder.exists()
 
 
+def test_a_budget_that_only_the_plan_finds_too_small_is_refused_by_its_flag(
+    tmp_path: Path, own_home: Path, screen: Screen
+) -> None:
+    folder = tmp_path / "mine"
+    assert run(["init", str(folder), *MACHINE, "--budget", "0.001"], screen.output) == 2
+    assert "1 problem, nothing was written\n  --budget: $0.001 pays for less than a second of the cluster" in screen.err
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize("flags", [(), ("--region", "us-west-2"), ("--type", "p5.48xlarge")])
 def test_what_is_left_out_and_needed_is_named(
     tmp_path: Path, own_home: Path, screen: Screen, flags: tuple[str, ...]
