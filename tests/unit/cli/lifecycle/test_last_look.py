@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 import pytest
+from clusterctl.cloud.delete_orphans import NOT_ENDED
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.engine.state import EIP_TYPE, StackState, StateResource
@@ -119,6 +120,26 @@ def test_a_refusal_in_the_middle_is_told_as_it_is_and_ends_the_look() -> None:
             known_now=known_now,
         )
     assert raised.value is refusal
+
+
+def test_what_aws_does_not_let_go_of_is_told_even_where_it_bills_nothing() -> None:
+    known = an_inventory()
+    vpc = {"VpcId": "vpc-1", "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}]}
+    aws = clients_of(
+        {("us-west-2", "describe_vpcs", "Vpcs"): [vpc]}, refused={("ec2", "delete_vpc"): "UnauthorizedOperation"}
+    )
+    identity = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": known.cluster_id})
+    with pytest.raises(CloudError, match="VPC vpc-1") as refused:
+        last_look(
+            aws,
+            known.cluster_id,
+            StackState(resources=(identity,)),
+            data_since=None,
+            tell=lambda what: None,
+            agreed=lambda resource: None,
+            again="clusterctl down stacks/train",
+        )
+    assert refused.value.code == NOT_ENDED
 
 
 def test_the_network_that_is_kept_is_named_with_its_bill() -> None:

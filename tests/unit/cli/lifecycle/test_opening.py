@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any  # a row of EC2
 
+import pytest
+from clusterctl.cost.sighting_file import read_seen
 from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import StackState, StateResource
 from clusterctl.home import Home
-from clusterctl.lifecycle.opening import open_change
+from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.output import Output
+from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, SLOT_TAG
+
+from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
+from tests.unit.cli.engine.state_rows import machines
+from tests.unit.cli.lifecycle.recorded_runs import ID, Runner
+
+IDENTITY = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID, "name": "train"})
+VPC = StateResource(urn="u::vpc", type="aws:ec2/vpc:Vpc", id="vpc-1", outputs={"ownerId": ACCOUNT})
+MACHINE: dict[str, Any] = {
+    "InstanceId": "i-0",
+    "InstanceType": "p5.48xlarge",
+    "LaunchTime": datetime(2026, 11, 21, 10, tzinfo=UTC),
+    "State": {"Name": "running"},
+    "Tags": [{"Key": ID_TAG, "Value": ID}, {"Key": SLOT_TAG, "Value": "0"}],
+}
+RUNS = {("us-west-2", "describe_instances", "Reservations"): [{"Instances": [MACHINE]}]}
 
 
 def test_each_change_ends_with_the_nodes_that_ssh_knows_written_anew(tmp_path: Path) -> None:
@@ -24,3 +46,25 @@ def test_each_change_ends_with_the_nodes_that_ssh_knows_written_anew(tmp_path: P
     ):
         assert "old-0" in file.read_text()
     assert "old-0" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("has_network", "seen"), [(True, ["i-0"]), (False, [])], ids=["its account is known", "no network yet"]
+)
+def test_what_runs_is_written_down_for_cost_as_soon_as_the_state_names_the_cluster(
+    runner: Callable[..., Runner], has_network: bool, seen: list[str]
+) -> None:
+    """A run that was killed could not say what it left, and no inventory names the cluster yet."""
+    state = StackState(resources=(IDENTITY, *((VPC,) if has_network else ())))
+    change = runner(state=state, aws=clients_of(RUNS))
+    assert inspect(change) == (state, False)
+    assert list(read_seen(change.home.observed_file(ID))) == seen
+
+
+def test_what_runs_is_written_down_for_cost_before_a_repair_ends_any_of_it(runner: Callable[..., Runner]) -> None:
+    state = StackState(resources=(IDENTITY, *machines((0,))))
+    change = runner(state=state, aws=clients_of(RUNS))
+    change.read_state()
+    assert list(read_seen(change.home.observed_file(ID))) == []
+    assert change.mend(state, was_cut_off=False) == state
+    assert list(read_seen(change.home.observed_file(ID))) == ["i-0"]
