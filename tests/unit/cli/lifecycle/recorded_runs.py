@@ -20,12 +20,14 @@ from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl.home import Home
 from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.data import LUSTRE_TYPE
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.intent import Intent, read_intent
 from clusterctl.lifecycle.up_runs import Ran, Runs, run_up
 from clusterctl.output import Output
 from clusterctl_infra.errors import ClusterctlError, EngineError
+from clusterctl_infra.names import IDENTITY_TYPE, MOUNT_TAG, ON_DELETE_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
 
@@ -38,6 +40,19 @@ BEFORE = "config:\n  clusterctl:nodes: '2'\n"
 MEANT = "config:\n  clusterctl:nodes: '33'\n"
 LAST = Runs(makes_machines_last=True)
 ID = "0123456789ab"
+IDENTITY = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID, "name": "train"})
+SHARED = StateResource(
+    urn="u::shared",
+    type=LUSTRE_TYPE,
+    id="fs-1",
+    inputs={
+        "tags": {MOUNT_TAG: "/shared", ON_DELETE_TAG: "retain"},
+        "storageCapacity": 4800,
+        "perUnitStorageThroughput": 250,
+        "deploymentType": "PERSISTENT_2",
+    },
+)
+"""A file system that is to outlive the nodes."""
 NO_ENGINE = EngineError("pulumi does not start: no such file", hint="scripts/engine")
 
 

@@ -9,10 +9,9 @@ from typing import Any  # rows of AWS
 
 import pytest
 from clusterctl.engine.stack_config import config_values
-from clusterctl.engine.state import StackState, StateResource
+from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
-from clusterctl.lifecycle.data import LUSTRE_TYPE
 from clusterctl.lifecycle.down import (
     Down,
     DownRequest,
@@ -25,28 +24,16 @@ from clusterctl.lifecycle.down import (
     what_goes,
 )
 from clusterctl_infra.errors import StillBills
-from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, MOUNT_TAG, ON_DELETE_TAG
+from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json
 
 from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
 from tests.unit.cli.conftest import Screen
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.engine.state_rows import machines
-from tests.unit.cli.lifecycle.recorded_runs import ID, MEANT, Runner, ended, told
+from tests.unit.cli.lifecycle.recorded_runs import ID, IDENTITY, MEANT, SHARED, Runner, ended, told
 
-IDENTITY = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID, "name": "train"})
 PLAIN = StackState(resources=(IDENTITY, *machines(range(2))))
-SHARED = StateResource(
-    urn="u::shared",
-    type=LUSTRE_TYPE,
-    id="fs-1",
-    inputs={
-        "tags": {MOUNT_TAG: "/shared", ON_DELETE_TAG: "retain"},
-        "storageCapacity": 4800,
-        "perUnitStorageThroughput": 250,
-        "deploymentType": "PERSISTENT_2",
-    },
-)
 WITH_DATA = StackState(resources=(*PLAIN.resources, SHARED))
 TAGS = [{"Key": ID_TAG, "Value": ID}]
 STRAY: dict[tuple[str, str, str], list[dict[str, Any]]] = {
@@ -54,15 +41,15 @@ STRAY: dict[tuple[str, str, str], list[dict[str, Any]]] = {
 }
 
 
-def request_of(folder: Path, change: Runner, *, is_all: bool = False) -> DownRequest:
-    where = Whereabouts(stack=change.stack, rehearse=False, name="train", region="us-west-2", shown=str(folder.name))
+def request_of(change: Runner, *, is_all: bool = False) -> DownRequest:
+    where = Whereabouts(stack=change.stack, rehearse=False, name="train", region="us-west-2", shown="s")
     return DownRequest(where=where, is_all=is_all, is_agreed=True)
 
 
 def down_of(change: Runner, *, is_all: bool = False) -> Down:
     """A `down` that is recorded as one that has begun."""
     change.begin()
-    request = request_of(change.stack.directory, change, is_all=is_all)
+    request = request_of(change, is_all=is_all)
     return Down(request=request, change=change, was_cut_off=False)
 
 
@@ -165,7 +152,7 @@ def test_of_a_stack_without_a_cluster_it_is_said_that_there_is_nothing(
 ) -> None:
     change = runner(state=StackState())
     change.begin()
-    take_down_held(request_of(change.stack.directory, change), change, found, was_cut_off=False)
+    take_down_held(request_of(change), change, found, was_cut_off=False)
     assert told(change) == "train: there is nothing\n"
     assert not is_to_be_repaired(change)
 
@@ -177,7 +164,7 @@ def test_a_cluster_that_is_known_here_and_in_no_state_is_asked_about_and_not_for
     inventory = change.home.inventory_file("train")
     inventory.parent.mkdir(parents=True)
     inventory.write_text(json.dumps(inventory_to_json(an_inventory(cluster_id=ID))))
-    take_down_held(request_of(change.stack.directory, change), change, None, was_cut_off=False)
+    take_down_held(request_of(change), change, None, was_cut_off=False)
     assert told(change).splitlines() == [
         "train: there is nothing",
         f"  in this Pulumi backend; nor does anything of {ID} bill in us-west-2 of the account {ACCOUNT}",
@@ -186,11 +173,11 @@ def test_a_cluster_that_is_known_here_and_in_no_state_is_asked_about_and_not_for
     assert inventory.exists()
 
 
-def test_a_home_that_cannot_be_opened_is_told_and_ends_in_no_silence(
+def test_a_home_that_cannot_be_opened_is_an_error_and_no_success(
     runner: Callable[..., Runner], tmp_path: Path, screen: Screen
 ) -> None:
     change = runner()
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(NotADirectoryError):
-        take_down(request_of(tmp_path, change), screen.output, Home(path=blocked / "home"), {})
+        take_down(request_of(change), screen.output, Home(path=blocked / "home"), {})

@@ -15,13 +15,12 @@ from clusterctl.engine.state import StackState, StateResource
 from clusterctl.home import Home
 from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.output import Output
-from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, SLOT_TAG
+from clusterctl_infra.names import ID_TAG, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
 from tests.unit.cli.engine.state_rows import machines
-from tests.unit.cli.lifecycle.recorded_runs import ID, Runner
+from tests.unit.cli.lifecycle.recorded_runs import ID, IDENTITY, Runner
 
-IDENTITY = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID, "name": "train"})
 VPC = StateResource(urn="u::vpc", type="aws:ec2/vpc:Vpc", id="vpc-1", outputs={"ownerId": ACCOUNT})
 MACHINE: dict[str, Any] = {
     "InstanceId": "i-0",

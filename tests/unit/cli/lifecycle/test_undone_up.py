@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from clusterctl.engine.events import Step
+from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_values
-from clusterctl.engine.state import StackState, StateResource
-from clusterctl.lifecycle.data import LUSTRE_TYPE
+from clusterctl.engine.state import RESERVATION_TYPE, StackState
+from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.rollback import roll_back
-from clusterctl_infra.names import IDENTITY_TYPE, MOUNT_TAG, ON_DELETE_TAG
 from clusterctl_infra.outputs import inventory_to_json
 
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.engine.state_rows import machines
-from tests.unit.cli.lifecycle.recorded_runs import BEFORE, ID, MEANT, RESERVED, Runner, ended, intent_of
+from tests.unit.cli.lifecycle.recorded_runs import (
+    BEFORE,
+    ID,
+    IDENTITY,
+    MEANT,
+    RESERVED,
+    SHARED,
+    Runner,
+    ended,
+    intent_of,
+    told,
+)
 
 OWN = f"{BEFORE}  clusterctl:down: 'true'\n"
-IDENTITY = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID, "name": "train"})
 MADE = StackState(resources=(IDENTITY, *RESERVED.resources))
-SHARED = StateResource(
-    urn="u::shared",
-    type=LUSTRE_TYPE,
-    id="fs-1",
-    inputs={
-        "tags": {MOUNT_TAG: "/shared", ON_DELETE_TAG: "retain"},
-        "storageCapacity": 4800,
-        "perUnitStorageThroughput": 250,
-        "deploymentType": "PERSISTENT_2",
-    },
-)
 WITH_DATA = replace(MADE, resources=(*MADE.resources, SHARED))
 
 
@@ -101,12 +102,25 @@ def test_a_new_cluster_that_was_ended_is_forgotten_with_its_login_key_and_what_w
     assert not is_to_be_repaired(change)
 
 
+@pytest.mark.parametrize("state", [MADE, WITH_DATA], ids=["a new cluster", "one with data"])
+def test_what_is_undone_is_shown_as_ended_and_not_as_made(runner: Callable[..., Runner], state: StackState) -> None:
+    def ending() -> RunResult:
+        display: Display = change.options[-1]["display"]
+        display.event(Step(stage="done", op="delete", urn="u::r", type=RESERVATION_TYPE, id="cr-1"))
+        display.end()
+        return ended(is_well=True)
+
+    change = runner(ending, state=state)
+    rolled_back(change, before=StackState())
+    assert re.search(r"^ capacity +1/1 .* ended$", told(change), re.MULTILINE)
+
+
 def test_a_new_cluster_that_could_not_be_ended_keeps_the_config_that_it_had_and_is_repaired_next(
     runner: Callable[..., Runner],
 ) -> None:
     change = runner(lambda: ended(is_well=False, said="no network"), state=MADE)
-    told = rolled_back(change, before=StackState(), before_text=OWN)
-    assert "what was made is still there, and bills: clusterctl down s ends it." in told
+    said = rolled_back(change, before=StackState(), before_text=OWN)
+    assert "what was made is still there, and bills: clusterctl down s ends it." in said
     assert kept_config(change) == OWN
     assert is_to_be_repaired(change)
 
@@ -117,8 +131,8 @@ def test_a_grown_cluster_goes_back_to_its_size_and_is_repaired_next_only_if_that
 ) -> None:
     before = StackState(resources=machines(range(2)))
     change = runner(lambda: ended(is_well=is_well, said="no network"), state=StackState(resources=machines(range(4))))
-    told = rolled_back(change, before=before)
-    assert (told == "Back to 2 nodes, which ran on.") is is_well
+    said = rolled_back(change, before=before)
+    assert (said == "Back to 2 nodes, which ran on.") is is_well
     assert change.verbs == ["up"]
     assert [options["nodes"] for options in change.options] == [2]
     assert kept_config(change) == BEFORE != MEANT
