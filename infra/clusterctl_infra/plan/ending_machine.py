@@ -160,7 +160,7 @@ def _first_wave(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
 def _reservations(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
     """A cluster has one; an empty one costs as much as a full one.
 
-    They are found as machines are: that EC2 filters reservations themselves by tag is not in its reference (2026-11-24).
+    They are found as machines are: that EC2 filters reservations by tag is not in its reference (2026-11-24).
     Those that have ended keep their tags for a while: their states tell. Where the states are not told, each is asked
     to end; the next pass looks again.
     """
