@@ -34,6 +34,10 @@ NOBODYS_KEYS = KeyPair(access_key_id=REHEARSAL_CREDENTIAL, secret_access_key=REH
 NOT_NEEDED = Config(connect_timeout=3.0, read_timeout=3.0, retries={"mode": "standard", "total_max_attempts": 2})
 """For a service whose answer helps, and without which a command goes on."""
 
+EC2_PAGE = 100
+"""Rows of one answer: what every list of EC2 allows (route tables no more, launch templates 200, most 1,000; EC2 API in
+botocore 1.44, 2026-11-24). Without a size EC2 may answer with all at once, or run into its own time limit."""
+
 
 class Clients:
     """The services of one region; each client is made when it is first used."""
@@ -86,7 +90,7 @@ class Clients:
 
     @functools.cached_property
     def ec2(self) -> EC2Client:
-        """Amazon EC2."""
+        """Amazon EC2; its lists come in pages of EC2_PAGE."""
         found: EC2Client = self._client("ec2")
         return found
 
@@ -151,18 +155,33 @@ class Clients:
         if self._beside is not None:
             return self._beside.session
         if self.endpoint_url is None:
-            return boto3.Session(region_name=self.region)
-        return boto3.Session(
-            botocore_session=BotocoreSession(session_vars=NOBODYS_SETTINGS),
-            region_name=self.region,
-            aws_access_key_id=self._keys.access_key_id,
-            aws_secret_access_key=self._keys.secret_access_key,
-        )
+            session = boto3.Session(region_name=self.region)
+        else:
+            session = boto3.Session(
+                botocore_session=BotocoreSession(session_vars=NOBODYS_SETTINGS),
+                region_name=self.region,
+                aws_access_key_id=self._keys.access_key_id,
+                aws_secret_access_key=self._keys.secret_access_key,
+            )
+        events: Any = session.events  # its types want a listener without an answer
+        events.register("provide-client-params.ec2", in_pages)
+        return session
 
     def _client(self, service: str, *, region: str | None = None, config: Config | None = None) -> Any:
         session: Any = self.session  # its types want the name of a service as a literal
         where = region or self.region
         return session.client(service, region_name=where, endpoint_url=self.endpoint_url, config=config or self._config)
+
+
+def in_pages(params: dict[str, Any], model: Any, **_: object) -> dict[str, Any] | None:
+    """The parameters of a list with the size of a page; None: they stay as they are.
+
+    EC2 takes no size beside ids, and not every operation knows one.
+    """
+    is_list = model.name.startswith("Describe") and "NextToken" in model.output_shape.members
+    sized = "MaxResults" in model.input_shape.members
+    named = any(key == "MaxResults" or key.endswith(("Ids", "Names")) for key in params)
+    return {**params, "MaxResults": EC2_PAGE} if is_list and sized and not named else None
 
 
 def configured_region() -> str | None:

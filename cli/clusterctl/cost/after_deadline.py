@@ -11,20 +11,37 @@ from clusterctl_infra.plan.storage_model import is_retained
 from clusterctl.cost.standing_rows import assumed_rates
 from clusterctl.text.quantities import UNKNOWN, usd
 
+HOURS_A_MONTH = 730
+"""A twelfth of a year of 365 days."""
+
 
 def bills_on_after(plan: ClusterPlan) -> str | None:
     """`$1.45 an hour: addresses, gateway, storage; no deadline ends it, clusterctl down does`; None: nothing does."""
+    on = _bills_on(_rates_after(plan))
+    return None if on is None else f"{on}; {_what_ends_it(plan)}"
+
+
+def bills_a_month_after(plan: ClusterPlan) -> str | None:
+    """`$36.50 a month: addresses, gateway; no deadline ends it, clusterctl down does`; None: nothing does."""
+    rates = {kind: None if rate is None else HOURS_A_MONTH * rate for kind, rate in _rates_after(plan).items()}
+    on = _bills_on(rates, per="month")
+    return None if on is None else f"{on}; {_what_ends_it(plan)}"
+
+
+def _rates_after(plan: ClusterPlan) -> Mapping[str, float | None]:
+    """In US dollars an hour."""
     price = plan.price
-    on = _bills_on(
-        {
-            "addresses": 0.0 if plan.network.public_addresses == "automatic" else price.addresses_usd_per_hour,
-            "gateway": price.gateway_usd_per_hour,
-            "storage": price.storage_usd_per_hour,
-        }
-    )
+    return {
+        "addresses": 0.0 if plan.network.public_addresses == "automatic" else price.addresses_usd_per_hour,
+        "gateway": price.gateway_usd_per_hour,
+        "storage": price.storage_usd_per_hour,
+    }
+
+
+def _what_ends_it(plan: ClusterPlan) -> str:
     # With data that is kept, a `down` keeps the network, too.
     is_kept = any(is_retained(row) for row in plan.storage)
-    return None if on is None else f"{on}; no deadline ends it, clusterctl down{' --all' if is_kept else ''} does"
+    return f"no deadline ends it, clusterctl down{' --all' if is_kept else ''} does"
 
 
 def bills_on_now(inventory: Inventory) -> str | None:
@@ -35,8 +52,8 @@ def bills_on_now(inventory: Inventory) -> str | None:
     return _bills_on({**rates, "addresses": 0.0} if inventory.addresses_go_with_machines else rates)
 
 
-def _bills_on(rates: Mapping[str, float | None]) -> str | None:
+def _bills_on(rates: Mapping[str, float | None], *, per: str = "hour") -> str | None:
     billing = {kind: rate for kind, rate in rates.items() if rate != 0}
     known = [rate for rate in billing.values() if rate is not None]
     total = usd(sum(known)) if len(known) == len(billing) else UNKNOWN
-    return f"{total} an hour: {', '.join(billing)}" if billing else None
+    return f"{total} {'an' if per == 'hour' else 'a'} {per}: {', '.join(billing)}" if billing else None

@@ -15,6 +15,7 @@ from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.clients import Clients
+from clusterctl.cost.after_deadline import bills_a_month_after
 from clusterctl.engine.progress import summary
 from clusterctl.engine.selected_stack import selected_meanwhile
 from clusterctl.engine.size_note import size_note
@@ -385,7 +386,9 @@ def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime, an
     after = "" if not tail else f", at worst {usd(tail)} more for a reservation that AWS ends up to 1 h late"
     rate = f"{usd(cluster_plan.price.total_usd_per_hour)}/h"
     most = f"{rate} at most" if cluster_plan.price.spot is not None else rate
-    return f"This will run at {most} until {until}{after}. {what}"
+    stays = bills_a_month_after(cluster_plan)
+    beyond = "" if stays is None else f" After that, {stays}."
+    return f"This will run at {most} until {until}{after}.{beyond} {what}"
 
 
 def _machine(cluster_plan: ClusterPlan) -> str:

@@ -25,6 +25,8 @@ INSTANCES_PER_PAGE = 5
 """EC2's smallest page: 33 interfaces make some 40 KB of JSON of one p5 node."""
 TAGS_PER_PAGE = 1000
 """A row is about 150 bytes."""
+RESERVATIONS_PER_CALL = 100
+"""Named by id: a page of tags is no larger."""
 PARALLEL = 40
 """As many steps of an inline Map run side by side at most (same page)."""
 PASS_PAUSE_S = 30
@@ -60,7 +62,7 @@ def ending_definition(cluster_id: str, *, partition: str = "aws") -> State:
             **_unless_slot_0_lives(ec2, tagged),
             **_dry_run(ec2, cluster_id),
             **_first_wave(ec2, cluster_id),
-            **_reservations(ec2, tagged),
+            **_reservations(ec2, cluster_id),
             **_instances(ec2, tagged),
             "Wait": {"Type": "Wait", "Seconds": PASS_PAUSE_S, "Next": "Pass"},
             "WasTrouble": _if_any("$.Trouble", then="Unasked", otherwise="Ended"),
@@ -85,14 +87,14 @@ class _Ec2:
             **({"Retry": _RETRY} if retries else {}),
         }
 
-    def ids(self, cluster_id: str) -> State:
-        """The ids of the machines that carry the tag, also of some that are gone."""
+    def ids(self, cluster_id: str, *, of: str = "instance", most: int = TAGS_PER_PAGE) -> State:
+        """The ids of the machines, or of what else `of` says, that carry the tag, also of some that are gone."""
         filters = [
             {"Name": "key", "Values": [ID_TAG]},
             {"Name": "value", "Values": [cluster_id]},
-            {"Name": "resource-type", "Values": ["instance"]},
+            {"Name": "resource-type", "Values": [of]},
         ]
-        return self.task("describeTags", {"Filters": filters, "MaxResults": TAGS_PER_PAGE})
+        return self.task("describeTags", {"Filters": filters, "MaxResults": most})
 
     def terminate(self, id_path: str, *, dry_run: bool = False) -> State:
         """Of one machine alone: one id that is gone, and a call for several ends none (EC2, TerminateInstances)."""
@@ -155,25 +157,36 @@ def _first_wave(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
     }
 
 
-def _reservations(ec2: _Ec2, tagged: State) -> dict[str, State]:
+def _reservations(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
     """A cluster has one; an empty one costs as much as a full one.
 
-    That EC2 filters them by tag is not in its reference; Karpenter does so (karpenter-provider-aws,
-    pkg/providers/capacityreservation/types.go; 2026-11-22). Should it refuse, the machines end all the same.
+    They are found as machines are: that EC2 filters reservations by tag is not in its reference (2026-11-24).
+    Those that have ended keep their tags for a while: their states tell. Where the states are not told, each is asked
+    to end; the next pass looks again.
     """
-    caught = {"ErrorEquals": ["States.ALL"], "ResultPath": "$.Trouble", "Next": "Instances"}
-    asked = {"Filters": [tagged, {"Name": "state", "Values": _HELD}], "MaxResults": 100}
+    unfound = {"ErrorEquals": ["States.ALL"], "ResultPath": "$.Trouble", "Next": "Instances"}
+    untold = {**unfound, "Next": "CancelUntold"}
+    held = {"Name": "state", "Values": _HELD}
+    asked = {"CapacityReservationIds.$": "$.Tagged.Tags[*].ResourceId", "Filters": [held]}
     cancel = ec2.task("cancelCapacityReservation", {"CapacityReservationId.$": "$"}, retries=False)
     ids = "$.Held.CapacityReservations[*].CapacityReservationId"
     return {
         "Reservations": {
+            **ec2.ids(cluster_id, of="capacity-reservation", most=RESERVATIONS_PER_CALL),
+            "ResultPath": "$.Tagged",
+            "Catch": [unfound],
+            "Next": "AnyTagged",
+        },
+        "AnyTagged": _if_any("$.Tagged.Tags[0]", then="ReservationStates", otherwise="Instances"),
+        "ReservationStates": {
             **ec2.task("describeCapacityReservations", asked),
             "ResultPath": "$.Held",
-            "Catch": [caught],
+            "Catch": [untold],
             "Next": "AnyReservations",
         },
         "AnyReservations": _if_any("$.Held.CapacityReservations[0]", then="Cancel", otherwise="Instances"),
         "Cancel": {**_each(ids, "CancelOne", cancel), "Next": "FoundReservation"},
+        "CancelUntold": {**_each("$.Tagged.Tags[*].ResourceId", "CancelOneUntold", cancel), "Next": "Instances"},
         "FoundReservation": {"Type": "Pass", "Result": {"Found": True}, "Next": "Instances"},
     }
 

@@ -30,6 +30,7 @@ class Fleet:
         self.empty_pages = 0
         self.cancelled = 0
         self.tells_reservations = True
+        self.tells_tags = True
         self.slot_0: Callable[[], bool] = lambda: False
         """Whether it has a machine, for who asks about that alone."""
 
@@ -40,7 +41,12 @@ class Fleet:
         return answer
 
     def describeTags(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802 (EC2 names it)
-        tag = {"Key": "clusterctl:id", "ResourceType": "instance", "Value": CLUSTER_ID}
+        kind = next(row["Values"][0] for row in parameters["Filters"] if row["Name"] == "resource-type")
+        tag = {"Key": "clusterctl:id", "ResourceType": kind, "Value": CLUSTER_ID}
+        if kind == "capacity-reservation":
+            if not self.tells_tags:
+                raise TaskFailed("Ec2.Ec2Exception", "InternalError")
+            return {"Tags": [{**tag, "ResourceId": id} for id in ("cr-0", "cr-1")]}  # the first one ended long ago
         return {"Tags": [{**tag, "ResourceId": id} for id in self.living if id not in self.untagged]}
 
     def describeInstances(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
@@ -59,9 +65,13 @@ class Fleet:
     def describeCapacityReservations(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
         if not self.tells_reservations:
             raise TaskFailed("Ec2.Ec2Exception", "InvalidParameterValue")
+        assert parameters["CapacityReservationIds"] == ["cr-0", "cr-1"]
+        assert [row["Name"] for row in parameters["Filters"]] == ["state"]  # it documents no filter by tag
         return {"CapacityReservations": [] if self.cancelled else [{"CapacityReservationId": "cr-1"}]}
 
     def cancelCapacityReservation(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        if parameters["CapacityReservationId"] != "cr-1":
+            raise TaskFailed("Ec2.Ec2Exception", "InvalidState")
         self.cancelled += 1
         return {"Return": True}
 

@@ -63,6 +63,15 @@ def test_where_reservations_are_not_told_every_machine_ends_and_the_execution_fa
     with pytest.raises(ExecutionFailed, match="ReservationsUnknown"):
         executed(fleet)
     assert not any(fleet.living.values())
+    assert fleet.cancelled  # by the ids that the tags told
+
+
+def test_where_no_tag_of_a_reservation_is_told_every_machine_ends_and_the_execution_fails() -> None:
+    fleet = Fleet(7, 1)
+    fleet.tells_tags = False
+    with pytest.raises(ExecutionFailed, match="ReservationsUnknown"):
+        executed(fleet)
+    assert not any(fleet.living.values())
 
 
 def test_a_dry_run_without_machines_ends_nothing_and_cancels_nothing() -> None:

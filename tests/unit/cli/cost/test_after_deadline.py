@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any  # a configuration as YAML gives it
 
 import pytest
-from clusterctl.cost.after_deadline import bills_on_after
+from clusterctl.cost.after_deadline import bills_a_month_after, bills_on_after
 
 from tests.unit.infra.plan.plan_cases import a_plan
 
@@ -29,3 +29,15 @@ def test_what_no_deadline_ends_is_named_with_its_price_and_what_ends_it(
     changes: dict[str, Any], told: str | None
 ) -> None:
     assert bills_on_after(a_plan(**changes)) == told
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"access": {"mode": "private"}}, f"$36.50 a month: addresses, gateway; {DOWN}"),
+        ({"instance_type": "m5.large"}, None),
+    ],
+    ids=["gateway", "addresses of the machines"],
+)
+def test_the_question_has_it_by_the_month(changes: dict[str, Any], told: str | None) -> None:
+    assert bills_a_month_after(a_plan(**changes)) == told

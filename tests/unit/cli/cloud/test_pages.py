@@ -1,0 +1,59 @@
+"""EC2's lists come in pages, whoever asks: seen in the request that botocore would send."""
+
+from __future__ import annotations
+
+from typing import Any  # botocore's parameters
+from urllib.parse import parse_qs
+
+import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+from clusterctl.cloud.clients import EC2_PAGE, Clients
+from clusterctl_infra.region_keys import KeyPair
+
+EMPTY = "<{0}Response><requestId>r</requestId></{0}Response>"
+LAST = "<{0}Response><nextToken>{1}</nextToken></{0}Response>"
+
+
+class Wire:
+    """Answers in the network's place, and keeps what was asked."""
+
+    def __init__(self, tokens: tuple[str, ...] = ()) -> None:
+        self.tokens = list(tokens)
+        self.asked: list[dict[str, list[str]]] = []
+
+    def __call__(self, request: Any, **_: object) -> Any:
+        body = parse_qs(request.body if isinstance(request.body, str) else request.body.decode())
+        self.asked.append(body)
+        text = LAST.format(body["Action"][0], self.tokens.pop(0)) if self.tokens else EMPTY.format(body["Action"][0])
+        response: Any = AWSResponse(request.url, 200, HTTPHeaders(), None)
+        response._content = text.encode()  # what it would have read
+        return response
+
+
+def clients(wire: Wire) -> Clients:
+    keys = KeyPair(access_key_id="AKIAX", secret_access_key="x")
+    found = Clients(region="us-west-2", endpoint_url="http://127.0.0.1:1", keys=keys)
+    events: Any = found.ec2.meta.events  # its types want a listener without an answer
+    events.register("before-send.ec2", wire)
+    return found
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["describe_instances", "describe_route_tables", "describe_launch_templates", "describe_capacity_reservations"],
+)
+def test_a_list_is_asked_for_page_by_page(operation: str) -> None:
+    wire = Wire(tokens=("second",))
+    list(clients(wire).ec2.get_paginator(operation).paginate())  # type: ignore[call-overload]  # names are literals
+    assert [row["MaxResults"] for row in wire.asked] == [[str(EC2_PAGE)]] * 2
+    assert [row.get("NextToken") for row in wire.asked] == [None, ["second"]]
+
+
+def test_ids_and_a_size_of_its_own_stay_as_they_are() -> None:
+    wire = Wire()
+    ec2 = clients(wire).ec2
+    ec2.describe_capacity_reservations(CapacityReservationIds=["cr-0123456789abcdef0"])
+    ec2.describe_instances(MaxResults=5)
+    ec2.describe_addresses()
+    assert [row.get("MaxResults") for row in wire.asked] == [None, ["5"], None]
