@@ -10,6 +10,7 @@ from typing import Any
 from clusterctl.on_node.job.channel import Channel, NotTrusted
 from clusterctl.on_node.job.coordination import LOST_AFTER_S, Coordination, directive_for
 from clusterctl.on_node.job.layout import Layout
+from clusterctl.on_node.job.member_words import checked_words
 
 BEAT_S = 0.5
 """How often each side says all it knows, besides when it changes."""
@@ -94,14 +95,15 @@ class Coordinator:
                         self._coordination.gone(slot, time.monotonic())
 
     def _take(self, said: dict[str, Any]) -> int:
-        slot = int(said["slot"])
         if (said["job"], said["attempt"]) != (self._spec["job"], self._spec["attempt"]):
             raise NotTrusted("another job or attempt")
+        words = checked_words(said, self._spec)
+        slot = int(words["slot"])
         with self._changed:
-            if said.get("is_first"):
+            if words["is_first"]:
                 self._connections[slot] = self._connections.get(slot, 0) + 1
-            self._coordination.heard(slot, said)
-            if said.get("knows_end"):
+            self._coordination.heard(slot, words)
+            if words["knows_end"]:
                 self._know.add(slot)
             self._changed.notify_all()
         return slot

@@ -7,15 +7,15 @@ the login user, among what belongs to the job. orted and prted go to the backgro
 
 from __future__ import annotations
 
-import json
 import os
+import struct
 import threading
 from pathlib import Path
-from socket import AF_UNIX, SOCK_STREAM, socket
+from socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
 from typing import IO, Any, Callable, Mapping
 
 from clusterctl.on_node.job.layout import write_json
-from clusterctl.on_node.job.rank_end import own_bytes
+from clusterctl.on_node.job.rank_end import own_bytes, parsed
 
 OUTPUT_VARIABLE = "CLUSTERCTL_JOB_OUTPUT"
 """Where ranks' parents write: mpirun would carry all output to its own node."""
@@ -48,7 +48,7 @@ def orders_of(spec: Mapping[str, Any], folder: Path, uid: int) -> list[dict[str,
     found = []
     for path in sorted(folder.glob("*" + SUFFIX))[: 2 * MOST_NODES]:
         try:
-            order = json.loads(own_bytes(path, uid))
+            order = parsed(own_bytes(path, uid))
             slot, command = slots[str(order["host"])], str(order["command"])
         except (OSError, ValueError, LookupError, TypeError):
             continue  # no order of mpirun's
@@ -57,8 +57,11 @@ def orders_of(spec: Mapping[str, Any], folder: Path, uid: int) -> list[dict[str,
     return found
 
 
-def receive_output(path: Path, follow: Callable[[IO[bytes]], None]) -> None:
-    """Listens where ranks' parents of this node write what their ranks say; in a thread that ends with the process."""
+def receive_output(path: Path, uid: int, follow: Callable[[IO[bytes]], None]) -> None:
+    """Listens where ranks' parents of this node write what their ranks say; in a thread that ends with the process.
+
+    Every user of the node can connect: only processes of `uid` and of root are listened to.
+    """
     door = socket(AF_UNIX, SOCK_STREAM)
     door.bind(str(path))
     path.chmod(0o666)  # in a folder that is root's: nobody can have put another file there
@@ -68,9 +71,17 @@ def receive_output(path: Path, follow: Callable[[IO[bytes]], None]) -> None:
         while True:
             connection, _ = door.accept()
             with connection:
+                if _peer_uid(connection) not in (0, uid):
+                    continue
                 follow(connection.makefile("rb"))
 
     threading.Thread(target=admit, daemon=True).start()
+
+
+def _peer_uid(connection: socket) -> int:
+    """The user at the other end, as the kernel says (unix(7), SO_PEERCRED: pid, uid, gid)."""
+    credentials = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[1])
 
 
 def rank_output(environment: Mapping[str, str], otherwise: IO[bytes]) -> IO[bytes]:

@@ -51,7 +51,7 @@ class NodeRanks:
         parent = ["python3", "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
         environment = self._environment()
         if self._is_mpi:
-            receive_output(self._layout.output(job, self._spec["attempt"]), self._output.follow)
+            receive_output(self._layout.output(job, self._spec["attempt"]), self._user.pw_uid, self._output.follow)
         folder = str(self._layout.folder(job))
         for local_rank, argv in enumerate(launchers.argv(self._spec, self._node_rank, parent, folder)):
             own = launch.rank_environment(self._spec, self._node_rank, local_rank)

@@ -14,6 +14,7 @@ from clusterctl.on_node.job.coordinator import Coordinator
 from clusterctl.on_node.job.launch import coordinator_of, first_rank, member_of
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.member import MemberLink
+from clusterctl.on_node.job.member_words import bounded
 from clusterctl.on_node.job.node_ranks import NodeRanks
 from clusterctl.on_node.job.processes import adopt_orphans, end_all, end_with_parent
 from clusterctl.on_node.job.warned import Warnings
@@ -94,7 +95,7 @@ class Supervisor:
     def _look(self) -> None:
         nproc = int(self._spec["members"][self._rank]["nproc"])
         ended = ends_by_now(self._ranks, nproc)
-        failures = [self._named(end) for end in ended if end.get("code") != 0]
+        failures = bounded(self._named(end) for end in ended if end.get("code") != 0)
         is_over = bool(failures) or len(ended) == nproc
         # A node where one rank failed waits to be told to stop: its other ranks may still run.
         phase = ENDED if is_over and not failures else RUNNING

@@ -47,11 +47,30 @@ def test_a_link_a_pipe_and_another_user_s_file_are_not_read(tmp_path: Path) -> N
         {**WORDS, "lines": None},
         {**WORDS, "rank": None},
         {**WORDS, "code": {}},
+        {**WORDS, "code": 10**30},
+        {**WORDS, "signal": -1},
+        {**WORDS, "rank": -1},
+        {**WORDS, "at_s": float("nan")},
+        {**WORDS, "at_s": 10**400},
     ],
 )
 def test_words_of_another_shape_are_refused(words: object) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 which words are wrong is nobody's business
         checked_end(words)
+
+
+def test_files_of_too_many_levels_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "4.json"
+    path.write_text("[" * 50_000)
+    for read in (rank_end, rank_parent):
+        with pytest.raises(ValueError, match="too many levels"):
+            read(path, os.getuid())
+
+
+def test_long_last_words_are_cut() -> None:
+    found = checked_end({**WORDS, "lines": ["x" * 9000] * 30, "error": "e" * 9000})
+    assert [len(line) for line in found["lines"]] == [2000] * 20
+    assert len(found["error"]) == 4000
 
 
 def test_an_end_without_code_and_signal_is_a_failure() -> None:

@@ -1,0 +1,48 @@
+"""mpirun's ranks hand their output to the supervisor over a socket that every user of the node can reach."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import queue
+import socket
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from clusterctl.on_node.job.mpi_agent import receive_output
+
+WAIT_S = 30
+
+
+def connected_as(user_id: int, path: Path) -> socket.socket:
+    """A connection whose other end sees this user: the kernel keeps who it was when it connected."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(WAIT_S)
+    os.seteuid(user_id)
+    try:
+        connection.connect(str(path))
+    finally:
+        os.seteuid(0)
+    return connection
+
+
+def test_only_the_job_s_user_and_root_are_listened_to() -> None:
+    assert os.geteuid() == 0, "needs root: connects as other users"
+    job_user, stranger = pwd.getpwnam("daemon").pw_uid, pwd.getpwnam("nobody").pw_uid
+    heard = queue.Queue[bytes]()
+
+    def follow(stream: IO[bytes]) -> None:
+        heard.put(stream.readline())
+
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o711)
+        path = Path(name, "output")
+        receive_output(path, job_user, follow)
+        with connected_as(stranger, path) as refused:
+            assert refused.recv(1) == b"", "the stranger's connection is not closed"
+        for user_id in (job_user, 0):
+            with connected_as(user_id, path) as connection:
+                connection.sendall(b"words\n")
+                assert heard.get(timeout=WAIT_S) == b"words\n"
+    assert heard.empty()

@@ -1,0 +1,99 @@
+"""What a member of a job says is believed only where it is of the right shape and size."""
+
+from __future__ import annotations
+
+import json
+from typing import Any  # JSON
+
+import pytest
+from clusterctl.on_node.job.channel import LONGEST_LINE
+from clusterctl.on_node.job.coordination import Coordination
+from clusterctl.on_node.job.member_words import bounded, checked_words
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.cli.jobs.job_specs import spec
+
+END: dict[str, Any] = {
+    "rank": 4,
+    "local_rank": 0,
+    "at_s": 5.0,
+    "code": 7,
+    "signal": None,
+    "lines": ["a", "b"],
+    "error": None,
+}
+SAID: dict[str, Any] = {"job": "first", "attempt": 1, "slot": 3, "phase": "running"}
+WARNING = {"ends_s": 1e9, "stage": 2, "why": "the cluster's deadline"}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def test_a_failure_is_of_the_node_that_tells_it() -> None:
+    (failure,) = checked_words({**SAID, "failures": [{**END, "slot": 1, "name": "train-1"}]}, spec())["failures"]
+    assert failure == {**END, "slot": 3, "name": "train-3"}
+
+
+def test_what_a_launcher_s_end_and_marks_say_is_kept() -> None:
+    launcher = {**END, "rank": None, "local_rank": None}
+    vanished = {**END, "is_vanished": True, "is_out_of_memory": "yes"}
+    found = checked_words({**SAID, "failures": [launcher, vanished]}, spec())["failures"]
+    assert [(row["rank"], row.get("is_vanished"), "is_out_of_memory" in row) for row in found] == [
+        (None, None, False),
+        (4, True, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"slot": 2},
+        {"slot": True},
+        {"slot": "3"},
+        {"phase": "asleep"},
+        {"phase": None},
+        {"warning": {**WARNING, "ends_s": float("nan")}},
+        {"warning": {**WARNING, "ends_s": "soon"}},
+        {"warning": {**WARNING, "ends_s": 10**400}},
+        {"warning": {**WARNING, "stage": "last"}},
+        {"warning": {"ends_s": 5.0}},
+        {"warning": 5},
+        {"failures": {"rank": 1}},
+        {"failures": [5]},
+        {"failures": [{}]},
+        {"failures": [{**END, "at_s": float("inf")}]},
+        {"failures": [{**END, "signal": 10**30}]},
+        {"failures": [{**END, "rank": None, "lines": []}]},
+        {"failures": [END] * 1025},
+        {"orders": [{"id": "1.order", "slot": 7, "command": "orted"}]},
+        {"orders": [{"id": 1, "slot": 1, "command": "orted"}]},
+        {"orders": "orted"},
+    ],
+)
+def test_odd_words_are_refused(odd: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 which words are wrong is nobody's business
+        checked_words({**SAID, **odd}, spec())
+
+
+@given(st.dictionaries(st.sampled_from(["slot", "phase", "failures", "orders", "warning", "is_cancelled"]), JSON))
+def test_whatever_a_member_says_the_coordinator_can_go_on_deciding(odd: dict[str, Any]) -> None:
+    coordination = Coordination(spec(), 0.0)
+    try:
+        words = checked_words({**SAID, **odd}, spec())
+    except ValueError:
+        return
+    coordination.heard(words["slot"], words)
+    for now_s in (0.1, 1.0, 70.0, 200.0):
+        assert json.dumps(coordination.look(now_s, 1_000_000.0 + now_s, None), allow_nan=False)
+
+
+def test_many_failures_with_long_last_words_fit_into_a_line_between_supervisors() -> None:
+    long = {**END, "lines": ["é" * 2000] * 20}
+    told = bounded([long] * 64)
+    assert len(json.dumps(told)) < LONGEST_LINE / 2
+    assert [row["code"] for row in told] == [7] * 64
+    assert told[0] == long
+    assert told[-1]["lines"] == ["é" * 100]
