@@ -1,0 +1,166 @@
+"""Functions of a Python program on process machines: what they give, raise and say, and what starts nothing."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.rehearsed import Done, Rehearsed, rehearsed, run, wait_until
+
+HEAD = """\
+import os, sys, time
+import clusterctl
+import near
+app = clusterctl.App("test")
+# The node's own python3 may be another one than the one that runs the tests.
+environment = {{"PATH": {path!r}, "EPOCHS": "3"}}
+settings = dict(cluster={cluster!r}, num_instances=2, gpu="h100:1", environment=environment)
+
+@app.function(**settings)
+def add(a, b=0):
+    print("adds", os.environ["RANK"], os.environ["FLOW_NUM_NODES"], os.environ["EPOCHS"], flush=True)
+    return near.Pair(a + b, int(os.environ["RANK"]))
+
+@app.function(**settings)
+def fail():
+    if os.environ["RANK"] == "1":
+        raise ValueError("wrong epoch")
+    time.sleep(600)
+
+@app.function(**{{**settings, "name": {name!r}}})
+def stay():
+    print("up", flush=True)
+    time.sleep(600)
+
+@app.function(**settings)
+def lock():
+    import threading
+    return threading.Lock()
+
+if __name__ == "__main__":
+"""
+NEAR = """\
+import collections, clusterctl
+Pair = collections.namedtuple("Pair", "total rank")
+app = clusterctl.App("beside")
+
+@app.function(cluster="nowhere")
+def never():
+    return 1
+"""
+UNGUARDED = "import clusterctl\n@clusterctl.App('x').function(cluster='nowhere')\ndef f():\n    return 1\nf.remote()\n"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Two process machines that are up."""
+    with rehearsed(tmp_path_factory.mktemp("functions"), machines="process", nodes=2) as cluster:
+        cluster.up()
+        yield cluster
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """The folder of a program with functions."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "near.py").write_text(NEAR)
+    return folder
+
+
+def program(cluster: Rehearsed, work: Path, *lines: str, name: str = "unused") -> list[str]:
+    """The argv of a program with these lines."""
+    path = f"{Path(sys.base_prefix) / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    head = HEAD.format(path=path, cluster=cluster.name, name=name)
+    script = work / "program.py"
+    script.write_text(head + "".join(f"    {line}\n" for line in lines))
+    return [sys.executable, str(script)]
+
+
+def run_program(cluster: Rehearsed, work: Path, *lines: str, name: str = "unused") -> Done:
+    return run(program(cluster, work, *lines, name=name), env=cluster.env, cwd=work, timeout_s=120)
+
+
+def jobs(cluster: Rehearsed) -> int:
+    return len(json.loads(cluster.ok("jobs", "--json")))
+
+
+def test_a_function_gives_what_it_gives_on_rank_0_or_on_all_and_its_output_is_shown(
+    cluster: Rehearsed, work: Path
+) -> None:
+    done = run_program(cluster, work, "print(add.remote(1, b=2))", "print(add.remote(4, all_ranks=True))")
+    assert done.exit_code == 0, done.text
+    assert "Pair(total=3, rank=0)\n" in done.stdout
+    assert "[Pair(total=4, rank=0), Pair(total=4, rank=1)]\n" in done.stdout
+    assert "adds 1 2 3" in done.stdout
+    assert "[Node 1]" in done.stdout
+
+
+def test_an_exception_comes_back_with_its_node_rank_and_traceback(cluster: Rehearsed, work: Path) -> None:
+    lines = (
+        "try:",
+        "    fail.remote()",
+        "except clusterctl.RemoteError as e:",
+        "    print([e.node, e.rank, e.type_name], 'in fail' in e.traceback, str(e).splitlines()[0])",
+    )
+    done = run_program(cluster, work, *lines)
+    assert done.exit_code == 0, done.text
+    told = done.stdout.splitlines()[-1]
+    assert told.startswith(f"['{cluster.name}-1', 1, 'ValueError'] True "), done.text
+    assert told.endswith("rank 1: ValueError: wrong epoch")
+
+
+def test_a_task_outlives_its_program_and_any_other_finds_and_cancels_it(cluster: Rehearsed, work: Path) -> None:
+    name = f"t{uuid.uuid4().hex[:8]}"
+    done = run_program(cluster, work, "print(stay.spawn().name)", name=name)
+    assert (done.exit_code, done.stdout) == (0, f"{name}\n"), done.text
+    wait_until(lambda: cluster.ok("job", "logs", name).count("up") == 2, what="both ranks run", timeout_s=60)
+    lines = (
+        f"task = clusterctl.get_task({name!r}, cluster={cluster.name!r})",
+        "print(task.status, task.num_instances, task.logs(node=1).count('up'))",
+        "print(task.cancel(), task.wait())",
+        "task.result()",
+    )
+    other = run_program(cluster, work, *lines)
+    assert other.stdout == "running 2 1\ncancelled cancelled\n", other.text
+    assert "RemoteError" in other.stderr
+    assert f"{name}: cancelled" in other.stderr
+
+
+def test_ctrl_c_cancels_without_a_question_and_shows_no_line_twice(cluster: Rehearsed, work: Path) -> None:
+    name = f"t{uuid.uuid4().hex[:8]}"
+    argv = program(cluster, work, "stay.remote()", name=name)
+    shown = work.parent / "shown"
+    with shown.open("w") as stdout:
+        process = subprocess.Popen(
+            argv, env=cluster.env, cwd=work, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            wait_until(lambda: shown.read_text().count("up") == 2, what="both ranks are shown", timeout_s=90)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=90)
+        finally:
+            process.kill()
+            process.wait()
+    assert "KeyboardInterrupt" in said
+    assert shown.read_text().count("up") == 2
+    assert json.loads(cluster.ok("job", "show", name, "--json"))["state"] == "cancelled"
+
+
+def test_what_cannot_travel_or_starts_within_a_job_is_told_and_starts_nothing(cluster: Rehearsed, work: Path) -> None:
+    before = jobs(cluster)
+    refused = run_program(cluster, work, "add.remote(__import__('threading').Lock())")
+    assert "argument 1 of add() cannot go to the nodes, it cannot be pickled" in refused.stderr
+    (work / "unguarded.py").write_text(UNGUARDED)
+    here = run([sys.executable, "unguarded.py"], env={**cluster.env, "CLUSTERCTL_JOB": "other"}, cwd=work, timeout_s=60)
+    assert "f.remote() was called within the job other" in here.stderr
+    assert jobs(cluster) == before
+    done = run_program(cluster, work, "lock.remote()")
+    assert "the result, of type lock, cannot be pickled" in done.stderr
