@@ -1,8 +1,9 @@
-"""Functions of a Python program on process machines: what they give, raise and say, and what starts nothing."""
+"""Functions of a Python program on process machines: what they give, raise, say, and what starts none; and `check`."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.rehearsed import Done, Rehearsed, rehearsed, run, wait_until
+from tests.integration.rehearsed import ROOT, Done, Rehearsed, rehearsed, run, wait_until
 
 HEAD = """\
 import os, sys, time
@@ -164,3 +165,29 @@ def test_what_cannot_travel_or_starts_within_a_job_is_told_and_starts_nothing(cl
     assert jobs(cluster) == before
     done = run_program(cluster, work, "lock.remote()")
     assert "the result, of type lock, cannot be pickled" in done.stderr
+
+
+def test_check_finds_that_all_nodes_reach_each_other_by_their_names(cluster: Rehearsed) -> None:
+    done = cluster.run("check", "--json")
+    found = json.loads(done.stdout)
+    assert found["pairs"] == [], done.text
+    kinds = {finding["kind"] for node in found["nodes"] for finding in node["findings"]}
+    assert not {kind for kind in kinds if "network" in kind or "port" in kind or "address" in kind}, done.text
+    assert [node["node"] for node in found["nodes"]] == [f"{cluster.name}-0", f"{cluster.name}-1"]
+    # The disks are this computer's own, and may be full.
+    full = [kind for kind in kinds if kind.endswith(" is full")]
+    assert done.exit_code == (4 if full else 0), done.text
+    assert "2 nodes, names, clocks, TCP between all" in cluster.run("check").stdout
+
+
+def test_every_command_of_the_page_on_troubleshooting_runs(cluster: Rehearsed) -> None:
+    page = (ROOT / "docs" / "guides" / "troubleshooting.md").read_text()
+    lines = [line.strip() for line in page.splitlines() if line.startswith("    clusterctl ")]
+    assert len(lines) >= 7
+    for line in lines:
+        done = cluster.run(*shlex.split(line)[1:])
+        # A rehearsed node may have a full disk: 4 is an answer, too.
+        assert done.exit_code in ((0, 4) if line in ("clusterctl check", "clusterctl sweep") else (0,)), (
+            line,
+            done.text,
+        )
