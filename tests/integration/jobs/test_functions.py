@@ -1,8 +1,9 @@
-"""Functions of a Python program on process machines: what they give, raise, say, and what starts none; and `check`."""
+"""Functions of a Python program on process machines: what they give, raise, say, and what starts none; `check`; guides."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -57,6 +58,10 @@ def never():
     return 1
 """
 UNGUARDED = "import clusterctl\n@clusterctl.App('x').function(cluster='nowhere')\ndef f():\n    return 1\nf.remote()\n"
+SAY_ARGV = "#!/bin/sh\nprintf 'words'; printf ' %s' \"$@\"; echo\n"
+"""In the place of a launcher: what it would have been given."""
+SATURN = ROOT.parent / "shared" / "guides" / "saturn-multi-node.txt"
+needs_guides = pytest.mark.skipif(not SATURN.is_file(), reason=f"no {SATURN}: the guides lie beside the checkout")
 
 
 @pytest.fixture(scope="module")
@@ -191,3 +196,58 @@ def test_every_command_of_the_page_on_troubleshooting_runs(cluster: Rehearsed) -
             line,
             done.text,
         )
+
+
+def test_nodes_find_the_leader_by_saturn_s_names(cluster: Rehearsed) -> None:
+    folder = str(ROOT / "examples" / "guides" / "saturn")
+    done = cluster.run("run", "--launcher", "plain", "--workdir", folder, "--", "peers.py")
+    assert done.exit_code == 0, done.text
+    assert f"all 2 nodes found {cluster.name}-0.nodes.clusterctl.svc.cluster.local" in done.stdout
+
+
+@pytest.mark.torch
+def test_pytorch_s_training_runs_by_one_command(cluster: Rehearsed) -> None:
+    folder = str(ROOT / "examples" / "guides" / "pytorch")
+    done = cluster.run("run", "--nproc", "1", "--workdir", folder, "--", "train.py")
+    assert done.exit_code == 0, done.text
+    assert "2 ranks: the weight is 0.000 off" in done.stdout
+
+
+def launch_lines() -> list[str]:
+    """The guide's launch lines that go over several lines, as printed."""
+    return re.findall(r"^(?:torchrun|accelerate launch) \\\n(?:  .*\\\n)*  .*$", SATURN.read_text(), re.MULTILINE)
+
+
+def tf_config_snippet() -> str:
+    """The guide's lines that build TF_CONFIG, up to TensorFlow's own import."""
+    _, begin, behind = SATURN.read_text().partition("import json\nimport os\n")
+    return begin + behind.partition("import tensorflow")[0]
+
+
+@needs_guides
+def test_saturn_s_launch_lines_become_each_node_s_own(cluster: Rehearsed, work: Path) -> None:
+    lines = launch_lines()
+    assert {line.split()[0] for line in lines} == {"torchrun", "accelerate"}
+    for launcher in ("torchrun", "accelerate"):
+        (work / launcher).write_text(SAY_ARGV)
+        (work / launcher).chmod(0o755)
+    script = "PATH=$PWD:$PATH\n" + "\n".join(lines)
+    done = cluster.run("run", "--launcher", "plain", "--workdir", str(work), "--", "sh", "-c", script)
+    assert done.exit_code == 0, done.text
+    leader = f"{cluster.name}-0.nodes.clusterctl.svc.cluster.local"
+    for rank in range(2):
+        said = [line for line in done.stdout.splitlines() if line.startswith(f"[Node {rank}]") and "words" in line]
+        assert len(said) == len(lines)
+        assert f"--nnodes=2 --node_rank={rank} --nproc_per_node=8 --master_addr={leader} --master_port=29500" in said[0]
+        assert any(f"--machine_rank={rank} --num_processes=16 --main_process_ip={leader}" in line for line in said)
+
+
+@needs_guides
+def test_saturn_s_tf_config_names_every_node_and_this_one(cluster: Rehearsed, work: Path) -> None:
+    (work / "config.py").write_text(tf_config_snippet() + "print(os.environ['TF_CONFIG'])\n")
+    done = cluster.run("run", "--launcher", "plain", "--workdir", str(work), "--", "config.py")
+    assert done.exit_code == 0, done.text
+    workers = [f"{cluster.name}-{slot}.nodes.clusterctl.svc.cluster.local:5000" for slot in range(2)]
+    for rank in range(2):
+        wanted = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
+        assert json.dumps(wanted) in done.stdout
