@@ -1,4 +1,4 @@
-"""Functions of a Python program on process machines: what they give, raise, say, and what starts none; `check`; guides."""
+"""Functions of a Python program on process machines, and what else is proven on the same ones: `check`, guides."""
 
 from __future__ import annotations
 
