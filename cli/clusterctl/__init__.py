@@ -1,10 +1,23 @@
-"""The command line of clusterctl. A Python program has a cluster's nodes by `clusterctl.nodes("train")`."""
+"""The command line of clusterctl, and what Python programs have of it.
+
+`clusterctl.nodes("train")` are a cluster's nodes, `clusterctl.App("name")` has functions that run on them.
+"""
+
+_WHERE = {
+    "NodeGroup": "clusterctl.node_group.group",
+    "nodes": "clusterctl.node_group.group",
+    "App": "clusterctl.functions.app",
+    "RemoteFunction": "clusterctl.functions.app",
+    "RemoteError": "clusterctl_infra.errors",
+    "Task": "clusterctl.functions.task",
+    "get_task": "clusterctl.functions.task",
+}
 
 
 def __getattr__(name: str) -> object:
-    """`nodes` and what it gives, loaded on use: the command line needs none of it, and Fabric takes 0.2 s to load."""
-    if name not in {"NodeGroup", "nodes"}:
+    """What programs use, loaded on use: the command line needs none of it, and Fabric takes 0.2 s to load."""
+    if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib  # noqa: PLC0415 this file is loaded before all else, and imports nothing then
 
-    return getattr(importlib.import_module("clusterctl.node_group.group"), name)
+    return getattr(importlib.import_module(_WHERE[name]), name)

@@ -30,13 +30,14 @@ lies below `$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
 | 3 | no such cluster, no such node |
 | 4 | some of several nodes failed (`ssh`, `cp`, `sync`), were not heard or have no such log (`logs`, `top`), \
 are not ready (`status`, `up`, `replace`), did not take the new deadline (`extend`) \
-or have a fault (`sweep`); what bills is left, or AWS does not say whether (`down`, `reap`) |
+or have a fault (`sweep`, `check`); what bills is left, or AWS does not say whether (`down`, `reap`) |
 | 70 | a fault of clusterctl's own; the traceback is in `$CLUSTERCTL_HOME/log` |
 | 130 | Ctrl-C |
 | 255 | the one node named was not reached, or its command was ended at `--timeout`; else the command's own code |
 
-With `--json`, `ssh`, `sweep`, `top` and `logs` tell of a node's failure in the same words: `node`, `slot`, `rank`, and
-`error_class`, `error_phase`, `message`, which are null where nothing failed. `error_phase` is one of {phases}.
+With `--json`, `ssh`, `sweep`, `check`, `top` and `logs` tell of a node's failure in the same words: `node`, `slot`,
+`rank`, and `error_class`, `error_phase`, `message`, which are null where nothing failed. `error_phase` is one of
+{phases}.
 
 | error_class | meaning |
 |---|---|

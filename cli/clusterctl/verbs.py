@@ -19,6 +19,7 @@ VERBS = {
     "prices": "What machines cost, and how old that knowledge is.",
     "nodes": "The nodes of a cluster, asking nobody.",
     "sweep": "Every node's health: GPUs, fabric, disks, versions.",
+    "check": "Can the nodes train together? Names, clocks, TCP, disks, GPU memory.",
     "top": "What every GPU does now, live.",
     "logs": "Logs of many nodes, merged by time.",
     "ssh": "Run a command on nodes, or log in to one.",

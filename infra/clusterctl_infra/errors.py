@@ -10,6 +10,7 @@ ClusterctlError                exit 1   something expected went wrong
 │   └── NoCapacity             exit 1   AWS has no room now, and nothing that the attempt made is left
 ├── StillBills                 exit 4   the cluster was ended; something that costs money is left (carries the list)
 ├── CapExceeded                exit 1   a cap says no
+├── RemoteError                exit 1   a function raised on a node, or its task ended otherwise (node, rank, traceback)
 ├── NotReached                 exit 255 the one node asked for could not be reached over SSH
 └── RehearsalError             exit 1   the stand-in for AWS cannot do its work on this machine
 
@@ -88,6 +89,22 @@ class StillBills(ClusterctlError):
 
 class CapExceeded(ClusterctlError):
     """A price, budget or run time cap refuses what was asked for."""
+
+
+class RemoteError(ClusterctlError):
+    """A function raised on a node: where, and what, as text. Its task may have ended otherwise: then none is known."""
+
+    def __init__(
+        self, message: str, *, node: str | None, rank: int | None, type_name: str | None, traceback: str
+    ) -> None:
+        super().__init__(message)
+        self.node = node
+        self.rank = rank
+        self.type_name = type_name
+        self.traceback = traceback
+
+    def __str__(self) -> str:
+        return f"{self.message}\n\n{self.traceback}".rstrip()
 
 
 class NotReached(ClusterctlError):

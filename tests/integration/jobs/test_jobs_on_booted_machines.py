@@ -88,3 +88,16 @@ def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: 
         what="nothing of the job is left",
         timeout_s=30,
     )
+
+
+def test_check_names_the_pair_that_does_not_hear_each_other(cluster: Rehearsed) -> None:
+    first, second = f"{cluster.name}-0", f"{cluster.name}-1"
+    assert json.loads(cluster.run("check", "--json").stdout)["pairs"] == []
+    cluster.fault("partition", first, second)
+    try:
+        done = cluster.run("check", "--timeout", "1s")
+        assert done.exit_code == 4, done.text
+        assert f"{first}: does not reach {second} (any port: no answer)" in done.stdout
+        assert f"{second}: does not reach {first} (any port: no answer)" in done.stdout
+    finally:
+        cluster.fault("plug", first)

@@ -1,0 +1,1 @@
+"""Functions of Python programs that run on a cluster's nodes."""

@@ -1,0 +1,256 @@
+"""Functions under `@app.function`: called on a cluster's nodes as a job, or here."""
+
+from __future__ import annotations
+
+import getpass
+import inspect
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Generic, ParamSpec, TypeVar  # Any: values of a person's functions
+
+from clusterctl_infra.catalog.gpus import GpuSpec, fits_gpu
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import ConfigError, NothingMatched, UsageError
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.functions.payload import module_folder, pickled_call, staged
+from clusterctl.functions.settings import (
+    APP_NOT_BUILT,
+    AUTO,
+    BUILT,
+    HINT,
+    NOT_BUILT,
+    FunctionSettings,
+    function_settings,
+    refuse_others,
+)
+from clusterctl.functions.task import CONNECT_S, Task, secure_own_home
+from clusterctl.jobs.known import job_nodes
+from clusterctl.jobs.launcher import Launch
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.spec import AUTO as NPROC_AUTO
+from clusterctl.jobs.spec import JobRequest, checked_name, default_name
+from clusterctl.jobs.start import JobStart
+from clusterctl.on_node.function import call, in_job
+from clusterctl.on_node.job.launchers import PLAIN, TORCHRUN
+from clusterctl.on_node.job.processes import JOB_VARIABLE
+from clusterctl.options import chosen_cluster
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.text.visible import visible
+
+P = ParamSpec("P")
+R = TypeVar("R")
+GRACE_S = 30.0
+LOOK_S = 30.0
+LOOK = (
+    "import importlib.util as u, json, sys;"
+    "print(json.dumps({'python': '%d.%d' % sys.version_info[:2], 'has_torch': u.find_spec('torch') is not None}))"
+)
+JOB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where jobs find their programs."""
+
+
+class App:
+    """Functions that belong together."""
+
+    def __init__(self, name: str, **others: object) -> None:
+        """Raises UsageError for what is not built yet: a cluster of the app's own, with its region and access."""
+        refuse_others(others, not_built=APP_NOT_BUILT, built=("name",))
+        self.name = name
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return in_job.App, (self.name,)
+
+    def function(
+        self,
+        *,
+        cluster: str | None = None,
+        num_instances: int | None = None,
+        gpu: str | None = None,
+        distributed_mode: str = AUTO,
+        environment: Mapping[str, str] | None = None,
+        max_run_time_hours: float | None = None,
+        name: str | None = None,
+        workdir: str | os.PathLike[str] | None = None,
+        include: Sequence[str] = (),
+        **others: object,
+    ) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]:
+        """The decorator of a function that runs on nodes of `cluster`; docs/python.md has every argument.
+
+        Raises UsageError for what is wrong or not built yet, before anything is started.
+        """
+        refuse_others(others, not_built=NOT_BUILT, built=BUILT)
+        settings = function_settings(
+            cluster=cluster,
+            num_instances=num_instances,
+            gpu=gpu,
+            distributed_mode=distributed_mode,
+            environment=environment,
+            max_run_time_hours=max_run_time_hours,
+            name=None if name is None else checked_name(name),
+            workdir=None if workdir is None else Path(workdir),
+            include=tuple(include),
+        )
+        return lambda function: RemoteFunction(function, settings)
+
+
+class RemoteFunction(Generic[P, R]):
+    """A function that `remote` and `spawn` call on nodes, and `local` here."""
+
+    def __init__(self, function: Callable[P, R], settings: FunctionSettings) -> None:
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise UsageError(f"{function.__name__}: coroutines and generators are not built yet", hint=HINT)
+        if "all_ranks" in inspect.signature(function).parameters:
+            raise UsageError(f"{function.__name__}: all_ranks is an argument of remote(); name it otherwise", hint=HINT)
+        self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
+        self._function = function
+        self._settings = settings
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return in_job.Function, (self._function,)
+
+    def local(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """What the function gives, in this process."""
+        return self._function(*args, **kwargs)
+
+    def remote(self, *args: Any, all_ranks: bool = False, **kwargs: Any) -> Any:
+        """What the function gives on rank 0, or with `all_ranks` a list of what it gives on each rank.
+
+        Its output is shown as it comes. Ctrl-C cancels the task. Raises RemoteError where the function does on a node,
+        with the node, the rank and the traceback; ClusterctlError where nothing was started.
+        """
+        task = self.spawn(*args, **kwargs)
+        return task.result_of(task.watched(task.shown), all_ranks=all_ranks)
+
+    def spawn(self, *args: Any, **kwargs: Any) -> Task:
+        """The task, which goes on when this program ends. Raises ClusterctlError where nothing was started."""
+        refuse_within_a_job(os.environ, self._function.__name__)
+        content = pickled_call(self._function, args, kwargs)
+        secure_own_home()
+        return _started(self._function, self._settings, content)
+
+    def map(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises UsageError."""
+        raise UsageError("map() is not built yet: call spawn() for each input", hint=HINT)
+
+
+def refuse_within_a_job(environ: Mapping[str, str], function: str) -> None:
+    """Raises UsageError where this process is part of a job: what a job imports must not start another one."""
+    if job := environ.get(JOB_VARIABLE):
+        raise UsageError(f"{function}.remote() was called within the job {job}; {in_job.GUARD}", hint=HINT)
+
+
+def _started(function: Callable[..., Any], settings: FunctionSettings, content: bytes) -> Task:
+    inventory = chosen_cluster(settings.cluster)
+    members = chosen_members(inventory, settings.num_instances)
+    gpus = held_gpus(inventory, settings.gpus)
+    nodes = job_nodes(inventory, connect_timeout_s=CONNECT_S)
+    launch, nproc = chosen_start(
+        _interpreters(nodes, members, settings.environment),
+        function.__name__,
+        is_manual=settings.is_manual,
+        gpus=inventory.gpus_per_node if gpus is None else gpus,
+    )
+    request = JobRequest(
+        inventory=inventory,
+        nodes=members,
+        name=settings.name or default_name((function.__name__,), datetime.now(UTC), token_hex(2)),
+        launch=launch,
+        nproc=nproc,
+        gpus=gpus,
+        environment=settings.environment,
+        timeout_s=settings.timeout_s,
+        grace_s=GRACE_S,
+        by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+    )
+    with staged(settings.workdir or module_folder(function), content, including=settings.include) as snapshot:
+        start = JobStart(request=request, nodes=nodes, snapshot=snapshot, secrets={}, wait_s=0.0, tell=_tell)
+        return Task(nodes, start.begin())
+
+
+def chosen_members(inventory: Inventory, num_instances: int | None) -> tuple[InventoryNode, ...]:
+    """The first so many nodes, ascending. Raises NothingMatched."""
+    nodes = sorted(inventory.nodes, key=lambda node: node.slot)
+    if num_instances is not None and num_instances > len(nodes):
+        told = f"num_instances={num_instances}, and {inventory.cluster} has {len(nodes)} nodes"
+        raise NothingMatched(told, hint="clusterctl nodes")
+    return tuple(nodes[:num_instances])
+
+
+def held_gpus(inventory: Inventory, wanted: GpuSpec | None) -> int | None:
+    """How many GPUs of each node are meant; None: whole nodes. Raises ConfigError for nodes without them."""
+    if wanted is None:
+        return None
+    row = load_catalog().types.get(inventory.instance_type)
+    fits = row is None or fits_gpu(row, wanted)
+    if not fits or wanted.count > inventory.gpus_per_node:
+        has = f"{inventory.gpus_per_node} × {inventory.gpu_name}" if inventory.gpus_per_node else "no GPUs"
+        told = f"gpu: {wanted.count} × {wanted.key} were asked for, and a node of {inventory.cluster} has {has}"
+        raise ConfigError(told, hint="clusterctl nodes")
+    return None if wanted.count == inventory.gpus_per_node else wanted.count
+
+
+def chosen_start(
+    found: Mapping[str, Mapping[str, object]], function: str, *, is_manual: bool, gpus: int
+) -> tuple[Launch, str]:
+    """How the ranks are started, and how many on each node. `found`: node's name → what its python3 is.
+
+    Raises ConfigError where an interpreter could not read what is sent, or torch is on some of the nodes alone.
+    """
+    own = call.python_version()
+    problems = [f"{name}: python3 is {row['python']}" for name, row in found.items() if row["python"] != own]
+    if problems:
+        told = f"{function}() was pickled by Python {own}, and other versions cannot read it; nothing was started"
+        raise ConfigError(told, problems=problems, hint=f"python{next(iter(found.values()))['python']} SCRIPT")
+    command = (f"{call.FOLDER}/{call.MAIN}", function)
+    without = [name for name, row in found.items() if not row["has_torch"]]
+    if is_manual:
+        return Launch(launcher=PLAIN, command=command), "1"
+    if not without:
+        return Launch(launcher=TORCHRUN, command=command), NPROC_AUTO
+    if len(without) < len(found):
+        told = f"{function}(): torch is on some of the nodes alone; nothing was started"
+        raise ConfigError(told, problems=[f"{name}: no torch" for name in without], hint="clusterctl status")
+    # No launcher is needed for what has no torch: every rank gets the same variables.
+    return Launch(launcher=PLAIN, command=command), str(max(1, gpus))
+
+
+def _interpreters(
+    nodes: JobNodes, members: Sequence[InventoryNode], environment: Mapping[str, str]
+) -> dict[str, Mapping[str, object]]:
+    """Node's name → the version of the python3 that its job would have, and whether that has torch.
+
+    Raises ConfigError where one does not say.
+    """
+    variables = {
+        "PATH": JOB_PATH,
+        **{name: environment[name] for name in ("PATH", "PYTHONPATH") if name in environment},
+    }
+    pairs = " ".join(f"{name}='{value}'" for name, value in variables.items() if "'" not in value)
+    command = Command(line=f'{pairs} python3 -c "{LOOK}"', timeout_s=LOOK_S)
+    results = run_on_nodes(
+        nodes.inventory, members, command, keys=nodes.keys, deadlines=nodes.deadlines, pool=nodes.pool
+    )
+    found: dict[str, Mapping[str, object]] = {}
+    for node in members:
+        result = results[node.slot]
+        try:
+            words = json.loads(result.stdout.splitlines()[-1])
+            found[node.name] = {"python": str(words["python"]), "has_torch": bool(words["has_torch"])}
+        except (ValueError, LookupError, TypeError) as e:
+            said = result.stderr.decode(errors="replace").strip()[-300:]
+            why = said if result.failure is None else result.failure.told_under(node.name)
+            told = f"Node {node.slot} ({node.name}) does not say which Python it has: {why}; nothing was started"
+            raise ConfigError(told, hint="clusterctl status") from e
+    return found
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(visible(f"{text}\n"))

@@ -1,0 +1,134 @@
+"""What goes to the nodes for one call: the pickled function with its arguments, what reads it, the module's folder."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any  # what people pass
+
+import cloudpickle
+from clusterctl_infra.errors import UsageError
+
+from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
+from clusterctl.on_node.function import call
+
+STAND_IN = "from clusterctl.on_node.function.in_job import App, Function, StartedWithinAJob, get_task\n"
+"""`clusterctl` on the nodes, beside a function."""
+MAIN = """\
+import sys
+from pathlib import Path
+
+from clusterctl.on_node.function.call import main
+
+sys.exit(main(Path(__file__).resolve().parent))
+"""
+MIB = 1024 * 1024
+
+
+def pickled_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+    """A line of JSON and the pickle behind it.
+
+    Raises TypeError for arguments that the function does not take, UsageError that names what cannot be pickled.
+    """
+    inspect.signature(function).bind(*args, **kwargs)
+    words = {"python": call.python_version(), "function": function.__name__}
+    content = io.BytesIO()
+    content.write(json.dumps(words).encode() + b"\n")
+    try:
+        cloudpickle.dump((function, tuple(args), dict(kwargs)), content)
+    except Exception as e:
+        what, why = _unpicklable(function, args, kwargs) or (f"{function.__name__}()", e)
+        told = f"{what} cannot go to the nodes, it cannot be pickled: {type(why).__name__}: {why}"
+        raise UsageError(told, hint="make it within the function, or pass a path") from e
+    return content.getvalue()
+
+
+def module_folder(function: Callable[..., Any]) -> Path | None:
+    """The folder from which the function's module is imported; None where it has no file of a person's own."""
+    module = sys.modules.get(function.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return None
+    folder = Path(file).resolve().parent
+    package = getattr(module, "__package__", None) or ""
+    for _ in filter(None, package.split(".")):
+        folder = folder.parent
+    return None if {"site-packages", "dist-packages"} & set(folder.parts) else folder
+
+
+@contextmanager
+def staged(folder: Path | None, content: bytes, *, including: Sequence[str]) -> Iterator[Snapshot]:
+    """A copy of the folder's chosen files, with the call beside them. Raises UsageError."""
+    with TemporaryDirectory(prefix="clusterctl-function-") as name:
+        target = Path(name)
+        chosen = None if folder is None else _chosen(folder, including)
+        if chosen is not None:
+            _copy(chosen, target)
+        own = {f"{call.FOLDER}/{path}": text for path, text in _own_files(content).items()}
+        for path, written in own.items():
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            (target / path).write_bytes(written)
+        names = sorted({*(() if chosen is None else chosen.files), *own})
+        size = sum((target / each).lstat().st_size for each in names)
+        yield Snapshot(folder=target, files=tuple(names), size_bytes=size)
+
+
+def _chosen(folder: Path, including: Sequence[str]) -> Snapshot:
+    chosen = take_snapshot(folder, including=including)
+    if chosen.size_bytes > ASK_BYTES:
+        size = f"{folder}: {chosen.size_bytes // MIB:,} MiB in {len(chosen.files)} files"
+        raise UsageError(
+            f"{size} would go to every node, and at most {ASK_BYTES // MIB} MiB do",
+            hint="@app.function(workdir=…), or a .gitignore",
+        )
+    return chosen
+
+
+def _copy(chosen: Snapshot, target: Path) -> None:
+    for file in chosen.files:
+        (target / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(chosen.folder / file, target / file, follow_symlinks=False)
+
+
+def _own_files(content: bytes) -> dict[str, bytes]:
+    """What lies in the call's own folder on the nodes, which reach no registry: cloudpickle is sent along."""
+    found = {
+        call.MAIN: MAIN.encode(),
+        call.CALL: content,
+        "clusterctl/__init__.py": STAND_IN.encode(),
+        "clusterctl/on_node/__init__.py": b"",
+    }
+    for package, place in (
+        ("clusterctl.on_node.function", "clusterctl/on_node/function"),
+        ("cloudpickle", "cloudpickle"),
+    ):
+        for file in files(package).iterdir():
+            if file.name.endswith(".py"):
+                found[f"{place}/{file.name}"] = file.read_bytes()
+    return found
+
+
+def _unpicklable(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[str, Exception] | None:
+    """The first of the arguments, and of what the function refers to, that cannot be pickled, and why."""
+    name = function.__name__
+    parts = [(f"argument {place + 1} of {name}()", value) for place, value in enumerate(args)]
+    parts += [(f"argument {key} of {name}()", value) for key, value in kwargs.items()]
+    if inspect.isfunction(function):
+        used = inspect.getclosurevars(function)
+        parts += [(f"{key}, which {name}() uses,", value) for key, value in {**used.nonlocals, **used.globals}.items()]
+    for what, value in parts:
+        try:
+            cloudpickle.dumps(value)
+        except Exception as e:  # noqa: BLE001 as above
+            return what, e
+    return None

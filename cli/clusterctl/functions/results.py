@@ -1,0 +1,102 @@
+"""What the ranks of a function gave: brought from the nodes, with a bound, and read.
+
+A value is unpickled, and unpickling runs what the pickle says: whoever can write as the login user on a node of the
+task can run code here. So it is read only for those who ask for it, and after the version of Python was compared.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any  # values of a person's functions
+
+from clusterctl_infra.errors import ClusterctlError, RemoteError, UsageError
+from clusterctl_infra.outputs import InventoryNode
+
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.on_node.function import call
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.fanout.sinks import NodeSinks
+
+WORK = "/var/lib/clusterctl/jobs/{job}/work/{file}"
+MOST_WORDS_BYTES = 1024 * 1024
+MOST_BYTES = call.MOST_RESULT_BYTES + MOST_WORDS_BYTES
+FETCH_S = 600.0
+
+
+def fetched(
+    nodes: JobNodes, members: Sequence[InventoryNode], spec: Mapping[str, Any], *, local_rank: int
+) -> dict[int, bytes]:
+    """Each slot's file for this rank of its node; empty where there is none. Raises ClusterctlError, NotReached."""
+    found = {node.slot: bytearray() for node in members}
+
+    def take(node: InventoryNode, chunk: bytes) -> None:
+        found[node.slot] += chunk[: max(0, MOST_BYTES + 1 - len(found[node.slot]))]
+
+    path = WORK.format(job=spec["job"], file=call.result_name(int(spec["attempt"]), local_rank))
+    line = f"[ ! -e {path} ] || exec head -c {MOST_BYTES + 1} {path}"
+    results = run_on_nodes(
+        nodes.inventory,
+        members,
+        Command(line=line, timeout_s=FETCH_S),
+        keys=nodes.keys,
+        deadlines=nodes.deadlines,
+        pool=nodes.pool,
+        sinks=NodeSinks(stdout=take, stderr=lambda node, chunk: None),
+    )
+    for node in members:
+        result = results[node.slot]
+        if not result.is_ok:
+            why = f"exit {result.exit_code}" if result.failure is None else result.failure.told_under(node.name)
+            told = f"{spec['job']}: Node {node.slot} ({node.name}) did not give its result: {why}"
+            raise ClusterctlError(told, hint="clusterctl status")
+    return {slot: bytes(content) for slot, content in found.items()}
+
+
+def value_of(content: bytes, where: str) -> Any:
+    """The value that a rank's function gave. `where` names the rank.
+
+    Raises ClusterctlError where there is none, or it cannot be read here.
+    """
+    words, body = words_of(content, where)
+    if words.get("kind") == call.NOT_KEPT:
+        raise ClusterctlError(f"{where}: {words.get('text')}")
+    if words.get("kind") != call.VALUE:
+        raise ClusterctlError(f"{where} gave no result: it raised {words.get('type')}")
+    if words.get("python") != call.python_version():
+        told = f"{where}: the result is of Python {words.get('python')}, and this is {call.python_version()}"
+        raise UsageError(told, hint="python3 --version")
+    if words.get("bytes") != len(body):
+        raise ClusterctlError(f"{where}: the result has {len(body)} bytes instead of {words.get('bytes')}")
+    try:
+        return pickle.loads(body)
+    except Exception as e:
+        raise ClusterctlError(f"{where}: the result cannot be unpickled here: {type(e).__name__}: {e}") from e
+
+
+def remote_error(content: bytes, where: str, *, node: str, rank: int) -> RemoteError | None:
+    """What the function raised there; None where it left nothing that says so."""
+    try:
+        words, _ = words_of(content, where)
+    except ClusterctlError:
+        return None
+    if words.get("kind") != call.RAISED:
+        return None
+    kind, message, text = (str(words.get(name, "")) for name in ("type", "message", "text"))
+    return RemoteError(f"{where}: {kind}: {message}", node=node, rank=rank, type_name=kind, traceback=text)
+
+
+def words_of(content: bytes, where: str) -> tuple[Mapping[str, Any], bytes]:
+    """The words before a rank's value, and its pickle. Raises ClusterctlError."""
+    if not content:
+        raise ClusterctlError(f"{where} left no result: its process ended before the function did")
+    line, _, body = content.partition(b"\n")
+    try:
+        words = json.loads(line) if len(line) <= MOST_WORDS_BYTES else None
+    except (ValueError, RecursionError):
+        words = None
+    if not isinstance(words, dict):
+        raise ClusterctlError(f"{where}: what lies where its result should be is none")
+    return words, body

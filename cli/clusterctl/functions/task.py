@@ -1,0 +1,209 @@
+"""One call of a function, which goes on on its nodes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, overload  # values of a person's functions
+
+from clusterctl_infra.errors import RemoteError, UsageError
+from clusterctl_infra.outputs import InventoryNode
+from clusterctl_infra.private_home import secure_home
+
+from clusterctl.functions.results import fetched, remote_error, value_of
+from clusterctl.jobs.attached import has_ranks
+from clusterctl.jobs.following import JobFollowing, Notice, OutputLine
+from clusterctl.jobs.job_state import JobState, merged
+from clusterctl.jobs.known import job_nodes, known_job, members_of
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.shown import ended_text, line_text
+from clusterctl.on_node.function import call
+from clusterctl.on_node.job import judge
+from clusterctl.options import chosen_cluster
+from clusterctl.text.visible import visible, visible_in_a_line
+
+CONNECT_S = 15.0
+Shown = Callable[[OutputLine | Notice], None]
+
+
+class Task:
+    """A job that calls a function: made by `spawn`, or found by `get_task`. It outlives this program."""
+
+    def __init__(self, nodes: JobNodes, spec: Mapping[str, Any]) -> None:
+        self._nodes = nodes
+        self._spec = spec
+        self.name = str(spec["job"])
+        """The job's name, as `clusterctl jobs` shows it."""
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name} on {self._nodes.inventory.cluster}>"
+
+    @property
+    def num_instances(self) -> int:
+        """Its nodes."""
+        return len(self._spec["members"])
+
+    @property
+    def status(self) -> str:
+        """`running`, `succeeded`, …: the states of docs/jobs.md, asked from its nodes. Raises NotReached."""
+        return self._state().state
+
+    @overload
+    def logs(self, *, node: int | None = None, rank: int | None = None, follow: Literal[False] = False) -> str: ...
+
+    @overload
+    def logs(self, *, node: int | None = None, rank: int | None = None, follow: Literal[True]) -> Iterator[str]: ...
+
+    def logs(self, *, node: int | None = None, rank: int | None = None, follow: bool = False) -> str | Iterator[str]:
+        """`[Node 0] [10:30:15] …` lines as one text; with `follow` one by one, until the task has ended.
+
+        `node` is a slot, `rank` a global rank. Raises UsageError for a node that the task is not on.
+        """
+        members = tuple(each for each in self._members() if node in (None, each.slot))
+        if not members:
+            slots = ", ".join(str(each.slot) for each in self._members())
+            raise UsageError(f"node={node}: {self.name} runs on the nodes {slots}", hint="clusterctl jobs")
+        lines = self._lines(members, rank, is_followed=follow)
+        return lines if follow else "".join(f"{line}\n" for line in lines)
+
+    def cancel(self) -> str:
+        """Stops it: SIGTERM, 30 s, SIGKILL. Returns the state that it ended in, once nothing of it is left."""
+        self._nodes.ask(self._members(), "cancel", self.name)
+        return self.wait()
+
+    def wait(self) -> str:
+        """The state that it ended in, once it has."""
+        return self.watched(_show_nothing).state
+
+    def result(self, *, all_ranks: bool = False) -> Any:
+        """What the function gave on rank 0, or a list of what it gave on each rank, in their order. Waits for the end.
+
+        The value is unpickled here, so the task's nodes are trusted. Raises RemoteError with the traceback where the
+        function raised, or the task ended otherwise; ClusterctlError for a result that was not kept.
+        """
+        return self.result_of(self._ended(), all_ranks=all_ranks)
+
+    def result_of(self, state: JobState, *, all_ranks: bool) -> Any:
+        """What `result` gives, of a task that has ended as `state` says. Raises as `result` does."""
+        if not str(self._spec["command"][0]).startswith(f"{call.FOLDER}/"):
+            raise UsageError(f"{self.name} is no function's task, so it has no result", hint="clusterctl jobs")
+        if state.state != judge.SUCCEEDED:
+            raise self._failure(state)
+        if not all_ranks:
+            first = self._spec["members"][0]
+            return self._values({int(first["slot"])}, local_rank=0)[int(first["slot"])]
+        found: dict[tuple[int, int], Any] = {}
+        for local_rank in range(max(int(member["nproc"]) for member in self._spec["members"])):
+            slots = {int(member["slot"]) for member in self._spec["members"] if int(member["nproc"]) > local_rank}
+            for slot, value in self._values(slots, local_rank=local_rank).items():
+                found[slot, local_rank] = value
+        return [
+            found[int(member["slot"]), local_rank]
+            for member in self._spec["members"]
+            for local_rank in range(int(member["nproc"]))
+        ]
+
+    def watched(self, show: Shown) -> JobState:
+        """How it ended, once it has; `show` gets its output from the start.
+
+        Ctrl-C cancels it, shows what it still says, and is raised once it has ended; a second one is raised at once.
+        """
+        following = JobFollowing(self._nodes, self._members(), job=self.name, attempt=int(self._spec["attempt"]))
+        items = following.items()
+        interrupt: KeyboardInterrupt | None = None
+        while True:
+            try:
+                for item in items:
+                    if isinstance(item, OutputLine | Notice):
+                        show(item)
+                break
+            except KeyboardInterrupt as e:
+                if interrupt is not None or show is _show_nothing:
+                    raise
+                interrupt = e
+                # A generator that was interrupted has ended: what it has is asked for anew.
+                items = following.next_items()
+                sys.stderr.write(f"{self.name}: cancelling\n")
+                self._nodes.ask(self._members(), "cancel", self.name)
+        if interrupt is not None:
+            raise interrupt
+        return merged(self._spec, following.last_states)
+
+    def shown(self, item: OutputLine | Notice) -> None:
+        """Writes a line to stdout, what there is to tell beside it to stderr."""
+        if isinstance(item, Notice):
+            sys.stderr.write(visible(f"[Node {item.slot}] {item.text}\n"))
+            return
+        line = visible_in_a_line(line_text(item, has_ranks=has_ranks(self._spec)))
+        encoding = sys.stdout.encoding or "utf-8"
+        sys.stdout.write(line.encode(encoding, "replace").decode(encoding) + "\n")
+        sys.stdout.flush()
+
+    def _state(self) -> JobState:
+        return known_job(self._nodes, self.name)
+
+    def _ended(self) -> JobState:
+        state = self._state()
+        return state if state.is_over else self.watched(_show_nothing)
+
+    def _members(self) -> tuple[InventoryNode, ...]:
+        slots = {int(member["slot"]) for member in self._spec["members"]}
+        return tuple(node for node in self._nodes.inventory.nodes if node.slot in slots)
+
+    def _lines(self, members: tuple[InventoryNode, ...], rank: int | None, *, is_followed: bool) -> Iterator[str]:
+        attempt = int(self._spec["attempt"])
+        following = JobFollowing(self._nodes, members, job=self.name, attempt=attempt, is_followed=is_followed)
+        for item in following.items():
+            if isinstance(item, OutputLine) and (rank is None or item.rank == str(rank)):
+                yield visible_in_a_line(line_text(item, has_ranks=has_ranks(self._spec)))
+
+    def _values(self, slots: set[int], *, local_rank: int) -> dict[int, Any]:
+        members = [node for node in self._members() if node.slot in slots]
+        contents = fetched(self._nodes, members, self._spec, local_rank=local_rank)
+        return {node.slot: value_of(contents[node.slot], self._where(node, local_rank)) for node in members}
+
+    def _where(self, node: InventoryNode, local_rank: int) -> str:
+        before = 0
+        for member in self._spec["members"]:
+            if int(member["slot"]) == node.slot:
+                break
+            before += int(member["nproc"])
+        return f"{self.name}: Node {node.slot} ({node.name}) rank {before + local_rank}"
+
+    def _failure(self, state: JobState) -> RemoteError:
+        """The exception of the rank that failed first, else how the task ended."""
+        told = RemoteError(ended_text(state), node=None, rank=None, type_name=None, traceback="")
+        failure = (state.outcome or {}).get("failure") or {}
+        members = [node for node in self._members() if node.slot == failure.get("slot")]
+        if state.state != judge.FAILED or failure.get("rank") is None or not members:
+            return told
+        local_rank = int(failure["local_rank"])
+        content = fetched(self._nodes, members, self._spec, local_rank=local_rank)[members[0].slot]
+        where = self._where(members[0], local_rank)
+        return remote_error(content, where, node=members[0].name, rank=int(failure["rank"])) or told
+
+
+def get_task(name: str, *, cluster: str | None = None) -> Task:
+    """The task of this name on `cluster`, else on `$CLUSTERCTL_CLUSTER`, else on the only cluster known here.
+
+    From any computer that has the cluster. Raises NothingMatched, NotReached.
+    """
+    secure_own_home()
+    inventory = chosen_cluster(cluster)
+    nodes = job_nodes(inventory, connect_timeout_s=CONNECT_S)
+    job = known_job(nodes, name)
+    if len(members_of(job, inventory)) != len(job.slots):
+        raise UsageError(f"{name} ran on nodes that {inventory.cluster} has no more", hint="clusterctl jobs")
+    return Task(nodes, job.spec)
+
+
+def secure_own_home() -> None:
+    """Closes a home that others can read, and warns of it, as every command does."""
+    if (changed := secure_home(os.environ)) is not None:
+        warnings.warn(changed, stacklevel=3)
+
+
+def _show_nothing(item: OutputLine | Notice) -> None:
+    """For those who wait alone."""

@@ -1,0 +1,1 @@
+"""What a function has on the nodes that it runs on."""

@@ -1,0 +1,77 @@
+"""What `@app.function` takes, and what it refuses before anything is started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clusterctl
+import pytest
+from clusterctl.functions.app import chosen_start, refuse_within_a_job
+from clusterctl.functions.settings import NOT_BUILT
+from clusterctl.on_node.function import call
+from clusterctl.on_node.job.launchers import PLAIN, TORCHRUN
+from clusterctl_infra.errors import ConfigError, UsageError
+
+
+def refused(**settings: Any) -> str:
+    with pytest.raises(UsageError) as e:
+        clusterctl.App("test").function(**settings)
+    return e.value.message
+
+
+@pytest.mark.parametrize("name", NOT_BUILT)
+def test_an_argument_that_is_not_built_is_refused_by_its_name(name: str) -> None:
+    assert refused(cluster="train", **{name: 1}) == f"{name}= is not built yet"
+
+
+def test_an_argument_that_nobody_knows_is_a_type_error_with_the_nearest_one() -> None:
+    with pytest.raises(TypeError, match=r"num_instance'.*num_instances"):
+        clusterctl.App("test").function(num_instance=2)
+    with pytest.raises(UsageError, match="region= is not built yet"):
+        clusterctl.App("test", region="us-east-1")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"cluster": None}, "a cluster of the app's own is not built yet"),
+        ({"num_instances": 0}, "num_instances=0"),
+        ({"gpu": ":::"}, "gpu=':::'"),
+        ({"distributed_mode": "off"}, "distributed_mode='off'"),
+        ({"max_run_time_hours": 0}, "max_run_time_hours=0"),
+        ({"environment": {"A": "b\0c"}}, "environment['A'] has a NUL"),
+        ({"environment": {"A-B": "c"}}, "'A-B', which is no name"),
+        ({"environment": {"A": 1}}, "environment['A'] is 1"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_with_its_value(settings: dict[str, Any], told: str) -> None:
+    assert told in refused(**{"cluster": "train", **settings})
+
+
+def test_map_and_a_call_within_a_job_are_refused() -> None:
+    @clusterctl.App("test").function(cluster="train")
+    def double(number: int) -> int:
+        return number * 2
+
+    assert double.local(2) == 4
+    with pytest.raises(UsageError, match="not built yet"):
+        double.map([1])
+    with pytest.raises(UsageError, match="within the job first"):
+        refuse_within_a_job({"CLUSTERCTL_JOB": "first"}, "double")
+
+
+def test_ranks_are_started_by_torchrun_where_there_is_torch_and_once_per_node_where_that_is_wanted() -> None:
+    own = call.python_version()
+    torch = {"train-0": {"python": own, "has_torch": True}}
+    none = {"train-1": {"python": own, "has_torch": False}}
+    launch, nproc = chosen_start(torch, "f", is_manual=False, gpus=8)
+    assert (launch.launcher, nproc) == (TORCHRUN, "auto")
+    launch, nproc = chosen_start(none, "f", is_manual=False, gpus=8)
+    assert (launch.launcher, nproc) == (PLAIN, "8")
+    launch, nproc = chosen_start(torch, "f", is_manual=True, gpus=8)
+    assert (launch.launcher, nproc) == (PLAIN, "1")
+    with pytest.raises(ConfigError, match="torch is on some of the nodes alone"):
+        chosen_start({**torch, **none}, "f", is_manual=False, gpus=8)
+    with pytest.raises(ConfigError, match="other versions cannot read it") as e:
+        chosen_start({"train-0": {"python": "2.7", "has_torch": True}}, "f", is_manual=False, gpus=8)
+    assert e.value.problems == ("train-0: python3 is 2.7",)
