@@ -83,9 +83,13 @@ def _end_what_is_left(home: RehearsalHome, networks: set[str]) -> None:
 
 
 def _drivers(home: RehearsalHome) -> list[MachineDriver]:
+    """What can end machines here. Process machines need nothing but signals for that, even where none can be made.
+
+    Whether one can be made is found out by a trial, which fails on a computer with too much to do, too.
+    """
     booted = NspawnDriver(root=home.machines, cache=cache_folder())
-    every: list[MachineDriver] = [booted, ProcessDriver(root=home.machines)]
-    return [driver for driver in every if driver.unusable() is None]
+    process = ProcessDriver(root=home.machines)
+    return [booted, process] if booted.unusable() is None else [process]
 
 
 def _forget(home: RehearsalHome, cluster: str | None) -> int:

@@ -252,8 +252,10 @@ def nothing_left(name: str, *, env: Mapping[str, str], folder: Path) -> Iterator
     finally:
         # Not by the command line: it refuses while an `up` runs that a failed test has left.
         clean = [sys.executable, "-m", "clusterctl_rehearsal", "clean", "--all"]
-        run(clean, env=env, cwd=folder, timeout_s=120)
+        cleaned = run(clean, env=env, cwd=folder, timeout_s=120)
+        assert cleaned.exit_code == 0, cleaned.text
         assert alive(name) == []
+        assert alive_without_root(name) == []
         assert namespaces(name) == []
 
 

@@ -64,7 +64,10 @@ class ProcessDriver:
         missing = what_is_missing("process", _TOOLS, platform=sys.platform, find=find)
         if missing is not None:
             return missing
-        done = subprocess.run(_PROBE, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S)
+        try:
+            done = subprocess.run(_PROBE, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            return f"whether this user can make namespaces is not known: a trial took more than {_PROBE_TIMEOUT_S:g} s"
         return None if done.returncode == 0 else refusal(done.stderr)
 
     def prepare(self, progress: Callable[[str], None]) -> None:

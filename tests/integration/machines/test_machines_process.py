@@ -14,6 +14,8 @@ from pathlib import Path
 import clusterctl_infra
 import clusterctl_rehearsal
 import pytest
+from clusterctl_rehearsal.cleaning import clean
+from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.machines import machine_processes, rootless_network
 from clusterctl_rehearsal.machines import processes as own_processes
 from clusterctl_rehearsal.machines.connect import NotReached, open_connection
@@ -160,6 +162,19 @@ def test_whatever_is_killed_nothing_is_left_behind(processes: RealCluster, victi
     wait_until(lambda: traces(processes) == [], f"left behind: {traces(processes)}", 5)
     with pytest.raises(NotReached, match="has no network"):
         open_connection(str(processes.root), processes.name, "10.77.0.11", 22, 2)
+
+
+def test_clean_ends_machines_also_where_none_can_be_made(
+    processes: RealCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes.boot(1)
+    home = RehearsalHome(root=processes.root.parent)
+    assert home.machines == processes.root
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("PATH", "/nonexistent")
+        assert processes.driver.unusable() is not None
+        assert f"ended n-0 of {processes.name}" in clean(home, cluster=processes.name)
+    assert traces(processes) == []
 
 
 def test_the_network_outlives_nobody_but_its_holder(processes: RealCluster) -> None:
