@@ -30,12 +30,16 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
     networks = _networks(home) if cluster is None else {cluster}
     _refuse_what_others_run(home, networks)
     removed: list[str] = []
-    for driver in _drivers(home):
-        found = driver.found()
-        for network in sorted(networks):
-            if root_elsewhere(home.machines, network) is not None:
-                continue
-            removed += [f"ended {node} of {network}" for owner, node in found if owner == network]
+    drivers = _drivers(home)
+    for network in sorted(networks):
+        if root_elsewhere(home.machines, network) is not None:
+            continue
+        removed += [
+            f"ended {node} of {network}" for driver in drivers for owner, node in driver.found() if owner == network
+        ]
+        # Both kinds keep their files in one folder, which booted machines' clean-up removes.
+        ProcessDriver(root=home.machines).end(network)
+        for driver in drivers:
             driver.clean(network)
     _end_what_is_left(home, networks)
     forgotten = _forget(home, cluster)

@@ -174,13 +174,17 @@ class ProcessDriver:
         """Remove everything of a cluster, found by its processes and folder; not another home's."""
         if owners.root_elsewhere(self.root, cluster) is not None:
             return
+        self.end(cluster)
+        remove_tree(self.root / cluster)
+
+    def end(self, cluster: str) -> None:
+        """End every process of a cluster, whosever it is, and its network; its files stay."""
         module = processes.PROCESS_SUPERVISOR_MODULE
         processes.end_supervisors([found for found in processes.supervisors(module) if found.cluster == cluster])
         for name, node in machine_processes.machines():
             if name == cluster:
                 self._end_processes(cluster, node)
         rootless_network.delete(cluster)
-        remove_tree(self.root / cluster)
 
     def _folder(self, cluster: str, node: str) -> MachineFolder:
         return MachineFolder(root=self.root, cluster=cluster, node=node)

@@ -177,6 +177,15 @@ def test_clean_ends_machines_also_where_none_can_be_made(
     assert traces(processes) == []
 
 
+def test_clean_ends_a_machine_that_writes_on_before_it_removes_its_files(processes: RealCluster) -> None:
+    processes.boot(1)
+    writer = "while :; do for name in 0 1 2 3 4 5 6 7 8 9; do mkdir -p /var/lib/busy/$name/below; done; done"
+    assert processes.ssh(0, f"mkdir /var/lib/busy; setsid sh -c '{writer}' >/dev/null 2>&1 </dev/null &").code == 0
+    wait_until(lambda: processes.ssh(0, "test -e /var/lib/busy/9/below").code == 0, "nobody writes")
+    clean(RehearsalHome(root=processes.root.parent), cluster=processes.name)
+    assert traces(processes) == []
+
+
 def test_the_network_outlives_nobody_but_its_holder(processes: RealCluster) -> None:
     processes.driver.create_network(processes.name, "10.77.0.0/24", "10.77.0.1")
     first = rootless_network.holder(processes.name)
