@@ -223,11 +223,16 @@ def _copy(stream: IO[bytes], path: Path, left: int, renew: Callable[[], None]) -
 
 
 def _unpack(archive: Path, folder: Path, renew: Callable[[], None]) -> None:
-    """Raises ValueError for a name that leads out of the folder."""
+    """Raises ValueError for a name that leads out of the folder, by itself or through a link that came before it."""
+    links = set()
     with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
-            if member.name.startswith("/") or ".." in Path(member.name).parts or not (member.isreg() or member.issym()):
+            path = Path(member.name)
+            is_inside = not path.is_absolute() and ".." not in path.parts and links.isdisjoint((path, *path.parents))
+            if not is_inside or not (member.isreg() or member.issym()):
                 raise ValueError("the snapshot holds %r" % member.name)
+            if member.issym():
+                links.add(path)
             tar.extract(member, folder)
             renew()
 

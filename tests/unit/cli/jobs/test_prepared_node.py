@@ -71,6 +71,23 @@ def test_a_preparation_whose_node_another_job_took_ends(layout: Layout) -> None:
     assert left_of(layout) == []
 
 
+@pytest.mark.parametrize("name", ["data/mine", "./data/below/mine", "data", "/mine", "../mine"])
+def test_a_snapshot_writes_nothing_outside_its_folder(layout: Layout, tmp_path: Path, name: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        link, file = tarfile.TarInfo("data"), tarfile.TarInfo(name)
+        link.type, link.linkname = tarfile.SYMTYPE, str(outside if name != "data" else outside / "mine")
+        tar.addfile(link)
+        tar.addfile(file, io.BytesIO(b""))
+    content = packed.getvalue()
+    with pytest.raises(ValueError, match="the snapshot holds"):
+        receive(layout, JOB, header(len(content)), io.BytesIO(content), Path("p.pyz"))
+    assert list(outside.iterdir()) == []
+    assert left_of(layout) == []
+
+
 def test_a_preparation_that_breaks_off_leaves_nothing(layout: Layout) -> None:
     packed = snapshot()
     with pytest.raises(ValueError, match="too early"):
