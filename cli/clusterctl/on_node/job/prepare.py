@@ -224,7 +224,7 @@ def _copy(stream: IO[bytes], path: Path, left: int, renew: Callable[[], None]) -
 
 def _unpack(archive: Path, folder: Path, renew: Callable[[], None]) -> None:
     """Raises ValueError for a name that leads out of the folder, by itself or through a link that came before it."""
-    links = set()
+    links: set[Path] = set()
     with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
             path = Path(member.name)
