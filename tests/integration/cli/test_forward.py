@@ -25,14 +25,19 @@ def notebook() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
-            with contextlib.suppress(OSError):  # closed at the test's end
+            with contextlib.suppress(OSError):  # shut down at the test's end
                 while True:
                     connection, _ = server.accept()
                     with connection:
                         connection.sendall(GREETING)
 
-        threading.Thread(target=serve, daemon=True).start()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
         yield server.getsockname()[1]
+        # Closed alone, the thread would wait on in accept, and a signal would have it accept from whatever got the
+        # descriptor's number next.
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
 
 
 @pytest.fixture
