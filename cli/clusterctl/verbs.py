@@ -25,7 +25,7 @@ VERBS = {
     "ssh": "Run a command on nodes, or log in to one.",
     "run": "Start a training on many nodes, and watch it.",
     "jobs": "The jobs of a cluster, and how they go.",
-    "job": "One job: show, logs, attach, wait, cancel.",
+    "job": "One job: show, logs, events, attach, wait, cancel, exec, cp.",
     "forward": "A node's port on this computer: a notebook, TensorBoard.",
     "cp": "Files to nodes and back.",
     "sync": "Folders to nodes and back.",

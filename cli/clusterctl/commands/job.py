@@ -13,40 +13,53 @@ HELP = """One job, from any computer that knows the cluster.
 \b
   show    how it goes, on which nodes, and why it ended
   logs    what it has said; -f goes on with it
+  events  what happened to it, on which node, and when
   attach  as logs -f from its start; Ctrl-C asks whether to cancel
   wait    until it has ended, without its output
   cancel  stop it: SIGTERM, its grace, SIGKILL; waits until nothing of it is left
+  exec    a command inside it, while it runs: its environment, folder and user
+  cp      files out of its $CLUSTERCTL_JOB_DIR to a folder here
 
-attach and wait give the job's own exit code, as run does. show, logs and cancel give 0.
+attach and wait give the job's own exit code, as run does. show, logs, events and cancel give 0.
+
+exec runs on the job's first node, on those of --node, or on the node of --rank, with that rank's own variables. At a
+terminal it has one, and without a command it is a shell. On one node the exit code is the command's own, on several
+4 when one failed. What it starts ends with the job. cp takes all, or a path below the folder; from several nodes each
+into a folder named after its node.
 
 \b
 Examples:
   clusterctl job show train-1123-101500
   clusterctl job logs train-1123-101500 --node 1 --rank 3
+  clusterctl job exec train-1123-101500 --rank 3
+  clusterctl job exec train-1123-101500 --node all -- nvidia-smi -L
+  clusterctl job cp train-1123-101500 checkpoints results/
   clusterctl job cancel train-1123-101500
 """
 
 
 @click.command("job", help=HELP)
 @cluster_option
-@node_option(default="all", help="logs: of these nodes of the job.")
-@click.option("--rank", metavar="N", type=click.IntRange(min=0), help="logs: of this rank alone.")
+@node_option(default=None, help="logs, events, exec, cp: these nodes of the job.")
+@click.option("--rank", metavar="N", type=click.IntRange(min=0), help="logs, exec: this rank alone.")
 @click.option("-f", "--follow", "is_followed", is_flag=True, help="logs: go on until the job ends.")
 @connect_timeout_option(default="15s")
 @json_option
 @click.argument("verb", metavar="VERB", type=click.Choice(VERBS))
 @click.argument("name", metavar="JOB")
+@click.argument("words", metavar="[-- COMMAND | [PATH] DIR]...", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def command(
     output: Output,
     cluster: str | None,
-    node: str,
+    node: str | None,
     rank: int | None,
     is_followed: bool,
     connect_timeout: float,
     as_json: bool,
     verb: str,
     name: str,
+    words: tuple[str, ...],
 ) -> int:
     flags = JobFlags(
         cluster=cluster,
@@ -57,5 +70,6 @@ def command(
         as_json=as_json,
         verb=verb,
         name=name,
+        words=words,
     )
     return carry_out(flags, output)

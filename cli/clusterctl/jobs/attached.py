@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,8 +11,10 @@ from typing import Any  # JSON
 
 from clusterctl_infra.outputs import InventoryNode
 
+from clusterctl.home import home_directory
 from clusterctl.jobs.following import JobFollowing, NodeState, Notice, OutputLine
 from clusterctl.jobs.job_state import JobState, merged
+from clusterctl.jobs.kept_logs import keep_job
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.shown import ended_text, line_json, line_text, state_json
 from clusterctl.output import Output
@@ -28,7 +31,16 @@ class HungUp(Exception):
 class Attached:
     """One job on the screen."""
 
-    def __init__(self, nodes: JobNodes, members: tuple[InventoryNode, ...], spec: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        nodes: JobNodes,
+        members: tuple[InventoryNode, ...],
+        spec: Mapping[str, Any],
+        *,
+        keep: Callable[[JobState], None],
+    ) -> None:
+        """`keep` brings the job's files here once it has ended."""
+        self._keep = keep
         self._nodes = nodes
         self._members = members
         self._spec = spec
@@ -53,6 +65,7 @@ class Attached:
                         output.note(f"{self._name} goes on\n  next: clusterctl job attach {self._name}")
                         return DETACHED
         state = merged(self._spec, following.last_states)
+        self._keep(state)
         return self.tell_end(state, output, as_json=as_json)
 
     def tell_end(self, state: JobState, output: Output, *, as_json: bool) -> int:
@@ -82,6 +95,22 @@ class Attached:
                 output.json(line_json(item), is_line=True)
             else:
                 output.data(line_text(item, has_ranks=has_ranks(self._spec)))
+
+
+def kept_attached(
+    nodes: JobNodes, members: tuple[InventoryNode, ...], spec: Mapping[str, Any], output: Output
+) -> Attached:
+    """A job on the screen whose output is kept on this computer when it has ended; where that fails it is said."""
+
+    def keep(state: JobState) -> None:
+        try:
+            for each in keep_job(state, nodes, members, home_directory(os.environ)):
+                if each.error is not None:
+                    output.note(f"its output is not kept here: {each.told}")
+        except OSError as e:
+            output.note(f"its output is not kept here: {e.strerror} ({e.filename})")
+
+    return Attached(nodes, members, spec, keep=keep)
 
 
 def has_ranks(spec: Mapping[str, Any]) -> bool:

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from clusterctl.jobs.attached import Attached, has_ranks
+from clusterctl_infra.errors import ClusterctlError, NothingMatched, NotReached, SomeNodesFailed, UsageError
+from clusterctl_infra.outputs import InventoryNode
+
+from clusterctl.engine.known_clusters import VARIABLE
+from clusterctl.home import home_directory
+from clusterctl.jobs.attached import Attached, kept_attached
+from clusterctl.jobs.events import merged_events
+from clusterctl.jobs.fetching import fetch
 from clusterctl.jobs.following import JobFollowing, Notice, OutputLine
+from clusterctl.jobs.inside import InsideRequest, is_terminal, run_inside
 from clusterctl.jobs.job_state import JobState
+from clusterctl.jobs.kept_logs import kept_job
 from clusterctl.jobs.known import job_nodes, known_job, members_of
 from clusterctl.jobs.node_answers import JobNodes
-from clusterctl.jobs.shown import line_json, line_text, state_json, state_text
+from clusterctl.jobs.shown_job import rank_of, show_events, show_kept, show_line, show_state
+from clusterctl.on_node.job.pack import WORK
 from clusterctl.options import chosen_cluster, chosen_rows
 from clusterctl.output import Output
+from clusterctl.text.node_set import ALL
 
 SHOW, LOGS, ATTACH, WAIT, CANCEL = "show", "logs", "attach", "wait", "cancel"
-VERBS = (SHOW, LOGS, ATTACH, WAIT, CANCEL)
+EVENTS, CP, EXEC = "events", "cp", "exec"
+VERBS = (SHOW, LOGS, EVENTS, ATTACH, WAIT, CANCEL, EXEC, CP)
+HINT = "clusterctl job --help"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,27 +39,49 @@ class JobFlags:
     """The flags, read."""
 
     cluster: str | None
-    node: str
+    node: str | None
+    """The text of `--node`; None: all nodes of the job."""
     rank: int | None
     is_followed: bool
     connect_timeout_s: float
     as_json: bool
     verb: str
     name: str
+    words: tuple[str, ...] = ()
+    """What stands behind the job's name: of cp and exec."""
 
 
 def carry_out(flags: JobFlags, output: Output) -> int:
     """The exit code. Raises ClusterctlError."""
+    _refuse_words(flags)
+    if flags.verb not in (SHOW, LOGS, EVENTS):
+        return _carry_out_there(flags, output)
+    try:
+        return _carry_out_there(flags, output)
+    except (NothingMatched, NotReached) as e:
+        kept = kept_job(home_directory(os.environ), flags.cluster or os.environ.get(VARIABLE), flags.name)
+        if kept is None:
+            raise
+        output.note(f"what follows was kept on this computer ({e.message})")
+    return show_kept(kept, flags.verb, output, node=flags.node, rank=flags.rank, as_json=flags.as_json)
+
+
+def _carry_out_there(flags: JobFlags, output: Output) -> int:
+    """As the job's nodes know it."""
     inventory = chosen_cluster(flags.cluster)
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
     job = known_job(nodes, flags.name)
+    if flags.verb in (CP, EXEC):
+        return _reach_in(flags, job, nodes, output)
     if flags.verb == SHOW:
-        _show(job, output, as_json=flags.as_json)
+        show_state(job, output, as_json=flags.as_json)
         return 0
     if flags.verb == LOGS:
         _show_logs(flags, job, nodes, output)
         return 0
-    attached = Attached(nodes, members_of(job, inventory), job.spec)
+    if flags.verb == EVENTS:
+        return _show_events(flags, job, nodes, output)
+    attached = kept_attached(nodes, members_of(job, inventory), job.spec, output)
     if flags.verb == CANCEL:
         return _cancel(attached, job, nodes, output, as_json=flags.as_json)
     if flags.verb == WAIT and job.is_over:
@@ -50,27 +89,76 @@ def carry_out(flags: JobFlags, output: Output) -> int:
     return attached.watch(output, as_json=flags.as_json, is_shown=flags.verb == ATTACH)
 
 
-def _show(job: JobState, output: Output, *, as_json: bool) -> None:
-    if as_json:
-        output.json(state_json(job))
-    else:
-        output.data(state_text(job))
+def _refuse_words(flags: JobFlags) -> None:
+    """Raises UsageError for words where there are to be none, or too few."""
+    if flags.verb not in (CP, EXEC) and flags.words:
+        raise UsageError(f"{flags.words[0]!r} behind the job's name: {flags.verb} takes none", hint=HINT)
+    if flags.verb == CP and len(flags.words) not in (1, 2):
+        told = f"write: clusterctl job cp {flags.name} [PATH] DIR, with PATH below $CLUSTERCTL_JOB_DIR"
+        raise UsageError(told, hint=HINT)
+
+
+def _reach_in(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -> int:
+    members = _chosen(flags, job, nodes)
+    if flags.verb == CP:
+        *path, target = flags.words
+        return copy_out(job, members, path[0] if path else ".", Path(target), nodes, output)
+    login = importlib.import_module("clusterctl.ssh.single.login")  # loaded on use, as a verb is
+    request = InsideRequest(
+        job=job,
+        members=members,
+        is_choice=flags.node is not None,
+        rank=flags.rank,
+        words=flags.words,
+        as_json=flags.as_json,
+    )
+    return run_inside(request, nodes, output, login.log_in, is_at_terminal=is_terminal())
+
+
+def copy_out(
+    job: JobState, members: Sequence[InventoryNode], path: str, target: Path, nodes: JobNodes, output: Output
+) -> int:
+    """Files below the job's own folder to here; of several nodes each into a folder with its name."""
+    members = members[:1] if job.spec.get("shared") else members
+    alone = len(members) == 1
+    fetched = fetch(nodes, members, (job.name, WORK, path), lambda node: target if alone else target / node.name)
+    for each in fetched:
+        output.note(each.told)
+    failed = [each for each in fetched if each.error is not None]
+    if failed and alone:
+        return ClusterctlError.exit_code
+    return SomeNodesFailed.exit_code if failed else 0
+
+
+def _show_events(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -> int:
+    answers = nodes.ask(_chosen(flags, job, nodes), "events", job.name)
+    events = merged_events({slot: each.words.get("events") or [] for slot, each in answers.items()})
+    show_events(events, output, as_json=flags.as_json)
+    unheard = [answer for answer in answers.values() if answer.error is not None]
+    for answer in unheard:
+        output.note(answer.told)
+    return SomeNodesFailed.exit_code if unheard else 0
+
+
+def _chosen(flags: JobFlags, job: JobState, nodes: JobNodes) -> tuple[InventoryNode, ...]:
+    """Those of the job's nodes that `--node` means."""
+    chosen = {node.slot for node in chosen_rows(nodes.inventory, flags.node or ALL)}
+    members = tuple(node for node in members_of(job, nodes.inventory) if node.slot in chosen)
+    if not members:
+        raise NothingMatched(f"{job.name} is not on these nodes", hint=f"clusterctl job show {job.name}")
+    return members
 
 
 def _show_logs(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -> None:
-    chosen = {node.slot for node in chosen_rows(nodes.inventory, flags.node)}
-    members = tuple(node for node in members_of(job, nodes.inventory) if node.slot in chosen)
+    members = _chosen(flags, job, nodes)
     following = JobFollowing(
         nodes, members, job=job.name, attempt=int(job.spec["attempt"]), is_followed=flags.is_followed
     )
     for item in following.items():
         if isinstance(item, Notice):
             output.note(f"[Node {item.slot}] {item.text}")
-        elif isinstance(item, OutputLine) and (flags.rank is None or item.rank == str(flags.rank)):
-            if flags.as_json:
-                output.json(line_json(item), is_line=True)
-            else:
-                output.data(line_text(item, has_ranks=has_ranks(job.spec)))
+        elif isinstance(item, OutputLine) and flags.rank in (None, rank_of(item)):
+            show_line(item, job, output, as_json=flags.as_json)
 
 
 def _cancel(attached: Attached, job: JobState, nodes: JobNodes, output: Output, *, as_json: bool) -> int:

@@ -15,7 +15,7 @@ from typing import Any  # JSON
 
 from clusterctl_infra.errors import UsageError
 
-from clusterctl.jobs.attached import Attached
+from clusterctl.jobs.attached import kept_attached
 from clusterctl.jobs.known import job_nodes
 from clusterctl.jobs.launcher import chosen_launch
 from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
@@ -71,7 +71,7 @@ def carry_out(flags: RunFlags, output: Output) -> int:
     if flags.is_detached:
         output.note(f"  next: clusterctl job attach {name}")
         return 0
-    return Attached(start.nodes, start.request.nodes, spec).watch(output, as_json=flags.as_json)
+    return kept_attached(start.nodes, start.request.nodes, spec, output).watch(output, as_json=flags.as_json)
 
 
 def _start(flags: RunFlags, output: Output) -> JobStart:
@@ -95,6 +95,7 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
         timeout_s=flags.timeout_s,
         grace_s=flags.grace_s,
         is_sudo=flags.is_sudo,
+        is_shared_wanted=True,
         by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
     )
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)

@@ -17,6 +17,7 @@ from clusterctl.on_node.job.launch import owned_names
 from clusterctl.on_node.job.launchers import EVEN, MPI, ONE_EACH
 from clusterctl.on_node.job.lease import free_gpus
 from clusterctl.on_node.job.mpi_agent import MOST_NODES
+from clusterctl.on_node.job.shared_storage import FOLDER
 from clusterctl.text.node_set import fold_numbers
 
 VERSION = 1
@@ -43,6 +44,8 @@ class JobRequest:
     timeout_s: float | None = None
     grace_s: float
     is_sudo: bool = False
+    is_shared_wanted: bool = False
+    """Its own folder is on storage that its nodes share, where there is some."""
     by: str
 
 
@@ -149,10 +152,20 @@ def make_spec(
         "grace_s": request.grace_s,
         "is_sudo": request.is_sudo,
         "snapshot": dict(snapshot),
+        "shared": shared_folder(request, said),
     }
     refuse_owned_names(spec)
     _refuse_uneven(request, members)
     return spec
+
+
+def shared_folder(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> str | None:
+    """The job's own on storage that all of its nodes share; None where they share none, or it is not wanted."""
+    mounts = {said[node.slot].get("shared") for node in request.nodes}
+    if not request.is_shared_wanted or len(mounts) != 1 or None in mounts:
+        return None
+    cluster = f"{request.inventory.name}-{request.inventory.cluster_id}"
+    return f"{mounts.pop()}/{FOLDER}/{cluster}/{request.name}"
 
 
 def refuse_owned_names(spec: Mapping[str, Any]) -> None:

@@ -81,6 +81,10 @@ class JobStart:
         spec = self.planned()
         if told := without_gpus(self.request, spec["members"]):
             self.tell(told)
+        if self.request.is_shared_wanted and spec["shared"] is None:
+            name = self.request.name
+            stays = "what it keeps in $CLUSTERCTL_JOB_DIR stays on each of them, and goes with them"
+            self.tell(f"{name}: its nodes share no storage: {stays} (clusterctl job cp {name} DIR)")
         with tempfile.TemporaryFile() as payload:
             # Before any node is held: a large folder takes its time, and others may want the nodes.
             header = self._write(spec, payload)

@@ -46,7 +46,7 @@ from clusterctl.lifecycle.last_look import (
     refuse_leftovers,
 )
 from clusterctl.lifecycle.opening import inspect, open_change_at
-from clusterctl.lifecycle.running_jobs import tell_running
+from clusterctl.lifecycle.running_jobs import keep_jobs, tell_running
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
 from clusterctl.lifecycle.up_runs import go_at_once
 from clusterctl.output import Output
@@ -101,6 +101,7 @@ def take_down_held(request: DownRequest, change: Change, found: StackState | Non
     foretell_unknown(change, found)
     tell_running(change, found)
     ask(down)
+    keep_jobs(change, found)
     state = change.mend(found, was_cut_off=was_cut_off)
     forget_gone(change, state)
     if going.keeps_data:

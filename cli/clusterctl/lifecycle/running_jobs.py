@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import importlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.state import StackState
+from clusterctl.home import Home
 from clusterctl.jobs.running import jobs_on, told
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.final_sum import known_here
@@ -27,6 +30,16 @@ def refuse_running(change: Change, state: StackState, slots: Collection[int], *,
         change.output.note(lost_line(jobs, machines=len(set(slots)), is_forced=is_forced, again=again))
 
 
+def keep_jobs(change: Change, state: StackState) -> None:
+    """The output of the cluster's jobs comes here before its nodes end; what cannot come in time does not."""
+    known = _known(change, state)
+    if known is None or not state.machines:
+        return
+    ending: Callable[[Inventory, Home], list[str]] = importlib.import_module("clusterctl.jobs.ending").keep_all
+    for told_line in ending(known, change.home):
+        change.output.note(f"  jobs     {told_line}")
+
+
 def ending_line(jobs: Mapping[str, Sequence[int]]) -> str:
     """The line of `down` about the jobs that run."""
     return f"  jobs     {told(jobs)}: {'it ends' if len(jobs) == 1 else 'they end'} too"
@@ -44,7 +57,11 @@ def lost_line(jobs: Mapping[str, Sequence[int]], *, machines: int, is_forced: bo
 
 
 def _jobs(change: Change, state: StackState, slots: Collection[int]) -> dict[str, tuple[int, ...]]:
-    known = known_here(change.home, change.cluster, cluster_id=state.cluster_id) if slots else None
+    known = _known(change, state) if slots else None
     if known is None:
         return {}
     return jobs_on(known, [node for node in known.nodes if node.slot in slots], change.home)
+
+
+def _known(change: Change, state: StackState) -> Inventory | None:
+    return known_here(change.home, change.cluster, cluster_id=state.cluster_id)

@@ -19,6 +19,7 @@ from tests.integration.rehearsed import CLUSTERCTL, ROOT, Done, Rehearsed, rehea
 WORDS = """\
 import os, sys
 print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], os.environ["MASTER_ADDR"], os.environ.get("TOKEN"))
+print("it has", len(os.environ.get("TOKEN", "")), "letters")
 print(repr(sys.argv[1:]))
 sys.exit(int(sys.argv[1]) if os.environ["RANK"] == "1" and sys.argv[1].isdigit() else 0)
 """
@@ -91,7 +92,9 @@ def test_every_rank_gets_its_arguments_word_by_word_and_the_code_is_there(cluste
     assert done.stdout.count(repr(list(words))) == 4, done.text
     for rank in range(4):
         assert f"rank {rank} of 4 " in done.stdout
-    assert done.stdout.count(" hush") == 4
+    assert done.stdout.count(" ***") == 4
+    assert done.stdout.count("it has 4 letters") == 4
+    assert "hush" not in done.text
     shown = cluster.ok("job", "show", name, "--json")
     assert "hush" not in shown
     assert json.loads(shown)["secrets"] == ["TOKEN"]
@@ -178,6 +181,27 @@ def test_a_job_outlives_the_command_that_started_it_unless_that_is_told_to_end(c
         os.kill(process.pid, signal.SIGTERM)
         assert process.wait(timeout=60) == 130
     assert job(cluster, name)["state"] == "cancelled"
+
+
+def test_a_command_inside_a_job_has_its_rank_s_place_and_ends_with_it(cluster: Rehearsed, work: Path) -> None:
+    name = start_long(cluster, work, "--node", "1,3", "--env", "MINE=1")
+    look = "echo $RANK $WORLD_SIZE $MINE $(pwd) $(id -un); echo kept > $CLUSTERCTL_JOB_DIR/note"
+    done = cluster.run("job", "exec", name, "--rank", "1", "--", "sh", "-c", look + "; exit 5")
+    assert (done.exit_code, done.stdout) == (5, f"1 2 1 /var/lib/clusterctl/jobs/{name}/code ubuntu\n")
+    everywhere = cluster.ok("job", "exec", name, "--node", "all", "--", "sh", "-c", 'echo "rank $RANK"')
+    assert sorted(everywhere.splitlines()) == [f"[{cluster.name}-1] rank 0", f"[{cluster.name}-3] rank 1"]
+    cluster.ok("job", "exec", name, "--", "sh", "-c", "setsid sleep 4321 >/dev/null 2>&1 &")
+    cluster.ok("job", "cancel", name)
+    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+    refused = cluster.run("job", "exec", name, "--", "true")
+    assert refused.exit_code == 2, refused.text
+    target = work.parent / "kept"
+    cluster.ok("job", "cp", name, "--node", "3", str(target))
+    assert (target / "note").read_text() == "kept\n"
+    events = [row["event"] for row in json.loads(cluster.ok("job", "events", name, "--node", "3", "--json"))]
+    assert events == ["preparing", "starting", "running", "stopping", "cancelled"]
+    kept = cluster.home / "jobs" / f"{cluster.name}@rehearsal" / name / "node-3" / "attempt-1" / "output.000001"
+    assert kept.read_text().endswith(" 1 up\n")
 
 
 def test_a_time_out_ends_the_job(cluster: Rehearsed, work: Path) -> None:

@@ -10,16 +10,21 @@ from pathlib import Path
 from typing import Any, Callable
 
 from clusterctl.on_node.job import judge, lease
+from clusterctl.on_node.job.events import read_events
 from clusterctl.on_node.job.follow import follow
+from clusterctl.on_node.job.inside import run_inside
 from clusterctl.on_node.job.keep import keep, present_state, start_keeper, sweep
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.mpi_agent import write_order
 from clusterctl.on_node.job.node_ranks import become
+from clusterctl.on_node.job.pack import pack
 from clusterctl.on_node.job.prepare import discard, gpus, probe, receive, remove_old
-from clusterctl.on_node.job.rank import run_rank
+from clusterctl.on_node.job.rank import NOT_FOUND, run_rank
+from clusterctl.on_node.job.shared_storage import share_logs
 from clusterctl.on_node.job.supervise import Supervisor
 
 LAYOUT = Layout()
+BESIDE = ("inside", "pack")
 PROGRAM = Path(sys.argv[0]).resolve()
 
 
@@ -45,6 +50,11 @@ def main(verb: str, arguments: list[str]) -> int:
     if verb == "supervise":
         Supervisor(LAYOUT, arguments[0], PROGRAM).run()
         return 0
+    if verb == "share-logs":
+        share_logs(LAYOUT, arguments[0])
+        return 0
+    if verb in BESIDE:
+        return beside_its_stdout(verb, arguments)
     try:
         if verb == "follow":
             job, attempt, segment, offset, is_followed = arguments
@@ -54,6 +64,19 @@ def main(verb: str, arguments: list[str]) -> int:
     except (OSError, ValueError, LookupError, tarfile.TarError) as e:
         print(json.dumps({"error": "%s: %s" % (type(e).__name__, e)}), flush=True)
         return 1
+    return 0
+
+
+def beside_its_stdout(verb: str, arguments: list[str]) -> int:
+    """Verbs whose stdout is a program's or an archive: what goes wrong is said on stderr."""
+    try:
+        if verb == "inside":
+            run_inside(LAYOUT, arguments[0], arguments[1], arguments[2:])
+        job, what, path = arguments
+        pack(LAYOUT, job, what, path, sys.stdout.buffer)
+    except (OSError, ValueError, LookupError, tarfile.TarError) as e:
+        print("clusterctl: %s" % e, file=sys.stderr, flush=True)
+        return NOT_FOUND if verb == "inside" and isinstance(e, FileNotFoundError) else 1
     return 0
 
 
@@ -98,6 +121,11 @@ def answer_cancel(job: str) -> dict[str, Any]:
     return {"state": state}
 
 
+def answer_events(job: str) -> dict[str, Any]:
+    """What happened to it here."""
+    return {"events": read_events(LAYOUT.events(job))}
+
+
 def answer_list() -> dict[str, Any]:
     """All jobs that this node knows."""
     found = []
@@ -118,6 +146,7 @@ ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "discard": answer_discard,
     "cancel": answer_cancel,
     "list": answer_list,
+    "events": answer_events,
 }
 
 if __name__ == "__main__":

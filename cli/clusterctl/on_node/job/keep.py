@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterctl.on_node.job import judge, lease
+from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.processes import adopt_orphans, end_all, itself
 from clusterctl.on_node.job.supervise import boot_id
@@ -132,7 +133,9 @@ def tell_lost(layout: Layout, job: str, why: str) -> None:
     except (OSError, ValueError):
         return
     if found["state"] not in judge.FINAL:
-        write_json(layout.state(job), _lost(found, why))
+        lost = _lost(found, why)
+        write_json(layout.state(job), lost)
+        note_event(layout, job, judge.LOST, attempt=found["attempt"], why=lost["outcome"]["cause"])
 
 
 def _lost(found: dict[str, Any], why: str) -> dict[str, Any]:

@@ -63,6 +63,10 @@ class Layout:
         """There once somebody wants the job cancelled."""
         return self.folder(job) / "cancel"
 
+    def events(self, job: str) -> Path:
+        """What happened to it here, a line of JSON each."""
+        return self.folder(job) / "events.jsonl"
+
     def warning(self, job: str) -> Path:
         """There while a node of the job warns of its end: which one, when and why."""
         return self.folder(job) / "warning.json"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import shlex
 import signal
 import subprocess
 import sys
@@ -13,10 +12,11 @@ from pathlib import Path
 from typing import Any, Iterable, Mapping
 
 from clusterctl.on_node.job import launch, launchers
+from clusterctl.on_node.job.job_environment import job_environment, job_folder
 from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.mpi_agent import OUTPUT_VARIABLE, orders_of, receive_output
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
-from clusterctl.on_node.job.processes import JOB_VARIABLE, end_with_parent, give_up_privileges, is_alive, of_job, reap
+from clusterctl.on_node.job.processes import end_with_parent, give_up_privileges, is_alive, of_job, reap
 from clusterctl.on_node.job.processes import send as send_signal
 from clusterctl.on_node.job.rank_end import rank_end, rank_parent
 
@@ -74,7 +74,7 @@ class NodeRanks:
         child = subprocess.Popen(
             [*self._with_its_rights(), *argv],
             env=environment,
-            cwd=self._layout.code(self._spec["job"]) / self._spec.get("folder", ""),
+            cwd=job_folder(self._layout, self._spec),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -199,22 +199,8 @@ class NodeRanks:
         ]
 
     def _environment(self) -> dict[str, str]:
-        job, user = self._spec["job"], self._user
-        folder = self._layout.folder(job)
-        cluster = read_environment(self._layout.root / "etc/clusterctl/env")
-        cluster.update(read_environment(self._layout.root / "etc/clusterctl/nccl.env"))
-        return {
-            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "LANG": "C.UTF-8",
-            "HOME": user.pw_dir,
-            "USER": user.pw_name,
-            "LOGNAME": user.pw_name,
-            **launch.environment(self._spec, self._node_rank, cluster, str(folder)),
-            "CLUSTERCTL_JOB_DIR": str(self._layout.work(job)),
-            "CLUSTERCTL_WARNING_FILE": str(self._layout.warning(job)),
-            JOB_VARIABLE: job,
-            **(self._mpi_environment() if self._is_mpi else {}),
-        }
+        found = job_environment(self._layout, self._spec, self._node_rank)
+        return {**found, **self._mpi_environment()} if self._is_mpi else found
 
     def _mpi_environment(self) -> dict[str, str]:
         job = self._spec["job"]
@@ -227,16 +213,6 @@ def become(*, is_privileged: bool) -> None:
     if not is_privileged:
         give_up_privileges()
     end_with_parent()
-
-
-def read_environment(path: Path) -> dict[str, str]:
-    """The variables of a file that a shell could read."""
-    try:
-        words = shlex.split(path.read_text(), comments=True)
-    except (OSError, ValueError):
-        return {}
-    pairs = (word.partition("=") for word in words)
-    return {name: value for name, equals, value in pairs if equals}
 
 
 def out_of_memory_kills(root: Path = Path("/")) -> int:

@@ -99,11 +99,16 @@ def segment(folder: Path, number: int) -> Path:
     return folder / ("output.%06d" % number)
 
 
+def segments(folder: Path) -> list[int]:
+    """The numbers of those that are there."""
+    return sorted(int(path.name[-6:]) for path in folder.glob("output.??????") if path.name[-6:].isdigit())
+
+
 def read_from(folder: Path, place: Place) -> Iterator[tuple[Place, str]]:
     """Whole lines from `place` on as far as they are written, each with the place behind it."""
     number, offset = place
     while True:
-        numbers = sorted(int(path.name[-6:]) for path in folder.glob("output.??????"))
+        numbers = segments(folder)
         later = [found for found in numbers if found > number]
         if number in numbers:
             for after, line in _lines(segment(folder, number), offset):

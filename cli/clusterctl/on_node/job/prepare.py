@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import IO, Any, Callable, Iterable, Iterator, Mapping
 
-from clusterctl.on_node.job import judge, launch, launchers, lease
+from clusterctl.on_node.job import judge, launch, launchers, lease, shared_storage
+from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.supervise import boot_id
 
@@ -37,6 +38,7 @@ def probe(layout: Layout, job: str) -> dict[str, Any]:
         "generation": facts["generation"],
         "gpus": gpus(int(facts["gpus_per_node"])),
         "phase": _phase(layout),
+        "shared": shared_storage.shared_mount(layout.root, facts),
         "holders": holders,
         "is_name_taken": layout.folder(job).exists(),
         "ports_in_use": sorted({*ports_in_use(layout.root), *ports_of_jobs(layout, holders)}),
@@ -127,6 +129,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
     folder = layout.folder(job)
     renew = _renewal(layout, job)
     layout.jobs.chmod(0o755)
+    shared_storage.make_folder(spec)
     for own in (layout.code(job), layout.work(job), layout.attempt(job, spec["attempt"])):
         own.mkdir()
     archive = folder / "code.tar.gz"
@@ -152,6 +155,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
             "boot_id": boot_id(layout),
         },
     )
+    note_event(layout, job, judge.PREPARING, attempt=spec["attempt"], by=spec["by"])
 
 
 def _write_files(folder: Path, spec: dict[str, Any], program: Path) -> None:

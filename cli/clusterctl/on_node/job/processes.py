@@ -91,7 +91,7 @@ def send(pid: int, number: int) -> None:
 def reap(keep: Iterable[int] = ()) -> None:
     """Takes the ends of adopted children; those in `keep` are waited for elsewhere."""
     kept = set(keep)
-    for pid in _children(os.getpid()):
+    for pid in children_of(os.getpid()):
         if pid not in kept:
             try:
                 os.waitpid(pid, os.WNOHANG)
@@ -99,7 +99,8 @@ def reap(keep: Iterable[int] = ()) -> None:
                 pass  # somebody else has waited for it
 
 
-def _children(parent: int) -> list[int]:
+def children_of(parent: int) -> list[int]:
+    """Its processes that have not been waited for."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -125,6 +126,12 @@ def _stat(pid: int, proc: Path) -> list[str] | None:
         return (proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
+
+
+def variables_of(pid: int, proc: Path = Path("/proc")) -> dict[str, str]:
+    """What the process was started with; none where it has ended, or is another user's."""
+    pairs = (os.fsdecode(row).partition("=") for row in _environment(pid, proc))
+    return {name: value for name, equals, value in pairs if equals}
 
 
 def _environment(pid: int, proc: Path) -> list[bytes]:

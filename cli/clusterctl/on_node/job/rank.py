@@ -15,13 +15,15 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Tuple
 
+from clusterctl.on_node.job.job_environment import secret_values
 from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND
 from clusterctl.on_node.job.layout import write_json
 from clusterctl.on_node.job.mpi_agent import rank_output
 from clusterctl.on_node.job.processes import end_with_parent, itself
 from clusterctl.on_node.job.rank_place import rank_variables
+from clusterctl.on_node.job.redaction import hidden_bytes, redacted
 
 LOG_BYTES = 16 * 1024 * 1024
 """Of a rank's log, and as much again of the one before it."""
@@ -41,7 +43,9 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
     rank, local_rank = int(place["RANK"]), int(place["LOCAL_RANK"])
     command = with_local_rank(flags, command, local_rank)
     write_json(folder / ("%d.pid" % rank), itself())
-    environment = {**os.environ, **place, **_secrets(secrets)}
+    own = secret_values(secrets)
+    hidden = hidden_bytes(own.values())
+    environment = {**os.environ, **place, **own}
     stream = rank_output(environment, sys.stdout.buffer)
     try:
         child = subprocess.Popen(
@@ -61,18 +65,14 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
         _tell(folder, rank, local_rank, {"code": code, "signal": None, "lines": [said]})
         return code
     _pass_stop_on(child)
-    output = RankOutput(rank, folder / ("%d.log" % rank), stream)
+    output = RankOutput(rank, folder / ("%d.log" % rank), stream, hidden=hidden)
     reader = threading.Thread(target=output.copy, args=(child.stdout,), daemon=True)
     reader.start()
     status = child.wait()
     reader.join(DRAIN_S)
     number = -status if status < 0 else None
-    _tell(
-        folder,
-        rank,
-        local_rank,
-        {"code": None if number else status, "signal": number, "lines": output.last_lines(), "error": _own_error()},
-    )
+    ended = {"code": None if number else status, "signal": number, "lines": output.last_lines()}
+    _tell(folder, rank, local_rank, {**ended, "error": _own_error(hidden)})
     return 128 + number if number else status
 
 
@@ -88,7 +88,9 @@ def with_local_rank(flags: list[str], command: list[str], local_rank: int) -> li
 class RankOutput:
     """What the rank says: to `stream` with its number, to its log, and the end of it kept."""
 
-    def __init__(self, rank: int, log: Path, stream: IO[bytes]) -> None:
+    def __init__(self, rank: int, log: Path, stream: IO[bytes], *, hidden: Tuple[bytes, ...] = ()) -> None:
+        """`hidden`: secrets, which are replaced in all of it."""
+        self._hidden = hidden
         self._stream = stream
         self._mark = b"%d\t" % rank
         self._log = log
@@ -102,7 +104,7 @@ class RankOutput:
             line = stream.readline(LINE_BYTES)
             if not line:
                 return
-            line = line.rstrip(b"\n")
+            line = redacted(line.rstrip(b"\n"), self._hidden)
             self._last.append(line)
             self._keep(line + b"\n")
             try:
@@ -110,6 +112,10 @@ class RankOutput:
                 self._stream.flush()
             except OSError:
                 pass  # the supervisor is gone, and we shall be soon
+
+    def close(self) -> None:
+        """Lets go of its log."""
+        self._file.close()
 
     def last_lines(self) -> list[str]:
         """At most `LAST_BYTES` of them."""
@@ -144,17 +150,10 @@ def _pass_stop_on(child: subprocess.Popen[bytes]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _secrets(folder: Path) -> dict[str, str]:
-    try:
-        return {path.name: path.read_text() for path in folder.iterdir()}
-    except FileNotFoundError:
-        return {}
-
-
-def _own_error() -> str | None:
+def _own_error(hidden: Tuple[bytes, ...]) -> str | None:
     """What torch's `@record` wrote of the exception, where the script uses it."""
     try:
-        found: Any = json.loads(Path(os.environ["TORCHELASTIC_ERROR_FILE"]).read_bytes())
+        found: Any = json.loads(redacted(Path(os.environ["TORCHELASTIC_ERROR_FILE"]).read_bytes(), hidden))
         return str(found["message"]["message"])[:LAST_BYTES]
     except (OSError, ValueError, LookupError, TypeError):
         return None

@@ -11,12 +11,14 @@ from typing import Any, Protocol
 from clusterctl.on_node.job import judge
 from clusterctl.on_node.job.coordination import ENDED, LOST_AFTER_S, MET_WITHIN_S, READY, RUNNING
 from clusterctl.on_node.job.coordinator import Coordinator
+from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.launch import coordinator_of, first_rank, member_of
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.member import MemberLink
 from clusterctl.on_node.job.member_words import bounded
 from clusterctl.on_node.job.node_ranks import NodeRanks
 from clusterctl.on_node.job.processes import adopt_orphans, end_all, end_with_parent
+from clusterctl.on_node.job.shared_storage import await_copy, start_copy
 from clusterctl.on_node.job.warned import Warnings
 
 POLL_S = 0.05
@@ -36,6 +38,7 @@ class Supervisor:
         self._layout = layout
         self._spec = read_json(layout.spec(job))
         self._job = job
+        self._program = program
         self._slot = int(read_json(layout.root / "etc/clusterctl/node.json")["slot"])
         self._rank = member_of(self._spec, self._slot)
         key = layout.key(job).read_bytes()
@@ -44,6 +47,7 @@ class Supervisor:
         self._link = MemberLink(self._spec, self._slot, key)
         self._ranks = NodeRanks(layout, self._spec, self._rank, program)
         self._is_stopped = False
+        self._told_ranks: set[Any] = set()
         self._warnings = Warnings(layout, job, self._ranks.say)
 
     def run(self) -> None:
@@ -58,6 +62,7 @@ class Supervisor:
         outcome = self._follow()
         left = self._clear()
         self._ranks.drain(DRAIN_S)
+        await_copy(start_copy(self._spec, self._program))
         self._tell(outcome["state"], outcome=outcome, left=left)
         self._link.say(knows_end=True)
         if coordinating is not None:
@@ -95,11 +100,20 @@ class Supervisor:
     def _look(self) -> None:
         nproc = int(self._spec["members"][self._rank]["nproc"])
         ended = ends_by_now(self._ranks, nproc)
+        self._note_ends(ended)
         failures = bounded(self._named(end) for end in ended if end.get("code") != 0)
         is_over = bool(failures) or len(ended) == nproc
         # A node where one rank failed waits to be told to stop: its other ranks may still run.
         phase = ENDED if is_over and not failures else RUNNING
         self._link.say(phase=phase, failures=failures, orders=self._ranks.orders())
+
+    def _note_ends(self, ended: list[dict[str, Any]]) -> None:
+        """Each rank's end, once."""
+        for end in ended:
+            if end["rank"] not in self._told_ranks:
+                self._told_ranks.add(end["rank"])
+                words = {name: end.get(name) for name in ("rank", "code", "signal")}
+                note_event(self._layout, self._job, "rank ended", attempt=self._spec["attempt"], **words)
 
     def _named(self, end: dict[str, Any]) -> dict[str, Any]:
         return {**end, "slot": self._slot, "name": self._spec["members"][self._rank]["name"]}
@@ -130,6 +144,9 @@ class Supervisor:
     def _tell(self, state: str, **more: Any) -> None:
         nproc = int(self._spec["members"][self._rank]["nproc"])
         first = first_rank(self._spec, self._rank)
+        cause = (more.get("outcome") or {}).get("cause")
+        words = {"why": cause} if cause else {}
+        note_event(self._layout, self._job, state, attempt=self._spec["attempt"], **words)
         write_json(
             self._layout.state(self._job),
             {

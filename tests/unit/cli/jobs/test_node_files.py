@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from clusterctl.on_node.job import lease
+from clusterctl.on_node.job.job_environment import read_environment
 from clusterctl.on_node.job.keep import keep_shared_memory, present_state, service_argv
 from clusterctl.on_node.job.layout import Layout, write_json
-from clusterctl.on_node.job.node_ranks import out_of_memory_kills, read_environment
+from clusterctl.on_node.job.node_ranks import out_of_memory_kills
 from clusterctl.on_node.job.output_log import SEGMENTS, LauncherOutput, OutputLog, read_from
 from clusterctl.on_node.job.prepare import ports_in_use
 from clusterctl.on_node.job.processes import itself

@@ -1,0 +1,52 @@
+"""Before a cluster's nodes end: the output of their jobs comes to this computer. Never a reason to keep what bills."""
+
+from __future__ import annotations
+
+import time
+
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.home import Home
+from clusterctl.jobs.job_state import JobState, job_states
+from clusterctl.jobs.kept_logs import keep_job, kept_job
+from clusterctl.jobs.known import members_of
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.remote_command import usable_keys
+from clusterctl.text.quantities import count
+
+CONNECT_S = 5.0
+LIST_S = 10.0
+KEEP_S = 60.0
+"""For all jobs together: an hour of some clusters costs hundreds of dollars."""
+
+
+def keep_all(inventory: Inventory, home: Home) -> list[str]:
+    """Brings what is not here yet; what a person is to know of it."""
+    began_s = time.monotonic()
+    try:
+        nodes = JobNodes(inventory=inventory, keys=usable_keys(inventory, home), deadlines=Deadlines.within(CONNECT_S))
+        answers = nodes.ask(inventory.nodes, "list", timeout_s=LIST_S)
+        jobs = job_states({slot: answer.words for slot, answer in answers.items() if answer.error is None})
+        wanted = [job for job in jobs if not _is_here(job, inventory, home)]
+        kept: list[str] = []
+        left: list[str] = []
+        for job in wanted:
+            left_s = KEEP_S - (time.monotonic() - began_s)
+            there = [node for node in members_of(job, inventory) if node.slot in job.by_slot]
+            is_late = left_s < 1.0
+            fetched = [] if is_late else keep_job(job, nodes, there, home, timeout_s=left_s)
+            (left if is_late or any(each.error is not None for each in fetched) else kept).append(job.name)
+    except (ClusterctlError, OSError, ValueError, LookupError) as e:
+        return [f"their output is not kept here: {e}"]
+    told = [f"the output of {count(len(kept), 'job')} is kept here: clusterctl job logs {kept[0]}"] if kept else []
+    return told + ([f"not all output came in time: {', '.join(left)}"] if left else [])
+
+
+def _is_here(job: JobState, inventory: Inventory, home: Home) -> bool:
+    """Whether all of it came when it ended."""
+    here = kept_job(home, inventory.cluster, job.name)
+    if here is None or here.state.spec.get("cluster_id") != inventory.cluster_id or not job.is_over:
+        return False
+    return here.kept_s > job.since_s and all(here.node_folder(slot).is_dir() for slot in job.slots)

@@ -1,0 +1,101 @@
+"""`clusterctl job exec`: a command inside a job, on some of its nodes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn  # Any: JSON
+
+from clusterctl_infra.errors import NothingMatched, UsageError
+from clusterctl_infra.outputs import InventoryNode
+
+from clusterctl.home import home_directory
+from clusterctl.jobs.job_state import JobState
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.node_program import command
+from clusterctl.on_node.job.judge import RUNNING, STOPPING
+from clusterctl.on_node.job.launch import first_rank
+from clusterctl.output import Output
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
+from clusterctl.ssh.remote_command import RemoteCommand, input_for
+from clusterctl.system.caller import this_process
+
+HINT = "clusterctl job --help"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InsideRequest:
+    """What is to run, and where."""
+
+    job: JobState
+    members: tuple[InventoryNode, ...]
+    """Those of the job's nodes that were chosen."""
+    is_choice: bool
+    """Whether somebody chose them."""
+    rank: int | None
+    words: tuple[str, ...]
+    as_json: bool
+
+
+def run_inside(
+    request: InsideRequest, nodes: JobNodes, output: Output, log_in: Callable[..., NoReturn], *, is_at_terminal: bool
+) -> int:
+    """The command's exit code on one node, 4 where one of several failed. Raises ClusterctlError.
+
+    `log_in` opens a terminal and never returns.
+    """
+    job = request.job
+    if job.state not in (RUNNING, STOPPING):
+        told = f"{job.name} is {job.state}: a command can run inside it while it runs"
+        raise UsageError(told, hint=f"clusterctl job cp {job.name} . DIR, or clusterctl job logs {job.name}")
+    chosen = chosen_members(request)
+    rank = "-" if request.rank is None else str(request.rank)
+    line = command("inside", job.name, rank, *request.words)
+    if is_at_terminal and len(chosen) == 1 and not request.as_json:
+        home = home_directory(os.environ)
+        log_in(nodes.inventory, chosen, line, home=home, is_terminal_wanted=True, deadlines=nodes.deadlines)
+    if not request.words:
+        raise UsageError("no command was named: write it behind --; a shell wants a terminal, and one node", hint=HINT)
+    remote = RemoteCommand(
+        inventory=nodes.inventory,
+        nodes=chosen,
+        command=Command(line=line),
+        keys=nodes.keys,
+        deadlines=nodes.deadlines,
+        stdin=input_for(this_process().stdin, nodes=len(chosen)),
+    )
+    run = run_on_one if len(chosen) == 1 else run_on_several
+    return run(remote, output, shown=Shown.JSON if request.as_json else Shown.LIVE)
+
+
+def chosen_members(request: InsideRequest) -> tuple[InventoryNode, ...]:
+    """The rank's node, else those that were chosen, else the job's first. Raises UsageError, NothingMatched."""
+    job, members = request.job, request.members
+    if not members:
+        raise NothingMatched(f"{job.name} is not on these nodes", hint=f"clusterctl job show {job.name}")
+    if request.rank is None:
+        first = int(job.spec["members"][0]["slot"])
+        return members if request.is_choice else tuple(node for node in members if node.slot == first) or members[:1]
+    slot = slot_of_rank(job.spec, request.rank)
+    there = tuple(node for node in members if node.slot == slot)
+    if not there:
+        raise UsageError(f"rank {request.rank} of {job.name} runs on Node {slot}, not on these", hint=HINT)
+    return there
+
+
+def slot_of_rank(spec: Mapping[str, Any], rank: int) -> int:
+    """The node on which this rank runs. Raises NothingMatched."""
+    members: Sequence[Mapping[str, Any]] = spec["members"]
+    for node_rank, member in enumerate(members):
+        if first_rank(spec, node_rank) <= rank < first_rank(spec, node_rank) + int(member["nproc"]):
+            return int(member["slot"])
+    ranks = sum(int(member["nproc"]) for member in members)
+    told = f"{spec['job']} has the ranks 0 to {ranks - 1}, no rank {rank}"
+    raise NothingMatched(told, hint=f"clusterctl job show {spec['job']}")
+
+
+def is_terminal() -> bool:
+    """Whether somebody types and reads at a terminal."""
+    return all(os.isatty(number) for number in (0, 1))

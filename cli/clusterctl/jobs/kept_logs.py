@@ -1,0 +1,149 @@
+"""What is kept here of jobs: their output and how they ended, which then outlives their nodes.
+
+`$CLUSTERCTL_HOME/jobs/CLUSTER/JOB/` has `job.json` and a folder for each node, `node-0` and so on.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any  # JSON
+
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import InventoryNode
+from clusterctl_infra.put_in_place import put_in_place
+
+from clusterctl.home import Home
+from clusterctl.jobs.fetching import Fetched, fetch
+from clusterctl.jobs.following import OutputLine
+from clusterctl.jobs.job_state import JobState, merged
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.spec import NAME
+from clusterctl.on_node.job import judge
+from clusterctl.on_node.job.output_log import read_from
+from clusterctl.on_node.job.pack import LOGS
+
+MOST_JOBS = 100
+"""Of one cluster; the ones that ended first go."""
+NODE_BYTES = 1024 * 1024 * 1024
+"""Of one node: its output has 64 MiB at most, and each rank's own log 32."""
+FETCH_S = 120.0
+NODE = re.compile(r"node-(\d{1,5})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptJob:
+    """A job as it was when its files came here."""
+
+    state: JobState
+    folder: Path
+    kept_s: float
+
+    def node_folder(self, slot: int) -> Path:
+        """What came from one node."""
+        return self.folder / f"node-{slot}"
+
+
+def keep_job(
+    job: JobState, nodes: JobNodes, members: Sequence[InventoryNode], home: Home, *, timeout_s: float = FETCH_S
+) -> list[Fetched]:
+    """Brings the job's files here; what each node gave. Raises OSError."""
+    if NAME.fullmatch(job.name) is None:
+        return []  # a node made it up: the name becomes a folder
+    folder = kept_folder(home, nodes.inventory.cluster) / job.name
+    _make_room(folder, str(job.spec["cluster_id"]))
+    for node in members:
+        shutil.rmtree(folder / f"node-{node.slot}.new", ignore_errors=True)
+    fetched = fetch(
+        nodes,
+        members,
+        (job.name, LOGS, "."),
+        lambda node: folder / f"node-{node.slot}.new",
+        timeout_s=timeout_s,
+        most_bytes=NODE_BYTES,
+    )
+    for each in fetched:
+        fresh, place = folder / f"node-{each.node.slot}.new", folder / f"node-{each.node.slot}"
+        if each.error is not None and place.exists():
+            shutil.rmtree(fresh, ignore_errors=True)  # what came before is more
+        elif fresh.exists():
+            shutil.rmtree(place, ignore_errors=True)
+            fresh.rename(place)
+    row = {"spec": job.spec, "states": {str(slot): words for slot, words in job.by_slot.items()}, "kept_s": time.time()}
+    put_in_place(folder / "job.json", json.dumps(row))
+    _remove_oldest(folder.parent)
+    return fetched
+
+
+def kept_job(home: Home, cluster: str | None, name: str) -> KeptJob | None:
+    """The job of this name that is kept here, of this cluster or of any; None: there is none."""
+    if NAME.fullmatch(name) is None:
+        return None
+    if cluster is None:
+        places = sorted(kept_folder(home, "").glob("*"))
+    else:
+        places = [kept_folder(home, each) for each in (cluster, cluster + REHEARSAL_SUFFIX)]
+    found = [kept for place in places if (kept := _read(place / name)) is not None]
+    return max(found, key=lambda kept: kept.kept_s, default=None)
+
+
+def kept_folder(home: Home, cluster: str) -> Path:
+    """Where the jobs of a cluster are kept."""
+    return home.path / "jobs" / cluster
+
+
+def kept_lines(kept: KeptJob, *, slots: Sequence[int], attempt: int) -> Iterator[OutputLine]:
+    """Its output, merged by time."""
+    nodes = [_node_lines(kept.node_folder(slot) / f"attempt-{attempt}", slot) for slot in slots]
+    yield from heapq.merge(*nodes, key=lambda row: row.at_s)
+
+
+def _node_lines(folder: Path, slot: int) -> Iterator[OutputLine]:
+    for _, line in read_from(folder, (1, 0)):
+        try:
+            at_s, rank, text = line.split(" ", 2)
+            yield OutputLine(slot=slot, at_s=float(at_s), rank=rank, text=text)
+        except ValueError:
+            continue  # a line that was torn
+
+
+def _read(folder: Path) -> KeptJob | None:
+    try:
+        row = json.loads((folder / "job.json").read_bytes())
+        states: Mapping[int, Mapping[str, Any]] = {int(slot): words for slot, words in row["states"].items()}
+        state = merged(row["spec"], {slot: _ended(words) for slot, words in states.items()})
+        return KeptJob(state=state, folder=folder, kept_s=float(row["kept_s"]))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _ended(words: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How it went on a node that is gone: what ran when this was kept has ended with it."""
+    if words["state"] in judge.FINAL:
+        return words
+    why = f"the cluster was ended while it was {words['state']}, or nobody kept how it ended"
+    return {**words, "state": judge.LOST, "outcome": judge.outcome(judge.LOST, why, ())}
+
+
+def _make_room(folder: Path, cluster_id: str) -> None:
+    """A job of the same name of an earlier cluster of the same name goes to a name of its own."""
+    old = _read(folder)
+    if old is not None and old.state.spec.get("cluster_id") != cluster_id:
+        aside = folder.with_name(f"{folder.name}.{old.state.spec.get('cluster_id')}")
+        shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)
+    folder.mkdir(parents=True, exist_ok=True)
+    os.chmod(folder.parent, 0o700)
+
+
+def _remove_oldest(place: Path) -> None:
+    kept = sorted((path.stat().st_mtime, path.parent) for path in place.glob("*/job.json"))
+    for _, folder in kept[: max(0, len(kept) - MOST_JOBS)]:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,67 @@
+"""A job on stdout: how it goes, its lines, what happened to it; from its nodes, or from what is kept here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clusterctl_infra.errors import NothingMatched
+
+from clusterctl.jobs.attached import has_ranks
+from clusterctl.jobs.events import HEADER, JobEvent, event_json, event_row, merged_events
+from clusterctl.jobs.following import OutputLine
+from clusterctl.jobs.job_state import JobState
+from clusterctl.jobs.kept_logs import KeptJob, kept_lines
+from clusterctl.jobs.shown import line_json, line_text, state_json, state_text
+from clusterctl.on_node.job.events import read_events
+from clusterctl.output import Output
+from clusterctl.text.node_set import ALL, parse_node_set
+
+
+def show_state(job: JobState, output: Output, *, as_json: bool) -> None:
+    """`job show`."""
+    if as_json:
+        output.json(state_json(job))
+    else:
+        output.data(state_text(job))
+
+
+def show_line(line: OutputLine, job: JobState, output: Output, *, as_json: bool) -> None:
+    """One line of `job logs`."""
+    if as_json:
+        output.json(line_json(line), is_line=True)
+    else:
+        output.data(line_text(line, has_ranks=has_ranks(job.spec)))
+
+
+def show_events(events: Sequence[JobEvent], output: Output, *, as_json: bool) -> None:
+    """`job events`."""
+    if as_json:
+        output.json([event_json(event) for event in events])
+    else:
+        output.table(HEADER, [event_row(event) for event in events])
+
+
+def show_kept(kept: KeptJob, verb: str, output: Output, *, node: str | None, rank: int | None, as_json: bool) -> int:
+    """`job show`, `logs` or `events` of what is kept here; the exit code. Raises NothingMatched, UsageError."""
+    job = kept.state
+    cluster = str(job.spec["cluster"])
+    again = f"clusterctl job show {job.name}"
+    slots = parse_node_set(node or ALL, cluster=cluster, slots=job.slots, look=again)
+    if verb == "show":
+        show_state(job, output, as_json=as_json)
+    elif verb == "events":
+        by_slot = {slot: read_events(kept.node_folder(slot) / "events.jsonl") for slot in slots}
+        show_events(merged_events(by_slot), output, as_json=as_json)
+    else:
+        for line in kept_lines(kept, slots=slots, attempt=int(job.spec["attempt"])):
+            if rank in (None, rank_of(line)):
+                show_line(line, job, output, as_json=as_json)
+    missing = [slot for slot in slots if not kept.node_folder(slot).is_dir()]
+    if missing:
+        raise NothingMatched(f"{job.name}: nothing came from Node {missing[0]} before it was gone", hint=again)
+    return 0
+
+
+def rank_of(line: OutputLine) -> int | None:
+    """The rank that said it; None: the launcher."""
+    return int(line.rank) if line.rank.isdigit() else None

@@ -1,0 +1,41 @@
+"""What happened to a job on one node, a line of JSON for each, so that it can be told afterwards."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from clusterctl.on_node.job.layout import Layout
+
+MOST_BYTES = 1024 * 1024
+"""Of one node's file: some thousand events. Those after that are not kept."""
+
+
+def note_event(layout: Layout, job: str, event: str, **words: Any) -> None:
+    """Writes it down; a disk that takes no more loses it, for the job goes on without."""
+    path = layout.events(job)
+    try:
+        if path.exists() and path.stat().st_size > MOST_BYTES:
+            return
+        with path.open("a") as stream:
+            stream.write(json.dumps({"at_s": round(time.time(), 3), "event": event, **words}) + "\n")
+    except OSError:
+        return
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """All of them in their order; a line that was torn is left out."""
+    found = []
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    for line in lines:
+        try:
+            words = json.loads(line)
+            found.append({**words, "at_s": float(words["at_s"]), "event": str(words["event"])})
+        except (ValueError, TypeError, LookupError):
+            continue
+    return found

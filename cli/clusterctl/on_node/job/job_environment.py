@@ -1,0 +1,58 @@
+"""The environment that a job's processes begin with on one node: the node's own, the job's, and its folders."""
+
+from __future__ import annotations
+
+import pwd
+import shlex
+from pathlib import Path
+from typing import Any
+
+from clusterctl.on_node.job import launch
+from clusterctl.on_node.job.layout import Layout
+from clusterctl.on_node.job.processes import JOB_VARIABLE
+
+
+def job_environment(layout: Layout, spec: dict[str, Any], node_rank: int) -> dict[str, str]:
+    """What every process of the job has here, before a launcher adds what it knows of ranks."""
+    job, user = spec["job"], pwd.getpwnam(spec["user"])
+    cluster = read_environment(layout.root / "etc/clusterctl/env")
+    cluster.update(read_environment(layout.root / "etc/clusterctl/nccl.env"))
+    return {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": user.pw_dir,
+        "USER": user.pw_name,
+        "LOGNAME": user.pw_name,
+        **launch.environment(spec, node_rank, cluster, str(layout.folder(job))),
+        "CLUSTERCTL_JOB_DIR": str(own_folder(layout, spec)),
+        "CLUSTERCTL_WARNING_FILE": str(layout.warning(job)),
+        JOB_VARIABLE: job,
+    }
+
+
+def job_folder(layout: Layout, spec: dict[str, Any]) -> Path:
+    """Where its processes begin."""
+    return layout.code(spec["job"]) / str(spec.get("folder", ""))
+
+
+def own_folder(layout: Layout, spec: dict[str, Any]) -> Path:
+    """`CLUSTERCTL_JOB_DIR`: on shared storage where the job has a folder there, else this node's own."""
+    return Path(spec["shared"]) / "work" if spec.get("shared") else layout.work(spec["job"])
+
+
+def secret_values(folder: Path) -> dict[str, str]:
+    """The job's secrets by name; none where it has none, or they are gone."""
+    try:
+        return {path.name: path.read_text() for path in folder.iterdir()}
+    except FileNotFoundError:
+        return {}
+
+
+def read_environment(path: Path) -> dict[str, str]:
+    """The variables of a file that a shell could read."""
+    try:
+        words = shlex.split(path.read_text(), comments=True)
+    except (OSError, ValueError):
+        return {}
+    pairs = (word.partition("=") for word in words)
+    return {name: value for name, equals, value in pairs if equals}

@@ -1,0 +1,93 @@
+"""Files of a job as one archive on stdout: what it wants to keep, or what it has said and how it went."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pwd
+import tarfile
+from pathlib import Path
+from typing import IO, Iterator, Tuple
+
+from clusterctl.on_node.job.job_environment import own_folder
+from clusterctl.on_node.job.layout import Layout, read_json
+from clusterctl.on_node.job.output_log import segments
+
+WORK, LOGS = "work", "logs"
+BUFFER_BYTES = 256 * 1024
+
+
+def pack(layout: Layout, job: str, what: str, path: str, stream: IO[bytes]) -> None:
+    """Writes a compressed tar archive. `path` is below the job's own folder, with `what` being work.
+
+    As the login user: the job may have put links in its folders, and root would follow them.
+    Raises OSError, ValueError, LookupError, tarfile.TarError.
+    """
+    spec = read_json(layout.spec(job))
+    user = pwd.getpwnam(str(spec["user"]))
+    if os.getuid() == 0:
+        os.initgroups(user.pw_name, user.pw_gid)
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+    rows = work_rows(own_folder(layout, spec), path) if what == WORK else log_rows(layout, job)
+    with gzip.GzipFile(  # noqa: SIM117 one statement for both wants Python 3.10
+        fileobj=stream, mode="wb", compresslevel=1
+    ) as zipped:
+        with tarfile.open(fileobj=zipped, mode="w|", bufsize=BUFFER_BYTES) as tar:
+            for file, name in rows:
+                _add(tar, file, name)
+
+
+def work_rows(folder: Path, path: str) -> Iterator[Tuple[Path, str]]:
+    """Each file to pack, and its name in the archive. Raises ValueError for a path that leads out of the folder."""
+    place = folder / path
+    if ".." in Path(path).parts or Path(path).is_absolute():
+        raise ValueError("%s leads out of $CLUSTERCTL_JOB_DIR" % path)
+    if not place.exists():
+        raise ValueError("%s: no such file in $CLUSTERCTL_JOB_DIR (%s)" % (path, folder))
+    if place.is_dir() and not place.is_symlink():
+        begin = place if place == folder else place.parent
+        for base, folders, files in os.walk(place):
+            folders.sort()
+            for name in sorted(files):
+                file = Path(base) / name
+                yield file, str(file.relative_to(begin))
+    else:
+        yield place, place.name
+
+
+def log_rows(layout: Layout, job: str) -> Iterator[Tuple[Path, str]]:
+    """How it went, and all attempts' output; a rank's own log where the node's output has lost its beginning."""
+    folder = layout.folder(job)
+    for path in (*files_of(layout, job), folder / "supervisor.log"):
+        if path.exists():
+            yield path, path.name
+    for attempt in sorted(folder.glob("attempt-*")):
+        numbers = segments(attempt)
+        for path in sorted(attempt.glob("output.??????")):
+            yield path, "%s/%s" % (attempt.name, path.name)
+        for path in sorted((attempt / "ranks").glob("*")):
+            if path.suffix == ".json" or (numbers and numbers[0] > 1 and ".log" in path.name):
+                yield path, "%s/ranks/%s" % (attempt.name, path.name)
+        for path in sorted(attempt.glob("*.log")):
+            yield path, "%s/%s" % (attempt.name, path.name)
+
+
+def files_of(layout: Layout, job: str) -> Tuple[Path, ...]:
+    """What the supervisor writes of the whole job here."""
+    return (layout.spec(job), layout.state(job), layout.events(job))
+
+
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
+    """One file, as long as it is now: logs may grow meanwhile. What is neither file nor link is left out."""
+    try:
+        if path.is_symlink():
+            tar.addfile(tar.gettarinfo(str(path), name))
+        elif path.is_file():
+            with path.open("rb") as content:
+                row = tar.gettarinfo(str(path), name, content)
+                row.uid = row.gid = 0
+                row.uname = row.gname = ""
+                tar.addfile(row, content)
+    except FileNotFoundError:
+        return  # it has gone meanwhile

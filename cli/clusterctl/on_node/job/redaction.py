@@ -1,0 +1,22 @@
+"""Secrets in what ranks say: each is replaced before a line is kept or passed on. Pure."""
+
+from __future__ import annotations
+
+from typing import Iterable, Tuple
+
+SHORTEST = 4
+"""A shorter value, as `1`, is in too many lines that have nothing to do with it."""
+HIDDEN = b"***"
+
+
+def hidden_bytes(values: Iterable[str]) -> Tuple[bytes, ...]:
+    """What is replaced: each line of each value, the longest first."""
+    lines = {line.strip().encode() for value in values for line in value.splitlines()}
+    return tuple(sorted((line for line in lines if len(line) >= SHORTEST), key=lambda line: (-len(line), line)))
+
+
+def redacted(line: bytes, hidden: Iterable[bytes]) -> bytes:
+    """The line without them."""
+    for secret in hidden:
+        line = line.replace(secret, HIDDEN)
+    return line

@@ -1,0 +1,92 @@
+"""Storage that all nodes of a job share: its own folder there, and its output beside that once it has ended."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Mapping, Optional
+
+from clusterctl.on_node.job.launch import member_of
+from clusterctl.on_node.job.layout import Layout, read_json
+from clusterctl.on_node.job.pack import log_rows
+
+KINDS = ("fsx-lustre", "efs")
+"""Those that take files written in place; a bucket does not."""
+FOLDER = "clusterctl-jobs"
+MAKE_S = 20.0
+COPY_S = 15.0
+"""How long a job's end waits for its output to be there, too: storage that hangs must not keep its nodes."""
+
+
+def shared_mount(root: Path, facts: Mapping[str, Any]) -> Optional[str]:
+    """Where the first file system is mounted that all nodes may write; None: there is none.
+
+    By the kernel's list: to look at the path itself would wait for a server that is away.
+    """
+    try:
+        mounted = {line.split()[4] for line in (root / "proc/self/mountinfo").read_text().splitlines()}
+    except OSError:
+        return None
+    for mount in facts.get("mounts") or []:
+        if mount["kind"] in KINDS and mount["writable"] and mount["path"] in mounted:
+            return str(mount["path"])
+    return None
+
+
+def make_folder(spec: Mapping[str, Any]) -> None:
+    """`$CLUSTERCTL_JOB_DIR` on shared storage, where the job has one there. Raises ValueError."""
+    if spec.get("shared"):
+        try:
+            done = subprocess.run(
+                ["mkdir", "-p", "%s/work" % spec["shared"]],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=MAKE_S,
+                **_as(pwd.getpwnam(spec["user"])),
+            )
+        except subprocess.TimeoutExpired as e:
+            raise ValueError("%s: no answer within %g s" % (spec["shared"], MAKE_S)) from e
+        if done.returncode:
+            raise ValueError(done.stderr.decode(errors="replace").strip()[-300:])
+
+
+def start_copy(spec: Mapping[str, Any], program: Path) -> Optional[subprocess.Popen[bytes]]:
+    """A process of the login user's that copies this node's output beside the job's folder; None: there is no share."""
+    if not spec.get("shared"):
+        return None
+    argv = [sys.executable, "-I", str(program), "share-logs", spec["job"]]
+    return subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **_as(pwd.getpwnam(spec["user"]))
+    )
+
+
+def await_copy(copy: Optional[subprocess.Popen[bytes]]) -> None:
+    """Until it is done, at most for `COPY_S`; one that hangs is left to its server."""
+    try:
+        if copy is not None:
+            copy.wait(COPY_S)
+    except subprocess.TimeoutExpired:
+        if copy is not None:
+            copy.kill()
+
+
+def share_logs(layout: Layout, job: str) -> None:
+    """In that process: the files themselves. Raises OSError."""
+    spec = read_json(layout.spec(job))
+    slot = int(read_json(layout.root / "etc/clusterctl/node.json")["slot"])
+    target = Path(spec["shared"]) / "logs" / str(spec["members"][member_of(spec, slot)]["name"])
+    for path, name in log_rows(layout, job):
+        if path != layout.state(job) and path.is_file() and not path.is_symlink():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / name)
+
+
+def _as(user: pwd.struct_passwd) -> dict[str, Any]:
+    if os.getuid() != 0:
+        return {}
+    groups = os.getgrouplist(user.pw_name, user.pw_gid)
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": groups}

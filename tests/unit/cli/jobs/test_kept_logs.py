@@ -1,0 +1,131 @@
+"""What is kept here of jobs, read when their nodes are gone; and what nodes pack of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any  # JSON
+
+import pytest
+from clusterctl.home import Home
+from clusterctl.jobs.events import event_row, merged_events
+from clusterctl.jobs.inside import slot_of_rank
+from clusterctl.jobs.kept_logs import kept_folder, kept_job, kept_lines
+from clusterctl.on_node.job import judge
+from clusterctl.on_node.job.events import note_event, read_events
+from clusterctl.on_node.job.layout import Layout, write_json
+from clusterctl.on_node.job.pack import log_rows, work_rows
+from clusterctl.on_node.job.shared_storage import shared_mount
+from clusterctl_infra.errors import NothingMatched
+
+from tests.unit.cli.jobs.job_specs import spec
+
+
+def state(name: str, **more: Any) -> dict[str, Any]:
+    return {"state": name, "since_s": 5.0, **more}
+
+
+def keep(home: Home, cluster: str, states: dict[str, Any], *, kept_s: float = 10.0) -> Path:
+    folder = kept_folder(home, cluster) / "first"
+    folder.mkdir(parents=True)
+    (folder / "job.json").write_text(json.dumps({"spec": spec(), "states": states, "kept_s": kept_s}))
+    return folder
+
+
+def test_a_kept_job_tells_how_it_ended_and_its_lines_by_time(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    ended = state(judge.SUCCEEDED, outcome=judge.outcome(judge.SUCCEEDED, "", ()))
+    folder = keep(home, "train@rehearsal", {"1": ended, "3": ended})
+    for slot, lines in (("1", "1.0 0 a\n3.0 0 c\ntorn\n"), ("3", "2.0 4 b\n")):
+        (folder / f"node-{slot}/attempt-1").mkdir(parents=True)
+        (folder / f"node-{slot}/attempt-1/output.000001").write_text(lines)
+    kept = kept_job(home, "train", "first")
+    assert kept is not None
+    assert kept.state.exit_code == 0
+    found = list(kept_lines(kept, slots=(1, 3), attempt=1))
+    assert [(line.slot, line.rank, line.text) for line in found] == [(1, "0", "a"), (3, "4", "b"), (1, "0", "c")]
+
+
+def test_a_job_that_ran_when_it_was_kept_is_lost_with_its_cluster(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    keep(home, "train", {"1": state(judge.RUNNING), "3": state(judge.RUNNING)})
+    kept = kept_job(home, None, "first")
+    assert kept is not None
+    assert kept.state.state == judge.LOST
+    assert kept.state.outcome is not None
+    assert "ended while it was running" in kept.state.outcome["cause"]
+
+
+@pytest.mark.parametrize("name", ["../first", "second", "", "a/b"])
+def test_only_a_name_finds_a_kept_job(tmp_path: Path, name: str) -> None:
+    home = Home(path=tmp_path)
+    keep(home, "train", {"1": state(judge.RUNNING)})
+    assert kept_job(home, "train", name) is None
+    assert kept_job(home, "other", "first") is None
+
+
+def test_what_is_broken_in_the_folder_is_no_kept_job(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    (keep(home, "train", {}) / "job.json").write_text('{"spec": 3}')
+    assert kept_job(home, "train", "first") is None
+
+
+def test_ranks_own_logs_go_along_where_the_output_has_lost_its_beginning(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    ranks = layout.ranks("first", 1)
+    ranks.mkdir(parents=True)
+    for path in (ranks / "0.log", ranks / "0.json", ranks / "0.pid", layout.attempt("first", 1) / "output.000001"):
+        path.write_text("x")
+    names = [name for _, name in log_rows(layout, "first")]
+    assert names == ["attempt-1/output.000001", "attempt-1/ranks/0.json"]
+    (layout.attempt("first", 1) / "output.000001").rename(layout.attempt("first", 1) / "output.000002")
+    assert "attempt-1/ranks/0.log" in [name for _, name in log_rows(layout, "first")]
+
+
+def test_what_a_job_keeps_is_packed_from_its_folder_alone(tmp_path: Path) -> None:
+    (tmp_path / "work/runs/a").mkdir(parents=True)
+    (tmp_path / "work/runs/a/x").write_text("x")
+    work = tmp_path / "work"
+    assert [name for _, name in work_rows(work, ".")] == ["runs/a/x"]
+    assert [name for _, name in work_rows(work, "runs/a")] == ["a/x"]
+    assert [name for _, name in work_rows(work, "runs/a/x")] == ["x"]
+    for wrong in ("../work", "/etc", "runs/../../work", "none"):
+        with pytest.raises(ValueError, match="JOB_DIR"):
+            list(work_rows(work, wrong))
+
+
+def test_events_are_told_by_time_and_what_is_none_is_left_out(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.folder("first").mkdir(parents=True)
+    note_event(layout, "first", "running", attempt=1)
+    note_event(layout, "first", "rank ended", attempt=1, rank=3, code=7, signal=None)
+    with layout.events("first").open("a") as stream:
+        stream.write('{"torn')
+    events = merged_events(
+        {1: read_events(layout.events("first")), 3: [None, {"at_s": "x"}, {"at_s": 1e99, "event": ""}]}
+    )
+    assert [event_row(event)[1:] for event in events] == [
+        ("1", "1", "running"),
+        ("1", "1", "rank 3 exited with code 7"),
+    ]
+
+
+def test_a_rank_s_node_is_known_from_the_job(tmp_path: Path) -> None:
+    assert [slot_of_rank(spec(), rank) for rank in (0, 3, 4, 5)] == [1, 1, 3, 3]
+    with pytest.raises(NothingMatched, match="ranks 0 to 5, no rank 6"):
+        slot_of_rank(spec(), 6)
+
+
+def test_storage_counts_as_shared_where_it_is_mounted_and_takes_files(tmp_path: Path) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mountinfo").write_text("1 2 0:3 / /shared rw - nfs4 x rw\n1 2 0:3 / /data rw - fuse x rw\n")
+    mounts = [
+        {"kind": "s3", "path": "/data", "writable": True},
+        {"kind": "efs", "path": "/away", "writable": True},
+        {"kind": "efs", "path": "/shared", "writable": True},
+    ]
+    write_json(tmp_path / "facts", {"mounts": mounts})
+    assert shared_mount(tmp_path, {"mounts": mounts}) == "/shared"
+    assert shared_mount(tmp_path, {"mounts": mounts[:2]}) is None
+    assert shared_mount(tmp_path, {"mounts": [{**mounts[2], "writable": False}]}) is None
+    assert shared_mount(tmp_path, {}) is None
