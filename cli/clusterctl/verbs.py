@@ -31,7 +31,7 @@ VERBS = {
     "sync": "Folders to nodes and back.",
     "ssh-config": "A block for ~/.ssh/config.",
     "env": "What /etc/clusterctl/env has on a node.",
-    "schema": "JSON Schema of cluster.yaml, for editors.",
+    "schema": "JSON Schema of cluster.yaml and job.yaml, for editors.",
     "rehearse": "The rehearsed region: list, bill, clean, fault, image.",
     "completion": "Completion for bash, zsh or fish.",
 }

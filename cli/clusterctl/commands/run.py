@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from clusterctl.jobs.run_request import RunFlags, carry_out
 from clusterctl.on_node.job.launchers import LAUNCHERS
@@ -28,6 +30,13 @@ The program and its arguments stand behind --; they are passed on word by word, 
 flags that say which nodes and ranks there are. Its stdin is /dev/null. The folder that it is started from goes
 along: what git tracks, and untracked files that git does not ignore.
 
+A file, job.yaml, may say all of it instead: the same names as the flags, and `command`, a list of words (clusterctl
+schema --job). Flags that are typed as well come before what it says; its paths begin where it lies.
+
+--requirements is resolved once, on the first node, to a lock; each node makes an environment of it, or finds the one
+that is there. --setup runs once on a node for the same line, files that it names, and interpreter. Both run as the
+login user. Variables of --env-file whose names say so (TOKEN, KEY, SECRET, PASSWORD) travel as --secret does.
+
 The job lives on its nodes: it goes on when this command, or this computer, ends. It runs as the login user, without
 sudo and without the key to the other nodes. Ctrl-C asks whether the job is meant, too; without a terminal SIGINT and
 SIGTERM cancel it, and SIGHUP does not.
@@ -43,10 +52,24 @@ Examples:
   clusterctl run --secret HF_TOKEN --env EPOCHS=3 --detach -- train.py
   clusterctl run --nproc 4 -- mpirun -x DEBUG=1 ./solve
   clusterctl run --launcher plain -- hostname
+  clusterctl run --requirements requirements.txt --setup 'nvidia-smi -pm 1' -- train.py
+  clusterctl run --node 0-3 job.yaml
 """
 
 
-@click.command("run", context_settings={"allow_interspersed_args": False}, help=HELP)
+class RunCommand(click.Command):
+    """Tells a program behind `--` from a job file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, and sets `is_after_dashes`."""
+        typed = tuple(args)
+        rest = super().parse_args(ctx, args)
+        words = ctx.params.get("words") or ()
+        ctx.params["is_after_dashes"] = typed[: len(typed) - len(words)][-1:] == ("--",)
+        return rest
+
+
+@click.command("run", cls=RunCommand, context_settings={"allow_interspersed_args": False}, help=HELP)
 @cluster_option
 @node_option(default="all", help=NODES_HELP)
 @click.option("--launcher", metavar="NAME", help=f"{', '.join(LAUNCHERS)}.  [by the program]")
@@ -55,9 +78,13 @@ Examples:
 @time_option("--wait", default=None, help="Wait so long for nodes that other jobs have.")
 @click.option("--name", metavar="NAME", help="The job's name.  [the program and the time]")
 @environment_option
+@click.option("--env-file", metavar="FILE", type=click.Path(path_type=Path), help="Variables, NAME=VALUE lines.")
 @click.option("--secret", "secrets", metavar="NAME", multiple=True, help="A variable of yours, kept out of all logs.")
 @click.option("--workdir", metavar="DIR", type=click.Path(path_type=Path), default=".", help="The folder to send.  [.]")
 @click.option("--include", "including", metavar="FILE", multiple=True, help="Send this file though it looks secret.")
+@click.option("--python", metavar="PATH|conda:ENV", help="The interpreter on the nodes.  [python3]")
+@click.option("--requirements", metavar="FILE", type=click.Path(path_type=Path), help="pip's, of the folder sent.")
+@click.option("--setup", metavar="LINE", help="A line for a shell, once on each node before the job starts.")
 @time_option("--timeout", default=None, help="Stop the job then: 30m, 12h.")
 @time_option("--grace", default="30s", help="From SIGTERM to SIGKILL, when it is stopped.")
 @click.option("--sudo", "is_sudo", is_flag=True, help="The job may use sudo, and the key to the other nodes.")
@@ -66,11 +93,12 @@ Examples:
 @click.option("--yes", "is_agreed", is_flag=True, help="Send a large folder without asking.")
 @connect_timeout_option(default="15s")
 @json_option
-@click.argument("words", metavar="-- PROGRAM [ARGS]...", nargs=-1, type=click.UNPROCESSED)
-@click.pass_obj
+@click.argument("words", metavar="JOB.YAML | -- PROGRAM [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
 def command(
-    output: Output,
+    context: click.Context,
     /,
+    is_after_dashes: bool,
     wait: float | None,
     timeout: float | None,
     grace: float,
@@ -78,4 +106,13 @@ def command(
     **flags: Any,  # what click read, by the names that RunFlags gives them
 ) -> int:
     read = RunFlags(wait_s=wait, timeout_s=timeout, grace_s=grace, connect_timeout_s=connect_timeout, **flags)
-    return carry_out(read, output)
+    typed = {_RECORD.get(name, name) for name in flags | _RECORD if _is_typed(context, name)}
+    output: Output = context.obj
+    return carry_out(replace(read, given=frozenset(typed), is_file_meant=not is_after_dashes), output)
+
+
+_RECORD = {"wait": "wait_s", "timeout": "timeout_s", "grace": "grace_s"}
+
+
+def _is_typed(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE and name != "words"

@@ -6,18 +6,21 @@ import click
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.schema import json_schema
 
+from clusterctl.jobs.job_file import job_schema
 from clusterctl.output import Output
 
 
 @click.command("schema")
+@click.option("--job", "is_job", is_flag=True, help="Of job.yaml, which clusterctl run reads.")
 @click.pass_obj
-def command(output: Output) -> None:
-    """The JSON Schema of cluster.yaml, for editors.
+def command(output: Output, is_job: bool) -> None:
+    """The JSON Schema of cluster.yaml, or of a job file, for editors.
 
     \b
     Example:
       clusterctl schema > cluster.schema.json
       # then, as the first line of cluster.yaml:
       # yaml-language-server: $schema=cluster.schema.json
+      clusterctl schema --job > job.schema.json
     """
-    output.json(json_schema(load_catalog()))
+    output.json(job_schema() if is_job else json_schema(load_catalog()))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import getpass
+import importlib
 import os
 import shlex
 import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -16,6 +17,7 @@ from typing import Any  # JSON
 from clusterctl_infra.errors import UsageError
 
 from clusterctl.jobs.attached import kept_attached
+from clusterctl.jobs.env_file import read_env_file
 from clusterctl.jobs.known import job_nodes
 from clusterctl.jobs.launcher import chosen_launch
 from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
@@ -42,6 +44,10 @@ class RunFlags:
     wait_s: float | None
     name: str | None
     env: Mapping[str, str]
+    env_file: Path | None
+    python: str | None
+    requirements: Path | None
+    setup: str | None
     secrets: tuple[str, ...]
     workdir: Path
     including: tuple[str, ...]
@@ -54,10 +60,16 @@ class RunFlags:
     as_json: bool
     connect_timeout_s: float
     words: tuple[str, ...]
+    given: frozenset[str] = frozenset()
+    """The names of those that were typed: a job file's do not replace them."""
+    is_file_meant: bool = False
+    """The one word is a file, since it does not stand behind `--`."""
 
 
 def carry_out(flags: RunFlags, output: Output) -> int:
     """The job's exit code; 0 where it was started detached. Raises ClusterctlError before anything is started."""
+    if flags.is_file_meant and flags.words[-1:] and flags.words[0].endswith((".yaml", ".yml")):
+        flags = with_job_file(flags)
     start = _start(flags, output)
     if flags.is_dry_run:
         _show_plan(start.planned(), output, as_json=flags.as_json)
@@ -79,8 +91,10 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
     nproc = _checked_nproc(flags.nproc)
     own_name = default_name(chosen.command, datetime.now(UTC), token_hex(2))
     name = own_name if flags.name is None else checked_name(flags.name)
-    secrets = _secret_values(flags.secrets)
+    environment, from_file = read_env_file(flags.env_file)
+    secrets = {**from_file, **_secret_values(flags.secrets)}
     snapshot = take_snapshot(flags.workdir, including=flags.including)
+    requirements = None if flags.requirements is None else sent_file(flags.requirements, snapshot)
     refuse_missing_script(chosen.command, snapshot)
     inventory = chosen_cluster(flags.cluster)
     request = JobRequest(
@@ -90,8 +104,11 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
         launch=chosen,
         nproc=nproc,
         gpus=flags.gpus,
-        environment=flags.env,
-        secrets=flags.secrets,
+        environment={**environment, **flags.env},
+        secrets=tuple(secrets),
+        python=flags.python,
+        requirements=requirements,
+        setup=flags.setup,
         timeout_s=flags.timeout_s,
         grace_s=flags.grace_s,
         is_sudo=flags.is_sudo,
@@ -102,6 +119,32 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
     return JobStart(
         request=request, nodes=nodes, snapshot=snapshot, secrets=secrets, wait_s=flags.wait_s or 0.0, tell=output.note
     )
+
+
+def with_job_file(flags: RunFlags) -> RunFlags:
+    """The flags with what the file says, but for those that were typed. Raises ConfigError, UsageError."""
+    path, *rest = flags.words
+    if rest:
+        told = f"{rest[0]!r} behind {path}: a job file has its own command; a script called so stands behind --"
+        raise UsageError(told, hint=HINT)
+    job_file = importlib.import_module("clusterctl.jobs.job_file")  # loaded on use: pydantic takes 50 ms
+    read: Callable[[Path], dict[str, Any]] = job_file.read_job_file
+    found = read(Path(path))
+    return replace(flags, **{name: value for name, value in found.items() if name not in flags.given})
+
+
+def sent_file(path: Path, snapshot: Snapshot) -> str:
+    """The file by its place in the folder that is sent. Raises UsageError where it does not go along."""
+    try:
+        name = (snapshot.folder / path).resolve().relative_to(snapshot.folder.resolve()).as_posix()
+    except ValueError as e:
+        raise UsageError(f"--requirements {path}: not in the folder that is sent, {snapshot.folder}", hint=HINT) from e
+    if name not in snapshot.files:
+        why = "git ignores it" if (snapshot.folder / path).exists() else f"not there in {snapshot.folder}"
+        raise UsageError(f"--requirements {path}: {why}", hint=HINT)
+    if not name.endswith(".txt"):
+        raise UsageError(f"--requirements {path}: not built yet; pip's requirements.txt is", hint=HINT)
+    return name
 
 
 def refuse_missing_script(command: Sequence[str], snapshot: Snapshot) -> None:

@@ -44,6 +44,12 @@ class JobRequest:
     timeout_s: float | None = None
     grace_s: float
     is_sudo: bool = False
+    python: str | None = None
+    """A path on the nodes, or `conda:ENV`."""
+    requirements: str | None = None
+    """A file of the folder that is sent."""
+    setup: str | None = None
+    """A line for a shell, once on each node."""
     is_shared_wanted: bool = False
     """Its own folder is on storage that its nodes share, where there is some."""
     by: str
@@ -153,6 +159,9 @@ def make_spec(
         "is_sudo": request.is_sudo,
         "snapshot": dict(snapshot),
         "shared": shared_folder(request, said),
+        "python": request.python,
+        "requirements": request.requirements,
+        "setup": request.setup,
     }
     refuse_owned_names(spec)
     _refuse_uneven(request, members)

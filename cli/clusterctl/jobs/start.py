@@ -22,6 +22,8 @@ from clusterctl.text.node_set import fold_numbers
 from clusterctl.text.quantities import count, thousands
 
 PREPARE_S = 600.0
+READY_S = 1800.0
+"""For requirements and a setup command, on each node."""
 AGAIN = "clusterctl jobs"
 CHUNK_BYTES = 1024 * 1024
 WAIT_POLL_S = 2.0
@@ -93,6 +95,7 @@ class JobStart:
                 spec = self._hold(header["spec"], held)
                 write_header(payload, {**header, "spec": spec})
                 self._put(payload)
+                self._make_ready()
                 self._check(self.nodes.ask(self.request.nodes, "start", self.request.name))
             except BaseException:
                 # Supervisors that began already give up by themselves: they wait for the others in vain.
@@ -146,6 +149,26 @@ class JobStart:
             self.nodes.ask(self.request.nodes, "prepare", self.request.name, stdin=payload, timeout_s=PREPARE_S)
         )
 
+    def _make_ready(self) -> None:
+        """The interpreter, the requirements and the setup command on all nodes; says which interpreter it is."""
+        request = self.request
+        if not (request.python or request.requirements or request.setup):
+            return
+        lock = ""
+        if request.requirements:
+            first = min(request.nodes, key=lambda node: node.rank)
+            self.tell(f"{request.name}: resolving {request.requirements} on Node {first.slot} ({first.name})")
+            answers = self.nodes.ask((first,), "lock", request.name, timeout_s=READY_S)
+            self._check(answers)
+            lock = str(answers[first.slot].words["lock"])
+        with tempfile.TemporaryFile() as stream:
+            stream.write(json.dumps({"lock": lock}).encode() + b"\n")
+            stream.seek(0)
+            said = self._heard(self.nodes.ask(request.nodes, "ready", request.name, stdin=stream, timeout_s=READY_S))
+        for (interpreter, version), slots in by_interpreter(said).items():
+            where = f"{'Node' if len(slots) == 1 else 'Nodes'} {fold_numbers(slots)}"
+            self.tell(f"{request.name}: {interpreter} (Python {version}) on {where}")
+
     def _heard(self, answers: Mapping[int, Answer]) -> dict[int, Mapping[str, Any]]:
         self._check(answers)
         return {slot: answer.words for slot, answer in answers.items()}
@@ -153,6 +176,14 @@ class JobStart:
     def _check(self, answers: Mapping[int, Answer]) -> None:
         """Raises NotReached, ClusterctlError."""
         refuse_errors(list(answers.values()), f"{self.request.name} was not started")
+
+
+def by_interpreter(said: Mapping[int, Mapping[str, Any]]) -> dict[tuple[str, str], list[int]]:
+    """Interpreter and version → the slots that have it."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for slot, words in said.items():
+        found.setdefault((str(words["interpreter"]), str(words["version"])), []).append(slot)
+    return found
 
 
 def write_header(payload: IO[bytes], header: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import uuid
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any  # parsed JSON
@@ -255,3 +256,29 @@ def test_jobs_of_some_gpus_run_side_by_side_and_a_job_of_whole_nodes_waits(clust
             cluster.ok("job", "cancel", name)
         process.communicate(timeout=90)
     assert process.returncode == 0
+
+
+def test_a_job_s_requirements_are_there_before_it_starts(cluster: Rehearsed, work: Path) -> None:
+    (work / "wheels").mkdir()
+    with zipfile.ZipFile(work / "wheels" / "tinypkg-1.2-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tinypkg.py", "VERSION = '1.2'\n")
+        wheel.writestr("tinypkg-1.2.dist-info/METADATA", "Metadata-Version: 2.1\nName: tinypkg\nVersion: 1.2\n")
+        wheel.writestr("tinypkg-1.2.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("tinypkg-1.2.dist-info/RECORD", "")
+    (work / "wanted.txt").write_text("--no-index\n--find-links wheels\ntinypkg>=1\n")
+    (work / "uses.py").write_text("import tinypkg, os\nprint('has', tinypkg.VERSION, os.environ['MODE'])\n")
+    name = new_name()
+    file = {"command": ["uses.py"], "launcher": "plain", "node": "0", "name": name, "requirements": "wanted.txt"}
+    (work / "job.yaml").write_text(
+        json.dumps({**file, "env": {"MODE": 7}, "setup": "echo ready > $CLUSTERCTL_JOB_DIR/made"})
+    )
+    done = cluster.run("run", str(work / "job.yaml"))
+    assert done.exit_code == 0, done.text
+    assert "has 1.2 7" in done.stdout
+    assert f"{name}: /var/lib/clusterctl/environments/" in done.stderr
+    (work / "wanted.txt").write_text("--no-index\nnosuch\n")
+    refused = cluster.run("run", "--name", new_name(), str(work / "job.yaml"))
+    assert refused.exit_code == 1, refused.text
+    assert "was not started" in refused.stderr
+    assert "No matching distribution found for nosuch" in refused.stderr
+    assert cluster.ok("ssh", "--node", "0", "--command", "ls /run/clusterctl/job-lease").strip() == ""

@@ -20,6 +20,7 @@ from clusterctl.on_node.job.node_ranks import become
 from clusterctl.on_node.job.pack import pack
 from clusterctl.on_node.job.prepare import discard, gpus, probe, receive, remove_old
 from clusterctl.on_node.job.rank import NOT_FOUND, run_rank
+from clusterctl.on_node.job.ready import Readying
 from clusterctl.on_node.job.shared_storage import share_logs
 from clusterctl.on_node.job.supervise import Supervisor
 
@@ -62,7 +63,8 @@ def main(verb: str, arguments: list[str]) -> int:
             return 0
         print(json.dumps(ANSWERS[verb](*arguments)), flush=True)
     except (OSError, ValueError, LookupError, tarfile.TarError) as e:
-        print(json.dumps({"error": "%s: %s" % (type(e).__name__, e)}), flush=True)
+        told = str(e) if type(e) is ValueError else "%s: %s" % (type(e).__name__, e)
+        print(json.dumps({"error": told}), flush=True)
         return 1
     return 0
 
@@ -97,6 +99,18 @@ def answer_prepare(job: str) -> dict[str, Any]:
     remove_old(LAYOUT, but=job)
     lease.renew(LAYOUT, job)
     return {}
+
+
+def answer_lock(job: str) -> dict[str, Any]:
+    """`lock`: its requirements with each version, for the job's first node."""
+    os.umask(0o022)
+    return Readying(LAYOUT, job, PROGRAM).lock()
+
+
+def answer_ready(job: str) -> dict[str, Any]:
+    """Its interpreter, with its requirements, and its setup command; reads the lock as a line of JSON from stdin."""
+    os.umask(0o022)
+    return Readying(LAYOUT, job, PROGRAM).make(str(json.loads(sys.stdin.buffer.readline())["lock"]))
 
 
 def answer_start(job: str) -> dict[str, Any]:
@@ -142,6 +156,8 @@ ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "probe": lambda job: probe(LAYOUT, job),
     "take": answer_take,
     "prepare": answer_prepare,
+    "lock": answer_lock,
+    "ready": answer_ready,
     "start": answer_start,
     "discard": answer_discard,
     "cancel": answer_cancel,

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from clusterctl.on_node.job import launch
-from clusterctl.on_node.job.layout import Layout
+from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.processes import JOB_VARIABLE
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PYTHON_FILE = "python.json"
+"""In a job's folder where it has an interpreter of its own: `interpreter`, a path."""
 
 
 def job_environment(layout: Layout, spec: dict[str, Any], node_rank: int) -> dict[str, str]:
@@ -18,7 +22,7 @@ def job_environment(layout: Layout, spec: dict[str, Any], node_rank: int) -> dic
     cluster = read_environment(layout.root / "etc/clusterctl/env")
     cluster.update(read_environment(layout.root / "etc/clusterctl/nccl.env"))
     return {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        **_by_python(layout, job),
         "LANG": "C.UTF-8",
         "HOME": user.pw_dir,
         "USER": user.pw_name,
@@ -28,6 +32,20 @@ def job_environment(layout: Layout, spec: dict[str, Any], node_rank: int) -> dic
         "CLUSTERCTL_WARNING_FILE": str(layout.warning(job)),
         JOB_VARIABLE: job,
     }
+
+
+def _by_python(layout: Layout, job: str) -> dict[str, str]:
+    """PATH, and what tells programs which environment they are in, where the job has an interpreter of its own."""
+    try:
+        place = Path(read_json(layout.folder(job) / PYTHON_FILE)["interpreter"]).parent
+    except (OSError, ValueError, LookupError):
+        return {"PATH": PATH}
+    found = {"PATH": "%s:%s:%s" % (layout.folder(job) / "bin", place, PATH)}
+    if (place.parent / "pyvenv.cfg").exists():
+        found["VIRTUAL_ENV"] = str(place.parent)
+    if (place.parent / "conda-meta").exists():
+        found.update(CONDA_PREFIX=str(place.parent), CONDA_DEFAULT_ENV=place.parent.name)
+    return found
 
 
 def job_folder(layout: Layout, spec: dict[str, Any]) -> Path:

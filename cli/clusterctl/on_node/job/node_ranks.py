@@ -48,7 +48,7 @@ class NodeRanks:
         """Starts them; what cannot be started has ended by itself, and says why in its output."""
         self.is_started = True
         job = self._spec["job"]
-        parent = ["python3", "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
+        parent = [sys.executable, "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
         environment = self._environment()
         if self._is_mpi:
             receive_output(self._layout.output(job, self._spec["attempt"]), self._user.pw_uid, self._output.follow)

@@ -1,0 +1,57 @@
+"""A file of variables for a job: NAME=VALUE lines, as Docker and dotenv have them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from clusterctl_infra.errors import ConfigError, UsageError
+
+HINT = "clusterctl run --help"
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+SECRET = re.compile(r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|KEY)(?:_|$)", re.IGNORECASE)
+"""A part of a name: what it names is treated as a secret. `HF_TOKEN`, `AWS_SECRET_ACCESS_KEY`, not `TOKENIZERS`."""
+MOST_BYTES = 256 * 1024
+
+
+def read_env_file(path: Path | None) -> tuple[dict[str, str], dict[str, str]]:
+    """The variables, and beside them those whose names say that they are secrets. Raises UsageError, ConfigError."""
+    if path is None:
+        return {}, {}
+    try:
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1).decode()
+    except OSError as e:
+        raise UsageError(f"--env-file {path}: {e.strerror}", hint=HINT) from e
+    except UnicodeDecodeError as e:
+        raise UsageError(f"--env-file {path}: not UTF-8 text", hint=HINT) from e
+    if len(text) > MOST_BYTES:
+        raise UsageError(f"--env-file {path}: larger than {MOST_BYTES // 1024} KiB", hint=HINT)
+    found, problems = parse_env_file(text)
+    if problems:
+        raise ConfigError(f"{path}: nothing was started", problems=problems, hint=HINT)
+    secrets = {name: value for name, value in found.items() if SECRET.search(name)}
+    return {name: value for name, value in found.items() if name not in secrets}, secrets
+
+
+def parse_env_file(text: str) -> tuple[dict[str, str], list[str]]:
+    """The variables, and what is wrong, by line. Nothing is expanded; quotes around a value are left out. Pure."""
+    found: dict[str, str] = {}
+    problems = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        stripped = line.strip().removeprefix("export ").strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        name, equals, value = stripped.partition("=")
+        if not equals or NAME.fullmatch(name) is None:
+            # The value is not shown: it may be a secret.
+            problems.append(f"  line {number:<3} {name[:40] + equals!r}: write NAME=VALUE")
+            continue
+        value = value.strip()
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1]
+        if "\0" in value:
+            problems.append(f"  line {number:<3} {name}: a value has no NUL character")
+            continue
+        found[name] = value
+    return found, problems

@@ -1,0 +1,163 @@
+"""The interpreter of a job on one node: one that is there, or an environment made for its requirements."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Tuple
+
+from clusterctl.on_node.job.job_environment import PYTHON_FILE, job_folder
+from clusterctl.on_node.job.layout import Layout, write_json
+from clusterctl.on_node.job.lease import holders
+
+Run = Callable[..., Tuple[int, str]]
+"""Runs argv as the job's user with a log: its exit code, and the end of what it printed."""
+CONDA = "conda:"
+CONDA_PLACES = ("~/miniconda3", "~/anaconda3", "~/miniforge3", "/opt/conda", "/opt/miniconda3", "/opt/anaconda3")
+LOOK = "import json, platform, sys; print(json.dumps([sys.executable, platform.python_version(), platform.platform()]))"
+DONE_FILE = "made-by-clusterctl"
+MOST_ENVIRONMENTS = 10
+"""On a node's own disk; those that were not used for the longest go."""
+RESOLVE = ("install", "--dry-run", "--quiet", "--ignore-installed", "--report", "-")
+
+
+def find_python(wanted: str | None, home: str) -> str:
+    """The path, or the name, of the interpreter that was asked for. Raises ValueError."""
+    if wanted is None:
+        return "python3"
+    if not wanted.startswith(CONDA):
+        return os.path.join(home, wanted[2:]) if wanted.startswith("~/") else wanted
+    name = wanted[len(CONDA) :]
+    places = [name] if name.startswith("/") else [place.replace("~", home) + "/envs/" + name for place in CONDA_PLACES]
+    for place in places:
+        if os.access(place + "/bin/python", os.X_OK):
+            return place + "/bin/python"
+    raise ValueError("--python %s: no such environment; looked in %s" % (wanted, ", ".join(places)))
+
+
+def facts_of(python: str, run: Run) -> List[str]:
+    """Its path, version and platform. Raises ValueError where it cannot be run."""
+    if python.startswith("/") and not os.access(python, os.X_OK):
+        raise ValueError("--python %s: no such program there" % python)
+    code, said = run([python, "-I", "-c", LOOK], keeps_output=True)
+    try:
+        path, version, platform = json.loads(said.strip().splitlines()[-1])
+        return [str(path), str(version), str(platform)]
+    except (ValueError, LookupError, TypeError) as e:
+        raise ValueError("%s is no Python that can be run (exit %d): %s" % (python, code, last_of(said))) from e
+
+
+def environments(layout: Layout, spec: Dict[str, Any]) -> Path:
+    """Where environments are: on shared storage where the job has some, else the node's own disk."""
+    if spec.get("shared"):
+        return Path(spec["shared"]).parent.parent / "environments"
+    return layout.root / "var/lib/clusterctl/environments"
+
+
+def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> str:
+    """The requirements with the version and hash of each, resolved here; the same file gives the same lock again.
+
+    Raises ValueError with pip's own last words.
+    """
+    source = job_folder(layout, spec) / spec["requirements"]
+    text = source.read_text()
+    place = environments(layout, spec) / ("lock-%s.txt" % digest(text, *python[1:]))
+    if place.is_file():
+        return place.read_text()
+    scratch = place.with_suffix(".resolver-%d" % os.getpid())
+    try:
+        pip = new_environment(scratch, python[0], run)
+        code, report = run([*pip, *RESOLVE, "-r", str(source)], keeps_output=True)
+        if code:
+            raise ValueError("%s: %s" % (spec["requirements"], last_of(report)))
+        found = locked(text, json.loads(report[report.index("{") :]))
+        run(["sh", "-c", 'printf "%s" "$1" > "$2.new" && mv "$2.new" "$2"', "sh", found, str(place)])
+        return found
+    finally:
+        run(["rm", "-rf", str(scratch)])
+
+
+def locked(text: str, report: Dict[str, Any]) -> str:
+    """Lines for pip: the file's own options, and what pip would install, each by version and hash."""
+    lines = [line.strip() for line in text.splitlines()]
+    kept = [line for line in lines if line.startswith("--") and not line.startswith(("--requirement", "--constraint"))]
+    rows = []
+    for each in report["install"]:
+        name, version = each["metadata"]["name"], each["metadata"]["version"]
+        source = each["download_info"]
+        hashes = source.get("archive_info", {}).get("hashes", {})
+        what = "%s @ %s" % (name, source["url"]) if each.get("is_direct") else "%s==%s" % (name, version)
+        rows.append((what, hashes.get("sha256")))
+    has_all = all(sha256 for _, sha256 in rows)  # pip wants a hash for each, or none at all
+    pinned = [what + (" --hash=sha256:%s" % sha256 if has_all else "") for what, sha256 in sorted(rows)]
+    return "\n".join([*kept, *pinned]) + "\n"
+
+
+def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python: List[str], run: Run) -> Path:
+    """The environment that has what the lock says, made where it is not there yet. Raises ValueError."""
+    place = environments(layout, spec) / digest(lock_text, *python[1:])
+    mine = job_folder(layout, spec) / spec["requirements"]
+    file = mine.with_name(".%s.lock" % mine.name)
+    # One process at a time makes it, also where nodes share it; what broke off has no DONE_FILE.
+    script = (
+        'exec 9>"$1.lock" && flock 9 || exit 3; [ -e "$1/$3" ] && { touch "$1/$3"; exit 0; }; rm -rf "$1"; '
+        '%s -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check --no-input -r "$2" '
+        '&& touch "$1/$3"'
+    ) % shlex.quote(python[0])
+    run(["sh", "-c", 'printf "%s" "$1" > "$2"', "sh", lock_text, str(file)])
+    code, said = run(["sh", "-c", script, "sh", str(place), str(file), DONE_FILE])
+    if code:
+        raise ValueError("the environment of %s was not made: %s" % (spec["requirements"], last_of(said)))
+    if not spec.get("shared"):
+        remove_old(layout, place)
+    return place
+
+
+def new_environment(place: Path, python: str, run: Run) -> List[str]:
+    """An empty one; its pip. Raises ValueError."""
+    code, said = run([python, "-m", "venv", str(place)])
+    if code:
+        why = "python3-venv is missing (packages: in cluster.yaml)" if "ensurepip" in said else last_of(said)
+        raise ValueError("%s -m venv: %s" % (python, why))
+    return [str(place / "bin/python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+
+
+def write_python(layout: Layout, job: str, python: str, **words: Any) -> None:
+    """From now on `python3` and `python` mean this one for the job, and its programs come first."""
+    folder = layout.folder(job) / "bin"
+    folder.mkdir(exist_ok=True)
+    for name in ("python", "python3"):
+        (folder / name).write_text('#!/bin/sh\nexec %s "$@"\n' % shlex.quote(python))
+        (folder / name).chmod(0o755)
+    write_json(layout.folder(job) / PYTHON_FILE, {"interpreter": python, **words})
+
+
+def digest(*parts: str) -> str:
+    """A name for what these are together."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def last_of(said: str) -> str:
+    """The end of what a program printed, in one line."""
+    lines = [line.strip() for line in said.strip().splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR")]
+    return " / ".join((errors or lines)[-3:])[-500:] or "it said nothing"
+
+
+def remove_old(layout: Layout, but: Path) -> None:
+    """Environments beyond so many, but for those of jobs that are here now."""
+    used = {str(but)}
+    for holder in holders(layout):
+        try:
+            words = json.loads((layout.folder(holder["job"]) / PYTHON_FILE).read_text())
+            used.add(str(Path(words["interpreter"]).parent.parent))
+        except (OSError, ValueError, LookupError):
+            continue  # it has none of its own
+    found = sorted(but.parent.glob("*/" + DONE_FILE), key=lambda path: path.stat().st_mtime)
+    for path in found[: max(0, len(found) - MOST_ENVIRONMENTS)]:
+        if str(path.parent) not in used:
+            shutil.rmtree(path.parent, ignore_errors=True)

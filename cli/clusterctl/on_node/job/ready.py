@@ -1,0 +1,117 @@
+"""What a job needs on one node before it starts, besides its files: its interpreter, and its setup command."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from clusterctl.on_node.job import lease, own_python
+from clusterctl.on_node.job.job_environment import job_environment, job_folder
+from clusterctl.on_node.job.launch import member_of
+from clusterctl.on_node.job.layout import Layout, read_json
+
+POLL_S = 0.1
+RENEW_S = 5.0
+END_BYTES = 1024 * 1024
+SETUPS = "var/lib/clusterctl/setups"
+
+
+class Readying:
+    """One job's on this node; everything is run as the job's user, with a log, while the node is held."""
+
+    def __init__(self, layout: Layout, job: str, program: Path) -> None:
+        self._layout, self._job, self._program = layout, job, program
+        self._spec = read_json(layout.spec(job))
+        self._slot = int(read_json(layout.root / "etc/clusterctl/node.json")["slot"])
+        self._user = pwd.getpwnam(self._spec["user"])
+        self._log = layout.attempt(job, self._spec["attempt"]) / "ready.log"
+
+    def lock(self) -> Dict[str, Any]:
+        """The requirements with each version; for the job's first node. Raises ValueError."""
+        self._make_folders()
+        python = own_python.find_python(self._spec.get("python"), self._user.pw_dir)
+        return {"lock": own_python.lock(self._layout, self._spec, own_python.facts_of(python, self.run), self.run)}
+
+    def make(self, lock_text: str) -> Dict[str, Any]:
+        """All of it; which interpreter the job has. Raises ValueError with the reason."""
+        self._make_folders()
+        named = own_python.find_python(self._spec.get("python"), self._user.pw_dir)
+        python = own_python.facts_of(named, self.run)
+        if self._spec.get("requirements"):
+            place = own_python.environment_of(self._layout, self._spec, lock_text, python, self.run)
+            python = own_python.facts_of(str(place / "bin/python"), self.run)
+        if self._spec.get("requirements") or self._spec.get("python"):
+            own_python.write_python(self._layout, self._job, python[0], version=python[1])
+        if self._spec.get("setup"):
+            self._set_up(python)
+        return {"interpreter": python[0], "version": python[1]}
+
+    def _set_up(self, python: List[str]) -> None:
+        """Once on a node for the command, the files that it names, and the interpreter."""
+        command = str(self._spec["setup"])
+        folder = job_folder(self._layout, self._spec)
+        named = [folder / word for word in command.split() if not word.startswith(("/", "-"))]
+        contents = [path.read_bytes().hex() for path in named if ".." not in path.parts and path.is_file()]
+        mark = self._layout.root / SETUPS / own_python.digest(command, *python, *contents)
+        if mark.exists():
+            return
+        code, said = self.run(["/bin/sh", "-c", command])
+        if code:
+            raise ValueError("--setup exited with code %d: %s" % (code, own_python.last_of(said)))
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+
+    def _make_folders(self) -> None:
+        """For the login user's files, where they are not there yet."""
+        place = own_python.environments(self._layout, self._spec)
+        if self._spec.get("shared"):
+            self.run(["mkdir", "-p", str(place)])
+        elif not place.exists():
+            place.mkdir(parents=True)
+            os.chown(place, self._user.pw_uid, self._user.pw_gid)
+
+    def run(self, argv: List[str], *, keeps_output: bool = False) -> Tuple[int, str]:
+        """Its exit code, and the end of what it printed. Raises ValueError where the node is not held any more."""
+        spec = self._spec
+        environment = job_environment(self._layout, spec, member_of(spec, self._slot))
+        is_root = os.getuid() == 0
+        become = [sys.executable, "-I", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
+        before = self._log.stat().st_size if self._log.exists() else 0
+        with self._log.open("ab") as log:
+            child = subprocess.Popen(
+                [*become, *argv],
+                env=environment,
+                cwd=job_folder(self._layout, spec),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if keeps_output else log,
+                stderr=log,
+                start_new_session=True,
+                user=self._user.pw_uid if is_root else None,
+                group=self._user.pw_gid if is_root else None,
+                extra_groups=os.getgrouplist(self._user.pw_name, self._user.pw_gid) if is_root else None,
+            )
+            output = self._awaited(child)
+        with self._log.open("rb") as log_file:
+            log_file.seek(max(before, self._log.stat().st_size - END_BYTES))
+            said = log_file.read().decode("utf-8", "replace")
+        return child.returncode, output if keeps_output and not child.returncode else said
+
+    def _awaited(self, child: "subprocess.Popen[bytes]") -> str:
+        """What it printed to a pipe of ours, once it has ended; the node is held meanwhile."""
+        renewed_s: Optional[float] = None
+        while True:
+            if renewed_s is None or time.monotonic() - renewed_s > RENEW_S:
+                renewed_s = time.monotonic()
+                if not lease.renew(self._layout, self._job):
+                    child.kill()
+                    raise ValueError("the node is not held for %s any more" % self._job)
+            try:
+                output, _ = child.communicate(timeout=POLL_S)
+                return (output or b"").decode("utf-8", "replace")
+            except subprocess.TimeoutExpired:
+                continue

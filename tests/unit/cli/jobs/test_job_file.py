@@ -1,0 +1,125 @@
+"""job.yaml and files of variables: read strictly, with all that is wrong told at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any  # pip's report
+
+import pytest
+from clusterctl.jobs.env_file import parse_env_file, read_env_file
+from clusterctl.jobs.job_file import job_schema, parse_job_file, read_job_file
+from clusterctl.on_node.job.own_python import last_of, locked
+from clusterctl_infra.errors import ConfigError, UsageError
+
+WHOLE = """\
+command: [train.py, two words, 0.10, yes, '']
+launcher: plain
+node: 0-1
+nproc: 4
+gpus: 2
+env: {EPOCHS: 010, EMPTY: }
+secrets: HF_TOKEN
+timeout: 12h
+sudo: true
+workdir: code
+env_file: vars.env
+"""
+
+
+def test_a_job_file_says_what_the_flags_say(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(WHOLE)
+    assert read_job_file(tmp_path / "job.yaml") == {
+        "words": ("train.py", "two words", "0.10", "yes", ""),
+        "launcher": "plain",
+        "node": "0-1",
+        "nproc": "4",
+        "gpus": 2,
+        "env": {"EPOCHS": "010", "EMPTY": ""},
+        "secrets": ("HF_TOKEN",),
+        "timeout_s": 43200.0,
+        "is_sudo": True,
+        "workdir": tmp_path / "code",
+        "env_file": tmp_path / "vars.env",
+    }
+
+
+def test_all_that_is_wrong_is_told_at_once_by_line() -> None:
+    text = "comand: [a]\nlauncher: torchrum\nnproc: many\ntimeout: 5 parsecs\nenv: {A-B: 1}\ngpus: 0\nsudo: si\n"
+    with pytest.raises(ConfigError, match="8 problems, nothing was started") as raised:
+        parse_job_file(text, source="job.yaml")
+    assert [row.split(":")[0].strip() for row in raised.value.problems] == [
+        "command",
+        "line 1   comand",
+        "line 2   launcher",
+        "line 3   nproc",
+        "line 4   timeout",
+        "line 5   env",
+        "line 6   gpus",
+        "line 7   sudo",
+    ]
+    assert "did you mean command?" in raised.value.problems[1]
+    assert "did you mean torchrun?" in raised.value.problems[2]
+
+
+@pytest.mark.parametrize("text", ["", "[a]", "command: train.py --lr 1", "command: []", "command: [[a]]", "a: [", "&a"])
+def test_what_is_no_job_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="nothing was started"):
+        parse_job_file(text, source="job.yaml")
+
+
+def test_every_key_of_a_job_file_is_in_its_schema() -> None:
+    properties = job_schema()["properties"]
+    assert {"command", "requirements", "setup", "python", "env_file", "wait"} <= properties.keys()
+    assert all(row.get("description") for row in properties.values())
+
+
+def test_variables_are_read_line_by_line_and_secrets_are_kept_apart(tmp_path: Path) -> None:
+    path = tmp_path / "vars.env"
+    path.write_text(
+        "# a\n\nexport MODE=\"two words\"\nTOKENIZERS=no\nHF_TOKEN='s3'\nAWS_SECRET_ACCESS_KEY=x=y\nEMPTY=\n"
+    )
+    found, secrets = read_env_file(path)
+    assert found == {"MODE": "two words", "TOKENIZERS": "no", "EMPTY": ""}
+    assert secrets == {"HF_TOKEN": "s3", "AWS_SECRET_ACCESS_KEY": "x=y"}
+    assert read_env_file(None) == ({}, {})
+    with pytest.raises(UsageError, match="No such file"):
+        read_env_file(tmp_path / "none")
+
+
+def test_lines_that_are_no_variables_are_told_without_what_may_be_secret(tmp_path: Path) -> None:
+    _, problems = parse_env_file("A=1\nnothing\n1B=secret\nC D=secret\n")
+    assert [row.split(":")[0].strip() for row in problems] == [
+        "line 2   'nothing'",
+        "line 3   '1B='",
+        "line 4   'C D='",
+    ]
+    assert "secret" not in "".join(problems)
+    (tmp_path / "vars.env").write_text("1B=secret\n")
+    with pytest.raises(ConfigError, match="nothing was started"):
+        read_env_file(tmp_path / "vars.env")
+
+
+def package(name: str, *, sha256: str | None = None, url: str | None = None) -> dict[str, Any]:
+    hashes = {"hashes": {"sha256": sha256}} if sha256 else {}
+    return {
+        "metadata": {"name": name, "version": "1.0"},
+        "download_info": {"url": url or "https://x", "archive_info": hashes},
+        "is_direct": url is not None,
+    }
+
+
+def test_a_lock_has_each_package_by_version_and_hash_and_the_file_s_own_options() -> None:
+    report = {"install": [package("b", sha256="2"), package("a", sha256="1")]}
+    text = "--index-url https://mine\n-r other.txt\n--requirement more.txt\nb>=1\n"
+    assert locked(text, report) == "--index-url https://mine\na==1.0 --hash=sha256:1\nb==1.0 --hash=sha256:2\n"
+
+
+def test_a_lock_where_one_package_has_no_hash_has_none() -> None:
+    report = {"install": [package("b", sha256="2"), package("a", url="file:///w/a.whl")]}
+    assert locked("b\n", report) == "a @ file:///w/a.whl\nb==1.0\n"
+
+
+def test_errors_are_what_is_told_of_a_program_that_failed() -> None:
+    assert last_of("noise\nERROR: no such thing\nnotice\n") == "ERROR: no such thing"
+    assert last_of("a\nb\n\n") == "a / b"
+    assert last_of("") == "it said nothing"
