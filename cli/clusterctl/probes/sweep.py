@@ -46,7 +46,7 @@ class Sweep:
 
 def sweep_once(sweep: Sweep, output: Output, *, as_json: bool) -> int:
     """0 when all is well, 4 when a node has a fault or was not reached."""
-    report = _report(sweep)
+    report = swept(sweep)
     if as_json:
         output.json(sweep_json(report))
     else:
@@ -63,7 +63,7 @@ def sweep_on(sweep: Sweep, output: Output, *, every_s: float, as_json: bool) -> 
     """Sweeps until Ctrl-C; as JSON one line each time."""
     while True:
         began = time.monotonic()
-        report = _report(sweep)
+        report = swept(sweep)
         if as_json:
             output.json(sweep_json(report), is_line=True)
         else:
@@ -71,7 +71,8 @@ def sweep_on(sweep: Sweep, output: Output, *, every_s: float, as_json: bool) -> 
         time.sleep(max(0.0, every_s - (time.monotonic() - began)))
 
 
-def _report(sweep: Sweep) -> SweepReport:
+def swept(sweep: Sweep) -> SweepReport:
+    """What all nodes answered, judged."""
     answers = ask_nodes(
         sweep.inventory,
         sweep.nodes,

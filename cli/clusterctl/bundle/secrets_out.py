@@ -1,0 +1,48 @@
+"""What looks like a secret, replaced in texts that go to somebody else. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any  # JSON
+
+from clusterctl.jobs.env_file import SECRET
+
+HIDDEN = "***"
+SHORTEST = 4
+"""A shorter value is in too many words that have nothing to do with it."""
+PATTERNS = (
+    (re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), rb"***"),
+    (re.compile(rb"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), rb"***"),
+    (re.compile(rb"\b(?:hf_|ghp_|gho_|github_pat_|glpat-|sk-|xox[bp]-)[A-Za-z0-9_-]{16,}"), rb"***"),
+    (re.compile(rb"(?i)(://[^/\s:@]+:)[^@\s/]+@"), rb"\1***@"),
+    (re.compile(rb"(?i)\b(authorization: *(?:bearer|basic) +)\S+"), rb"\1***"),
+    (
+        re.compile(
+            rb"(?i)((?:token|secret|password|passwd|api[_-]?key|access[_-]?key)[\"']?\s*[=:]\s*[\"']?)[^\s\"',}]{4,}"
+        ),
+        rb"\1***",
+    ),
+)
+"""Forms of keys that services document, and `name = value` where the name says it (2026-11)."""
+
+
+def without_secrets(content: bytes, values: Iterable[str]) -> bytes:
+    """The text without these values, and without what looks like a secret."""
+    for value in sorted((value for value in values if len(value) >= SHORTEST), key=len, reverse=True):
+        content = content.replace(value.encode(), HIDDEN.encode())
+    for pattern, shown in PATTERNS:
+        content = pattern.sub(shown, content)
+    return content
+
+
+def secret_values(spec: Mapping[str, Any]) -> list[str]:
+    """Values in a job's spec whose names say that they are secrets: of variables, and behind flags."""
+    environment: Mapping[str, str] = spec.get("environment") or {}
+    found = [str(value) for name, value in environment.items() if SECRET.search(name)]
+    words: Sequence[str] = [str(word) for word in (*spec.get("launcher_options", ()), *spec.get("command", ()))]
+    for word, behind in zip(words, [*words[1:], ""], strict=True):
+        flag, equals, value = word.partition("=")
+        if word.startswith("-") and SECRET.search(flag.lstrip("-").replace("-", "_")):
+            found.append(value if equals else behind)
+    return [value for value in found if value and not value.startswith("-")]

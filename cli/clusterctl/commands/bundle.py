@@ -1,0 +1,56 @@
+"""`clusterctl bundle`: one archive for a colleague or an issue."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any  # JSON
+
+import click
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.bundle.request import BundleRequest, carry_out
+from clusterctl.home import home_directory
+from clusterctl.options import cluster_option, connect_timeout_option
+from clusterctl.output import Output
+from clusterctl.probes.sweep import Sweep, chosen_probes, swept
+from clusterctl.probes.view import sweep_json
+from clusterctl.ssh.remote_command import usable_keys
+
+SWEEP_S = 60.0
+
+
+@click.command("bundle")
+@cluster_option
+@click.option("--output", "target", metavar="FILE", type=click.Path(path_type=Path), help="Where.  [./bundle-….tar.gz]")
+@connect_timeout_option(default="10s")
+@click.argument("job", metavar="[JOB]", required=False)
+@click.pass_obj
+def command(output: Output, cluster: str | None, target: Path | None, connect_timeout: float, job: str | None) -> int:
+    """One archive with what is known of a cluster, for a colleague or an issue; with JOB its output and states, too.
+
+    It has versions, the cluster as this computer knows it, all jobs' states, what each node says of itself (status,
+    disks, memory, GPUs, kernel log, our units), and a sweep. Of a cluster that is gone it has what was kept of the
+    job. What looks like a secret is replaced by ***: the values of --secret, variables and flags whose names say so,
+    and keys in known forms. Look through it before you send it. The exit code is 4 when a node was not heard.
+
+    \b
+    Examples:
+      clusterctl bundle
+      clusterctl bundle train-1123-101500 --output for-ada.tar.gz
+    """
+
+    def health(inventory: Inventory) -> Any:
+        sweep = Sweep(
+            inventory=inventory,
+            nodes=inventory.nodes,
+            probes=chosen_probes(()),
+            is_chosen=False,
+            keys=usable_keys(inventory, home_directory(os.environ)),
+            connect_timeout_s=connect_timeout,
+            timeout_s=SWEEP_S,
+        )
+        return sweep_json(swept(sweep))
+
+    request = BundleRequest(cluster=cluster, job=job, target=target, connect_timeout_s=connect_timeout)
+    return carry_out(request, output, health)

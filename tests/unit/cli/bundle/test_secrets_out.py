@@ -1,0 +1,33 @@
+"""What looks like a secret in an archive for somebody else."""
+
+from __future__ import annotations
+
+import pytest
+from clusterctl.bundle.secrets_out import secret_values, without_secrets
+
+from tests.unit.cli.jobs.job_specs import spec
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (b"key AKIAABCDEFGHIJKLMNOP.", b"key ***."),
+        (b"hf_abcdefghijklmnopqrst", b"***"),
+        (b"url https://ada:hush@host/x", b"url https://ada:***@host/x"),
+        (b"Authorization: Bearer abc.def", b"Authorization: Bearer ***"),
+        (b'"api_key": "abcdef"', b'"api_key": "***"'),
+        (b"PASSWORD=hush hush", b"PASSWORD=*** hush"),
+        (b"-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\nmore", b"***\nmore"),
+        (b"-----BEGIN PRIVATE KEY-----\ntorn", b"***"),
+        (b"token count: 5, tokens=1000000, loss 0.1", b"token count: 5, tokens=1000000, loss 0.1"),
+        (b"my value1 here", b"my *** here"),
+    ],
+)
+def test_forms_of_secrets_are_replaced_and_the_rest_stays(text: bytes, shown: bytes) -> None:
+    assert without_secrets(text, ["value1", "my"]) == shown
+
+
+def test_names_of_variables_and_flags_say_what_is_secret() -> None:
+    words = ["train.py", "--api-key", "abcdef", "--token=ghijkl", "--tokenizer", "bert", "--password", "--verbose"]
+    found = secret_values(spec(command=words, environment={"HF_TOKEN": "mnopqr", "EPOCHS": "3"}))
+    assert sorted(found) == ["abcdef", "ghijkl", "mnopqr"]
