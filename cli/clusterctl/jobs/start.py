@@ -17,6 +17,7 @@ from clusterctl_infra.outputs import InventoryNode
 from clusterctl.jobs.node_answers import Answer, JobNodes
 from clusterctl.jobs.snapshot import Snapshot, write_archive
 from clusterctl.jobs.spec import AUTO, JobRequest, held_by, in_use, make_spec, problems
+from clusterctl.on_node.job.launch import ports
 from clusterctl.on_node.job.launchers import ONE_EACH
 from clusterctl.text.node_set import fold_numbers
 from clusterctl.text.quantities import count, thousands
@@ -27,12 +28,18 @@ READY_S = 1800.0
 AGAIN = "clusterctl jobs"
 CHUNK_BYTES = 1024 * 1024
 WAIT_POLL_S = 2.0
+MOST_TRIES = 5
+"""Of jobs that begin at one instant on the same nodes and reckon with the same ports."""
 GPU_BYTES = 8
 """Room in a header for the index of one GPU, which is not known before the nodes are held."""
 
 
 class NodesInUse(ConfigError):
     """Other jobs have nodes of this one; what may end."""
+
+
+class PortsTaken(ConfigError):
+    """Another job that shares a node was given one of the ports of this one between the look and the taking."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +75,15 @@ class JobStart:
         """
         until_s = time.monotonic() + self.wait_s
         told: tuple[str, ...] = ()
+        tries = 0
         while True:
             try:
                 return self._begin_now()
+            except PortsTaken:
+                tries += 1
+                if tries == MOST_TRIES:
+                    raise
+                continue
             except NodesInUse as e:
                 if time.monotonic() > until_s:
                     raise
@@ -110,14 +123,17 @@ class JobStart:
         In ascending order: of two jobs that want the same nodes one gets all of them, and the other none.
         """
         wanted = "all" if self.request.gpus is None else str(self.request.gpus)
+        own_ports = ",".join(map(str, ports(spec)))
         taken = {}
         for node in sorted(self.request.nodes, key=lambda node: node.slot):
-            answers = self.nodes.ask((node,), "take", self.request.name, self.request.by, wanted)
+            answers = self.nodes.ask((node,), "take", self.request.name, self.request.by, wanted, own_ports)
             self._check(answers)
             words = answers[node.slot].words
             if words["holders"]:
                 told = f"Node {node.slot} ({node.name}): {held_by(words['holders'])}"
                 raise NodesInUse(f"{self.request.name}: nothing was started", problems=[told], hint=AGAIN)
+            if words.get("are_ports_taken"):
+                raise PortsTaken(f"{self.request.name}: another job was given its ports meanwhile", hint=AGAIN)
             held.append(node)
             taken[node.slot] = words["gpus"]
         members = [{**member, "gpu_indices": taken[int(member["slot"])]} for member in spec["members"]]

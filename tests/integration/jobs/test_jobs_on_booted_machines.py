@@ -33,6 +33,40 @@ print("up", flush=True)
 time.sleep(600)
 """
 
+HUNGRY = """\
+import os, time
+print("up", flush=True)
+while not os.path.exists("/tmp/eat"):
+    time.sleep(0.1)
+eaten = [bytearray(10 << 20) for _ in range(10000 if os.environ["RANK"] == "1" else 0)]
+time.sleep(600)
+"""
+FILLING = """\
+import os, time
+print("up", flush=True)
+if os.environ["RANK"] == "1":
+    with open(os.environ["CLUSTERCTL_JOB_DIR"] + "/big", "wb") as file:
+        while True:
+            file.write(b"x" * 65536)
+time.sleep(600)
+"""
+SHORT_OF_MEMORY = """\
+set -e
+unit=system.slice/clusterctl-job-%s.service
+if [ -d /sys/fs/cgroup/memory ]; then  # version 1, which machines see read-only
+    mount -o remount,bind,rw /sys/fs/cgroup/memory
+    mkdir -p /sys/fs/cgroup/memory/short
+    echo 120M > /sys/fs/cgroup/memory/short/memory.limit_in_bytes
+    for pid in $(cat /sys/fs/cgroup/systemd/$unit/cgroup.procs); do
+        echo $pid > /sys/fs/cgroup/memory/short/cgroup.procs
+    done
+else
+    systemctl set-property --runtime ${unit##*/} MemoryMax=120M MemorySwapMax=0
+fi
+touch /tmp/eat
+"""
+SMALL_DISK = "mount -t tmpfs -o size=3M,mode=755 tmpfs /var/lib/clusterctl/jobs"
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
@@ -49,6 +83,8 @@ def work(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "hostile.py").write_text(HOSTILE)
     (folder / "orphans.py").write_text(ORPHANS)
+    (folder / "hungry.py").write_text(HUNGRY)
+    (folder / "filling.py").write_text(FILLING)
     return folder
 
 
@@ -101,3 +137,39 @@ def test_check_names_the_pair_that_does_not_hear_each_other(cluster: Rehearsed) 
         assert f"{second}: does not reach {first} (any port: no answer)" in done.stdout
     finally:
         cluster.fault("plug", first)
+
+
+def test_a_rank_that_the_kernel_kills_for_memory_is_told_as_that(cluster: Rehearsed, work: Path) -> None:
+    name = f"j{uuid.uuid4().hex[:8]}"
+    options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
+    cluster.ok("run", *options, "--", "hungry.py")
+    cluster.ok("ssh", "--node", "1", "--sudo", "--command", SHORT_OF_MEMORY % name)
+    waited = cluster.run("job", "wait", name)
+    assert waited.exit_code == 128 + 9, waited.text
+    told = f"Node 1 ({cluster.name}-1): rank 1 (local rank 0) was killed: the node had no memory left"
+    assert f"{name}: failed: {told}" in waited.stderr
+
+
+def test_a_full_disk_ends_the_job_and_says_so_and_its_output_outlives_the_cluster(
+    cluster: Rehearsed, work: Path
+) -> None:
+    name = f"j{uuid.uuid4().hex[:8]}"
+    cluster.ok("ssh", "--node", "1", "--sudo", "--command", SMALL_DISK)
+    options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--workdir", str(work))
+    done = cluster.run("run", *options, "--", "filling.py")
+    assert done.exit_code == 1, done.text
+    assert f"{name}: failed: Node 1 ({cluster.name}-1): rank 1 (local rank 0) exited with code 1" in done.stderr
+    assert "No space left on device" in done.stderr
+    left = "ls /run/clusterctl/jobs; ls /run/clusterctl/job-lease; pgrep -f '[f]illing.py'; true"
+    assert cluster.ok("ssh", "--node", "all", "--sudo", "--command", left).strip() == ""
+    other = f"j{uuid.uuid4().hex[:8]}"
+    cluster.ok("run", *options[:3], other, "--detach", "--node", "0", "--workdir", str(work), "--", "orphans.py")
+    wait_until(lambda: "up" in cluster.ok("job", "logs", other), what="the job runs", timeout_s=60)
+    cluster.down()
+    logs = cluster.run("job", "logs", name, "--cluster", cluster.name)
+    assert logs.exit_code == 0, logs.text
+    assert "No space left on device" in logs.stdout
+    shown = cluster.run("job", "show", other, "--json")
+    assert json.loads(shown.stdout)["state"] == "lost"
+    assert "ended while it was running" in shown.stdout
+    assert " up" in cluster.ok("job", "logs", other)

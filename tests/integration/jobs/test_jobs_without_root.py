@@ -26,6 +26,12 @@ sys.exit(int(sys.argv[1]) if os.environ["RANK"] == "1" and sys.argv[1].isdigit()
 """
 LONG = "import os, time\nprint('up', flush=True)\ntime.sleep(600)\n"
 GPUS = "import os, time\nprint('up with', os.environ['CUDA_VISIBLE_DEVICES'], flush=True)\ntime.sleep(600)\n"
+FAKE_TORCHRUN = """\
+import os, subprocess, sys
+words = sys.argv[sys.argv.index("--no-python") + 1 :]
+place = {"RANK": os.environ["NODE_RANK"], "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+sys.exit(subprocess.call(words, env={**os.environ, **place}))
+"""
 STUBBORN = (
     "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)\n"
 )
@@ -131,6 +137,24 @@ def test_a_killed_rank_ends_the_job_and_other_jobs_wait_for_it(cluster: Rehearse
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 128 + signal.SIGKILL, waited.text
     assert f"Node 2 ({cluster.name}-2): rank 2 (local rank 0) was killed by signal 9" in waited.stderr
+    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+
+
+def test_a_killed_launcher_is_the_cause_and_its_ranks_end_with_it(cluster: Rehearsed, work: Path) -> None:
+    (work / "torch/distributed").mkdir(parents=True)
+    for folder in ("torch", "torch/distributed"):
+        (work / folder / "__init__.py").touch()
+    (work / "torch/distributed/run.py").write_text(FAKE_TORCHRUN)
+    name = new_name()
+    done = run_job(
+        cluster, work, name, "--launcher", "torchrun", "--node", "1-2", "--nproc", "1", "--detach", "--", "long.py"
+    )
+    assert done.exit_code == 0, done.text
+    wait_until(lambda: cluster.ok("job", "logs", name).count("up") == 2, what="all ranks run", timeout_s=60)
+    cluster.ok("ssh", "--node", "2", "--command", "pkill -KILL -f '[d]istributed.run'")
+    waited = cluster.run("job", "wait", name)
+    assert waited.exit_code == 128 + signal.SIGKILL, waited.text
+    assert f"Node 2 ({cluster.name}-2): the launcher ended by signal 9 before its ranks did" in waited.stderr
     wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
 
 

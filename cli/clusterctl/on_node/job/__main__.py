@@ -82,11 +82,20 @@ def beside_its_stdout(verb: str, arguments: list[str]) -> int:
     return 0
 
 
-def answer_take(job: str, by: str, wanted: str) -> dict[str, Any]:
-    """`gpus`: the indices of those that it has now, null for all; `holders`: who is in the way. `wanted`: all, or N."""
+def answer_take(job: str, by: str, wanted: str, ports: str) -> dict[str, Any]:
+    """`gpus`: the indices of those that it has now, null for all; `holders`: who is in the way.
+
+    `wanted`: all, or a number of GPUs; `ports`: its own, as `1,2`.
+    `are_ports_taken`: another job was given one of them meanwhile.
+    """
     declared = int(read_json(LAYOUT.root / "etc/clusterctl/node.json")["gpus_per_node"])
     count = None if wanted == "all" else int(wanted)
-    indices, in_the_way = lease.take(LAYOUT, job, by, wanted=count, gpus=0 if count is None else gpus(declared))
+    own = [int(port) for port in ports.split(",")]
+    there = 0 if count is None else gpus(declared)
+    try:
+        indices, in_the_way = lease.take(LAYOUT, job, by, wanted=count, gpus=there, ports=own)
+    except lease.PortsTaken:
+        return {"gpus": None, "holders": [], "are_ports_taken": True}
     return {"gpus": indices, "holders": in_the_way}
 
 

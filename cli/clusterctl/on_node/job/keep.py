@@ -12,7 +12,7 @@ from typing import Any
 
 from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.events import note_event
-from clusterctl.on_node.job.layout import Layout, read_json, write_json
+from clusterctl.on_node.job.layout import Layout, read_json, read_state, write_state
 from clusterctl.on_node.job.processes import adopt_orphans, end_all, itself
 from clusterctl.on_node.job.supervise import boot_id
 
@@ -111,14 +111,14 @@ def sweep(layout: Layout, job: str) -> None:
 
 def present_state(layout: Layout, job: str) -> dict[str, Any]:
     """How the job goes on this node; lost, where nobody is left to see to it. Raises OSError, ValueError."""
-    found = read_json(layout.state(job))
+    found = read_state(layout, job)
     if found["state"] in judge.FINAL:
         return found
     if found["state"] == judge.PREPARING and lease.holder(layout, job) is not None:
         return found
     if lease.is_kept(layout, job) and found["boot_id"] == boot_id(layout):
         return found
-    again = read_json(layout.state(job))  # it may have ended between the two looks
+    again = read_state(layout, job)  # it may have ended between the two looks
     if again["state"] in judge.FINAL:
         return again
     if again["state"] == judge.PREPARING:
@@ -129,12 +129,12 @@ def present_state(layout: Layout, job: str) -> dict[str, Any]:
 def tell_lost(layout: Layout, job: str, why: str) -> None:
     """Writes it down where nobody has written how the job ended."""
     try:
-        found = read_json(layout.state(job))
+        found = read_state(layout, job)
     except (OSError, ValueError):
         return
     if found["state"] not in judge.FINAL:
         lost = _lost(found, why)
-        write_json(layout.state(job), lost)
+        write_state(layout, job, lost)
         note_event(layout, job, judge.LOST, attempt=found["attempt"], why=lost["outcome"]["cause"])
 
 

@@ -59,6 +59,10 @@ class Layout:
         """How it goes on this node; written by its supervisor."""
         return self.folder(job) / "state.json"
 
+    def spare_state(self, job: str) -> Path:
+        """The state where the disk has no room for it; on tmpfs."""
+        return self.root / "run/clusterctl/job-states" / ("%s.json" % job)
+
     def cancel(self, job: str) -> Path:
         """There once somebody wants the job cancelled."""
         return self.folder(job) / "cancel"
@@ -100,10 +104,33 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
+def read_state(layout: Layout, job: str) -> dict[str, Any]:
+    """How the job goes on this node, as its supervisor wrote it. Raises OSError, ValueError."""
+    try:
+        return read_json(layout.spare_state(job))
+    except FileNotFoundError:
+        return read_json(layout.state(job))
+
+
+def write_state(layout: Layout, job: str, value: object) -> None:
+    """Writes it down, on tmpfs where the disk takes nothing. Raises OSError."""
+    spare = layout.spare_state(job)
+    try:
+        write_json(layout.state(job), value)
+        spare.unlink(missing_ok=True)
+    except OSError:
+        spare.parent.mkdir(parents=True, exist_ok=True)
+        write_json(spare, value)
+
+
 def write_json(path: Path, value: object, mode: int = 0o644) -> None:
     """Replaces the file at once: a reader sees the old one or the new one."""
     beside = path.with_name("%s.%d.new" % (path.name, os.getpid()))
-    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(file, "w") as stream:
-        json.dump(value, stream)
-    os.replace(beside, path)
+    try:
+        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(file, "w") as stream:
+            json.dump(value, stream)
+        os.replace(beside, path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise

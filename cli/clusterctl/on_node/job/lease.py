@@ -8,7 +8,7 @@ import shutil
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Collection, Iterator, Optional, Tuple
 
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.processes import end_all, is_alive, itself
@@ -32,8 +32,17 @@ def holder(layout: Layout, job: str) -> dict[str, Any] | None:
     return found if found is not None and _holds(found) else None
 
 
-def take(layout: Layout, job: str, by: str, *, wanted: int | None, gpus: int) -> tuple[Indices, list[dict[str, Any]]]:
-    """Takes the node, or so many (`wanted`) of its `gpus`: their indices, and who is in the way (nobody then)."""
+class PortsTaken(ValueError):
+    """Another job was given one of these ports meanwhile."""
+
+
+def take(
+    layout: Layout, job: str, by: str, *, wanted: int | None, gpus: int, ports: Collection[int] = ()
+) -> tuple[Indices, list[dict[str, Any]]]:
+    """Takes the node, or so many (`wanted`) of its `gpus`: their indices, and who is in the way (nobody then).
+
+    `ports` are its own while it is here. Raises PortsTaken where another job that is here has one of them.
+    """
     with _locked(layout):
         own = holder(layout, job)
         if own is not None:
@@ -43,8 +52,10 @@ def take(layout: Layout, job: str, by: str, *, wanted: int | None, gpus: int) ->
         indices = free_gpus(others, gpus)[: wanted or 0]
         if (others and wanted is None) or len(indices) < (wanted or 0):
             return None, others
+        if any(port in ports for other in others for port in other.get("ports") or ()):
+            raise PortsTaken("another job has one of its ports")
         taken = None if wanted is None else indices
-        row = {"job": job, "by": by, "gpus": taken, "until_s": _now_s() + PREPARED_WITHIN_S}
+        row = {"job": job, "by": by, "gpus": taken, "ports": sorted(ports), "until_s": _now_s() + PREPARED_WITHIN_S}
         write_json(_file(layout, job), row)
         return taken, []
 
@@ -76,7 +87,13 @@ def hold(layout: Layout, job: str) -> bool:
         found = _without_keeper(layout, job)
         if found is None:
             return False
-        row = {"job": job, "by": "its supervisor", "gpus": _indices(found), "keeper": itself()}
+        row = {
+            "job": job,
+            "by": "its supervisor",
+            "gpus": _indices(found),
+            "ports": found.get("ports"),
+            "keeper": itself(),
+        }
         write_json(_file(layout, job), row)
         return True
 

@@ -15,6 +15,7 @@ from clusterctl.on_node.job import launch, launchers
 from clusterctl.on_node.job.job_environment import job_environment, job_folder
 from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.mpi_agent import OUTPUT_VARIABLE, orders_of, receive_output
+from clusterctl.on_node.job.out_of_memory import OutOfMemory
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
 from clusterctl.on_node.job.processes import end_with_parent, give_up_privileges, is_alive, of_job, reap
 from clusterctl.on_node.job.processes import send as send_signal
@@ -42,7 +43,9 @@ class NodeRanks:
         self._carried_out: set[str] = set()
         self.is_started = False
         """Whether `start` was called."""
-        self._out_of_memory_before = out_of_memory_kills()
+        self._out_of_memory = OutOfMemory()
+        self._short: set[int] = set()
+        """Ranks that were killed for want of memory."""
 
     def start(self) -> None:
         """Starts them; what cannot be started has ended by itself, and says why in its output."""
@@ -91,13 +94,17 @@ class NodeRanks:
     def ended(self) -> list[dict[str, Any]]:
         """How the ranks that have ended did, by what their parents wrote down."""
         found = []
+        self._out_of_memory.look()
         gone = self._gone_parents()  # before their words are read: a parent writes them before it ends
         for path in sorted(self._folder.glob("*.json")):
             try:
                 end = rank_end(path, self._user.pw_uid)
             except (OSError, ValueError):
                 continue  # not written by a rank's parent
-            if end.get("signal") == signal.SIGKILL and out_of_memory_kills() > self._out_of_memory_before:
+            if end.get("signal") == signal.SIGKILL and (
+                end["rank"] in self._short or self._out_of_memory.is_near(end["at_s"])
+            ):
+                self._short.add(end["rank"])
                 end["is_out_of_memory"] = True
             found.append(end)
         return [*found, *self._vanished({path.stem for path in self._folder.glob("*.json")}, gone)]
@@ -213,27 +220,3 @@ def become(*, is_privileged: bool) -> None:
     if not is_privileged:
         give_up_privileges()
     end_with_parent()
-
-
-def out_of_memory_kills(root: Path = Path("/")) -> int:
-    """How many processes of our cgroup the kernel has killed for want of memory; 0 where it does not say."""
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return 0
-    count = 0
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        below = "sys/fs/cgroup" + path if not controllers else "sys/fs/cgroup/memory" + path
-        name = "memory.events" if not controllers else "memory.oom_control"
-        if controllers in ("", "memory"):
-            count += _count(root / below / name)
-    return count
-
-
-def _count(path: Path) -> int:
-    try:
-        rows = [line.split() for line in path.read_text().splitlines()]
-        return sum(int(row[1]) for row in rows if row[0] == "oom_kill")
-    except (OSError, ValueError, IndexError):
-        return 0

@@ -14,7 +14,7 @@ from typing import IO, Any, Callable, Iterable, Iterator, Mapping
 
 from clusterctl.on_node.job import judge, launch, launchers, lease, shared_storage
 from clusterctl.on_node.job.events import note_event
-from clusterctl.on_node.job.layout import Layout, read_json, write_json
+from clusterctl.on_node.job.layout import Layout, read_json, read_state, write_json
 from clusterctl.on_node.job.supervise import boot_id
 
 PORTS = range(28000, 29000)
@@ -76,7 +76,7 @@ def remove_old(layout: Layout, but: str) -> None:
         if path.name in (but, PROGRAMS, *held):
             continue
         try:
-            state = read_json(layout.state(path.name))
+            state = read_state(layout, path.name)
         except FileNotFoundError:
             _remove(layout, path.name)
             continue
@@ -85,6 +85,7 @@ def remove_old(layout: Layout, but: str) -> None:
         if state["state"] in judge.FINAL:
             ended.append((float(state["since_s"]), path))
     for _, path in sorted(ended)[: max(0, len(ended) - FOLDERS_KEPT)]:
+        layout.spare_state(path.name).unlink(missing_ok=True)
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -104,6 +105,7 @@ def ports_of_jobs(layout: Layout, holders: Iterable[Mapping[str, Any]]) -> set[i
     """Those that other jobs here were given, though nothing may listen on them yet."""
     found: set[int] = set()
     for holder in holders:
+        found |= set(holder.get("ports") or ())
         try:
             spec = read_json(layout.spec(holder["job"]))
             found |= {int(port) for port in launch.ports(spec)}
@@ -186,7 +188,7 @@ def _phase(layout: Layout) -> str:
 
 def _is_unstarted(layout: Layout, job: str) -> bool:
     try:
-        return bool(read_json(layout.state(job))["state"] == judge.PREPARING)
+        return bool(read_state(layout, job)["state"] == judge.PREPARING)
     except FileNotFoundError:
         return True
     except (OSError, ValueError, LookupError):
@@ -197,6 +199,7 @@ def _remove(layout: Layout, job: str) -> None:
     """What `receive` has put there, however far it came."""
     shutil.rmtree(layout.secrets(job), ignore_errors=True)
     layout.key(job).unlink(missing_ok=True)
+    layout.spare_state(job).unlink(missing_ok=True)
     shutil.rmtree(layout.folder(job), ignore_errors=True)
 
 

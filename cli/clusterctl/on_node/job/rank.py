@@ -70,6 +70,7 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
     reader.start()
     status = child.wait()
     reader.join(DRAIN_S)
+    output.close()
     number = -status if status < 0 else None
     ended = {"code": None if number else status, "signal": number, "lines": output.last_lines()}
     _tell(folder, rank, local_rank, {**ended, "error": _own_error(hidden)})
@@ -160,4 +161,11 @@ def _own_error(hidden: Tuple[bytes, ...]) -> str | None:
 
 
 def _tell(folder: Path, rank: int, local_rank: int, ended: dict[str, Any]) -> None:
-    write_json(folder / ("%d.json" % rank), {"rank": rank, "local_rank": local_rank, "at_s": time.time(), **ended})
+    """Writes it down; where the disk is full its own log makes room, which the node's output has too."""
+    words = {"rank": rank, "local_rank": local_rank, "at_s": time.time(), **ended}
+    try:
+        write_json(folder / ("%d.json" % rank), words)
+    except OSError:
+        for name in ("%d.log.1" % rank, "%d.log" % rank):
+            (folder / name).unlink(missing_ok=True)
+        write_json(folder / ("%d.json" % rank), words)

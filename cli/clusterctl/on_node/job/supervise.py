@@ -13,7 +13,7 @@ from clusterctl.on_node.job.coordination import ENDED, LOST_AFTER_S, MET_WITHIN_
 from clusterctl.on_node.job.coordinator import Coordinator
 from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.launch import coordinator_of, first_rank, member_of
-from clusterctl.on_node.job.layout import Layout, read_json, write_json
+from clusterctl.on_node.job.layout import Layout, read_json, write_state
 from clusterctl.on_node.job.member import MemberLink
 from clusterctl.on_node.job.member_words import bounded
 from clusterctl.on_node.job.node_ranks import NodeRanks
@@ -147,8 +147,9 @@ class Supervisor:
         cause = (more.get("outcome") or {}).get("cause")
         words = {"why": cause} if cause else {}
         note_event(self._layout, self._job, state, attempt=self._spec["attempt"], **words)
-        write_json(
-            self._layout.state(self._job),
+        write_state(
+            self._layout,
+            self._job,
             {
                 "job": self._job,
                 "attempt": self._spec["attempt"],
@@ -175,9 +176,14 @@ def ends_by_now(ranks: Ranks, nproc: int) -> list[dict[str, Any]]:
     # First: a rank's parent writes how the rank ended before the launcher can end.
     has_launcher_ended = ranks.has_launcher_ended()
     ended = ranks.ended()
-    if has_launcher_ended and len(ended) < nproc and all(end.get("code") == 0 for end in ended):
-        return [*ended, ranks.launcher_failure()]
-    return ended
+    if not has_launcher_ended or not all(end.get("code") == 0 or end.get("is_vanished") for end in ended):
+        return ended
+    vanished = [end for end in ended if end.get("is_vanished")]
+    if not vanished:
+        return [*ended, ranks.launcher_failure()] if len(ended) < nproc else ended
+    # Ranks end with the launcher that is killed: it is what failed. One that has ended by itself may have ended them.
+    launcher = ranks.launcher_failure()
+    return [*ended, launcher] if launcher.get("signal") else ended
 
 
 def patience_s(*, is_started: bool, is_cancelled: bool) -> float:

@@ -11,10 +11,10 @@ import pytest
 from clusterctl.on_node.job import lease
 from clusterctl.on_node.job.job_environment import read_environment
 from clusterctl.on_node.job.keep import keep_shared_memory, present_state, service_argv
-from clusterctl.on_node.job.layout import Layout, write_json
-from clusterctl.on_node.job.node_ranks import out_of_memory_kills
+from clusterctl.on_node.job.layout import Layout, read_state, write_json, write_state
+from clusterctl.on_node.job.out_of_memory import OutOfMemory, out_of_memory_kills
 from clusterctl.on_node.job.output_log import SEGMENTS, LauncherOutput, OutputLog, read_from
-from clusterctl.on_node.job.prepare import ports_in_use
+from clusterctl.on_node.job.prepare import ports_in_use, ports_of_jobs
 from clusterctl.on_node.job.processes import itself
 
 from tests.unit.cli.jobs.leases import in_the_way
@@ -176,6 +176,37 @@ def test_the_kernel_counts_who_was_killed_for_memory(tmp_path: Path, cgroup: str
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
     assert out_of_memory_kills(tmp_path) == (0 if text is None else 2)
+
+
+def test_two_jobs_on_one_node_have_no_port_in_common(layout: Layout) -> None:
+    lease.take(layout, "first", "ada", wanted=2, gpus=8, ports=(28001, 28002))
+    with pytest.raises(lease.PortsTaken):
+        lease.take(layout, "second", "bob", wanted=2, gpus=8, ports=(28002, 28003))
+    assert lease.take(layout, "third", "bob", wanted=2, gpus=8, ports=(28003, 28004)) == ((2, 3), [])
+    assert lease.hold(layout, "first")
+    assert {28001, 28002, 28003, 28004} <= ports_of_jobs(layout, lease.holders(layout))
+    with pytest.raises(lease.PortsTaken):
+        lease.take(layout, "second", "bob", wanted=2, gpus=8, ports=(28002,))
+
+
+def test_a_kill_for_memory_counts_for_a_rank_that_was_killed_at_that_time(tmp_path: Path) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("0::/\n")
+    (tmp_path / "proc/vmstat").write_text("nr_free 1\noom_kill 3\n")
+    memory = OutOfMemory(tmp_path)
+    assert not memory.is_near(time.time())
+    (tmp_path / "proc/vmstat").write_text("oom_kill 4\n")
+    assert memory.is_near(time.time())
+    assert not memory.is_near(time.time() + 3600)
+
+
+def test_a_state_is_kept_though_the_disk_takes_nothing(layout: Layout) -> None:
+    write_state(layout, "first", {"state": "running"})  # its folder is not there
+    assert read_state(layout, "first") == {"state": "running"}
+    layout.folder("first").mkdir(parents=True)
+    write_state(layout, "first", {"state": "failed"})
+    assert read_state(layout, "first") == {"state": "failed"}
+    assert not layout.spare_state("first").exists()
 
 
 def test_only_ports_of_jobs_that_somebody_listens_on_are_in_use(tmp_path: Path) -> None:

@@ -11,12 +11,15 @@ from clusterctl.on_node.job.supervise import ends_by_now, patience_s
 ENDED_WELL = {"rank": 0, "code": 0}
 FAILED = {"rank": 0, "code": 7}
 LAUNCHER = {"rank": None, "code": 1}
+KILLED = {"rank": None, "code": None, "signal": 9}
+VANISHED = {"rank": 0, "code": None, "signal": 9, "is_vanished": True}
 
 
 class FakeRanks:
     """One rank, which ends, and its launcher with it, as soon as somebody has asked for either."""
 
-    def __init__(self, *, is_over: bool, end: dict[str, Any] | None) -> None:
+    def __init__(self, *, is_over: bool, end: dict[str, Any] | None, launcher: dict[str, Any] = LAUNCHER) -> None:
+        self._launcher = launcher
         self._is_over = is_over
         self._end = end
 
@@ -29,7 +32,7 @@ class FakeRanks:
         return [self._end] if was_over and self._end is not None else []
 
     def launcher_failure(self) -> dict[str, Any]:
-        return LAUNCHER
+        return self._launcher
 
 
 @pytest.mark.parametrize(
@@ -46,6 +49,13 @@ def test_a_rank_that_ends_while_it_is_looked_at_is_no_failure_of_its_launcher(
     is_over: bool, end: dict[str, Any] | None, expected: list[dict[str, Any]]
 ) -> None:
     assert ends_by_now(FakeRanks(is_over=is_over, end=end), 1) == expected
+
+
+@pytest.mark.parametrize(("launcher", "expected"), [(KILLED, [VANISHED, KILLED]), (LAUNCHER, [VANISHED])])
+def test_ranks_that_ended_with_a_killed_launcher_are_not_the_cause(
+    launcher: dict[str, Any], expected: list[dict[str, Any]]
+) -> None:
+    assert ends_by_now(FakeRanks(is_over=True, end=VANISHED, launcher=launcher), 1) == expected
 
 
 @pytest.mark.parametrize(
