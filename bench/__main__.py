@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import barrier, engine, fanout, rehearsed, round_trips, startup, top
+from bench import barrier, engine, fanout, jobs, rehearsed, round_trips, startup, top
 from bench.machine import describe_machine
 
 Table = Callable[[], list[tuple[str, ...]]]
@@ -14,6 +14,7 @@ TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "startup": (startup.table, ("command", "median", "over python", "aim")),
     "barrier": (barrier.table, ("comes last", "wait", "all go on after", "aim")),
     "rehearsed": (rehearsed.table, ("machines", "nodes", "up → all ready", "aim", "down", "aim")),
+    "run": (jobs.table, ("four nodes, a job of one process each", "median of 5", "aim")),
     "top": (top.table, ("nodes × GPUs", "every", "CPU", "memory", "aim")),
     "fanout": (fanout.table, ("servers", "tool", "median", "× Go", "processor", "peak MiB", "aim")),
     "round-trips": (round_trips.table, ("tool", "round trips beside TCP's own", "aim")),

@@ -1,8 +1,8 @@
 """A training that saves its state when its node is about to end: run by torchrun on every node.
 
-    torchrun … train.py CHECKPOINT
+    clusterctl run examples/checkpoint/job.yaml
 
-Goes on from CHECKPOINT if it is there. A step here only counts; yours trains.
+Goes on from the checkpoint that it is given if that is there. A step here only counts; yours trains.
 """
 
 import os

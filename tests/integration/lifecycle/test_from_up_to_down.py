@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.integration.rehearsed import ROOT, Rehearsed, alive, namespaces, run, wait_until
+from clusterctl_rehearsal.region.torch_share import IN_MACHINES
+
+from tests.integration.rehearsed import ROOT, Rehearsed, alive, namespaces, wait_until
 
 
 def test_a_cluster_comes_up_works_together_and_goes_without_a_trace(booted: Rehearsed) -> None:
@@ -31,7 +33,9 @@ def test_a_cluster_comes_up_works_together_and_goes_without_a_trace(booted: Rehe
         timeout_s=15,
     )
 
-    job = run([str(ROOT / "examples/all_reduce/run")], env=booted.env, cwd=booted.folder, timeout_s=240)
+    has_torch = booted.run("ssh", "--node", "0", "test", "-d", IN_MACHINES).exit_code == 0
+    file = "job.yaml" if has_torch else "ring.yaml"
+    job = booted.run("run", str(ROOT / "examples/all_reduce" / file), timeout_s=240)
     assert job.exit_code == 0, job.text
     assert job.stdout.count("sum 3, all ranks took part") == 2, job.text
     assert "[W" not in job.text, "warnings that mean nothing here"

@@ -11,6 +11,7 @@ from clusterctl.jobs.job_file import job_schema, parse_job_file, read_job_file
 from clusterctl.on_node.job.own_python import last_of, locked
 from clusterctl_infra.errors import ConfigError, UsageError
 
+EXAMPLES = Path(__file__).parents[4] / "examples"
 WHOLE = """\
 command: [train.py, two words, 0.10, yes, '']
 launcher: plain
@@ -65,6 +66,15 @@ def test_all_that_is_wrong_is_told_at_once_by_line() -> None:
 def test_what_is_no_job_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="nothing was started"):
         parse_job_file(text, source="job.yaml")
+
+
+@pytest.mark.parametrize(
+    "file", sorted(EXAMPLES.glob("*/*.yaml"), key=str), ids=lambda file: f"{file.parent.name}-{file.stem}"
+)
+def test_the_examples_are_job_files(file: Path) -> None:
+    if file.parent.name != "reap":
+        found = read_job_file(file)
+        assert (file.parent / found["words"][0]).is_file()
 
 
 def test_every_key_of_a_job_file_is_in_its_schema() -> None:
