@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Callable
 
 from clusterctl.on_node.job import judge, lease
+from clusterctl.on_node.job.container import present_engine, pulled_image
 from clusterctl.on_node.job.follow import follow
-from clusterctl.on_node.job.keep import keep, present_state, start_keeper, sweep
+from clusterctl.on_node.job.job_containers import enter
+from clusterctl.on_node.job.keep import end_containers, keep, present_state, start_keeper, sweep
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.mpi_agent import write_order
 from clusterctl.on_node.job.node_ranks import become
@@ -36,11 +38,17 @@ def main(verb: str, arguments: list[str]) -> int:
         may_sudo, _, *command = arguments
         become(is_privileged=may_sudo == "yes")
         os.execvp(command[0], command)
+    if verb == "inside":
+        variables, _, *command = arguments
+        enter(Path(variables), command)
     if verb == "keep":
         keep(LAYOUT, arguments[0], PROGRAM)
         return 0
     if verb == "swept":
         sweep(LAYOUT, arguments[0])
+        return 0
+    if verb == "end-containers":
+        end_containers(LAYOUT, arguments[0])
         return 0
     if verb == "supervise":
         Supervisor(LAYOUT, arguments[0], PROGRAM).run()
@@ -52,7 +60,9 @@ def main(verb: str, arguments: list[str]) -> int:
             return 0
         print(json.dumps(ANSWERS[verb](*arguments)), flush=True)
     except (OSError, ValueError, LookupError, tarfile.TarError) as e:
-        print(json.dumps({"error": "%s: %s" % (type(e).__name__, e)}), flush=True)
+        # Ours are sentences; Python's own need the name of their kind to be one.
+        told = str(e) if type(e) is ValueError else "%s: %s" % (type(e).__name__, e)
+        print(json.dumps({"error": told}), flush=True)
         return 1
     return 0
 
@@ -63,6 +73,11 @@ def answer_take(job: str, by: str, wanted: str) -> dict[str, Any]:
     count = None if wanted == "all" else int(wanted)
     indices, in_the_way = lease.take(LAYOUT, job, by, wanted=count, gpus=0 if count is None else gpus(declared))
     return {"gpus": indices, "holders": in_the_way}
+
+
+def answer_pull(image: str) -> dict[str, Any]:
+    """The id of the image, which is on this node now."""
+    return {"image_id": pulled_image(present_engine(), image)}
 
 
 def answer_prepare(job: str) -> dict[str, Any]:
@@ -113,6 +128,7 @@ def answer_list() -> dict[str, Any]:
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "probe": lambda job: probe(LAYOUT, job),
     "take": answer_take,
+    "pull": answer_pull,
     "prepare": answer_prepare,
     "start": answer_start,
     "discard": answer_discard,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Callable, Iterable, Iterator, Mapping
 
 from clusterctl.on_node.job import judge, launch, launchers, lease
+from clusterctl.on_node.job.container import present_engine
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.supervise import boot_id
 
@@ -38,6 +39,7 @@ def probe(layout: Layout, job: str) -> dict[str, Any]:
         "gpus": gpus(int(facts["gpus_per_node"])),
         "phase": _phase(layout),
         "holders": holders,
+        "engine": present_engine(),
         "is_name_taken": layout.folder(job).exists(),
         "ports_in_use": sorted({*ports_in_use(layout.root), *ports_of_jobs(layout, holders)}),
         "free_bytes": shutil.disk_usage(_existing(layout.jobs)).free,
