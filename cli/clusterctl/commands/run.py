@@ -50,6 +50,7 @@ Examples:
   clusterctl run -- train.py --lr 0.1
   clusterctl run --node 0-1 --nproc 4 --name first -- torchrun --role trainer train.py
   clusterctl run --secret HF_TOKEN --env EPOCHS=3 --detach -- train.py
+  clusterctl run --image nvcr.io/nvidia/pytorch:25.06-py3 -- train.py
   clusterctl run --nproc 4 -- mpirun -x DEBUG=1 ./solve
   clusterctl run --launcher plain -- hostname
   clusterctl run --requirements requirements.txt --setup 'nvidia-smi -pm 1' -- train.py
@@ -80,6 +81,7 @@ class RunCommand(click.Command):
 @environment_option
 @click.option("--env-file", metavar="FILE", type=click.Path(path_type=Path), help="Variables, NAME=VALUE lines.")
 @click.option("--secret", "secrets", metavar="NAME", multiple=True, help="A variable of yours, kept out of all logs.")
+@click.option("--image", metavar="IMAGE", help="Run the ranks in containers of it, by docker or podman of the nodes.")
 @click.option("--workdir", metavar="DIR", type=click.Path(path_type=Path), default=".", help="The folder to send.  [.]")
 @click.option("--include", "including", metavar="FILE", multiple=True, help="Send this file though it looks secret.")
 @click.option("--python", metavar="PATH|conda:ENV", help="The interpreter on the nodes.  [python3]")

@@ -52,7 +52,7 @@ def run_inside(
         raise UsageError(told, hint=f"clusterctl job cp {job.name} . DIR, or clusterctl job logs {job.name}")
     chosen = chosen_members(request)
     rank = "-" if request.rank is None else str(request.rank)
-    line = command("inside", job.name, rank, *request.words)
+    line = command("exec", job.name, rank, *request.words)
     if is_at_terminal and len(chosen) == 1 and not request.as_json:
         home = home_directory(os.environ)
         log_in(nodes.inventory, chosen, line, home=home, is_terminal_wanted=True, deadlines=nodes.deadlines)

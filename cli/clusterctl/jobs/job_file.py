@@ -145,6 +145,7 @@ class JobFile(BaseModel):
     secrets: Names = Field(default=(), description="Variables of the computer that starts it, kept out of all logs.")
     workdir: Text = Field(default=".", description="The folder to send, from where this file lies.")
     include: Names = Field(default=(), description="Files to send though they look secret.")
+    image: Text | None = Field(default=None, description="The image whose containers the ranks run in.")
     python: Text | None = Field(default=None, description="The interpreter on the nodes: a path, or conda:ENV.")
     requirements: Text | None = Field(default=None, description="pip's requirements.txt, in the folder that is sent.")
     setup: Text | None = Field(default=None, description="A line for a shell, once on each node.")

@@ -21,7 +21,7 @@ from clusterctl.jobs.env_file import read_env_file
 from clusterctl.jobs.known import job_nodes
 from clusterctl.jobs.launcher import chosen_launch
 from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
-from clusterctl.jobs.spec import AUTO, HINT, JobRequest, checked_name, default_name
+from clusterctl.jobs.spec import AUTO, HINT, JobRequest, checked_image, checked_name, default_name
 from clusterctl.jobs.start import JobStart
 from clusterctl.on_node.job import launch, launchers
 from clusterctl.options import chosen_cluster, chosen_rows
@@ -49,6 +49,7 @@ class RunFlags:
     requirements: Path | None
     setup: str | None
     secrets: tuple[str, ...]
+    image: str | None
     workdir: Path
     including: tuple[str, ...]
     timeout_s: float | None
@@ -109,6 +110,7 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
         python=flags.python,
         requirements=requirements,
         setup=flags.setup,
+        image=None if flags.image is None else checked_image(flags.image),
         timeout_s=flags.timeout_s,
         grace_s=flags.grace_s,
         is_sudo=flags.is_sudo,
@@ -190,7 +192,8 @@ def _show_plan(spec: Mapping[str, Any], output: Output, *, as_json: bool) -> Non
             row = {"slot": member["slot"], "node": member["name"], "argv": argv, "environment": environment}
             output.json(row, is_line=True)
             continue
-        output.data(f"Node {member['slot']} ({member['name']})")
+        where = f", in a container of {spec['image']}" if spec["image"] else ""
+        output.data(f"Node {member['slot']} ({member['name']}){where}")
         if not argv:
             output.data("  (what mpirun asks for)")
         for words in argv:

@@ -52,6 +52,8 @@ def state_json(job: JobState) -> dict[str, object]:
         "nodes": [
             {**member, "state": job.by_slot.get(int(member["slot"]), {}).get("state")} for member in job.spec["members"]
         ],
+        "image": job.spec.get("image"),
+        "image_id": job.spec.get("image_id"),
         **{
             name: job.spec[name]
             for name in ("launcher", "command", "environment", "secrets", "timeout_s", "grace_s", "by", "snapshot")
@@ -85,6 +87,7 @@ def state_text(job: JobState) -> str:
         f"  attempt   {job.spec['attempt']}",
         f"  launcher  {job.spec['launcher']}",
         f"  command   {job.spec['command']!r}",
+        *([f"  image     {job.spec['image']} ({job.spec['image_id'][:19]})"] if job.spec.get("image") else []),
         f"  started   by {job.spec['by']}",
     ]
     return "\n".join([*rows, *members])

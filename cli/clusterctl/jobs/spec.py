@@ -21,6 +21,7 @@ from clusterctl.on_node.job.shared_storage import FOLDER
 from clusterctl.text.node_set import fold_numbers
 
 VERSION = 1
+IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 FIRST_PORT, PORTS = 28000, 1000
 AUTO = "auto"
@@ -41,6 +42,8 @@ class JobRequest:
     """So many on each node; None: whole nodes."""
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
+    image: str | None = None
+    """Whose containers the ranks run in; None: on the nodes themselves."""
     timeout_s: float | None = None
     grace_s: float
     is_sudo: bool = False
@@ -68,6 +71,13 @@ def checked_name(name: str) -> str:
     return name
 
 
+def checked_image(image: str) -> str:
+    """The image's name. Raises UsageError for one that no registry and no engine has."""
+    if IMAGE.fullmatch(image) is None:
+        raise UsageError(f"--image {image!r}: write a name as docker pull takes it", hint=HINT)
+    return image
+
+
 def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, named: Sequence[int] = ()) -> list[str]:
     """What speaks against starting the job on these nodes, but for other jobs (`in_use`).
 
@@ -87,6 +97,8 @@ def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, name
             found.append(f"{told}: another machine answers there")
         if answer["phase"] != "ready":
             found.append(f"{told}: not ready ({answer['phase']}): clusterctl status")
+        if request.image is not None and not answer["engine"]:
+            found.append(f"{told}: neither docker nor podman is there, so it runs no --image")
         found += [f"{told}: {problem}" for problem in _gpu_problems(request, int(answer["gpus"]))]
     return found
 
@@ -157,13 +169,13 @@ def make_spec(
         "timeout_s": request.timeout_s,
         "grace_s": request.grace_s,
         "is_sudo": request.is_sudo,
+        "image": request.image,
         "snapshot": dict(snapshot),
         "shared": shared_folder(request, said),
-        "python": request.python,
-        "requirements": request.requirements,
-        "setup": request.setup,
+        **{name: getattr(request, name) for name in ("python", "requirements", "setup")},
     }
     refuse_owned_names(spec)
+    _refuse_in_container(request)
     _refuse_uneven(request, members)
     return spec
 
@@ -207,6 +219,19 @@ def _refuse_uneven(request: JobRequest, members: Sequence[Mapping[str, Any]]) ->
         raise UsageError(f"{launcher} starts as many processes on every node, and these have {told}", hint=hint)
     if launcher == MPI and len(members) > MOST_NODES:
         raise UsageError(f"MPI on {len(members)} nodes is not built yet: at most {MOST_NODES}", hint=HINT)
+
+
+def _refuse_in_container(request: JobRequest) -> None:
+    """Raises UsageError for what does not work in containers."""
+    if request.image is None:
+        return
+    if request.launch.launcher == MPI:
+        raise UsageError("--image with MPI is not built yet: mpirun's other nodes are started by the job", hint=HINT)
+    if request.python or request.requirements or request.setup:
+        told = "--image with --python, --requirements or --setup is not built yet: put them into the image"
+        raise UsageError(told, hint=HINT)
+    if request.is_sudo:
+        raise UsageError("--image with --sudo is not built yet: containers have no rights to give", hint=HINT)
 
 
 def _members(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:

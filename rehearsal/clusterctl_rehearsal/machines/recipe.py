@@ -29,6 +29,9 @@ PACKAGES = (
     "netcat-openbsd",
     "procps",
     "rsync",  # Ubuntu's images have it, and people copy between nodes with it
+    "podman",  # stands for the docker of AWS's images, which wants a daemon and network rules
+    "crun",
+    "fuse-overlayfs",  # the machine's own root is an overlay, and the kernel stacks no second one on it
     "libnss-myhostname",  # a machine knows its own name without a resolver, as an Ubuntu image does
 )
 
@@ -42,6 +45,9 @@ MASKED_UNITS = (
     "fstrim.timer",
     "console-getty.service",
     "getty.target",
+    "podman.socket",
+    "podman-auto-update.timer",
+    "podman-restart.service",
     "systemd-udevd.service",
     "systemd-udev-trigger.service",
     "systemd-udevd-control.socket",
@@ -86,12 +92,24 @@ cloud_config_modules: [ssh-import-id, keyboard, locale, set-passwords, ntp, time
 # they let the others go first.
 BEHIND = "[Service]\nNice=15\n"
 
+# A machine hands no kernel keyrings and no cgroups of its own on, and has no bridge for containers.
+CONTAINER_SETTINGS = """\
+[containers]
+keyring = false
+cgroups = "disabled"
+netns = "host"
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+"""
+
 # With ssh_pwauth in user-data instead, cloud-init restarts sshd after it already answered.
 SSHD_SETTINGS = "PasswordAuthentication no\n"
 
 
 FILES = {
     "etc/cloud/cloud.cfg.d/90_local.cfg": CLOUD_INIT_SETTINGS,
+    "etc/containers/containers.conf": CONTAINER_SETTINGS,
     "etc/ssh/sshd_config.d/10-no-passwords.conf": SSHD_SETTINGS,
     "etc/systemd/system/cloud-config.service.d/10-behind.conf": BEHIND,
     "etc/systemd/system/cloud-final.service.d/10-behind.conf": BEHIND,

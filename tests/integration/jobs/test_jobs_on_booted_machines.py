@@ -68,6 +68,28 @@ touch /tmp/eat
 SMALL_DISK = "mount -t tmpfs -o size=3M,mode=755 tmpfs /var/lib/clusterctl/jobs"
 
 
+IN_CONTAINER = """\
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("container", os.environ["container"], "user", os.getuid(), "home", os.environ["HOME"])
+print("key is", "there" if os.path.exists("/etc/clusterctl/ssh_key") else "outside", repr(os.environ["LINES2"]))
+kept = os.environ["CLUSTERCTL_JOB_DIR"] + "/kept-"
+open(kept + os.environ["RANK"], "w").write(os.environ["TOKEN"][::-1])
+if sys.argv[1] == "stay":
+    subprocess.Popen(["sleep", "98764"], start_new_session=True)
+    print("up", flush=True)
+    time.sleep(600)
+while not os.path.exists(kept + "0"):
+    time.sleep(0.1)
+sys.exit(7 if os.environ["RANK"] == "1" else 0)
+"""
+MAKE_IMAGE = (
+    "cd / && tar -c bin lib lib64 usr/lib64 usr/bin/python3* usr/bin/sleep usr/lib/python3* usr/lib/*-linux-gnu"
+    " | podman import -q - test/python:1"
+)
+"""The node's own Python as an image: machines reach no registry."""
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
     """Two booted machines that are up."""
@@ -85,6 +107,7 @@ def work(tmp_path: Path) -> Path:
     (folder / "orphans.py").write_text(ORPHANS)
     (folder / "hungry.py").write_text(HUNGRY)
     (folder / "filling.py").write_text(FILLING)
+    (folder / "contained.py").write_text(IN_CONTAINER)
     return folder
 
 
@@ -137,6 +160,48 @@ def test_check_names_the_pair_that_does_not_hear_each_other(cluster: Rehearsed) 
         assert f"{second}: does not reach {first} (any port: no answer)" in done.stdout
     finally:
         cluster.fault("plug", first)
+
+
+def test_ranks_run_in_containers_of_an_image_and_nothing_of_them_is_left(cluster: Rehearsed, work: Path) -> None:
+    cluster.ok("ssh", "--node", "0", "--sudo", "--command", MAKE_IMAGE)
+    name = f"j{uuid.uuid4().hex[:8]}"
+    cluster.env["TOKEN"] = "drowssap"
+    flags = ("--image", "test/python:1", "--launcher", "plain", "--node", "0", "--nproc", "2", "--workdir", str(work))
+    options = (*flags, "--secret", "TOKEN", "--env", "LINES2=a\nb", "--grace", "1s")
+    done = cluster.run("run", *options, "--name", name, "--", "contained.py", "go")
+    assert done.exit_code == 7, done.text
+    home = f"/var/lib/clusterctl/jobs/{name}/work"
+    assert done.stdout.count(f"container podman user 1000 home {home}") == 2, done.text
+    assert done.stdout.count("key is outside 'a\\nb'") == 2, done.text
+    assert f"{name}: failed: Node 0 ({cluster.name}-0): rank 1 (local rank 1) exited with code 7" in done.stderr
+    assert cluster.ok("ssh", "--node", "0", "--command", f"cat {home}/kept-0") == "password"
+
+    stubborn = f"{name}-stays"
+    cluster.ok("run", *options, "--name", stubborn, "--detach", "--", "contained.py", "stay")
+    wait_until(lambda: cluster.ok("job", "logs", stubborn).count("up") == 2, what="both ranks run", timeout_s=60)
+    told = cluster.ok("ssh", "--node", "0", "--sudo", "--command", "podman inspect $(podman ps -q); ps -eo args")
+    assert stubborn in told
+    assert "drowssap" not in told
+    cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"pkill -KILL -f '[k]eep {stubborn}'")
+    assert cluster.run("job", "wait", stubborn).exit_code == 255
+    left = "podman ps --all --quiet; pgrep -f 'sleep 9876[4]'; true"
+    wait_until(
+        lambda: cluster.ok("ssh", "--node", "0", "--sudo", "--command", left).strip() == "",
+        what="no container and no process of the job is left",
+        timeout_s=30,
+    )
+
+
+def test_an_image_that_no_registry_gives_starts_nothing(cluster: Rehearsed, work: Path) -> None:
+    options = ("--image", "registry.invalid/a:1", "--launcher", "plain", "--node", "1", "--workdir", str(work))
+    done = cluster.run("run", *options, "--", "contained.py", "go")
+    assert done.exit_code == 1, done.text
+    assert "was not started: Node 1" in done.stderr
+    assert "podman pull: " in done.stderr
+    assert "registry.invalid" in done.stderr
+    assert (
+        cluster.ok("ssh", "--node", "1", "--command", "ls -A /run/clusterctl/job-lease 2>/dev/null; true").strip() == ""
+    )
 
 
 def test_a_rank_that_the_kernel_kills_for_memory_is_told_as_that(cluster: Rehearsed, work: Path) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, Callable
 
 from clusterctl.on_node.job import judge, lease
+from clusterctl.on_node.job.container import present_engine, pulled_image
 from clusterctl.on_node.job.events import read_events
 from clusterctl.on_node.job.follow import follow
 from clusterctl.on_node.job.inside import run_inside
-from clusterctl.on_node.job.keep import keep, present_state, start_keeper, sweep
+from clusterctl.on_node.job.job_containers import enter
+from clusterctl.on_node.job.keep import end_containers, keep, present_state, start_keeper, sweep
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.mpi_agent import write_order
 from clusterctl.on_node.job.node_ranks import become
@@ -25,7 +27,7 @@ from clusterctl.on_node.job.shared_storage import share_logs
 from clusterctl.on_node.job.supervise import Supervisor
 
 LAYOUT = Layout()
-BESIDE = ("inside", "pack")
+BESIDE = ("exec", "pack")
 PROGRAM = Path(sys.argv[0]).resolve()
 
 
@@ -42,17 +44,11 @@ def main(verb: str, arguments: list[str]) -> int:
         may_sudo, _, *command = arguments
         become(is_privileged=may_sudo == "yes")
         os.execvp(command[0], command)
-    if verb == "keep":
-        keep(LAYOUT, arguments[0], PROGRAM)
-        return 0
-    if verb == "swept":
-        sweep(LAYOUT, arguments[0])
-        return 0
-    if verb == "supervise":
-        Supervisor(LAYOUT, arguments[0], PROGRAM).run()
-        return 0
-    if verb == "share-logs":
-        share_logs(LAYOUT, arguments[0])
+    if verb == "inside":
+        variables, _, *command = arguments
+        enter(Path(variables), command)
+    if verb in DONE:
+        DONE[verb](arguments[0])
         return 0
     if verb in BESIDE:
         return beside_its_stdout(verb, arguments)
@@ -63,6 +59,7 @@ def main(verb: str, arguments: list[str]) -> int:
             return 0
         print(json.dumps(ANSWERS[verb](*arguments)), flush=True)
     except (OSError, ValueError, LookupError, tarfile.TarError) as e:
+        # Ours are sentences; Python's own need the name of their kind to be one.
         told = str(e) if type(e) is ValueError else "%s: %s" % (type(e).__name__, e)
         print(json.dumps({"error": told}), flush=True)
         return 1
@@ -72,13 +69,13 @@ def main(verb: str, arguments: list[str]) -> int:
 def beside_its_stdout(verb: str, arguments: list[str]) -> int:
     """Verbs whose stdout is a program's or an archive: what goes wrong is said on stderr."""
     try:
-        if verb == "inside":
+        if verb == "exec":
             run_inside(LAYOUT, arguments[0], arguments[1], arguments[2:])
         job, what, path = arguments
         pack(LAYOUT, job, what, path, sys.stdout.buffer)
     except (OSError, ValueError, LookupError, tarfile.TarError) as e:
         print("clusterctl: %s" % e, file=sys.stderr, flush=True)
-        return NOT_FOUND if verb == "inside" and isinstance(e, FileNotFoundError) else 1
+        return NOT_FOUND if verb == "exec" and isinstance(e, FileNotFoundError) else 1
     return 0
 
 
@@ -97,6 +94,11 @@ def answer_take(job: str, by: str, wanted: str, ports: str) -> dict[str, Any]:
     except lease.PortsTaken:
         return {"gpus": None, "holders": [], "are_ports_taken": True}
     return {"gpus": indices, "holders": in_the_way}
+
+
+def answer_pull(image: str) -> dict[str, Any]:
+    """The id of the image, which is on this node now."""
+    return {"image_id": pulled_image(present_engine(), image)}
 
 
 def answer_prepare(job: str) -> dict[str, Any]:
@@ -161,9 +163,18 @@ def answer_list() -> dict[str, Any]:
     return {"jobs": found}
 
 
+DONE: dict[str, Callable[[str], object]] = {
+    "keep": lambda job: keep(LAYOUT, job, PROGRAM),
+    "swept": lambda job: sweep(LAYOUT, job),
+    "end-containers": lambda job: end_containers(LAYOUT, job),
+    "supervise": lambda job: Supervisor(LAYOUT, job, PROGRAM).run(),
+    "share-logs": lambda job: share_logs(LAYOUT, job),
+}
+"""Verbs of a job that say nothing."""
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "probe": lambda job: probe(LAYOUT, job),
     "take": answer_take,
+    "pull": answer_pull,
     "prepare": answer_prepare,
     "lock": answer_lock,
     "ready": answer_ready,

@@ -29,6 +29,8 @@ def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:
     state = str(present_state(layout, job)["state"])
     if state not in (judge.RUNNING, judge.STOPPING):
         raise ValueError("%s is %s: a command can run inside it while it runs" % (job, state))
+    if spec.get("image_id"):
+        raise ValueError("%s runs in containers: a command inside them is not built yet" % job)
     user = pwd.getpwnam(spec["user"])
     # All that takes root's rights is read first.
     environment = _environment(layout, spec, rank, user.pw_uid)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from clusterctl.on_node.job import judge, lease
+from clusterctl.on_node.job import job_containers, judge, lease
 from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.layout import Layout, read_json, read_state, write_state
 from clusterctl.on_node.job.processes import adopt_orphans, end_all, itself
@@ -33,8 +33,9 @@ def start_keeper(layout: Layout, job: str, program: Path) -> str:
     if Path("/run/systemd/system").is_dir():
         if keep_shared_memory(layout.root):
             subprocess.run(RELOAD_LOGIND, stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
+        spec = read_json(layout.spec(job))
         done = subprocess.run(
-            [*service_argv(job, program, is_sudo=bool(read_json(layout.spec(job))["is_sudo"])), *argv],
+            [*service_argv(job, program, is_sudo=bool(spec["is_sudo"]), has_image=bool(spec.get("image_id"))), *argv],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -66,7 +67,7 @@ def keep_shared_memory(root: Path) -> bool:
     return True
 
 
-def service_argv(job: str, program: Path, *, is_sudo: bool) -> list[str]:
+def service_argv(job: str, program: Path, *, is_sudo: bool, has_image: bool = False) -> list[str]:
     """A service of its own: it outlives this session, and with it ends all that it ever started."""
     safe = ["NoNewPrivileges=yes", *("InaccessiblePaths=-" + path for path in HIDDEN)]
     properties = [
@@ -76,6 +77,7 @@ def service_argv(job: str, program: Path, *, is_sudo: bool) -> list[str]:
         "LimitNOFILE=1048576",
         "TasksMax=infinity",
         "OOMPolicy=continue",
+        *(["ExecStopPost=" + " ".join(containers_end_argv(job, program))] if has_image else []),
         "ExecStopPost=%s -I %s swept %s" % (sys.executable, program, job),
         *([] if is_sudo else safe),
     ]
@@ -98,6 +100,7 @@ def keep(layout: Layout, job: str, program: Path) -> None:
         supervisor = subprocess.Popen([sys.executable, "-I", str(program), "supervise", job])
         status = supervisor.wait()
         end_all(job, os.getpid(), KILLED_WITHIN_S)
+        job_containers.remove(layout, job)
         tell_lost(layout, job, "its supervisor there ended (%s)" % _how(status))
     finally:
         lease.forget(layout, job)
@@ -107,6 +110,21 @@ def sweep(layout: Layout, job: str) -> None:
     """After the service has ended, also by a kill of its keeper: nothing says that the job runs."""
     tell_lost(layout, job, "its keeper there was killed")
     lease.forget(layout, job)
+
+
+def containers_end_argv(job: str, program: Path) -> list[str]:
+    """Starts a service that ends the job's containers: they are no part of the job's own, which has 2 s to stop.
+
+    Those of docker are the children of its daemon.
+    """
+    begin = ["systemd-run", "--quiet", "--collect", "--no-block", "--unit", UNIT % job + "-containers"]
+    return [*begin, sys.executable, "-I", str(program), "end-containers", job]
+
+
+def end_containers(layout: Layout, job: str) -> None:
+    """Ends the job's processes on this node, and then what the engine has of its containers."""
+    end_all(job, None, KILLED_WITHIN_S)
+    job_containers.remove(layout, job)
 
 
 def present_state(layout: Layout, job: str) -> dict[str, Any]:

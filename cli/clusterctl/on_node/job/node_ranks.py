@@ -11,13 +11,21 @@ import time
 from pathlib import Path
 from typing import Any, Iterable, Mapping
 
-from clusterctl.on_node.job import launch, launchers
+from clusterctl.on_node.job import container, launch, launchers
+from clusterctl.on_node.job.job_containers import JobContainers
 from clusterctl.on_node.job.job_environment import job_environment, job_folder
 from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.mpi_agent import OUTPUT_VARIABLE, orders_of, receive_output
 from clusterctl.on_node.job.out_of_memory import OutOfMemory
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
-from clusterctl.on_node.job.processes import end_with_parent, give_up_privileges, is_alive, of_job, reap
+from clusterctl.on_node.job.processes import (
+    end_with_parent,
+    give_up_privileges,
+    is_alive,
+    of_job,
+    reap,
+    seen_from_here,
+)
 from clusterctl.on_node.job.processes import send as send_signal
 from clusterctl.on_node.job.rank_end import rank_end, rank_parent
 
@@ -31,7 +39,8 @@ class NodeRanks:
 
     def __init__(self, layout: Layout, spec: dict[str, Any], node_rank: int, program: Path) -> None:
         self._layout = layout
-        self._spec = spec
+        self._spec = container.renumbered(spec) if spec.get("image_id") else spec
+        self._containers = JobContainers(layout, spec, node_rank, program) if spec.get("image_id") else None
         self._node_rank = node_rank
         self._program = program
         self._folder = layout.ranks(spec["job"], spec["attempt"])
@@ -51,7 +60,9 @@ class NodeRanks:
         """Starts them; what cannot be started has ended by itself, and says why in its output."""
         self.is_started = True
         job = self._spec["job"]
-        parent = [sys.executable, "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
+        # In an image: its own, wherever that is.
+        python = "python3" if self._containers is not None else sys.executable
+        parent = [python, "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
         environment = self._environment()
         if self._is_mpi:
             receive_output(self._layout.output(job, self._spec["attempt"]), self._user.pw_uid, self._output.follow)
@@ -73,11 +84,20 @@ class NodeRanks:
                 self._start(["/bin/sh", "-c", str(order["command"])], self._environment())
 
     def _start(self, argv: list[str], environment: dict[str, str]) -> None:
-        user, is_root = self._user, os.getuid() == 0
+        if self._containers is not None:
+            # The engine's command is root's, so it reads nothing that the job sets.
+            argv = [*self._with_rights("yes"), *self._containers.argv(argv, environment)]
+            self._begin(argv, container.CLIENT_ENVIRONMENT, Path("/"), is_theirs=False)
+            return
+        argv = [*self._with_rights("yes" if self._spec["is_sudo"] else "no"), *argv]
+        self._begin(argv, environment, job_folder(self._layout, self._spec), is_theirs=True)
+
+    def _begin(self, argv: list[str], environment: Mapping[str, str], folder: Path, *, is_theirs: bool) -> None:
+        user, is_root = self._user, os.getuid() == 0 and is_theirs
         child = subprocess.Popen(
-            [*self._with_its_rights(), *argv],
+            argv,
             env=environment,
-            cwd=job_folder(self._layout, self._spec),
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -161,16 +181,22 @@ class NodeRanks:
         """Until all that they have said is in the log, at most for this time."""
         self._output.drain(timeout_s)
 
-    def _with_its_rights(self) -> list[str]:
-        may_sudo = "yes" if self._spec["is_sudo"] else "no"
+    def _with_rights(self, may_sudo: str) -> list[str]:
         return [sys.executable, "-I", str(self._program), "become", may_sudo, "--"]
+
+    def _parent(self, path: Path) -> tuple[int, int]:
+        """The process that runs a rank, by its number on this node. Raises OSError, ValueError."""
+        process = rank_parent(path, self._user.pw_uid)
+        if self._containers is None:
+            return process
+        return seen_from_here(process, of_job(self._spec["job"], os.getpid()))
 
     def _parents(self) -> list[tuple[int, int]]:
         """The parents of ranks that run."""
         found = []
         for path in self._folder.glob("*.pid"):
             try:
-                pid, start = rank_parent(path, self._user.pw_uid)
+                pid, start = self._parent(path)
             except (OSError, ValueError):
                 continue
             if is_alive((pid, start)) and pid in of_job(self._spec["job"], os.getpid()):
@@ -182,7 +208,7 @@ class NodeRanks:
         found = []
         for path in self._folder.glob("*.pid"):
             try:
-                if not is_alive(rank_parent(path, self._user.pw_uid)):
+                if not is_alive(self._parent(path)):
                     found.append(path.stem)
             except (OSError, ValueError):
                 continue

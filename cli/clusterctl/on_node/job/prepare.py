@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Callable, Iterable, Iterator, Mapping
 
 from clusterctl.on_node.job import judge, launch, launchers, lease, shared_storage
+from clusterctl.on_node.job.container import present_engine
 from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.layout import Layout, read_json, read_state, write_json
 from clusterctl.on_node.job.supervise import boot_id
@@ -40,6 +41,7 @@ def probe(layout: Layout, job: str) -> dict[str, Any]:
         "phase": _phase(layout),
         "shared": shared_storage.shared_mount(layout.root, facts),
         "holders": holders,
+        "engine": present_engine(),
         "is_name_taken": layout.folder(job).exists(),
         "ports_in_use": sorted({*ports_in_use(layout.root), *ports_of_jobs(layout, holders)}),
         "free_bytes": shutil.disk_usage(_existing(layout.jobs)).free,

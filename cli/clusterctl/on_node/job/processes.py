@@ -67,6 +67,28 @@ def of_job(job: str, ancestor: int | None, proc: Path = Path("/proc")) -> list[i
     return sorted(found - {ancestor or 0, os.getpid()})
 
 
+def seen_from_here(process: tuple[int, int], candidates: Iterable[int], proc: Path = Path("/proc")) -> tuple[int, int]:
+    """The process that calls itself by this (pid, start), by the number that it has here.
+
+    In a container it has another number, and began at the same tick. Unchanged where none of the candidates is it.
+    """
+    pid, start = process
+    for candidate in candidates:
+        if _innermost_number(candidate, proc) == pid and started_at(candidate, proc) == start:
+            return candidate, start
+    return process
+
+
+def _innermost_number(pid: int, proc: Path) -> int | None:
+    """What the process is called in its own namespace: the last number of `NSpid` (proc(5), since Linux 4.1)."""
+    try:
+        lines = (proc / str(pid) / "status").read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
+    return int(numbers[-1]) if numbers else None
+
+
 def end_all(job: str, ancestor: int | None, within_s: float) -> list[int]:
     """Kills them until none is left; gives those that are left after this time."""
     until = time.monotonic() + within_s

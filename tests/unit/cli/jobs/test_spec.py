@@ -77,6 +77,7 @@ def said(slot: int, **changes: Any) -> dict[str, Any]:
         "gpus": 8,
         "phase": "ready",
         "holders": [],
+        "engine": "",
         "is_name_taken": False,
         "ports_in_use": [],
         "free_bytes": 1,
@@ -226,3 +227,21 @@ def test_a_name_that_is_no_file_s_name_everywhere_is_refused(name: str) -> None:
 def test_a_name_of_its_own_is_one(program: str, expected: str) -> None:
     name = default_name([program], datetime(2026, 11, 23, 10, 15, tzinfo=UTC), "3f9a")
     assert checked_name(name) == expected
+
+
+def test_a_node_without_a_container_engine_is_named() -> None:
+    words = {1: said(1, engine="docker"), 3: said(3)}
+    assert problems(request(image="a:1"), words) == [
+        "Node 3 (train-3): neither docker nor podman is there, so it runs no --image"
+    ]
+    assert problems(request(), words) == []
+
+
+def test_what_does_not_work_in_containers_is_refused() -> None:
+    words = {1: said(1, engine="docker"), 3: said(3, engine="podman")}
+    assert make_spec(request(image="a:1"), words, {})["image"] == "a:1"
+    mpi = Launch(launcher="mpi", command=("./solve",))
+    with pytest.raises(UsageError, match="--image with MPI is not built yet"):
+        make_spec(request(image="a:1", launch=mpi), words, {})
+    with pytest.raises(UsageError, match="--image with --sudo is not built yet"):
+        make_spec(request(image="a:1", is_sudo=True), words, {})

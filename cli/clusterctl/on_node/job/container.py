@@ -1,0 +1,212 @@
+"""A job's processes in containers of an image: the engine's argv (pure), and the image on its way to the node.
+
+docker and podman are asked the same way, but for GPUs and limits. Sources: Docker's reference of `docker run`, and
+podman-run(1) 4.3, read 2026-11-25; what podman does on a rehearsed node was tried.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, List, Mapping, Sequence, Tuple
+
+DOCKER, PODMAN = "docker", "podman"
+ENGINES = (DOCKER, PODMAN)
+LABEL = "clusterctl.job"
+PULL_S = 3600.0
+LOOK_S, REMOVE_S = 30.0, 60.0
+CONTRACT = ("env", "env.list", "hostfile", "nccl.env", "node.json")
+"""Of /etc/clusterctl; the key and the secret that lie beside them stay outside."""
+CONTRACT_FOLDER = "etc/clusterctl"
+NETWORK_DEVICES = ("dev/infiniband", "dev/gdrdrv")
+NVIDIA_DEVICE = "dev/nvidiactl"
+STACK_BYTES = 64 * 1024 * 1024
+OPEN_FILES = 1048576
+CLIENT_ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+    "HOME": "/root",  # where root's logins to registries are
+}
+"""The engine's command is root's: nothing that the job sets is in its environment."""
+Argv = List[str]
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A folder or file of the node that the container has at the same place."""
+
+    path: str
+    is_writable: bool = False
+
+
+@dataclass(frozen=True)
+class ContainerRequest:
+    """One container of a job on this node."""
+
+    engine: str
+    image_id: str
+    job: str
+    name: str
+    uid: int
+    gid: int
+    groups: Tuple[int, ...]
+    folder: str
+    """In which its program begins."""
+    binds: Tuple[Bind, ...]
+    devices: Tuple[str, ...]
+    gpu_indices: Tuple[int, ...] | None = ()
+    """Which GPUs of the node it gets; None: all of them."""
+
+
+def run_argv(request: ContainerRequest, program: Argv) -> Argv:
+    """The engine's argv for a container that runs `program` and is gone when that ends.
+
+    The node's network and shared memory are the container's: NCCL finds every interface, and ranks of a node each
+    other. The engine keeps no log: the job has its own, and of a bounded size. Of the job's environment it
+    holds no more than the job's name: `program` reads the rest from a file.
+    """
+    return [
+        *(request.engine, "run", "--rm", "--pull", "never", "--name", request.name),
+        *("--label", "%s=%s" % (LABEL, request.job), "--env", "CLUSTERCTL_JOB=" + request.job),
+        *("--network", "host", "--ipc", "host", "--log-driver", "none"),
+        *("--user", "%d:%d" % (request.uid, request.gid)),
+        *(word for group in request.groups for word in ("--group-add", str(group))),
+        *("--security-opt", "no-new-privileges", "--cap-drop", "all"),
+        *_limits(request.engine),
+        *_gpus(request.engine, request.gpu_indices),
+        *(word for device in request.devices for word in ("--device", device)),
+        *(word for bind in request.binds for word in ("--mount", _mount(bind))),
+        *("--workdir", request.folder, "--entrypoint", program[0], request.image_id, *program[1:]),
+    ]
+
+
+def _limits(engine: str) -> Argv:
+    """Locked memory for RDMA, as the job's service has it. podman hands on the limits of whoever calls it."""
+    if engine == PODMAN:
+        return ["--ulimit", "host"]
+    values = ("memlock=-1:-1", "stack=%d:%d" % (STACK_BYTES, STACK_BYTES), "nofile=%d:%d" % (OPEN_FILES, OPEN_FILES))
+    return [word for value in values for word in ("--ulimit", value)]
+
+
+def _gpus(engine: str, indices: Sequence[int] | None) -> Argv:
+    """podman ignores `--gpus` without a word and names devices by CDI; docker reads a list as one quoted field."""
+    if indices is not None and not indices:
+        return []
+    if engine == PODMAN:
+        names = ["all"] if indices is None else [str(index) for index in indices]
+        return [word for name in names for word in ("--device", "nvidia.com/gpu=" + name)]
+    return ["--gpus", "all" if indices is None else '"device=%s"' % ",".join(map(str, indices))]
+
+
+def _mount(bind: Bind) -> str:
+    """Raises ValueError for a path that an engine would read as several fields."""
+    if "," in bind.path or '"' in bind.path:
+        raise ValueError("%s: a path with a comma or a quote cannot be in a container" % bind.path)
+    return "type=bind,source=%s,target=%s%s" % (bind.path, bind.path, "" if bind.is_writable else ",readonly")
+
+
+def renumbered(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec as a container sees it: of the node's GPUs it has only its own, which are counted from 0 there."""
+    members = [
+        member
+        if member.get("gpu_indices") is None
+        else {**member, "gpu_indices": list(range(len(member["gpu_indices"])))}
+        for member in spec["members"]
+    ]
+    return {**spec, "members": members}
+
+
+def present_binds(root: Path, shared: Sequence[str]) -> tuple[Bind, ...]:
+    """The node contract, and the storage that the node has mounted at `shared`."""
+    contract = [Bind(str(root / CONTRACT_FOLDER / name)) for name in CONTRACT]
+    storage = [Bind(path, is_writable=True) for path in shared]
+    return tuple(bind for bind in (*contract, *storage) if os.path.exists(bind.path))
+
+
+def present_devices(root: Path) -> tuple[str, ...]:
+    """The devices of EFA and InfiniBand, and GPUDirect copies'."""
+    return tuple(str(root / path) for path in NETWORK_DEVICES if (root / path).exists())
+
+
+def has_nvidia(root: Path) -> bool:
+    """Whether the node has GPUs that an engine can hand on; simulated ones are none."""
+    return (root / NVIDIA_DEVICE).exists()
+
+
+def present_engine() -> str:
+    """What runs containers on this node; empty where nothing does."""
+    return next((engine for engine in ENGINES if shutil.which(engine) is not None), "")
+
+
+def pulled_image(engine: str, image: str) -> str:
+    """The id of the image on this node, fetched where it is not there yet. Raises ValueError."""
+    found = _image_id(engine, image)
+    if found:
+        return found
+    child = subprocess.Popen(
+        [engine, "pull", "--quiet", image],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=CLIENT_ENVIRONMENT,
+    )
+    try:
+        _, said = child.communicate(timeout=PULL_S)
+    except subprocess.TimeoutExpired as e:
+        raise ValueError("%s pull %s: not there after %d minutes" % (engine, image, PULL_S // 60)) from e
+    finally:
+        child.kill()
+    if child.returncode:
+        raise ValueError("%s pull: %s" % (engine, _last_line(said)))
+    found = _image_id(engine, image)
+    if not found:
+        raise ValueError("%s pull %s: it says that it is there, and it is not" % (engine, image))
+    return found
+
+
+def _image_id(engine: str, image: str) -> str:
+    """`sha256:…`; empty where the node does not have it. Raises ValueError where the engine does not work."""
+    argv = [engine, "image", "inspect", image]
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=LOOK_S, env=CLIENT_ENVIRONMENT
+        )
+    except subprocess.TimeoutExpired as e:
+        raise ValueError("%s: no answer within %g s" % (" ".join(argv[:3]), LOOK_S)) from e
+    if done.returncode:
+        if b"no such image" in done.stderr.lower() or b"image not known" in done.stderr.lower():
+            return ""
+        raise ValueError("%s: %s" % (engine, _last_line(done.stderr)))
+    try:
+        return "sha256:" + str(json.loads(done.stdout)[0]["Id"]).split(":")[-1]
+    except (ValueError, LookupError, TypeError) as e:
+        raise ValueError("%s image inspect %s: an answer without an id" % (engine, image)) from e
+
+
+def remove_containers(engine: str, job: str) -> None:
+    """Ends and removes whatever is left of the job's containers; one that the engine does not give up stays."""
+    look = [engine, "ps", "--all", "--quiet", "--filter", "label=%s=%s" % (LABEL, job)]
+    try:
+        done = subprocess.run(
+            look, stdin=subprocess.DEVNULL, capture_output=True, timeout=LOOK_S, env=CLIENT_ENVIRONMENT
+        )
+        found = done.stdout.decode("ascii", "replace").split()
+        if found:
+            subprocess.run(
+                [engine, "rm", "--force", *found],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=REMOVE_S,
+                env=CLIENT_ENVIRONMENT,
+            )
+    except (OSError, subprocess.TimeoutExpired):
+        pass  # the ranks have ended already: they were killed as processes of the job
+
+
+def _last_line(said: bytes) -> str:
+    lines = said.decode(errors="replace").strip().splitlines()
+    return lines[-1].replace("Error: ", "", 1)[:500] if lines else "it failed without a word"

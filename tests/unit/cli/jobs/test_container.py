@@ -1,0 +1,177 @@
+"""What a container engine is asked for, for docker and podman, and how processes in containers are known again."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from clusterctl.jobs.spec import checked_image
+from clusterctl.jobs.start import same_image
+from clusterctl.on_node.job.container import (
+    Bind,
+    ContainerRequest,
+    has_nvidia,
+    present_binds,
+    present_devices,
+    renumbered,
+    run_argv,
+)
+from clusterctl.on_node.job.job_containers import has_image, shared_paths
+from clusterctl.on_node.job.layout import Layout, write_json
+from clusterctl.on_node.job.processes import seen_from_here
+from clusterctl_infra.errors import ClusterctlError, UsageError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.cli.jobs.job_specs import spec
+
+PROGRAM = ["python3", "-I", "/programs/1.pyz", "inside", "/jobs/first/environment-0.json", "--", "a.py", "two words"]
+REQUEST = ContainerRequest(
+    engine="docker",
+    image_id="sha256:0123",
+    job="first",
+    name="clusterctl-first-1-0",
+    uid=1000,
+    gid=1001,
+    groups=(4, 27),
+    folder="/jobs/first/code",
+    binds=(Bind("/jobs/first"), Bind("/jobs/first/code", is_writable=True)),
+    devices=("/dev/infiniband",),
+)
+BEFORE = [
+    *("run", "--rm", "--pull", "never", "--name", "clusterctl-first-1-0"),
+    *("--label", "clusterctl.job=first", "--env", "CLUSTERCTL_JOB=first", "--network", "host", "--ipc", "host"),
+    *("--log-driver", "none"),
+    *("--user", "1000:1001", "--group-add", "4", "--group-add", "27"),
+    *("--security-opt", "no-new-privileges", "--cap-drop", "all"),
+]
+BEHIND = [
+    *("--device", "/dev/infiniband"),
+    *("--mount", "type=bind,source=/jobs/first,target=/jobs/first,readonly"),
+    *("--mount", "type=bind,source=/jobs/first/code,target=/jobs/first/code"),
+    *("--workdir", "/jobs/first/code", "--entrypoint", "python3", "sha256:0123", *PROGRAM[1:]),
+]
+DOCKER_LIMITS = [
+    "--ulimit",
+    "memlock=-1:-1",
+    "--ulimit",
+    "stack=67108864:67108864",
+    "--ulimit",
+    "nofile=1048576:1048576",
+]
+
+
+@pytest.mark.parametrize(
+    ("indices", "asked"),
+    [((), []), (None, ["--gpus", "all"]), ((4, 5), ["--gpus", '"device=4,5"'])],
+)
+def test_docker_is_asked_for_the_gpus_of_the_job(indices: tuple[int, ...] | None, asked: list[str]) -> None:
+    argv = run_argv(dataclasses.replace(REQUEST, gpu_indices=indices), PROGRAM)
+    assert argv == ["docker", *BEFORE, *DOCKER_LIMITS, *asked, *BEHIND]
+
+
+@pytest.mark.parametrize(
+    ("indices", "asked"),
+    [
+        ((), []),
+        (None, ["--device", "nvidia.com/gpu=all"]),
+        ((4, 5), ["--device", "nvidia.com/gpu=4", "--device", "nvidia.com/gpu=5"]),
+    ],
+)
+def test_podman_has_gpus_by_name_and_the_limits_of_the_job(indices: tuple[int, ...] | None, asked: list[str]) -> None:
+    argv = run_argv(dataclasses.replace(REQUEST, engine="podman", gpu_indices=indices), PROGRAM)
+    assert argv == ["podman", *BEFORE, "--ulimit", "host", *asked, *BEHIND]
+
+
+@pytest.mark.parametrize("path", ["/data,type=tmpfs", '/da"ta'])
+def test_a_path_that_an_engine_reads_as_several_words_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="cannot be in a container"):
+        run_argv(dataclasses.replace(REQUEST, binds=(Bind(path),)), PROGRAM)
+
+
+def test_the_key_to_other_nodes_stays_outside_and_storage_comes_in(tmp_path: Path) -> None:
+    contract = tmp_path / "etc/clusterctl"
+    contract.mkdir(parents=True)
+    for name in ("env", "hostfile", "ssh_key", "barrier"):
+        (contract / name).touch()
+    (tmp_path / "shared").mkdir()
+    (contract / "node.json").write_text(f'{{"mounts": [{{"path": "{tmp_path}/shared"}}, {{"path": "/not/there"}}]}}')
+    found = present_binds(tmp_path, shared_paths(Layout(tmp_path)))
+    assert found == (
+        Bind(f"{contract}/env"),
+        Bind(f"{contract}/hostfile"),
+        Bind(f"{contract}/node.json"),
+        Bind(f"{tmp_path}/shared", is_writable=True),
+    )
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"mounts": 5}', '{"mounts": [{}]}', "{"])
+def test_a_plan_that_cannot_be_read_names_no_storage(tmp_path: Path, text: str) -> None:
+    (tmp_path / "etc/clusterctl").mkdir(parents=True)
+    (tmp_path / "etc/clusterctl/node.json").write_text(text)
+    assert shared_paths(Layout(tmp_path)) == ()
+
+
+def test_devices_are_those_that_the_node_has(tmp_path: Path) -> None:
+    assert (present_devices(tmp_path), has_nvidia(tmp_path)) == ((), False)
+    (tmp_path / "dev/infiniband").mkdir(parents=True)
+    (tmp_path / "dev/nvidiactl").touch()
+    assert (present_devices(tmp_path), has_nvidia(tmp_path)) == ((f"{tmp_path}/dev/infiniband",), True)
+
+
+def test_in_a_container_a_jobs_gpus_are_counted_from_0() -> None:
+    members = [{"slot": 0, "gpu_indices": [4, 5]}, {"slot": 1, "gpu_indices": None}, {"slot": 2}]
+    seen = renumbered({"job": "first", "members": members})
+    assert seen == {
+        "job": "first",
+        "members": [{"slot": 0, "gpu_indices": [0, 1]}, {"slot": 1, "gpu_indices": None}, {"slot": 2}],
+    }
+
+
+def process(proc: Path, pid: int, inside: int, start: int) -> None:
+    """A process of this number, of that number in its own namespace."""
+    (proc / str(pid)).mkdir(parents=True)
+    (proc / str(pid) / "status").write_text(f"Name:\tpython3\nNSpid:\t{pid}\t{inside}\nThreads:\t1\n")
+    (proc / str(pid) / "stat").write_text(f"{pid} (a) b) S 1 {'0 ' * 17}{start} 0 0\n")
+
+
+def test_a_process_in_a_container_is_known_by_its_number_there_and_its_first_tick(tmp_path: Path) -> None:
+    process(tmp_path, 500, inside=2, start=70)
+    process(tmp_path, 501, inside=2, start=71)
+    process(tmp_path, 502, inside=3, start=71)
+    assert seen_from_here((2, 71), [500, 501, 502, 999], tmp_path) == (501, 71)
+    assert seen_from_here((4, 71), [500, 501, 502, 999], tmp_path) == (4, 71)
+
+
+def test_a_node_knows_which_jobs_have_containers(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    assert not has_image(layout, "first")
+    layout.folder("first").mkdir(parents=True)
+    write_json(layout.spec("first"), spec())
+    assert not has_image(layout, "first")
+    write_json(layout.spec("first"), spec(image="a:1", image_id="sha256:01"))
+    assert has_image(layout, "first")
+
+
+def test_an_image_that_differs_between_nodes_is_named_with_them() -> None:
+    assert same_image("a:1", {0: "sha256:aa", 1: "sha256:aa"}) == "sha256:aa"
+    with pytest.raises(
+        ClusterctlError, match="a:1 is not the same image on all nodes: sha256:aa on 0-1; sha256:bb on 2"
+    ):
+        same_image("a:1", {0: "sha256:aa", 1: "sha256:aa", 2: "sha256:bb"})
+
+
+@pytest.mark.parametrize("image", ["pytorch/pytorch:2.4", "nvcr.io/nvidia/pytorch:25.06-py3", "a@sha256:" + 64 * "0"])
+def test_names_of_images_are_taken_as_engines_take_them(image: str) -> None:
+    assert checked_image(image) == image
+
+
+@given(st.text(max_size=40))
+def test_no_name_of_an_image_is_a_flag_or_two_words(text: str) -> None:
+    try:
+        found = checked_image(text)
+    except UsageError:
+        return
+    assert not found.startswith("-")
+    assert set(found).isdisjoint(" \t\n'\"$;\\,=")
