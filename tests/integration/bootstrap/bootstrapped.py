@@ -181,7 +181,7 @@ class Bootstrapped:
 
     def deliver_modules(self, slot: int) -> None:
         """What of the agent comes with the membership, as `clusterctl up` brings it."""
-        self.output(slot, INSTALL, stdin=json.dumps(dict(later_sources())))
+        self.output(slot, INSTALL.line, stdin=json.dumps(dict(later_sources())))
 
     def push(self, slot: int, **changes: Any) -> Answer:
         """`clusterctl-node apply` with a membership of four nodes and an hour, and `changes`."""
