@@ -28,16 +28,22 @@ from clusterctl.ssh.way_in import uses_session_manager
 
 VERSION = 1
 APPLY_S = 20.0
-APPLY = Command(line="sudo -n clusterctl-node apply", timeout_s=APPLY_S)
+APPLY = ("clusterctl-node", "apply")
 INSTALLER = f"""\
 import json, os, pathlib, sys
 os.chdir("{AGENT_FOLDER}")
-for name, text in json.load(sys.stdin).items():
+size, then = int(sys.argv[1]), sys.argv[2:]
+text = b""
+while len(text) < size:
+    text += os.read(0, size - len(text)) or sys.exit("the modules of the agent did not come")
+for name, text in json.loads(text).items():
     pathlib.Path(name + ".new").write_text(text)
     os.replace(name + ".new", name)
+if then:
+    os.execvp(then[0], then)
 """
-INSTALL = Command(line=f"sudo -n python3 -ISc {shlex.quote(INSTALLER)}", timeout_s=APPLY_S)
-"""Takes the modules that come later as JSON, name → text, each put in place at once."""
+"""Takes the modules that come later as so many bytes of JSON, name → text, and puts each in place at once; then becomes
+the program that is named, which has the rest of the input."""
 
 
 def membership_of(inventory: Inventory, config: ClusterConfig, *, slot_cidr: str) -> bytes:
@@ -99,15 +105,20 @@ def apply_membership(node: Conversation, content: bytes) -> Generator[Waiting, b
 
     With it comes what of the agent has no room in user-data and is not needed before a node is ready.
     """
-    for command, stdin in ((INSTALL, _rest_of_agent()), (APPLY, content)):
-        answer = yield from node.run(command, stdin)
-        if answer.exit_code != 0:
-            return refusal_in(answer.stdout, answer.stderr, answer.exit_code)
-    return None
+    modules = later_modules()
+    command = Command(line=install_line(len(modules), *APPLY), timeout_s=APPLY_S)
+    answer = yield from node.run(command, modules + content)
+    return None if answer.exit_code == 0 else refusal_in(answer.stdout, answer.stderr, answer.exit_code)
+
+
+def install_line(size: int, *then: str) -> str:
+    """The line that takes so many bytes of modules, and hands the rest of its input to the program `then`."""
+    return shlex.join(["sudo", "-n", "python3", "-ISc", INSTALLER, str(size), *then])
 
 
 @functools.cache
-def _rest_of_agent() -> bytes:
+def later_modules() -> bytes:
+    """What INSTALLER takes."""
     return json.dumps(dict(later_sources())).encode()
 
 
@@ -134,7 +145,7 @@ def deliver(inventory: Inventory, nodes: Sequence[InventoryNode], content: bytes
     results = run_on_nodes(
         inventory,
         nodes,
-        APPLY,
+        Command(line=shlex.join(["sudo", "-n", *APPLY]), timeout_s=APPLY_S),
         keys=keys,
         deadlines=Deadlines.within(wait_s),
         stdin=content,

@@ -34,6 +34,13 @@ apply)
     ;;
 esac
 """
+PYTHON = """#!/bin/sh
+shift 2
+head -c "$1" >installed
+shift
+exec "$@"
+"""
+"""Takes the modules as `INSTALLER` does, and leaves them alone."""
 
 
 @pytest.fixture
@@ -44,7 +51,7 @@ def nodes(loopback_cluster: LoopbackCluster, monkeypatch: pytest.MonkeyPatch) ->
         folder = loopback_cluster.folder / f"node-{slot}"
         programs = {
             "sudo": '#!/bin/sh\nshift\nexec "$@"\n',
-            "python3": "#!/bin/sh\ncat >installed\n",
+            "python3": PYTHON,
             "clusterctl-node": AGENT,
         }
         (folder / "bin").mkdir()
