@@ -114,6 +114,13 @@ def _widths(fan_out: int, *, to_connect: int) -> list[int]:
     return [fan_out // count + (number < fan_out % count) for number in range(count)]
 
 
+def _pumped(stdin: IO[bytes] | bytes | None, *, readers: int, on_more: Callable[[], None]) -> CommandInput | None:
+    """What reads the input for all nodes; None where all of it is there, or there is none."""
+    if stdin is None or isinstance(stdin, bytes):
+        return None
+    return CommandInput(stdin, readers=readers, on_more=on_more)
+
+
 class _Run:
     """One fan-out under way: its threads, and the way their news come here."""
 
@@ -138,9 +145,7 @@ class _Run:
         for node in nodes:
             self._waiting.put(node)
         self._outbox = Outbox(self._wake)
-        self._pumped: CommandInput | None = None
-        if stdin is not None and not isinstance(stdin, bytes):
-            self._pumped = CommandInput(stdin, readers=len(nodes), on_more=self._wake)
+        self._pumped = _pumped(stdin, readers=len(nodes), on_more=self._wake)
         self._job = Job(
             inventory=inventory,
             command=command,
