@@ -57,7 +57,7 @@ class Conversation:
 
         The command's input stays open until then. Raises NodeFailure, and what `hear` raises.
         """
-        link, lines = self._link, _Lines(hear)
+        link, lines = self._link, Lines(hear)
         channel = yield from self._begun(line)
         try:
             while not is_enough():
@@ -122,7 +122,7 @@ def _waiting(link: Link, until: float) -> Waiting:
     return Waiting(descriptor=link.socket.fileno(), for_reading=True, for_waking=True, until=until)
 
 
-def _drain(channel: Channel, link: Link, lines: _Lines) -> bool:
+def _drain(channel: Channel, link: Link, lines: Lines) -> bool:
     """Passes on what is there; True when there may be more."""
     for _ in range(CHUNKS_A_TURN):
         said = channel.read(STDOUT, link.buffer)
@@ -133,7 +133,7 @@ def _drain(channel: Channel, link: Link, lines: _Lines) -> bool:
     return True
 
 
-class _Lines:
+class Lines:
     """Cuts what comes into lines; of one that is too long the beginning is passed on as a line."""
 
     def __init__(self, hear: Callable[[str], None]) -> None:
