@@ -14,7 +14,7 @@ from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cost.after_deadline import bills_a_month_after
 from clusterctl.engine.progress import summary
 from clusterctl.engine.selected_stack import selected_meanwhile
