@@ -61,7 +61,9 @@ def with_own_tmp(layout: Layout, job: str) -> list[str]:
     folder.mkdir(exist_ok=True)
     folder.chmod(0o1777)
     mount = 'mount --bind "$0" /tmp && exec "$@"'
-    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, str(folder)]
+    # Where nobody is root, as on process machines, only a user namespace lets somebody mount.
+    rights = [] if os.getuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
+    return ["unshare", *rights, "--mount", "--propagation", "private", "sh", "-c", mount, str(folder)]
 
 
 def keep_shared_memory(root: Path) -> bool:
@@ -189,4 +191,4 @@ def _detached(argv: list[str], log: Path) -> None:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
     os.closerange(3, 256)
-    os.execv(argv[0], argv)
+    os.execvp(argv[0], argv)
