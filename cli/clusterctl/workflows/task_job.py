@@ -33,6 +33,9 @@ from clusterctl.on_node.workflow.task import main
 sys.exit(main(Path(__file__).resolve().parent))
 """
 LOOK_UP = "nslookup"
+TORCHRUN = "torchrun"
+RUN_TORCHRUN = '#!/bin/sh\nexec python3 -m torch.distributed.run "$@"\n'
+"""Where a node has torch for its python3, and no torchrun of its own."""
 SHARED_FOLDER = "clusterctl"
 """On the cluster's shared storage; all that workflows keep lies below it."""
 INPUT_FOLDER = "/tmp/clusterctl-input"
@@ -154,7 +157,8 @@ def staged(run: Run, placed: Placed, values: Mapping[str, str], gate: Gate | Non
         for path, content in found.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
-        (folder / task.FOLDER / task.BIN / LOOK_UP).chmod(0o755)
+        for program in (f"{task.BIN}/{LOOK_UP}", f"{task.LAST_BIN}/{TORCHRUN}"):
+            (folder / task.FOLDER / program).chmod(0o755)
         yield Snapshot(folder=folder, files=tuple(sorted(found)), size_bytes=sum(map(len, found.values())))
 
 
@@ -205,5 +209,6 @@ def _program() -> dict[str, bytes]:
     for path in files(PACKAGE).iterdir():
         if path.name.endswith(".py"):
             found[f"clusterctl/on_node/workflow/{path.name}"] = path.read_bytes()
+    found[f"{task.LAST_BIN}/{TORCHRUN}"] = RUN_TORCHRUN.encode()
     found[f"{task.BIN}/{LOOK_UP}"] = found[f"clusterctl/on_node/workflow/{LOOK_UP}.py"]
     return found

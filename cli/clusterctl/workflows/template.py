@@ -30,6 +30,8 @@ MOST_REPEATED = 100_000
 MARK_OPEN, MARK_CLOSE = "\ue012", "\ue013"
 MARK = re.compile(f"{MARK_OPEN}(\\d+){MARK_CLOSE}")
 PRIVATE = re.compile("[\ue010-\ue013]")
+RAW = re.compile(r"\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}|\{#.*?#\}", re.DOTALL)
+"""What Jinja leaves as it is, or leaves out."""
 TEMPLATE_FILE = "<template>"
 """What Jinja calls a template that has no file, in the frames of an exception."""
 
@@ -75,7 +77,7 @@ def render(text: str, given: Mapping[str, Any]) -> Rendered:
         line = text.count("\n", 0, found.start()) + 1
         raise TemplateProblems([(line, f"the character U+{ord(found[0]):04X} is not read")])
     template, values = split_values(text)
-    if unknown := list(tokens.unknown_tokens(template)):
+    if unknown := list(tokens.unknown_tokens(RAW.sub(_blanked, template))):
         raise TemplateProblems(unknown)
     hidden = tokens.hide(template)
     environment = _Sandbox(undefined=StrictUndefined, keep_trailing_newline=True)
@@ -118,6 +120,10 @@ def read_settings(words: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
     if problems:
         raise TemplateProblems(problems)
     return found
+
+
+def _blanked(found: re.Match[str]) -> str:
+    return "\n" * found[0].count("\n")
 
 
 def _number(text: str) -> int | float | str:

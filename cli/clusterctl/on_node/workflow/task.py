@@ -19,7 +19,8 @@ from clusterctl.on_node.workflow import barrier
 
 FOLDER = "clusterctl-task"
 WORDS = "task.json"
-BIN = "bin"
+BIN, LAST_BIN = "bin", "last-bin"
+"""Folders of programs before and behind all others of PATH."""
 OWN_FAILURE = 125
 """As docker has it: what is around the command failed, not the command."""
 CANNOT_RUN, NOT_FOUND = 126, 127
@@ -96,7 +97,7 @@ def pass_barrier(words: Dict[str, Any], environment: Mapping[str, str]) -> None:
 def run(command: Sequence[str], folder: Path) -> int:
     """The command's exit code, or 128 + its signal."""
     environment = dict(os.environ)
-    environment["PATH"] = "%s:%s" % (folder / BIN, environment.get("PATH", ""))
+    environment["PATH"] = "%s:%s:%s" % (folder / BIN, environment.get("PATH", ""), folder / LAST_BIN)
     # The command hears SIGTERM by itself, which goes to the whole process group; what it has put out is still kept.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:

@@ -152,6 +152,11 @@ def test_a_value_that_is_set_takes_the_place_of_the_default(default: object, own
     assert render(text, {"v": own}).text.startswith(f"workflow: '{own}'")
 
 
+def test_braces_that_jinja_is_told_to_leave_are_no_tokens() -> None:
+    text = "workflow: '{% raw %}{{x:>3}} {{host:a}}{% endraw %}{# {{y:z}} #}'\n"
+    assert render(text, {}).text == "workflow: '{{x:>3}} {{host:a}}'\n"
+
+
 def test_tokens_are_resolved_with_and_without_blanks_and_others_are_left() -> None:
     text = "{{host:a}} {{ host:a }} {{x}} {{host:b}}"
     assert list(tokens_in(text)) == ["host:a", "host:a", "host:b"]
