@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any  # JSON
 
 from clusterctl.on_node.job import judge
-from clusterctl.workflows.model import Group, Workflow
+from clusterctl.workflows.model import Workflow
 from clusterctl.workflows.order import upstream
 
 COMPLETE, FAIL, RESCHEDULE, RESTART = "COMPLETE", "FAIL", "RESCHEDULE", "RESTART"
@@ -166,8 +166,3 @@ def workflow_state(plans: Sequence[GroupPlan], courses: Mapping[str, TaskCourse]
     if failed:
         return CANCELLED if all(course.state == judge.CANCELLED for course in failed) else FAILED
     return WAITING
-
-
-def group_of(groups: Sequence[Group], name: str) -> Group:
-    """The group of this name."""
-    return next(group for group in groups if group.name == name)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterctl_infra.errors import SomeNodesFailed, UsageError
+from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed, UsageError
 
-from clusterctl.jobs.known import job_nodes, known_jobs
+from clusterctl.jobs.known import job_nodes, known_jobs, members_of
+from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.options import chosen_cluster
 from clusterctl.output import Output
 from clusterctl.text.quantities import count
 from clusterctl.workflows.jobs_of_tasks import (
     HEADER,
+    KnownWorkflow,
+    jobs_on,
     known_workflow,
     table_row,
     workflow_json,
@@ -22,8 +26,8 @@ from clusterctl.workflows.jobs_of_tasks import (
 )
 from clusterctl.workflows.loading import LoadedWorkflow, Settings, load_workflow
 from clusterctl.workflows.submit import SubmitFlags, submit
+from clusterctl.workflows.task_job import GRACE_S
 from clusterctl.workflows.task_logs import show_logs
-from clusterctl.workflows.task_stop import cancel
 
 VALIDATE, SPEC, SUBMIT, LIST, SHOW, LOGS, CANCEL, EXEC = (
     "validate",
@@ -37,6 +41,8 @@ VALIDATE, SPEC, SUBMIT, LIST, SHOW, LOGS, CANCEL, EXEC = (
 )
 VERBS = (VALIDATE, SPEC, SUBMIT, LIST, SHOW, LOGS, CANCEL, EXEC)
 HINT = "clusterctl workflow --help"
+POLL_S = 0.5
+ENDED_WITHIN_S = GRACE_S + 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +93,7 @@ def carry_out(flags: WorkflowFlags, output: Output) -> int:
         show_logs(workflow, nodes, output, task=flags.task, is_followed=flags.is_followed, as_json=flags.as_json)
         return 0
     if flags.verb == CANCEL:
-        cancel(workflow, nodes, output.note)
+        _cancel(workflow, nodes, output.note)
         workflow = known_workflow(known_jobs(nodes), workflow.id, nodes.inventory.cluster)
     if flags.as_json:
         output.json(workflow_json(workflow))
@@ -139,3 +145,23 @@ def _show_valid(loaded: LoadedWorkflow, output: Output, *, as_json: bool) -> Non
     output.note(
         f"{loaded.source}: valid: {loaded.workflow.name}, {count(len(groups), 'group')}, {count(tasks, 'task')}"
     )
+
+
+def _cancel(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[str], None]) -> None:
+    """Returns when nothing of it runs. Raises ClusterctlError where something still does."""
+    left = {job.name: job for job in workflow.live()}
+    for job in left.values():
+        for answer in nodes.ask(members_of(job, nodes.inventory), "cancel", job.name).values():
+            if answer.error is not None:
+                tell(answer.told)
+    until_s = time.monotonic() + ENDED_WITHIN_S
+    while left:
+        members = {node.slot: node for job in left.values() for node in members_of(job, nodes.inventory)}
+        known, _ = jobs_on(nodes, list(members.values()))
+        left = {name: job for name, job in left.items() if name not in known or not known[name].is_over}
+        if not left:
+            return
+        if time.monotonic() > until_s:
+            told = f"{workflow.id}: not ended within {ENDED_WITHIN_S:g} s: {', '.join(left)}"
+            raise ClusterctlError(told, hint="clusterctl jobs")
+        time.sleep(POLL_S)

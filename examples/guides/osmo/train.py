@@ -67,9 +67,9 @@ def main() -> None:
     slope, offset, begin = 0.0, 0.0, 0
     if rank == 0 and flags.snapshot_path.exists():
         slope, offset, begin = json.loads(flags.snapshot_path.read_text())
-    slope, offset, begin = (size * value for value in ranks.mean([slope, offset, begin]))
+    slope, offset, done = (size * value for value in ranks.mean([slope, offset, begin]))
     numbers = random.Random(rank)
-    for epoch in range(round(begin), flags.total_epochs):
+    for epoch in range(round(done), flags.total_epochs):
         inputs = [numbers.random() for _ in range(flags.batch_size)]
         errors = [slope * x + offset - (3 * x + 1) for x in inputs]
         gradient = [sum(e * x for e, x in zip(errors, inputs)) / len(inputs), sum(errors) / len(errors)]
