@@ -72,7 +72,7 @@ def submit(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> int:
         secrets_of=secrets,
         tell=output.note,
     )
-    output.note(f"{run.id}: submitted; this command starts its groups, so it has to stay")
+    output.note(f"{run.id}: this command starts its groups, so it has to stay until the end")
     code = _watched(submission, output)
     if flags.as_json:
         output.json(workflow_json(known_workflow(known_jobs(nodes), run.id, inventory.cluster)))
