@@ -94,7 +94,7 @@ def plans_json(plans: Sequence[GroupPlan]) -> list[dict[str, Any]]:
 
 def plans_from(rows: Sequence[Mapping[str, Any]]) -> tuple[GroupPlan, ...]:
     """From a job's spec. Raises LookupError, TypeError, ValueError for what is none."""
-    return tuple(
+    plans = tuple(
         GroupPlan(
             name=str(row["name"]),
             lead=str(row["lead"]),
@@ -110,6 +110,11 @@ def plans_from(rows: Sequence[Mapping[str, Any]]) -> tuple[GroupPlan, ...]:
         )
         for row in rows
     )
+    names = {plan.name for plan in plans}
+    for plan in plans:
+        if plan.lead not in {task.name for task in plan.tasks} or not names.issuperset(plan.after):
+            raise ValueError(f"group {plan.name}: its lead or a group before it is not there")
+    return plans
 
 
 def action_of(task: TaskPlan, course: TaskCourse) -> str | None:
