@@ -52,6 +52,8 @@ class Submission:
     secrets_of: Mapping[str, Mapping[str, str]]
     """Task → the values of its credentials."""
     tell: Callable[[str], None]
+    now_s: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
     courses: dict[str, TaskCourse] = field(default_factory=dict)
     placed: dict[str, Placed] = field(default_factory=dict)
     is_cancelled: bool = False
@@ -74,7 +76,7 @@ class Submission:
                 self._start_ready({name: step.state for name, step in steps.items()})
             if not self._live() and (self.is_cancelled or not self._has_more()):
                 return self._exit_code()
-            time.sleep(POLL_S)
+            self.sleep(POLL_S)
             self.refresh()
 
     def cancel(self) -> None:
@@ -94,7 +96,7 @@ class Submission:
             return
         nodes = {self.placed[task].node.slot: self.placed[task].node for task in live}
         known, heard = jobs_on(self.nodes, list(nodes.values()))
-        now_s = time.monotonic()
+        now_s = self.now_s()
         for task, course in live.items():
             job = known.get(course.job)
             if job is not None:
@@ -124,13 +126,13 @@ class Submission:
         if step.state in (COMPLETED, FAILED) and self._told.get(plan.name) != step.state:
             self._told[plan.name] = step.state
             self.tell(f"group {plan.name}: {step.state}" + (f" because of {step.cause}" if step.cause else ""))
-            self._completed_s[plan.name] = time.monotonic()
+            self._completed_s[plan.name] = self.now_s()
         going_on = [
             task.name
             for task in plan.tasks
             if self.courses.get(task.name, NOT_STARTED).tries and self.courses[task.name].state not in judge.FINAL
         ]
-        is_impatient = time.monotonic() - self._completed_s.get(plan.name, 0.0) > LEAD_PATIENCE_S
+        is_impatient = self.now_s() - self._completed_s.get(plan.name, 0.0) > LEAD_PATIENCE_S
         if step.state == FAILED or (step.state == COMPLETED and is_impatient):
             self._stop(going_on)
         elif step.again and not self.is_cancelled:
@@ -168,9 +170,9 @@ class Submission:
     def _wait_or_raise(self, plan: GroupPlan, why: NoRoom | NodesInUse) -> None:
         """Raises ConfigError where nobody of this workflow will make room, and `queue_timeout` is over."""
         problems = why.problems if isinstance(why, NodesInUse) else (f"  group {plan.name}: {why}",)
-        since_s = self._waits_since_s.setdefault(plan.name, time.monotonic())
+        since_s = self._waits_since_s.setdefault(plan.name, self.now_s())
         patience_s = self.run.loaded.workflow.timeout.queue_timeout or 0.0
-        if self._live() or time.monotonic() - since_s < patience_s:
+        if self._live() or self.now_s() - since_s < patience_s:
             if self._told.get(plan.name) != problems[0]:
                 self._told[plan.name] = problems[0]
                 self.tell(f"group {plan.name}: waiting: {problems[0].strip()}")
@@ -244,7 +246,7 @@ class Submission:
             spec = start.begin()
         self.placed[name] = placed
         self.courses[name] = TaskCourse(job=job, tries=tries, state=judge.STARTING, exit_code=None)
-        self._heard_s[name] = time.monotonic()
+        self._heard_s[name] = self.now_s()
         self._stopped.discard(name)
         again = f", try {tries}" if tries > 1 else ""
         self.tell(f"{name}: started on Node {placed.node.slot} ({placed.node.name}) as {job}{again}")
