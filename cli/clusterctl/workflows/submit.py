@@ -133,7 +133,7 @@ def _agree_to_host(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -
     images = sorted({task.image for task in loaded.workflow.all_tasks()})
     if not flags.is_on_host:
         raise UsageError(
-            f"containers are not built yet ({', '.join(images)}): --on-host runs the tasks on the nodes as they are",
+            f"workflows do not run images yet ({', '.join(images)}): --on-host runs the tasks on the nodes as they are",
             hint=HINT,
         )
     output.note(
