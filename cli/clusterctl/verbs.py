@@ -26,6 +26,7 @@ VERBS = {
     "run": "Start a training on many nodes, and watch it.",
     "jobs": "The jobs of a cluster, and how they go.",
     "job": "One job: show, logs, attach, wait, cancel.",
+    "workflow": "Workflows in OSMO's format: groups of tasks on nodes.",
     "forward": "A node's port on this computer: a notebook, TensorBoard.",
     "cp": "Files to nodes and back.",
     "sync": "Folders to nodes and back.",

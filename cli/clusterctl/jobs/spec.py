@@ -46,6 +46,10 @@ class JobRequest:
     timeout_s: float | None = None
     grace_s: float
     is_sudo: bool = False
+    has_own_tmp: bool = False
+    """Whether /tmp is a folder of the job's own."""
+    workflow: Mapping[str, Any] | None = None
+    """Of which workflow it is a task; nodes only keep it."""
     by: str
 
 
@@ -161,6 +165,8 @@ def make_spec(
         "grace_s": request.grace_s,
         "is_sudo": request.is_sudo,
         "image": request.image,
+        "has_own_tmp": request.has_own_tmp,
+        "workflow": None if request.workflow is None else dict(request.workflow),
         "snapshot": dict(snapshot),
     }
     refuse_owned_names(spec)
