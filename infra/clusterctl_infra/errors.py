@@ -31,8 +31,6 @@ class ClusterctlError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
-        if hint is not None:
-            self.add_note(f"  next: {hint}")  # for the traceback of a Python program; the command line shows its own
 
 
 class ConfigError(ClusterctlError):
@@ -43,7 +41,6 @@ class ConfigError(ClusterctlError):
     def __init__(self, message: str, *, problems: Sequence[str] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.problems = tuple(problems)
-        self.__notes__ = [*self.problems, *getattr(self, "__notes__", [])]
 
 
 class UsageError(ClusterctlError):

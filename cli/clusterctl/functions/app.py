@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, TypeVar  # Any: values of a person's functions
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack  # Any: values of a person's functions
 
 from clusterctl_infra.errors import NotReached, UsageError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.functions.calling import started
 from clusterctl.functions.cluster_text import AppCluster
+from clusterctl.functions.kept_cluster import checked_access, is_set, kept_cluster
 from clusterctl.functions.needs import HINT, ClusterNeeds, merged, mounts_of
-from clusterctl.functions.own_cluster import brought_up, checked_access, end, is_set, stack_folder
-from clusterctl.functions.payload import pickled_call
 from clusterctl.functions.settings import (
-    AUTO,
     JOB,
     NOT_BUILT,
     OF_APP,
     ON_HOST,
     OWN,
     Arguments,
+    FunctionArguments,
     FunctionSettings,
     function_settings,
     refuse_others,
 )
-from clusterctl.functions.task import Task, secure_own_home
+from clusterctl.functions.whole_errors import with_whole_errors
 from clusterctl.on_node.function import in_job
 from clusterctl.on_node.job.processes import JOB_VARIABLE
 from clusterctl.options import chosen_cluster
+
+if TYPE_CHECKING:
+    from clusterctl.functions.task import Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,7 +62,7 @@ class App:
         It is called `name`. `idle`: how long nothing runs on it before it ends. `rehearse`: all on this computer, and
         nothing is paid; left out, `CLUSTERCTL_REHEARSE=1` says so. Raises UsageError.
         """
-        refuse_others(others, not_built=(), built=("name", *OF_APP))
+        refuse_others(list(others), not_built=(), built=("name", *OF_APP))
         self.name = name
         self._region, self._idle = region, idle
         self._access = None if access is None else checked_access(access)
@@ -80,7 +82,9 @@ class App:
 
         Nothing is made. Raises ConfigError with all that `plan` refuses.
         """
-        return stack_folder(self._cluster(), merged(self._needs))
+        with with_whole_errors():
+            folder: Path = _own_cluster().stack_folder(self._cluster(), merged(self._needs))
+        return folder
 
     def run(self, *, yes: bool = False) -> AppRun:
         """For `with app.run():`, at whose end tasks are waited for, and `terminate_on_exit` ends the cluster.
@@ -90,56 +94,17 @@ class App:
         self._is_agreed = self._is_agreed or yes
         return AppRun(self)
 
-    def function(
-        self,
-        *,
-        cluster: str | None = None,
-        num_instances: int | None = None,
-        gpu: str | None = None,
-        instance_type: str | None = None,
-        distributed_mode: str = AUTO,
-        image: str | None = None,
-        volumes: Mapping[str, Mapping[str, Any]] | None = None,
-        mounts: Mapping[str, str] | None = None,
-        environment: Mapping[str, str] | None = None,
-        max_price_per_hour: float | None = None,
-        max_run_time_hours: float | None = None,
-        budget_usd: float | None = None,
-        priority: str | None = None,
-        internode_interconnect: str | None = None,
-        intranode_interconnect: str | None = None,
-        name: str | None = None,
-        workdir: str | os.PathLike[str] | None = None,
-        include: Sequence[str] = (),
-        **others: object,
-    ) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]:
-        """The decorator of a function that runs on nodes; docs/python.md has every argument.
+    @with_whole_errors()
+    def function(self, **arguments: Unpack[FunctionArguments]) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]:
+        """The decorator of a function that runs on nodes; `FunctionArguments` and docs/python.md have every argument.
 
-        `cluster` names a cluster that exists; without it the app has one of its own. `max_price_per_hour` is US dollars
-        for one node. Raises UsageError for what is wrong or not built yet, before anything is started.
+        Raises UsageError for what is wrong or not built yet, TypeError for what nobody knows, before anything is
+        started.
         """
-        refuse_others(others, not_built=NOT_BUILT, built=(*JOB, *OWN), elsewhere=OF_APP)
-        given = Arguments(
-            cluster=cluster,
-            num_instances=num_instances,
-            gpu=gpu,
-            instance_type=instance_type,
-            distributed_mode=distributed_mode,
-            image=image,
-            volumes=volumes,
-            mounts=mounts,
-            environment=environment,
-            max_price_per_hour=max_price_per_hour,
-            max_run_time_hours=max_run_time_hours,
-            budget_usd=budget_usd,
-            priority=priority,
-            internode_interconnect=internode_interconnect,
-            intranode_interconnect=intranode_interconnect,
-            name=name,
-            workdir=workdir,
-            include=include,
-        )
-        settings = function_settings(given, is_on_host=is_set(ON_HOST, os.environ))
+        built = (*JOB, *OWN)
+        others = [name for name in arguments if name not in built]
+        refuse_others(others, not_built=NOT_BUILT, built=built, elsewhere=OF_APP)
+        settings = function_settings(Arguments(**arguments), is_on_host=is_set(ON_HOST, os.environ))
         return lambda function: RemoteFunction(function, settings, self)
 
     def add(self, function: str, settings: FunctionSettings) -> None:
@@ -150,12 +115,18 @@ class App:
             self._needs = needs
 
     def inventory(self, settings: FunctionSettings, *, is_fresh: bool = True) -> Inventory:
-        """The cluster that a function runs on; the app's own is brought up where it is not. Raises ClusterctlError."""
+        """The cluster that a function runs on; the app's own is brought up where it is not.
+
+        `is_fresh` False: it is not believed to be up. Raises ClusterctlError.
+        """
         if settings.cluster is not None:
             is_suffixed = settings.cluster.endswith(REHEARSAL_SUFFIX) or not self._is_rehearsal
             return chosen_cluster(settings.cluster if is_suffixed else settings.cluster + REHEARSAL_SUFFIX)
-        is_agreed = self._is_agreed or is_set(YES, os.environ)
-        inventory = brought_up(self._cluster(), merged(self._needs), is_agreed=is_agreed, is_fresh=is_fresh)
+        cluster, needs = self._cluster(), merged(self._needs)
+        inventory = kept_cluster(cluster, needs) if is_fresh else None
+        if inventory is None:
+            is_agreed = self._is_agreed or is_set(YES, os.environ)
+            inventory = _own_cluster().brought_up(cluster, needs, is_agreed=is_agreed)
         self._has_used_own = True
         return inventory
 
@@ -174,7 +145,7 @@ class App:
         """Ends the cluster that calls have used, where `terminate_on_exit` says so and no `with app.run():` will."""
         if self._ends_cluster and self._tasks is None and self._has_used_own:
             self._has_used_own = False
-            end(self._cluster())
+            _own_cluster().end(self._cluster())
 
     def begin_run(self) -> None:
         """From here on tasks are remembered. Raises UsageError where that is so already."""
@@ -243,6 +214,7 @@ class RemoteFunction(Generic[P, R]):
         """What the function gives, in this process."""
         return self._function(*args, **kwargs)
 
+    @with_whole_errors()
     def remote(self, *args: Any, all_ranks: bool = False, **kwargs: Any) -> Any:
         """What the function gives on rank 0, or with `all_ranks` a list of what it gives on each rank.
 
@@ -256,6 +228,7 @@ class RemoteFunction(Generic[P, R]):
         finally:
             self._app.call_is_over()
 
+    @with_whole_errors()
     def spawn(self, *args: Any, **kwargs: Any) -> Task:
         """The task, which goes on when this program ends. Raises ClusterctlError where nothing was started."""
         content = self._content(args, kwargs)
@@ -270,29 +243,58 @@ class RemoteFunction(Generic[P, R]):
         raise UsageError("map() is not built yet: call spawn() for each input", hint=HINT)
 
     def with_mounts(self, mounts: Mapping[str, str]) -> RemoteFunction[P, R]:
-        """The same function where these buckets are mounted, too: path → `s3://bucket/prefix`. Raises UsageError."""
+        """This function where these buckets are mounted, too: path → `s3://bucket/prefix`. Raises UsageError."""
         if self._settings.cluster is not None:
             raise UsageError("mounts= would describe a cluster of the app's own, and cluster= names one", hint=HINT)
         needs = replace(self._settings.needs, mounts=(*self._settings.needs.mounts, *mounts_of(mounts)))
         return RemoteFunction(self._function, replace(self._settings, needs=needs), self._app)
 
+    def _build_task_config(self, command: str) -> TaskConfig:
+        """The name that `clusterctl.flow` has for a function without its arguments. Raises UsageError for a command."""
+        if command:
+            raise UsageError("_build_task_config: a command is not built yet: the function is what runs", hint=HINT)
+        return TaskConfig(self)
+
     def _content(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
         refuse_within_a_job(os.environ, self._function.__name__)
-        return pickled_call(self._function, args, kwargs)
+        content: bytes = _calling().pickled_call(self._function, args, kwargs)
+        return content
 
     def _begun(self, content: bytes) -> Task:
-        secure_own_home()
+        calling = _calling()
+        calling.secure_own_home()
         try:
-            return started(self._function, self._settings, content, self._app.inventory(self._settings))
+            inventory = self._app.inventory(self._settings)
+            first: Task = calling.started(self._function, self._settings, content, inventory)
         except NotReached:
             if self._settings.cluster is not None:
                 raise
+        else:
+            return first
         # Its idle rule or somebody else may have ended it: `up` looks, and makes what is missing.
         fresh = self._app.inventory(self._settings, is_fresh=False)
-        return started(self._function, self._settings, content, fresh)
+        second: Task = calling.started(self._function, self._settings, content, fresh)
+        return second
+
+
+class TaskConfig:
+    """A function that `clusterctl.flow.Flow().run` starts."""
+
+    def __init__(self, function: RemoteFunction[Any, Any]) -> None:
+        self.function = function
 
 
 def refuse_within_a_job(environ: Mapping[str, str], function: str) -> None:
     """Raises UsageError where this process is part of a job: what a job imports must not start another one."""
     if job := environ.get(JOB_VARIABLE):
         raise UsageError(f"{function}.remote() was called within the job {job}; {in_job.GUARD}", hint=HINT)
+
+
+def _calling() -> Any:
+    """The module that starts jobs: loaded on use, for SSH takes longer to load than all else here."""
+    return importlib.import_module("clusterctl.functions.calling")
+
+
+def _own_cluster() -> Any:
+    """The module that brings clusters up: loaded on use, as a verb is."""
+    return importlib.import_module("clusterctl.functions.own_cluster")

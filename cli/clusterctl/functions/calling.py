@@ -17,9 +17,9 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import ConfigError, NothingMatched, NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.functions.payload import module_folder, staged
+from clusterctl.functions.payload import module_folder, pickled_call, staged
 from clusterctl.functions.settings import FunctionSettings
-from clusterctl.functions.task import CONNECT_S, Task
+from clusterctl.functions.task import CONNECT_S, Task, secure_own_home
 from clusterctl.jobs.known import job_nodes
 from clusterctl.jobs.launcher import Launch
 from clusterctl.jobs.node_answers import JobNodes
@@ -32,6 +32,7 @@ from clusterctl.ssh.command import Command
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.text.visible import visible
 
+__all__ = ["pickled_call", "secure_own_home", "started"]
 GRACE_S = 30.0
 LOOK_S = 30.0
 LOOK = (

@@ -1,4 +1,4 @@
-"""An app's own cluster: its stack folder, brought up as `clusterctl up` does, ended as `down` does."""
+"""An app's own cluster: its stack folder, brought up as `clusterctl up` does, ended as `down` does. Loaded on use."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import shlex
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import ClusterctlError, ConfigError, UsageError
-from clusterctl_infra.names import REHEARSAL_SUFFIX, USUAL_STACK_NAME
+from clusterctl_infra.errors import ConfigError, UsageError
+from clusterctl_infra.names import USUAL_STACK_NAME
 from clusterctl_infra.outputs import Inventory, read_inventory
 from clusterctl_infra.put_in_place import put_in_place
 
@@ -25,6 +25,7 @@ from clusterctl.engine.stack_plan import plan_stack, refuse_problems
 from clusterctl.engine.stacks_near import CLUSTER_FILE
 from clusterctl.engine.whereabouts import whereabouts_of_folder
 from clusterctl.functions.cluster_text import AppCluster, by_arguments, cluster_text, link_problem, told_of
+from clusterctl.functions.kept_cluster import folder_of, inventory_file, known_here, text_of
 from clusterctl.functions.needs import HINT, ClusterNeeds
 from clusterctl.home import Home, home_directory
 from clusterctl.lifecycle.down import DownRequest, take_down
@@ -32,7 +33,6 @@ from clusterctl.lifecycle.new_stack import write_stack_files
 from clusterctl.lifecycle.up import UpRequest, bring_up
 from clusterctl.output import Output
 from clusterctl.status.cloud_answers import asked_instances
-from clusterctl.text.quantities import clock, duration
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -47,8 +47,8 @@ def stack_folder(cluster: AppCluster, needs: ClusterNeeds) -> Path:
     Raises ConfigError with all that `clusterctl plan` would refuse, by the arguments; then nothing is written.
     """
     home = home_directory(os.environ)
-    folder, text = _folder(cluster, home), cluster_text(cluster, needs)
-    if _text_of(folder / CLUSTER_FILE) == text:
+    folder, text = folder_of(cluster, home), cluster_text(cluster, needs)
+    if text_of(folder / CLUSTER_FILE) == text:
         return folder
     _refuse_renamed_volumes(cluster, needs, home=home)
     _refuse_unfit(cluster, needs, text, home=home)
@@ -58,16 +58,9 @@ def stack_folder(cluster: AppCluster, needs: ClusterNeeds) -> Path:
     return folder
 
 
-def brought_up(cluster: AppCluster, needs: ClusterNeeds, *, is_agreed: bool, is_fresh: bool = True) -> Inventory:
-    """The app's cluster, which is up: as it is where it was kept, else by `clusterctl up`.
-
-    `is_fresh` False: its nodes were not reached, so it is not believed to be up. Raises ClusterctlError.
-    """
+def brought_up(cluster: AppCluster, needs: ClusterNeeds, *, is_agreed: bool) -> Inventory:
+    """The app's cluster, up as by `clusterctl up`. Raises ClusterctlError."""
     home = home_directory(os.environ)
-    kept = _kept(cluster, needs, home=home) if is_fresh else None
-    if kept is not None:
-        _tell_of_deadline(kept, needs)
-        return kept
     if threading.current_thread() is not threading.main_thread():
         raise UsageError("a cluster is brought up by a program's main thread alone: call it there first", hint=HINT)
     if is_agreed and not cluster.is_rehearsal:
@@ -88,7 +81,7 @@ def brought_up(cluster: AppCluster, needs: ClusterNeeds, *, is_agreed: bool, is_
         agreed_by=AGREED_BY,
     )
     bring_up(request, output, os.environ)
-    return read_inventory(_inventory_file(cluster, home))
+    return read_inventory(inventory_file(cluster, home))
 
 
 def end(cluster: AppCluster) -> None:
@@ -98,7 +91,7 @@ def end(cluster: AppCluster) -> None:
     """
     home = home_directory(os.environ)
     where = whereabouts_of_folder(
-        _folder(cluster, home), stack_name=USUAL_STACK_NAME, rehearse=cluster.is_rehearsal, home=home
+        folder_of(cluster, home), stack_name=USUAL_STACK_NAME, rehearse=cluster.is_rehearsal, home=home
     )
     take_down(DownRequest(where=where, is_all=False, is_agreed=True), stderr_output(), home, os.environ)
 
@@ -111,14 +104,6 @@ def refuse_without_caps(needs: ClusterNeeds) -> None:
     if missing:
         told = f"a program agrees to a price within caps alone, and {' and '.join(missing)} is missing"
         raise UsageError(f"{told}; nothing was started", hint=HINT)
-
-
-def is_set(name: str, environ: Mapping[str, str]) -> bool:
-    """Whether a variable is 1. Raises UsageError for a word that may be meant so: money may hang on it."""
-    value = environ.get(name, "")
-    if value not in ("", "0", "1"):
-        raise UsageError(f"{name}={value}: 1, or 0, or not set", hint=f"export {name}=1")
-    return value == "1"
 
 
 def stderr_output() -> Output:
@@ -144,43 +129,9 @@ class _Stderr(io.BytesIO):
         return len(bytes(content))
 
 
-def _folder(cluster: AppCluster, home: Home) -> Path:
-    return home.apps_dir / cluster.name
-
-
-def _inventory_file(cluster: AppCluster, home: Home) -> Path:
-    return home.inventory_file(cluster.name + (REHEARSAL_SUFFIX if cluster.is_rehearsal else ""))
-
-
-def _text_of(file: Path) -> str | None:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _known(cluster: AppCluster, home: Home) -> Inventory | None:
-    """What this computer knows of it, if it is this app's and not ended."""
-    try:
-        inventory = read_inventory(_inventory_file(cluster, home))
-    except (ClusterctlError, OSError):
-        return None
-    is_own = inventory.stack_dir == str(_folder(cluster, home))
-    return inventory if is_own and not inventory.run_nodes_down else None
-
-
-def _kept(cluster: AppCluster, needs: ClusterNeeds, *, home: Home) -> Inventory | None:
-    """The cluster, where it is as these needs describe it and its time is not over. No file but two is read."""
-    known = _known(cluster, home)
-    if known is None or _text_of(_folder(cluster, home) / CLUSTER_FILE) != cluster_text(cluster, needs):
-        return None
-    is_whole = len(known.nodes) >= needs.num_instances and known.generation > 0
-    return known if is_whole and datetime.fromisoformat(known.deadline) > datetime.now(UTC) else None
-
-
 def _is_over(cluster: AppCluster, *, home: Home) -> bool:
     """Whether a cluster was there whose machines its deadline or its idle rule has ended: a new run begins then."""
-    known = _known(cluster, home)
+    known = known_here(cluster, home)
     if known is None:
         return False
     if datetime.fromisoformat(known.deadline) <= datetime.now(UTC):
@@ -189,24 +140,14 @@ def _is_over(cluster: AppCluster, *, home: Home) -> bool:
     return bool(known.nodes) and instances is not None and not any(row.is_alive for row in instances)
 
 
-def _tell_of_deadline(inventory: Inventory, needs: ClusterNeeds) -> None:
-    now = datetime.now(UTC)
-    deadline = datetime.fromisoformat(inventory.deadline)
-    left = deadline - now
-    if needs.max_run_time_hours is not None and left.total_seconds() < needs.max_run_time_hours * 1800:
-        again = f"clusterctl extend --cluster {shlex.quote(inventory.cluster)} …"
-        told = f"{inventory.cluster} ends {clock(deadline, now)}, in {duration(left)}: less than half of"
-        sys.stderr.write(f"{told} max_run_time_hours; {again} gives it more\n")
-
-
 def _refuse_renamed_volumes(cluster: AppCluster, needs: ClusterNeeds, *, home: Home) -> None:
     """Raises UsageError where a path would show a file system that was made for another volume."""
-    folder = _folder(cluster, home)
+    folder = folder_of(cluster, home)
     try:
-        before: Mapping[str, str] = json.loads(_text_of(folder / VOLUMES_FILE) or "{}")
+        before: Mapping[str, str] = json.loads(text_of(folder / VOLUMES_FILE) or "{}")
     except ValueError:
         return
-    if not _inventory_file(cluster, home).is_file():
+    if not inventory_file(cluster, home).is_file():
         return
     for volume in needs.volumes:
         held = before.get(volume.path, volume.name)
@@ -239,16 +180,3 @@ def _refuse_unfit(cluster: AppCluster, needs: ClusterNeeds, text: str, *, home: 
     problem = None if needs.link is None else link_problem(needs.link, planned.instance_type)
     if problem is not None:
         raise by_arguments(ConfigError(problem))
-
-
-def checked_access(access: object) -> dict[str, object]:
-    """cluster.yaml's `access` for what was given. Raises UsageError."""
-    if access == "private":
-        return {"mode": "private"}
-    if isinstance(access, Mapping) and all(isinstance(value, str | Sequence) for value in access.values()):
-        return {
-            str(key): value if isinstance(value, str) else [str(each) for each in value]
-            for key, value in access.items()
-        }
-    told = "'private', or {'ssh_from': ['your address/32']}, as cluster.yaml has it"
-    raise UsageError(f"access={access!r}: write {told}", hint="docs/config.md#access")

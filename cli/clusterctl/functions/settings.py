@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any  # what people write as a volume
+from typing import Any, TypedDict  # Any: what people write as a volume
 
 from clusterctl_infra.catalog.gpus import GpuSpec
 from clusterctl_infra.catalog.reader import load_catalog
@@ -66,6 +66,47 @@ class FunctionSettings:
     """The folder that goes along; None: the one of the function's module."""
     include: tuple[str, ...]
     """Files that look like secrets and are meant."""
+
+
+class FunctionArguments(TypedDict, total=False):
+    """What `@app.function` takes; docs/python.md says more of each."""
+
+    cluster: str | None
+    """A cluster that exists; left out: one of the app's own."""
+    num_instances: int | None
+    """Nodes, from 1."""
+    gpu: str | None
+    """Of each node, as `h100:8`."""
+    instance_type: str | None
+    """Instead of `gpu`: an EC2 type."""
+    distributed_mode: str
+    """`auto`: a rank for each GPU; `manual`: one for each node."""
+    image: str | None
+    """Of the machines: a name from the catalog, or `ami-…`."""
+    volumes: Mapping[str, Mapping[str, Any]] | None
+    """Path → `name`, `size_gb` (10⁹ bytes), `interface` (`file`)."""
+    mounts: Mapping[str, str] | None
+    """Path → `s3://bucket/prefix`, read-only."""
+    environment: Mapping[str, str] | None
+    """Of the ranks."""
+    max_price_per_hour: float | None
+    """US dollars, of one node."""
+    max_run_time_hours: float | None
+    """Of the task, and of a cluster of the app's own."""
+    budget_usd: float | None
+    """US dollars, of the whole cluster."""
+    priority: str | None
+    """`med` or `high`."""
+    internode_interconnect: str | None
+    """`EFA`, `InfiniBand` or `Ethernet`."""
+    intranode_interconnect: str | None
+    """`SXM4`, `SXM5`, `NVLink` or `PCIe`."""
+    name: str | None
+    """Of its tasks."""
+    workdir: str | os.PathLike[str] | None
+    """The folder that goes along."""
+    include: Sequence[str]
+    """Files of it that look like secrets and are meant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +194,7 @@ def _needs(given: Arguments, *, is_on_host: bool) -> ClusterNeeds:
 
 
 def refuse_others(
-    names: Mapping[str, object], *, not_built: tuple[str, ...], built: tuple[str, ...], elsewhere: tuple[str, ...] = ()
+    names: Sequence[str], *, not_built: tuple[str, ...], built: tuple[str, ...], elsewhere: tuple[str, ...] = ()
 ) -> None:
     """Raises UsageError for an argument that is not built, or is one of App, TypeError for one that nobody knows."""
     for name in names:

@@ -213,6 +213,15 @@ def test_pytorch_s_training_runs_by_one_command(cluster: Rehearsed) -> None:
     assert "2 ranks: the weight is 0.000 off" in done.stdout
 
 
+@pytest.mark.torch
+def test_flow_s_example_runs_on_a_cluster_that_is_up(cluster: Rehearsed, work: Path) -> None:
+    script = str(ROOT / "examples" / "guides" / "flow" / "train.py")
+    done = run([sys.executable, script, cluster.name], env=cluster.env, cwd=work, timeout_s=120)
+    assert done.exit_code == 0, done.text
+    assert "{'ranks': 2, 'off': 0.0}" in done.stdout
+    assert "at most $" in done.stdout
+
+
 def launch_lines() -> list[str]:
     """The guide's launch lines that go over several lines, as printed."""
     return re.findall(r"^(?:torchrun|accelerate launch) \\\n(?:  .*\\\n)*  .*$", SATURN.read_text(), re.MULTILINE)

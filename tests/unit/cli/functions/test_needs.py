@@ -15,8 +15,9 @@ from clusterctl.functions.cluster_text import (
     lustre_gib,
     told_of,
 )
+from clusterctl.functions.kept_cluster import checked_access, is_set
 from clusterctl.functions.needs import ClusterNeeds, fabric_of, merged, mounts_of, volumes_of
-from clusterctl.functions.own_cluster import checked_access, is_set, refuse_without_caps
+from clusterctl.functions.own_cluster import refuse_without_caps
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.errors import ConfigError, UsageError

@@ -26,10 +26,12 @@ def test_an_argument_that_is_not_built_is_refused_by_its_name(name: str) -> None
 
 
 def test_an_argument_that_nobody_knows_is_a_type_error_with_the_nearest_one() -> None:
+    misspelt: Any = {"num_instance": 2}
+    of_app: Any = {"region": "us-east-1"}
     with pytest.raises(TypeError, match=r"num_instance'.*num_instances"):
-        clusterctl.App("test").function(num_instance=2)
+        clusterctl.App("test").function(**misspelt)
     with pytest.raises(UsageError, match="region= is an argument of App"):
-        clusterctl.App("test").function(region="us-east-1")
+        clusterctl.App("test").function(**of_app)
     with pytest.raises(TypeError, match=r"regoin'.*region"):
         clusterctl.App("test", regoin="us-east-1")
 
