@@ -11,7 +11,7 @@ from bench.timing import Timing, median_wall_s, run
 from bench.workspace import CLUSTERCTL, workspace
 
 NODES = 4
-CALLS = 9
+CALLS = 5
 STARTS = 15
 PROGRAM = """\
 import time

@@ -170,7 +170,7 @@ def _needs(given: Arguments, *, is_on_host: bool) -> ClusterNeeds:
     is_machine_image = given.image is None or given.image.startswith("ami-") or given.image in load_catalog().images
     if not is_machine_image and not is_on_host:
         raise UsageError(
-            f"image={given.image!r}: containers are not built yet; the name of a machine image is taken "
+            f"image={given.image!r}: functions in containers are not built yet; the name of a machine image is taken "
             f"({', '.join(load_catalog().images)}, ami-…), and {ON_HOST}=1 leaves a container's image out",
             hint=HINT,
         )
