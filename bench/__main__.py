@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import barrier, engine, fanout, jobs, rehearsed, round_trips, startup, top
+from bench import api, barrier, engine, fanout, jobs, rehearsed, round_trips, startup, top
 from bench.machine import describe_machine
 
 Table = Callable[[], list[tuple[str, ...]]]
 
 TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "startup": (startup.table, ("command", "median", "over python", "aim")),
+    "api": (api.table, ("what", "median", "more than", "aim")),
     "barrier": (barrier.table, ("comes last", "wait", "all go on after", "aim")),
     "rehearsed": (rehearsed.table, ("machines", "nodes", "up → all ready", "aim", "down", "aim")),
     "run": (jobs.table, ("four nodes, a job of one process each", "median of 5", "aim")),

@@ -48,6 +48,16 @@ class Home:
         return self.path / "runs"
 
     @property
+    def apps_dir(self) -> Path:
+        """One stack folder per app of a Python program that has a cluster of its own."""
+        return self.path / "apps"
+
+    @property
+    def jobs_dir(self) -> Path:
+        """One file per job that this computer started: the name of its cluster."""
+        return self.path / "jobs"
+
+    @property
     def rehearsal_dir(self) -> Path:
         """The rehearsed region: region.json, store, machines."""
         return self.path / "rehearsal"

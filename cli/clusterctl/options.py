@@ -120,18 +120,22 @@ def count_option(name: str, *, help: str, most: int = NO_LIMIT) -> Callable[[F],
     return click.option(name, metavar="N", callback=convert, help=help)
 
 
+def environment_pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Each variable's value. Raises click.BadParameter."""
+    pairs = [value.partition("=") for value in values]
+    for name, equals, _ in pairs:
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise click.BadParameter(f"{name + equals!r}: write NAME=VALUE", ctx=ctx, param=param)
+    return {name: value for name, _, value in pairs}
+
+
 def environment_option(function: F) -> F:
     """Adds `--env KEY=VALUE`, as often as wanted, passed as the dictionary `env`."""
 
-    def convert(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-        pairs = [value.partition("=") for value in values]
-        for name, equals, _ in pairs:
-            if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                raise click.BadParameter(f"{name + equals!r}: write NAME=VALUE", ctx=ctx, param=param)
-        return {name: value for name, _, value in pairs}
-
     help_text = "A variable for the command; more than once for several."
-    return click.option("--env", metavar="KEY=VALUE", multiple=True, callback=convert, help=help_text)(function)
+    return click.option("--env", metavar="KEY=VALUE", multiple=True, callback=environment_pairs, help=help_text)(
+        function
+    )
 
 
 def json_option(function: F) -> F:

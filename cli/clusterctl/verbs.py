@@ -27,6 +27,7 @@ VERBS = {
     "jobs": "The jobs of a cluster, and how they go.",
     "job": "One job: show, logs, events, attach, wait, cancel, exec, cp.",
     "bundle": "What is known of a cluster and a job, as one archive.",
+    "workflow": "Workflows in OSMO's format: groups of tasks on nodes.",
     "forward": "A node's port on this computer: a notebook, TensorBoard.",
     "cp": "Files to nodes and back.",
     "sync": "Folders to nodes and back.",

@@ -18,6 +18,7 @@ QUICK = (
     "cli/test_cli_status.py",
     "cli/test_cp.py",
     "cli/test_logs.py",
+    "cli/test_node_following.py",
     "cli/test_node_group.py",
     "cli/test_price_refresh.py",
     "cli/test_ssh_connection.py",
@@ -35,6 +36,7 @@ QUICK = (
     "cli/test_top.py",
     # The engine, our provider and the stand-in for AWS, with machines that are only written down.
     "skeleton/test_program_run.py",
+    "skeleton/test_setup.py",
     "skeleton/test_pulumi_wrapper.py",
     "skeleton/test_with_time.py",
     "test_engine_rehearsal.py",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl_infra.region_keys import RegionAccess, read_keys
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.region.client import ensure_region
@@ -18,4 +19,4 @@ def access_of(home: RehearsalHome) -> RegionAccess:
 
 def clients_of(environ: Mapping[str, str], region: str = "us-west-2") -> Clients:
     """boto3's clients for the region of the home that `environ` names."""
-    return Clients.at(access_of(rehearsal_home(environ)), region=region)
+    return AwsClients.at(access_of(rehearsal_home(environ)), region=region)

@@ -15,7 +15,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.engine.region import region_access
 from clusterctl.home import Home
 from clusterctl_infra.errors import RehearsalError
@@ -80,7 +80,7 @@ def test_calls_of_aws_are_answered_to_the_regions_own_key_pair_alone(
     url = access.endpoint_url
     assert _code(RegionAccess(endpoint_url=url, keys=anybody), service, operation) == "InvalidClientTokenId"
     assert _code(RegionAccess(endpoint_url=url, keys=guess), service, operation) == "SignatureDoesNotMatch"
-    assert Clients.at(access, region="us-west-2").account() == "000000000000"
+    assert AwsClients.at(access, region="us-west-2").account() == "000000000000"
 
 
 def test_the_exports_of_rehearse_env_are_what_another_client_needs(
@@ -131,7 +131,7 @@ def test_a_flood_of_idle_connections_neither_fills_the_server_nor_stops_its_owne
             flood.enter_context(_connected(home))
         with RegionClient(home) as client:
             assert client.ask("list", {})["resources"] == []
-        assert Clients.at(access_of(home), region="us-west-2").account() == "000000000000"
+        assert AwsClients.at(access_of(home), region="us-west-2").account() == "000000000000"
         wait_until(
             lambda: len(os.listdir(f"/proc/{pid}/fd")) <= LIMIT + OTHERS, what="idle connections end", timeout_s=60
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.engine.region import region_endpoint, start_beside
 from clusterctl.home import Home
 from clusterctl_infra.errors import RehearsalError
@@ -131,7 +131,7 @@ def test_it_ends_when_its_home_is_taken_away(home: RehearsalHome) -> None:
 
 def test_boto3_sees_what_the_plugin_made(home: RehearsalHome, client: RegionClient) -> None:
     vpc = _create(client, "one")
-    ec2 = Clients.at(access_of(home), region="us-west-2").ec2
+    ec2 = AwsClients.at(access_of(home), region="us-west-2").ec2
     rows = ec2.describe_vpcs(Filters=[{"Name": "tag:clusterctl:id", "Values": ["0123456789ab"]}])["Vpcs"]
     assert [row["VpcId"] for row in rows] == [vpc]
     ec2.delete_vpc(VpcId=vpc)

@@ -9,7 +9,7 @@ from typing import Any, List
 from clusterctl_bootstrap.node import facts, status
 from clusterctl_bootstrap.node.apply import apply
 from clusterctl_bootstrap.node.boot import boot
-from clusterctl_bootstrap.node.outside import Outside
+from clusterctl_bootstrap.node.outside import Outside, ThisMachine
 
 USAGE = (
     "usage: clusterctl-node boot | status [--follow] | apply < cluster.json | barrier NAME [--timeout 10m] | version"
@@ -63,7 +63,7 @@ def _later() -> Any:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:], Path(os.environ.get("CLUSTERCTL_NODE_ROOT", "/")), Outside()))
+        sys.exit(main(sys.argv[1:], Path(os.environ.get("CLUSTERCTL_NODE_ROOT", "/")), ThisMachine()))
     except (facts.FactsError, PermissionError) as e:
         sys.exit("clusterctl-node: %s" % e)
     except (BrokenPipeError, KeyboardInterrupt):

@@ -11,7 +11,35 @@ COMMAND_TIMEOUT_S = 30
 
 
 class Outside:
-    """The machine; tests stand in for it."""
+    """What the agent wants of the machine that it runs on. Not of `typing`, which a node would load for it."""
+
+    def has_address(self, address: str) -> bool:
+        """Whether an interface of this machine carries the address: only then can it be bound."""
+        raise NotImplementedError
+
+    def ssh_banner(self, address: str) -> str:
+        """The first line of the SSH server, or why there is none."""
+        raise NotImplementedError
+
+    def run(self, argv: List[str], timeout_s: float = COMMAND_TIMEOUT_S) -> Tuple[int, str]:
+        """Exit code and output of a command."""
+        raise NotImplementedError
+
+    def own(self, path: Path, user_id: int, group_id: int) -> None:
+        """Gives a file to a user; without root it is the caller's already."""
+        raise NotImplementedError
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that only goes on."""
+        raise NotImplementedError
+
+    def sleep(self, seconds: float) -> None:
+        """Returns after so long."""
+        raise NotImplementedError
+
+
+class ThisMachine(Outside):
+    """The machine itself."""
 
     def has_address(self, address: str) -> bool:
         """Whether an interface of this machine carries the address: only then can it be bound."""

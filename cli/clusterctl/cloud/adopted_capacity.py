@@ -10,7 +10,7 @@ from typing import Any  # EC2's answers: typed dictionaries with every key optio
 from clusterctl_infra.adopted import AdoptedCapacity
 from clusterctl_infra.errors import CloudError
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 
 ACTIVE = "active"

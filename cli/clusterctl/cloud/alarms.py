@@ -7,7 +7,7 @@ from datetime import datetime
 
 from clusterctl_infra.names import guard_name
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 
 

@@ -39,7 +39,7 @@ EC2_PAGE = 100
 botocore 1.44, 2026-11-24). Without a size EC2 may answer with all at once, or run into its own time limit."""
 
 
-class Clients:
+class AwsClients:
     """The services of one region; each client is made when it is first used."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Clients:
         endpoint_url: str | None,
         keys: KeyPair | None = None,
         timeout_s: float = 10.0,
-        beside: Clients | None = None,
+        beside: AwsClients | None = None,
     ) -> None:
         """`keys`: of the rehearsed region that listens at `endpoint_url`, which refuses all others.
 
@@ -69,13 +69,17 @@ class Clients:
 
     @classmethod
     def at(
-        cls, rehearsed: RegionAccess | None, *, region: str, timeout_s: float = 10.0, beside: Clients | None = None
-    ) -> Clients:
+        cls, rehearsed: RegionAccess | None, *, region: str, timeout_s: float = 10.0, beside: AwsClients | None = None
+    ) -> AwsClients:
         """Those of the rehearsed region that is reached so; None: of AWS."""
         if rehearsed is None:
             return cls(region=region, endpoint_url=None, timeout_s=timeout_s, beside=beside)
         url, keys = rehearsed.endpoint_url, rehearsed.keys
         return cls(region=region, endpoint_url=url, keys=keys, timeout_s=timeout_s, beside=beside)
+
+    def elsewhere(self, region: str) -> AwsClients:
+        """The services of another region, with the same credentials."""
+        return AwsClients(region=region, endpoint_url=self.endpoint_url, beside=self)
 
     @property
     def is_rehearsal(self) -> bool:

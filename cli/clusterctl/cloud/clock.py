@@ -10,7 +10,7 @@ from typing import Any  # botocore's answers
 from botocore.exceptions import ClientError
 from clusterctl_infra.errors import CloudError
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.text.quantities import duration
 

@@ -11,7 +11,7 @@ from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import guard_name
 from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.deadline_resources import state_machines
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.refusal import aws_errors

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clusterctl_infra.names import GUARD_PREFIX, ID_TAG, guard_name, guarded_id, id_in_name
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.resource import CloudResource, ResourceType
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.deletion_attempts import Agreed, DeletionAttempts, Key, key_of, nobody_asks
 from clusterctl.cloud.look import NotAsked, look_at_each, named
 from clusterctl.cloud.machine_resources import RESERVATION

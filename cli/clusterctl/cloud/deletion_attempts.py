@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from clusterctl_infra.errors import CloudError
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.look import NotAsked
 from clusterctl.cloud.refusal import code_of
 from clusterctl.cloud.resource import CloudResource, ResourceType, type_of

@@ -15,7 +15,7 @@ from typing import Any  # rows of ListExecutions
 
 from clusterctl_infra.plan.ending_machine import SPARED
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.deadline_resources import state_machines
 from clusterctl.cloud.look import look_at_each
 from clusterctl.cloud.refusal import aws_errors

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any  # EC2's answers: typed dictionaries with 
 from clusterctl_infra.names import BIRTH_TAG, DEADLINE_TAG, ID_TAG, NAME_TAG, NO_DEADLINE, SLOT_TAG
 from clusterctl_infra.strict_json import whole_number
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 
 if TYPE_CHECKING:

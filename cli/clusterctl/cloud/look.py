@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from clusterctl_infra.errors import CloudError
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.resource import CloudResource, ResourceType
 from clusterctl.cloud.resource_types import KINDS

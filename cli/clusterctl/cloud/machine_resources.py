@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import ALIVE, tags_of
 from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, by_id, is_of
 

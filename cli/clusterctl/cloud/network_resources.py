@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, by_id, is_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clusterctl_infra.names import ID_TAG, id_in_name
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.resource import CloudResource, ResourceType
 

@@ -10,7 +10,7 @@ from typing import Any  # the price list's JSON
 
 from clusterctl_infra.catalog.fresh_prices import FreshPrice
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.spot_history import spot_prices_by_zone
 

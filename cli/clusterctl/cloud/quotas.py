@@ -13,7 +13,7 @@ from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.refusal import aws_errors
 

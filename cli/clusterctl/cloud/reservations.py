@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any  # EC2's answers: typed dictionaries with every key optional
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.resource import is_of

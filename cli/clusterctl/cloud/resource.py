@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from clusterctl_infra.names import ID_TAG
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 
 if TYPE_CHECKING:
     from types_boto3_ec2.type_defs import FilterTypeDef

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any  # answers of services for which no types are installed
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, is_of
 

@@ -8,7 +8,7 @@ from typing import Any  # a row of boto3's
 
 from clusterctl_infra.errors import CloudError
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 
 IDS_A_CALL = 100

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from clusterctl.engine.jobs_here import cluster_of_job
+from clusterctl.home import named_home
 from clusterctl.options import (
     cluster_option,
     connect_timeout_option,
@@ -28,7 +31,8 @@ HELP = """Run a command on nodes, or log in to one.
 
 Everything after the options is the command: one word is a line for the shell there, several are
 passed on word by word, a single - is a script from stdin. Where the first word is a node's name, as train-2, the
-rest is for that node; a command of such a name stands after --. What is piped in goes to every node; for several
+rest is for that node; where it is the name of a job that this computer started, its cluster is meant, and flags may
+follow. A command of such a name stands after --. What is piped in goes to every node; for several
 it has to fit into $TMPDIR. Without a command the system's ssh logs in. A host that does not show the host
 key it was made with is refused. The command ends with clusterctl, also when the network goes; with -t it
 ends as a terminal's commands do, by Ctrl-C, or by SIGHUP when the connection does or the network has been
@@ -46,21 +50,38 @@ Examples:
   clusterctl ssh --gather uname -r
   clusterctl ssh --node 0,2-3 -- test -e /shared/ok
   clusterctl ssh --node all --command 'df -h / | tail -1'
+  clusterctl ssh my-job --node 1 --command nvidia-smi
   clusterctl ssh --sudo - < setup.sh
   clusterctl ssh
 """
 
 
 class SshCommand(click.Command):
-    """Tells a command behind `--` from one whose first word may name a node."""
+    """Tells a command behind `--` from one whose first word may name a node, or a job."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, and sets `is_after_dashes`."""
+        """As click does, and sets `is_after_dashes`; a job's name becomes `--cluster` with that of its cluster."""
+        args = self._with_cluster_of_job(ctx, args)
         typed = tuple(args)
         rest = super().parse_args(ctx, args)
         argv = ctx.params.get("argv") or ()
         ctx.params["is_after_dashes"] = typed[: len(typed) - len(argv)][-1:] == ("--",)
         return rest
+
+    def _with_cluster_of_job(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`ssh JOB --node 1 …` as `ssh --cluster ITS --node 1 …`, for a job that was started on this computer."""
+        options, _, _ = self.make_parser(ctx).parse_args(list(args))
+        # Whatever click has there for no words (a tuple, None, since 8.3 a sentinel) is no tuple of words.
+        found = options.get("argv")
+        words: tuple[str, ...] = found if isinstance(found, tuple) else ()
+        before = args[: len(args) - len(words)]
+        if not words or before[-1:] == ["--"] or not (len(words) == 1 or words[1].startswith("--")):
+            return args
+        cluster = cluster_of_job(words[0], named_home(os.environ))
+        if cluster is None:
+            return args
+        named = [] if {"cluster", "file"} & {*options} else ["--cluster", cluster]
+        return [*before, *named, *words[1:]]
 
 
 @click.command("ssh", cls=SshCommand, context_settings={"allow_interspersed_args": False}, help=HELP)

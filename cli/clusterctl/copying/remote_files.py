@@ -98,8 +98,8 @@ class RemoteFiles(Files):
         timeout_s = DIGEST_LEAST_S + size_bytes / DIGEST_BYTES_PER_S
         done = self._connection.run(line, timeout_s=timeout_s)
         word = done.stdout.decode(errors="replace").split(" ")[0].removeprefix("\\")
-        if done.exit_code or len(word) != 64:
-            said = done.stderr.decode(errors="replace").strip() or f"exit {done.exit_code}"
+        if done.exit_code != 0 or len(word) != 64:
+            said = done.stderr.decode(errors="replace").strip() or done.ending
             raise CopyFailed(f"no checksum on the node: {said}")
         return word
 
@@ -163,7 +163,7 @@ class RemoteFiles(Files):
         """The node's own words for what SFTP has no code for, as `Read-only file system`; None when it now works."""
         quoted = shlex.quote(path)
         done = self._connection.run(f"LC_ALL=C touch -- {quoted} && rm -f -- {quoted}", timeout_s=LOOK_S)
-        return done.stderr.decode(errors="replace").strip().rpartition(": ")[2] if done.exit_code else None
+        return done.stderr.decode(errors="replace").strip().rpartition(": ")[2] if done.exit_code != 0 else None
 
     def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
         """Reads the file's first `size_bytes` from `offset` on into the file `sink` here, from there on."""

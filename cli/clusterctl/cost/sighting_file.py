@@ -18,7 +18,7 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.private_home import make_private_folder
 from clusterctl_infra.strict_json import NotAsExpected, parsed
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.reservations import ReservationState, reservations_of
 from clusterctl.cost.reserved import (

@@ -28,7 +28,7 @@ def noted_nowhere(pid: int) -> None:
 
 
 @dataclass(kw_only=True)
-class Engine:
+class PulumiEngine:
     """The engine on one stack, for calls that change nothing in the cloud."""
 
     stack: Stack
@@ -40,11 +40,15 @@ class Engine:
     _backend_urls: list[str] = field(default_factory=list, repr=False, compare=False)
     """The answer, once it was asked for."""
 
-    def at(self, region: RegionAccess | None) -> Engine:
+    def at(self, region: RegionAccess | None) -> PulumiEngine:
         """This engine, told where the rehearsed region listens."""
         return self if region is None else replace(self, environment=self.environment.at(region))
 
-    def writing_state_once(self) -> Engine:
+    def after(self, starts: tuple[EngineStart, ...]) -> PulumiEngine:
+        """This engine, told which runs before it did not come to a good end."""
+        return replace(self, starts=starts)
+
+    def writing_state_once(self) -> PulumiEngine:
         """This engine, which writes its state at the end of a run alone."""
         return replace(self, environment=self.environment.writing_state_once())
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from clusterctl_infra.errors import EngineError
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.delete_orphans import KnownNow, Sweep, sweep
 from clusterctl.cloud.deletion_attempts import Agreed, nobody_asks, pause_s
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.look import named
 from clusterctl.cloud.resource import Known
-from clusterctl.engine.call import Engine
+from clusterctl.engine.boundary import Engine
 from clusterctl.engine.lock import Lock, locks_in, shows_locks
 from clusterctl.engine.run_file import RunRecord
 from clusterctl.engine.state import INSTANCE_TYPE, StackState
@@ -73,7 +72,7 @@ def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
     """Ends processes and locks of killed runs; True when there were any. Raises EngineError naming a living one."""
     ended = 0
     if record is not None:
-        engine = replace(engine, starts=record.engines)
+        engine = engine.after(record.engines)
         ended = sum(end_run(token) for token in record.tokens) if record.is_of_this_boot else 0
     backend_url = engine.backend_url()
     # Where locks cannot be seen, they are looked for where a run of this computer may have left one.

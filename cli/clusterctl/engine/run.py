@@ -20,7 +20,7 @@ from typing import IO, Any, Literal  # `Any`: what signal.signal gives back
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.private_home import make_private_folder
 
-from clusterctl.engine.call import Engine
+from clusterctl.engine.boundary import Engine
 from clusterctl.engine.environment import engine_hint
 from clusterctl.engine.events import Event, Finished, Message, Refusal, Step, parse_event, refusals
 from clusterctl.engine.strays import end_program, end_run

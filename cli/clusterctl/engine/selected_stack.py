@@ -10,7 +10,8 @@ from dataclasses import replace
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.engine.backend import folder_of
-from clusterctl.engine.call import Engine
+from clusterctl.engine.boundary import Engine
+from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import real_variables
 
 
@@ -33,7 +34,7 @@ def persons_engine(engine: Engine, environ: Mapping[str, str]) -> Engine:
     """The engine as a person starts it in the stack's folder. Pure."""
     stack = engine.stack
     environment = replace(engine.environment, env=real_variables(environ), config_file=stack.config_file)
-    return Engine(stack=stack, environment=environment)
+    return PulumiEngine(stack=stack, environment=environment)
 
 
 def select_for(person: Engine) -> None:

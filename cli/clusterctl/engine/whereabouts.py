@@ -17,7 +17,7 @@ from clusterctl_infra.errors import ConfigError, NothingMatched, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, REHEARSAL_SUFFIX, USUAL_STACK_NAME
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable
 
-from clusterctl.engine.call import Engine
+from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.known_clusters import cluster_names, find_cluster
 from clusterctl.engine.known_folder import stack_of_cluster
@@ -161,7 +161,7 @@ def _of_run(cluster: str, *, home: Home, in_state: NamesInState) -> Whereabouts 
 def names_in_state(stack: Stack, *, rehearse: bool, home: Home, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """The name and the region of the cluster that the stack holds; None where it holds none. Raises EngineError."""
     environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
-    state = Engine(stack=stack, environment=environment).export()
+    state = PulumiEngine(stack=stack, environment=environment).export()
     return None if state is None else names_of_cluster(state, load_catalog().region_names)
 
 

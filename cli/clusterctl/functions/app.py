@@ -2,109 +2,201 @@
 
 from __future__ import annotations
 
-import getpass
+import importlib
 import inspect
-import json
 import os
-import socket
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
-from secrets import token_hex
-from typing import Any, Generic, ParamSpec, TypeVar  # Any: values of a person's functions
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack  # Any: values of a person's functions
 
-from clusterctl_infra.catalog.gpus import GpuSpec, fits_gpu
-from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import ConfigError, NothingMatched, UsageError
-from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.errors import NotReached, UsageError
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.outputs import Inventory
 
-from clusterctl.functions.payload import module_folder, pickled_call, staged
+from clusterctl.functions.cluster_text import AppCluster
+from clusterctl.functions.kept_cluster import checked_access, is_set, kept_cluster
+from clusterctl.functions.needs import HINT, ClusterNeeds, merged, mounts_of
 from clusterctl.functions.settings import (
-    APP_NOT_BUILT,
-    AUTO,
-    BUILT,
-    HINT,
+    JOB,
     NOT_BUILT,
+    OF_APP,
+    ON_HOST,
+    OWN,
+    Arguments,
+    FunctionArguments,
     FunctionSettings,
     function_settings,
     refuse_others,
 )
-from clusterctl.functions.task import CONNECT_S, Task, secure_own_home
-from clusterctl.jobs.known import job_nodes
-from clusterctl.jobs.launcher import Launch
-from clusterctl.jobs.node_answers import JobNodes
-from clusterctl.jobs.spec import AUTO as NPROC_AUTO
-from clusterctl.jobs.spec import JobRequest, checked_name, default_name
-from clusterctl.jobs.start import JobStart
-from clusterctl.on_node.function import call, in_job
-from clusterctl.on_node.job.launchers import PLAIN, TORCHRUN
+from clusterctl.functions.whole_errors import with_whole_errors
+from clusterctl.on_node.function import in_job
 from clusterctl.on_node.job.processes import JOB_VARIABLE
 from clusterctl.options import chosen_cluster
-from clusterctl.ssh.command import Command
-from clusterctl.ssh.fanout.fan_out import run_on_nodes
-from clusterctl.text.visible import visible
+
+if TYPE_CHECKING:
+    from clusterctl.functions.task import Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
-GRACE_S = 30.0
-LOOK_S = 30.0
-LOOK = (
-    "import importlib.util as u, json, sys;"
-    "print(json.dumps({'python': '%d.%d' % sys.version_info[:2], 'has_torch': u.find_spec('torch') is not None}))"
-)
-JOB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where jobs find their programs."""
+YES, REHEARSE = "CLUSTERCTL_YES", "CLUSTERCTL_REHEARSE"
 
 
 class App:
-    """Functions that belong together."""
+    """Functions that belong together, and the cluster of their own, where they have one."""
 
-    def __init__(self, name: str, **others: object) -> None:
-        """Raises UsageError for what is not built yet: a cluster of the app's own, with its region and access."""
-        refuse_others(others, not_built=APP_NOT_BUILT, built=("name",))
+    def __init__(
+        self,
+        name: str,
+        *,
+        region: str | None = None,
+        access: object = None,
+        rehearse: bool | None = None,
+        terminate_on_exit: bool = False,
+        idle: str = "15m",
+        **others: object,
+    ) -> None:
+        """`region`, `access` (`"private"`, or what cluster.yaml has) and the rest are of a cluster of the app's own.
+
+        It is called `name`. `idle`: how long nothing runs on it before it ends. `rehearse`: all on this computer, and
+        nothing is paid; left out, `CLUSTERCTL_REHEARSE=1` says so. Raises UsageError.
+        """
+        refuse_others(list(others), not_built=(), built=("name", *OF_APP))
         self.name = name
+        self._region, self._idle = region, idle
+        self._access = None if access is None else checked_access(access)
+        self._is_rehearsal = is_set(REHEARSE, os.environ) if rehearse is None else rehearse
+        self._ends_cluster = terminate_on_exit
+        self._needs: dict[str, ClusterNeeds] = {}
+        self._is_agreed = False
+        self._has_used_own = False
+        self._tasks: list[Task] | None = None
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return in_job.App, (self.name,)
 
-    def function(
-        self,
-        *,
-        cluster: str | None = None,
-        num_instances: int | None = None,
-        gpu: str | None = None,
-        distributed_mode: str = AUTO,
-        environment: Mapping[str, str] | None = None,
-        max_run_time_hours: float | None = None,
-        name: str | None = None,
-        workdir: str | os.PathLike[str] | None = None,
-        include: Sequence[str] = (),
-        **others: object,
-    ) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]:
-        """The decorator of a function that runs on nodes of `cluster`; docs/python.md has every argument.
+    @property
+    def stack(self) -> Path:
+        """The stack folder of the app's own cluster, as `clusterctl plan`, `up` and `down` take it; written if need be.
 
-        Raises UsageError for what is wrong or not built yet, before anything is started.
+        Nothing is made. Raises ConfigError with all that `plan` refuses.
         """
-        refuse_others(others, not_built=NOT_BUILT, built=BUILT)
-        settings = function_settings(
-            cluster=cluster,
-            num_instances=num_instances,
-            gpu=gpu,
-            distributed_mode=distributed_mode,
-            environment=environment,
-            max_run_time_hours=max_run_time_hours,
-            name=None if name is None else checked_name(name),
-            workdir=None if workdir is None else Path(workdir),
-            include=tuple(include),
+        with with_whole_errors():
+            folder: Path = _own_cluster().stack_folder(self._cluster(), merged(self._needs))
+        return folder
+
+    def run(self, *, yes: bool = False) -> AppRun:
+        """For `with app.run():`, at whose end tasks are waited for, and `terminate_on_exit` ends the cluster.
+
+        `yes` agrees to the price at once, as `CLUSTERCTL_YES=1` does, also without `with`.
+        """
+        self._is_agreed = self._is_agreed or yes
+        return AppRun(self)
+
+    @with_whole_errors()
+    def function(self, **arguments: Unpack[FunctionArguments]) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]:
+        """The decorator of a function that runs on nodes; `FunctionArguments` and docs/python.md have every argument.
+
+        Raises UsageError for what is wrong or not built yet, TypeError for what nobody knows, before anything is
+        started.
+        """
+        built = (*JOB, *OWN)
+        others = [name for name in arguments if name not in built]
+        refuse_others(others, not_built=NOT_BUILT, built=built, elsewhere=OF_APP)
+        settings = function_settings(Arguments(**arguments), is_on_host=is_set(ON_HOST, os.environ))
+        return lambda function: RemoteFunction(function, settings, self)
+
+    def add(self, function: str, settings: FunctionSettings) -> None:
+        """Takes a function's needs into account. Raises UsageError where they contradict another one's."""
+        if settings.cluster is None:
+            needs = {**self._needs, function: settings.needs}
+            merged(needs)
+            self._needs = needs
+
+    def inventory(self, settings: FunctionSettings, *, is_fresh: bool = True) -> Inventory:
+        """The cluster that a function runs on; the app's own is brought up where it is not.
+
+        `is_fresh` False: it is not believed to be up. Raises ClusterctlError.
+        """
+        if settings.cluster is not None:
+            is_suffixed = settings.cluster.endswith(REHEARSAL_SUFFIX) or not self._is_rehearsal
+            return chosen_cluster(settings.cluster if is_suffixed else settings.cluster + REHEARSAL_SUFFIX)
+        cluster, needs = self._cluster(), merged(self._needs)
+        inventory = kept_cluster(cluster, needs) if is_fresh else None
+        if inventory is None:
+            is_agreed = self._is_agreed or is_set(YES, os.environ)
+            inventory = _own_cluster().brought_up(cluster, needs, is_agreed=is_agreed)
+        self._has_used_own = True
+        return inventory
+
+    def refuse_spawn(self, function: str) -> None:
+        """Raises UsageError where nobody would be there to end the cluster."""
+        if self._ends_cluster and self._tasks is None:
+            told = "with terminate_on_exit=True nobody would end the cluster after a task that outlives the program"
+            raise UsageError(f"{function}.spawn(): {told}: call it within `with app.run():`", hint=HINT)
+
+    def has_begun(self, task: Task) -> None:
+        """Notes a task that the end of `with app.run():` waits for."""
+        if self._tasks is not None:
+            self._tasks.append(task)
+
+    def call_is_over(self) -> None:
+        """Ends the cluster that calls have used, where `terminate_on_exit` says so and no `with app.run():` will."""
+        if self._ends_cluster and self._tasks is None and self._has_used_own:
+            self._has_used_own = False
+            _own_cluster().end(self._cluster())
+
+    def begin_run(self) -> None:
+        """From here on tasks are remembered. Raises UsageError where that is so already."""
+        if self._tasks is not None:
+            raise UsageError(f"with app.run() is within another one of {self.name}", hint=HINT)
+        self._tasks = []
+
+    def end_run(self, *, has_failed: bool) -> None:
+        """Waits for the tasks; `has_failed`: does not. Ends the cluster where `terminate_on_exit` says so."""
+        tasks, self._tasks = self._tasks or [], None
+        try:
+            for task in () if has_failed else tasks:
+                task.wait()
+        finally:
+            self.call_is_over()
+
+    def _cluster(self) -> AppCluster:
+        """Raises UsageError for what is missing."""
+        missing = [f"{name}=" for name, value in (("region", self._region), ("access", self._access)) if value is None]
+        if self._region is None or self._access is None:
+            told = f"App({self.name!r}) has no {' and no '.join(missing)}, which a cluster of its own needs"
+            raise UsageError(f"{told}; cluster= of a function names one that exists", hint=HINT)
+        return AppCluster(
+            name=self.name,
+            region=self._region,
+            access=self._access,
+            idle=self._idle,
+            is_rehearsal=self._is_rehearsal,
         )
-        return lambda function: RemoteFunction(function, settings)
+
+
+class AppRun:
+    """`with app.run():`."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def __enter__(self) -> App:
+        self._app.begin_run()
+        return self._app
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._app.end_run(has_failed=error is not None)
 
 
 class RemoteFunction(Generic[P, R]):
     """A function that `remote` and `spawn` call on nodes, and `local` here."""
 
-    def __init__(self, function: Callable[P, R], settings: FunctionSettings) -> None:
+    def __init__(self, function: Callable[P, R], settings: FunctionSettings, app: App) -> None:
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             raise UsageError(f"{function.__name__}: coroutines and generators are not built yet", hint=HINT)
         if "all_ranks" in inspect.signature(function).parameters:
@@ -112,6 +204,8 @@ class RemoteFunction(Generic[P, R]):
         self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
         self._function = function
         self._settings = settings
+        self._app = app
+        app.add(function.__name__, settings)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return in_job.Function, (self._function,)
@@ -120,25 +214,74 @@ class RemoteFunction(Generic[P, R]):
         """What the function gives, in this process."""
         return self._function(*args, **kwargs)
 
+    @with_whole_errors()
     def remote(self, *args: Any, all_ranks: bool = False, **kwargs: Any) -> Any:
         """What the function gives on rank 0, or with `all_ranks` a list of what it gives on each rank.
 
         Its output is shown as it comes. Ctrl-C cancels the task. Raises RemoteError where the function does on a node,
         with the node, the rank and the traceback; ClusterctlError where nothing was started.
         """
-        task = self.spawn(*args, **kwargs)
-        return task.result_of(task.watched(task.shown), all_ranks=all_ranks)
+        content = self._content(args, kwargs)
+        try:
+            task = self._begun(content)
+            return task.result_of(task.watched(task.shown), all_ranks=all_ranks)
+        finally:
+            self._app.call_is_over()
 
+    @with_whole_errors()
     def spawn(self, *args: Any, **kwargs: Any) -> Task:
         """The task, which goes on when this program ends. Raises ClusterctlError where nothing was started."""
-        refuse_within_a_job(os.environ, self._function.__name__)
-        content = pickled_call(self._function, args, kwargs)
-        secure_own_home()
-        return _started(self._function, self._settings, content)
+        content = self._content(args, kwargs)
+        if self._settings.cluster is None:
+            self._app.refuse_spawn(self.__name__)
+        task = self._begun(content)
+        self._app.has_begun(task)
+        return task
 
     def map(self, *args: Any, **kwargs: Any) -> Any:
         """Raises UsageError."""
         raise UsageError("map() is not built yet: call spawn() for each input", hint=HINT)
+
+    def with_mounts(self, mounts: Mapping[str, str]) -> RemoteFunction[P, R]:
+        """This function where these buckets are mounted, too: path → `s3://bucket/prefix`. Raises UsageError."""
+        if self._settings.cluster is not None:
+            raise UsageError("mounts= would describe a cluster of the app's own, and cluster= names one", hint=HINT)
+        needs = replace(self._settings.needs, mounts=(*self._settings.needs.mounts, *mounts_of(mounts)))
+        return RemoteFunction(self._function, replace(self._settings, needs=needs), self._app)
+
+    def _build_task_config(self, command: str) -> TaskConfig:
+        """The name that `clusterctl.flow` has for a function without its arguments. Raises UsageError for a command."""
+        if command:
+            raise UsageError("_build_task_config: a command is not built yet: the function is what runs", hint=HINT)
+        return TaskConfig(self)
+
+    def _content(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+        refuse_within_a_job(os.environ, self._function.__name__)
+        content: bytes = _calling().pickled_call(self._function, args, kwargs)
+        return content
+
+    def _begun(self, content: bytes) -> Task:
+        calling = _calling()
+        calling.secure_own_home()
+        try:
+            inventory = self._app.inventory(self._settings)
+            first: Task = calling.started(self._function, self._settings, content, inventory)
+        except NotReached:
+            if self._settings.cluster is not None:
+                raise
+        else:
+            return first
+        # Its idle rule or somebody else may have ended it: `up` looks, and makes what is missing.
+        fresh = self._app.inventory(self._settings, is_fresh=False)
+        second: Task = calling.started(self._function, self._settings, content, fresh)
+        return second
+
+
+class TaskConfig:
+    """A function that `clusterctl.flow.Flow().run` starts."""
+
+    def __init__(self, function: RemoteFunction[Any, Any]) -> None:
+        self.function = function
 
 
 def refuse_within_a_job(environ: Mapping[str, str], function: str) -> None:
@@ -147,110 +290,11 @@ def refuse_within_a_job(environ: Mapping[str, str], function: str) -> None:
         raise UsageError(f"{function}.remote() was called within the job {job}; {in_job.GUARD}", hint=HINT)
 
 
-def _started(function: Callable[..., Any], settings: FunctionSettings, content: bytes) -> Task:
-    inventory = chosen_cluster(settings.cluster)
-    members = chosen_members(inventory, settings.num_instances)
-    gpus = held_gpus(inventory, settings.gpus)
-    nodes = job_nodes(inventory, connect_timeout_s=CONNECT_S)
-    launch, nproc = chosen_start(
-        _interpreters(nodes, members, settings.environment),
-        function.__name__,
-        is_manual=settings.is_manual,
-        gpus=inventory.gpus_per_node if gpus is None else gpus,
-    )
-    request = JobRequest(
-        inventory=inventory,
-        nodes=members,
-        name=settings.name or default_name((function.__name__,), datetime.now(UTC), token_hex(2)),
-        launch=launch,
-        nproc=nproc,
-        gpus=gpus,
-        environment=settings.environment,
-        timeout_s=settings.timeout_s,
-        grace_s=GRACE_S,
-        by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
-    )
-    with staged(settings.workdir or module_folder(function), content, including=settings.include) as snapshot:
-        start = JobStart(request=request, nodes=nodes, snapshot=snapshot, secrets={}, wait_s=0.0, tell=_tell)
-        return Task(nodes, start.begin())
+def _calling() -> Any:
+    """The module that starts jobs: loaded on use, for SSH takes longer to load than all else here."""
+    return importlib.import_module("clusterctl.functions.calling")
 
 
-def chosen_members(inventory: Inventory, num_instances: int | None) -> tuple[InventoryNode, ...]:
-    """The first so many nodes, ascending. Raises NothingMatched."""
-    nodes = sorted(inventory.nodes, key=lambda node: node.slot)
-    if num_instances is not None and num_instances > len(nodes):
-        told = f"num_instances={num_instances}, and {inventory.cluster} has {len(nodes)} nodes"
-        raise NothingMatched(told, hint="clusterctl nodes")
-    return tuple(nodes[:num_instances])
-
-
-def held_gpus(inventory: Inventory, wanted: GpuSpec | None) -> int | None:
-    """How many GPUs of each node are meant; None: whole nodes. Raises ConfigError for nodes without them."""
-    if wanted is None:
-        return None
-    row = load_catalog().types.get(inventory.instance_type)
-    fits = row is None or fits_gpu(row, wanted)
-    if not fits or wanted.count > inventory.gpus_per_node:
-        has = f"{inventory.gpus_per_node} × {inventory.gpu_name}" if inventory.gpus_per_node else "no GPUs"
-        told = f"gpu: {wanted.count} × {wanted.key} were asked for, and a node of {inventory.cluster} has {has}"
-        raise ConfigError(told, hint="clusterctl nodes")
-    return None if wanted.count == inventory.gpus_per_node else wanted.count
-
-
-def chosen_start(
-    found: Mapping[str, Mapping[str, object]], function: str, *, is_manual: bool, gpus: int
-) -> tuple[Launch, str]:
-    """How the ranks are started, and how many on each node. `found`: node's name → what its python3 is.
-
-    Raises ConfigError where an interpreter could not read what is sent, or torch is on some of the nodes alone.
-    """
-    own = call.python_version()
-    problems = [f"{name}: python3 is {row['python']}" for name, row in found.items() if row["python"] != own]
-    if problems:
-        told = f"{function}() was pickled by Python {own}, and other versions cannot read it; nothing was started"
-        raise ConfigError(told, problems=problems, hint=f"python{next(iter(found.values()))['python']} SCRIPT")
-    command = (f"{call.FOLDER}/{call.MAIN}", function)
-    without = [name for name, row in found.items() if not row["has_torch"]]
-    if is_manual:
-        return Launch(launcher=PLAIN, command=command), "1"
-    if not without:
-        return Launch(launcher=TORCHRUN, command=command), NPROC_AUTO
-    if len(without) < len(found):
-        told = f"{function}(): torch is on some of the nodes alone; nothing was started"
-        raise ConfigError(told, problems=[f"{name}: no torch" for name in without], hint="clusterctl status")
-    # No launcher is needed for what has no torch: every rank gets the same variables.
-    return Launch(launcher=PLAIN, command=command), str(max(1, gpus))
-
-
-def _interpreters(
-    nodes: JobNodes, members: Sequence[InventoryNode], environment: Mapping[str, str]
-) -> dict[str, Mapping[str, object]]:
-    """Node's name → the version of the python3 that its job would have, and whether that has torch.
-
-    Raises ConfigError where one does not say.
-    """
-    variables = {
-        "PATH": JOB_PATH,
-        **{name: environment[name] for name in ("PATH", "PYTHONPATH") if name in environment},
-    }
-    pairs = " ".join(f"{name}='{value}'" for name, value in variables.items() if "'" not in value)
-    command = Command(line=f'{pairs} python3 -c "{LOOK}"', timeout_s=LOOK_S)
-    results = run_on_nodes(
-        nodes.inventory, members, command, keys=nodes.keys, deadlines=nodes.deadlines, pool=nodes.pool
-    )
-    found: dict[str, Mapping[str, object]] = {}
-    for node in members:
-        result = results[node.slot]
-        try:
-            words = json.loads(result.stdout.splitlines()[-1])
-            found[node.name] = {"python": str(words["python"]), "has_torch": bool(words["has_torch"])}
-        except (ValueError, LookupError, TypeError) as e:
-            said = result.stderr.decode(errors="replace").strip()[-300:]
-            why = said if result.failure is None else result.failure.told_under(node.name)
-            told = f"Node {node.slot} ({node.name}) does not say which Python it has: {why}; nothing was started"
-            raise ConfigError(told, hint="clusterctl status") from e
-    return found
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(visible(f"{text}\n"))
+def _own_cluster() -> Any:
+    """The module that brings clusters up: loaded on use, as a verb is."""
+    return importlib.import_module("clusterctl.functions.own_cluster")

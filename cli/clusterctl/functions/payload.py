@@ -22,6 +22,7 @@ from clusterctl.on_node.function import call
 
 STAND_IN = "from clusterctl.on_node.function.in_job import App, Function, StartedWithinAJob, get_task\n"
 """`clusterctl` on the nodes, beside a function."""
+FLOW_STAND_IN = "from clusterctl.on_node.function.in_job import App as FlowApp, Flow\n"
 MAIN = """\
 import sys
 from pathlib import Path
@@ -104,6 +105,7 @@ def _own_files(content: bytes) -> dict[str, bytes]:
         call.MAIN: MAIN.encode(),
         call.CALL: content,
         "clusterctl/__init__.py": STAND_IN.encode(),
+        "clusterctl/flow.py": FLOW_STAND_IN.encode(),
         "clusterctl/on_node/__init__.py": b"",
     }
     for package, place in (

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypedDict  # Any: what people write as a volume
 
-from clusterctl_infra.catalog.gpus import EXAMPLES, GpuSpec, GpuSpecUnreadable, parse_gpus
+from clusterctl_infra.catalog.gpus import GpuSpec
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.nearest import did_you_mean
 
-HINT = "docs/python.md has what App and function take"
+from clusterctl.functions.needs import (
+    HINT,
+    ClusterNeeds,
+    fabric_of,
+    gpu_spec,
+    link_of,
+    mounts_of,
+    refuse_priority,
+    volumes_of,
+)
+from clusterctl.jobs.spec import checked_name
+
 AUTO, MANUAL = "auto", "manual"
-BUILT = (
+JOB = (
     *("cluster", "num_instances", "gpu", "distributed_mode", "environment", "max_run_time_hours"),
     *("name", "workdir", "include"),
 )
-NOT_BUILT = (
-    *("budget_usd", "env", "gpu_memory_gb", "image", "internode_interconnect", "intranode_interconnect"),
-    *("max_price_per_hour", "mounts", "priority", "rehearse", "requirements", "retries", "secrets"),
-    *("terminate_on_exit", "timeout", "volumes"),
+OWN = (
+    *("instance_type", "image", "volumes", "mounts", "max_price_per_hour", "budget_usd", "priority"),
+    *("internode_interconnect", "intranode_interconnect"),
 )
-APP_NOT_BUILT = ("access", "rehearse", "region", "terminate_on_exit")
+"""What describes a cluster of the app's own."""
+NOT_BUILT = ("env", "gpu_memory_gb", "requirements", "retries", "secrets", "timeout")
+OF_APP = ("access", "idle", "region", "rehearse", "terminate_on_exit")
+ON_HOST = "CLUSTERCTL_ON_HOST"
+AMOUNTS = {"max_run_time_hours": "hours", "max_price_per_hour": "US dollars", "budget_usd": "US dollars"}
 SECONDS_AN_HOUR = 3600.0
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -31,7 +48,10 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class FunctionSettings:
     """One function's."""
 
-    cluster: str
+    cluster: str | None
+    """None: the app's own."""
+    needs: ClusterNeeds
+    """Of the app's own cluster."""
     num_instances: int | None
     """The nodes; None: all."""
     gpus: GpuSpec | None
@@ -48,53 +68,141 @@ class FunctionSettings:
     """Files that look like secrets and are meant."""
 
 
-def function_settings(
-    *,
-    cluster: str | None,
-    num_instances: int | None,
-    gpu: str | None,
-    distributed_mode: str,
-    environment: Mapping[str, str] | None,
-    max_run_time_hours: float | None,
-    name: str | None,
-    workdir: Path | None,
-    include: tuple[str, ...],
-) -> FunctionSettings:
-    """The settings, checked. Raises UsageError."""
-    if not cluster:
-        raise UsageError("cluster= is missing: a cluster of the app's own is not built yet", hint="clusterctl status")
-    if num_instances is not None and (isinstance(num_instances, bool) or num_instances < 1):
-        raise UsageError(f"num_instances={num_instances!r}: how many nodes, from 1", hint=HINT)
-    if distributed_mode not in (AUTO, MANUAL):
-        raise UsageError(f"distributed_mode={distributed_mode!r}: {AUTO!r} or {MANUAL!r}", hint=HINT)
-    if max_run_time_hours is not None and not 0 < max_run_time_hours < float("inf"):
-        raise UsageError(f"max_run_time_hours={max_run_time_hours!r}: hours, more than 0", hint=HINT)
+class FunctionArguments(TypedDict, total=False):
+    """What `@app.function` takes; docs/python.md says more of each."""
+
+    cluster: str | None
+    """A cluster that exists; left out: one of the app's own."""
+    num_instances: int | None
+    """Nodes, from 1."""
+    gpu: str | None
+    """Of each node, as `h100:8`."""
+    instance_type: str | None
+    """Instead of `gpu`: an EC2 type."""
+    distributed_mode: str
+    """`auto`: a rank for each GPU; `manual`: one for each node."""
+    image: str | None
+    """Of the machines: a name from the catalog, or `ami-…`."""
+    volumes: Mapping[str, Mapping[str, Any]] | None
+    """Path → `name`, `size_gb` (10⁹ bytes), `interface` (`file`)."""
+    mounts: Mapping[str, str] | None
+    """Path → `s3://bucket/prefix`, read-only."""
+    environment: Mapping[str, str] | None
+    """Of the ranks."""
+    max_price_per_hour: float | None
+    """US dollars, of one node."""
+    max_run_time_hours: float | None
+    """Of the task, and of a cluster of the app's own."""
+    budget_usd: float | None
+    """US dollars, of the whole cluster."""
+    priority: str | None
+    """`med` or `high`."""
+    internode_interconnect: str | None
+    """`EFA`, `InfiniBand` or `Ethernet`."""
+    intranode_interconnect: str | None
+    """`SXM4`, `SXM5`, `NVLink` or `PCIe`."""
+    name: str | None
+    """Of its tasks."""
+    workdir: str | os.PathLike[str] | None
+    """The folder that goes along."""
+    include: Sequence[str]
+    """Files of it that look like secrets and are meant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """What a person gave to `@app.function`, as it is."""
+
+    cluster: str | None = None
+    num_instances: int | None = None
+    gpu: str | None = None
+    instance_type: str | None = None
+    distributed_mode: str = AUTO
+    image: str | None = None
+    volumes: Mapping[str, Mapping[str, Any]] | None = None
+    mounts: Mapping[str, str] | None = None
+    environment: Mapping[str, str] | None = None
+    max_price_per_hour: float | None = None
+    max_run_time_hours: float | None = None
+    budget_usd: float | None = None
+    priority: str | None = None
+    internode_interconnect: str | None = None
+    intranode_interconnect: str | None = None
+    name: str | None = None
+    workdir: str | os.PathLike[str] | None = None
+    include: Sequence[str] = ()
+
+
+def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings:
+    """The settings, checked. `is_on_host`: containers' images are left out. Raises UsageError."""
+    if given.cluster == "":
+        raise UsageError("cluster='' is no name of a cluster", hint="clusterctl status")
+    if given.num_instances is not None and (isinstance(given.num_instances, bool) or given.num_instances < 1):
+        raise UsageError(f"num_instances={given.num_instances!r}: how many nodes, from 1", hint=HINT)
+    if given.distributed_mode not in (AUTO, MANUAL):
+        raise UsageError(f"distributed_mode={given.distributed_mode!r}: {AUTO!r} or {MANUAL!r}", hint=HINT)
+    for name, unit in AMOUNTS.items():
+        value = getattr(given, name)
+        if value is not None and (isinstance(value, bool) or not 0 < value < float("inf")):
+            raise UsageError(f"{name}={value!r}: {unit}, more than 0", hint=HINT)
+    if given.cluster is not None and (described := [name for name in OWN if getattr(given, name) is not None]):
+        told = f"{', '.join(f'{name}=' for name in described)} would describe a cluster of the app's own"
+        raise UsageError(f"{told}, and cluster={given.cluster!r} names one that exists: say one", hint=HINT)
+    hours = given.max_run_time_hours
     return FunctionSettings(
-        cluster=cluster,
-        num_instances=num_instances,
-        gpus=None if gpu is None else _gpus(gpu),
-        is_manual=distributed_mode == MANUAL,
-        environment=_environment(environment or {}),
-        timeout_s=None if max_run_time_hours is None else max_run_time_hours * SECONDS_AN_HOUR,
-        name=name,
-        workdir=workdir,
-        include=include,
+        cluster=given.cluster,
+        needs=_needs(given, is_on_host=is_on_host),
+        num_instances=given.num_instances if given.cluster is not None else (given.num_instances or 1),
+        gpus=None if given.gpu is None else gpu_spec(given.gpu),
+        is_manual=given.distributed_mode == MANUAL,
+        environment=_environment(given.environment or {}),
+        timeout_s=None if hours is None else hours * SECONDS_AN_HOUR,
+        name=None if given.name is None else checked_name(given.name),
+        workdir=None if given.workdir is None else Path(given.workdir),
+        include=tuple(given.include),
     )
 
 
-def refuse_others(names: Mapping[str, object], *, not_built: tuple[str, ...], built: tuple[str, ...]) -> None:
-    """Raises UsageError for an argument that is not built, TypeError for one that nobody knows."""
+def _needs(given: Arguments, *, is_on_host: bool) -> ClusterNeeds:
+    nodes = given.num_instances or 1
+    if given.priority is not None:
+        refuse_priority(given.priority)
+    is_machine_image = given.image is None or given.image.startswith("ami-") or given.image in load_catalog().images
+    if not is_machine_image and not is_on_host:
+        raise UsageError(
+            f"image={given.image!r}: functions in containers are not built yet; the name of a machine image is taken "
+            f"({', '.join(load_catalog().images)}, ami-…), and {ON_HOST}=1 leaves a container's image out",
+            hint=HINT,
+        )
+    word = given.internode_interconnect
+    return ClusterNeeds(
+        num_instances=nodes,
+        gpu=given.gpu,
+        instance_type=given.instance_type,
+        image=given.image if is_machine_image else None,
+        left_out_image=None if is_machine_image else given.image,
+        fabric=None if word is None else fabric_of(word),
+        fabric_word=word,
+        link=None if given.intranode_interconnect is None else link_of(given.intranode_interconnect),
+        priority=given.priority,
+        max_price_per_hour=given.max_price_per_hour,
+        max_run_time_hours=given.max_run_time_hours,
+        budget_usd=given.budget_usd,
+        volumes=volumes_of(given.volumes or {}, num_instances=nodes),
+        mounts=mounts_of(given.mounts or {}),
+    )
+
+
+def refuse_others(
+    names: Sequence[str], *, not_built: tuple[str, ...], built: tuple[str, ...], elsewhere: tuple[str, ...] = ()
+) -> None:
+    """Raises UsageError for an argument that is not built, or is one of App, TypeError for one that nobody knows."""
     for name in names:
+        if name in elsewhere:
+            raise UsageError(f"{name}= is an argument of App", hint=HINT)
         if name in not_built:
             raise UsageError(f"{name}= is not built yet", hint=HINT)
         raise TypeError(f"no argument {name!r}{did_you_mean(name, (*built, *not_built))}")
-
-
-def _gpus(text: str) -> GpuSpec:
-    try:
-        return parse_gpus(text)
-    except GpuSpecUnreadable as e:
-        raise UsageError(f"gpu={text!r}: write it as {EXAMPLES}", hint=HINT) from e
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, overload  # values of a person's functions
 
-from clusterctl_infra.errors import RemoteError, UsageError
-from clusterctl_infra.outputs import InventoryNode
+from clusterctl_infra.config.load import load_cluster
+from clusterctl_infra.errors import ClusterctlError, NotReached, RemoteError, UsageError
+from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.private_home import secure_home
 
+from clusterctl.engine.jobs_here import cluster_of_job
+from clusterctl.engine.stacks_near import CLUSTER_FILE
 from clusterctl.functions.results import fetched, remote_error, value_of
+from clusterctl.home import home_directory
 from clusterctl.jobs.attached import has_ranks
 from clusterctl.jobs.following import JobFollowing, Notice, OutputLine
 from clusterctl.jobs.job_state import JobState, merged
@@ -22,9 +29,12 @@ from clusterctl.jobs.shown import ended_text, line_text
 from clusterctl.on_node.function import call
 from clusterctl.on_node.job import judge
 from clusterctl.options import chosen_cluster
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.text.visible import visible, visible_in_a_line
 
 CONNECT_S = 15.0
+SECONDS_AN_HOUR = 3600.0
 Shown = Callable[[OutputLine | Notice], None]
 
 
@@ -50,6 +60,49 @@ class Task:
         """`running`, `succeeded`, …: the states of docs/jobs.md, asked from its nodes. Raises NotReached."""
         return self._state().state
 
+    @property
+    def estimated_cost(self) -> float:
+        """US dollars until now, or until it ended: list prices of its nodes and their share of all else that bills.
+
+        NaN where a price or its start is not known. Raises NotReached.
+        """
+        state = self._state()
+        return cost_usd(self._nodes.inventory, self._spec, until_s=state.since_s if state.is_over else time.time())
+
+    @property
+    def max_price_per_hour(self) -> float | None:
+        """US dollars of one node: the cap in the cluster's cluster.yaml; None where it has none, or is not here."""
+        folder = self._nodes.inventory.stack_dir
+        if folder is None:
+            return None
+        file = Path(folder) / CLUSTER_FILE
+        try:
+            return load_cluster(file, overrides={}, source=str(file)).caps.price_usd_per_hour
+        except (ClusterctlError, OSError):
+            return None
+
+    def exec(self, command: str, *, node: int = 0, timeout_s: float = 600.0) -> str:
+        """What a line for the shell prints on one of its nodes, as the login user. `node` is a slot.
+
+        Raises RemoteError with what it said where its exit code is not 0, NotReached, UsageError.
+        """
+        members = tuple(each for each in self._members() if each.slot == node)
+        if not members:
+            raise self._no_such_node(node)
+        line = Command(line=command, timeout_s=timeout_s)
+        nodes = self._nodes
+        results = run_on_nodes(
+            nodes.inventory, members, line, keys=nodes.keys, deadlines=nodes.deadlines, pool=nodes.pool
+        )
+        result, name = results[node], members[0].name
+        if result.failure is not None:
+            raise NotReached(f"Node {node}: {result.failure.told_under(name)}", hint="clusterctl status")
+        if not result.is_ok:
+            said = result.stderr.decode(errors="replace")
+            told = f"{self.name}: Node {node} ({name}): exit {result.exit_code}: {said.strip()[-1000:]}"
+            raise RemoteError(told, node=name, rank=None, type_name=None, traceback=said)
+        return result.stdout.decode(errors="replace")
+
     @overload
     def logs(self, *, node: int | None = None, rank: int | None = None, follow: Literal[False] = False) -> str: ...
 
@@ -63,8 +116,7 @@ class Task:
         """
         members = tuple(each for each in self._members() if node in (None, each.slot))
         if not members:
-            slots = ", ".join(str(each.slot) for each in self._members())
-            raise UsageError(f"node={node}: {self.name} runs on the nodes {slots}", hint="clusterctl jobs")
+            raise self._no_such_node(node)
         lines = self._lines(members, rank, is_followed=follow)
         return lines if follow else "".join(f"{line}\n" for line in lines)
 
@@ -141,6 +193,10 @@ class Task:
         sys.stdout.write(line.encode(encoding, "replace").decode(encoding) + "\n")
         sys.stdout.flush()
 
+    def _no_such_node(self, node: int | None) -> UsageError:
+        slots = ", ".join(str(each.slot) for each in self._members())
+        return UsageError(f"node={node}: {self.name} runs on the nodes {slots}", hint="clusterctl jobs")
+
     def _state(self) -> JobState:
         return known_job(self._nodes, self.name)
 
@@ -186,17 +242,27 @@ class Task:
 
 
 def get_task(name: str, *, cluster: str | None = None) -> Task:
-    """The task of this name on `cluster`, else on `$CLUSTERCTL_CLUSTER`, else on the only cluster known here.
+    """The task of this name on `cluster`, else where this computer started it, else on the cluster that is meant here.
 
-    From any computer that has the cluster. Raises NothingMatched, NotReached.
+    That is `$CLUSTERCTL_CLUSTER`, or the only one that is known. From any computer that has the cluster. Raises
+    NothingMatched, NotReached.
     """
     secure_own_home()
-    inventory = chosen_cluster(cluster)
+    inventory = chosen_cluster(cluster or cluster_of_job(name, home_directory(os.environ)))
     nodes = job_nodes(inventory, connect_timeout_s=CONNECT_S)
     job = known_job(nodes, name)
     if len(members_of(job, inventory)) != len(job.slots):
         raise UsageError(f"{name} ran on nodes that {inventory.cluster} has no more", hint="clusterctl jobs")
     return Task(nodes, job.spec)
+
+
+def cost_usd(inventory: Inventory, spec: Mapping[str, Any], *, until_s: float) -> float:
+    """US dollars of a job from its start until then (Unix time); NaN where a price or its start is not known."""
+    started_s = spec.get("started_s")
+    if inventory.usd_per_hour is None or not isinstance(started_s, int | float) or not inventory.nodes:
+        return math.nan
+    hours = max(0.0, until_s - float(started_s)) / SECONDS_AN_HOUR
+    return hours * inventory.usd_per_hour * len(spec["members"]) / len(inventory.nodes)
 
 
 def secure_own_home() -> None:

@@ -55,6 +55,10 @@ class JobRequest:
     """A line for a shell, once on each node."""
     is_shared_wanted: bool = False
     """Its own folder is on storage that its nodes share, where there is some."""
+    has_own_tmp: bool = False
+    """Whether /tmp is a folder of the job's own."""
+    workflow: Mapping[str, Any] | None = None
+    """Of which workflow it is a task; nodes only keep it."""
     by: str
 
 
@@ -160,9 +164,7 @@ def make_spec(
         "launcher_options": list(request.launch.options),
         "command": list(request.launch.command),
         "members": members,
-        "master_port": ports[0],
-        "channel_port": ports[1],
-        "jax_port": ports[2],
+        **dict(zip(("master_port", "channel_port", "jax_port"), ports, strict=False)),
         "tf_ports": list(ports[3:]),
         "environment": dict(request.environment),
         "secrets": list(request.secrets),
@@ -170,6 +172,8 @@ def make_spec(
         "grace_s": request.grace_s,
         "is_sudo": request.is_sudo,
         "image": request.image,
+        "has_own_tmp": request.has_own_tmp,
+        "workflow": None if request.workflow is None else dict(request.workflow),
         "snapshot": dict(snapshot),
         "shared": shared_folder(request, said),
         **{name: getattr(request, name) for name in ("python", "requirements", "setup")},

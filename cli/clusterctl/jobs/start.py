@@ -14,6 +14,8 @@ from typing import IO, Any  # JSON
 from clusterctl_infra.errors import ClusterctlError, ConfigError, NotReached
 from clusterctl_infra.outputs import InventoryNode
 
+from clusterctl.engine.jobs_here import note_job
+from clusterctl.home import home_directory
 from clusterctl.jobs.node_answers import Answer, JobNodes
 from clusterctl.jobs.snapshot import Snapshot, write_archive
 from clusterctl.jobs.spec import AUTO, JobRequest, held_by, in_use, make_spec, problems
@@ -68,7 +70,7 @@ class JobStart:
         if held := in_use(request, said):
             raise NodesInUse(f"{request.name} cannot start, nothing was started", problems=held, hint=AGAIN)
         size = {"files": len(self.snapshot.files), "bytes": self.snapshot.size_bytes}
-        return make_spec(request, said, size)
+        return {**make_spec(request, said, size), "started_s": time.time()}
 
     def begin(self) -> dict[str, Any]:
         """The spec of the job that is under way now. Raises ClusterctlError; then nothing of it is left.
@@ -120,6 +122,7 @@ class JobStart:
                 self.nodes.ask(held, "cancel", self.request.name)
                 self.nodes.ask(held, "discard", self.request.name)
                 raise
+        note_job(self.request.name, self.request.inventory.cluster, home_directory(os.environ))
         return spec
 
     def _pull(self, image: str) -> str:

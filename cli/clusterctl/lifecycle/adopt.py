@@ -16,7 +16,7 @@ from clusterctl_infra.plan.network import free_range, others_in_slots
 
 from clusterctl.cloud.adopted_capacity import SHOW, capacity_problem, find_capacity
 from clusterctl.cloud.adopted_network import FoundNetwork, find_network, network_problem
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.engine.region import tell_region
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.change import Change

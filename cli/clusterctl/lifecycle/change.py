@@ -17,12 +17,13 @@ from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.region_keys import RegionAccess
 
-from clusterctl.cloud.clients import Clients, refuse_account
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import AwsClients, refuse_account
 from clusterctl.cloud.machine_resources import RESERVATION
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import note_cancelled, note_look, note_resized, read_seen
-from clusterctl.engine.call import Engine
+from clusterctl.engine.boundary import Engine
 from clusterctl.engine.events import Event, Step
 from clusterctl.engine.region import machine_kind, region_access, start_beside
 from clusterctl.engine.repair import end_what_runs, mend
@@ -197,7 +198,7 @@ class Change:
 
     def _clients(self, rehearsed: RegionAccess | None) -> Clients:
         if rehearsed not in self._made:
-            self._made[rehearsed] = Clients.at(rehearsed, region=self.region)
+            self._made[rehearsed] = AwsClients.at(rehearsed, region=self.region)
         return self._made[rehearsed]
 
     def _log_file(self, verb: Verb) -> Path:

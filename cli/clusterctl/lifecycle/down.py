@@ -12,7 +12,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.delete_orphans import KnownNow
 from clusterctl.cloud.look import look_at_each, named
 from clusterctl.cloud.resource import CloudResource, Known, orphans

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.look import look
 from clusterctl.cloud.reservations import reservations_of

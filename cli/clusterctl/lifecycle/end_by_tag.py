@@ -17,7 +17,8 @@ from clusterctl_infra.errors import CloudError, ClusterctlError, UsageError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cloud.clients import Clients, refuse_account
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import AwsClients, refuse_account
 from clusterctl.cloud.delete_orphans import GUARDED, Sweep, end_all
 from clusterctl.cloud.deletion_attempts import pause_s
 from clusterctl.cloud.look import named
@@ -72,7 +73,7 @@ def end_by_tag(end: TagEnd, output: Output, home: Home, environ: Mapping[str, st
     output.note(f"  By the id {known.cluster_id} in their tags its machines and then its reservations are ended.")
     if not (is_rehearsal or end.is_agreed or output.confirm("End these?")):
         raise UsageError("not agreed, nothing was changed", hint=f"{end.again} --yes")
-    clients = Clients.at(region_access(home, environ) if is_rehearsal else None, region=known.region)
+    clients = AwsClients.at(region_access(home, environ) if is_rehearsal else None, region=known.region)
     if known.account_id is not None:
         refuse_account(known.account_id, clients.account())
     left = what_is_left(

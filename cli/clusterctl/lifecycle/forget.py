@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from clusterctl_infra.errors import ClusterctlError, StillBills, UsageError
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.look import Look
 from clusterctl.engine.region import region_access
 from clusterctl.engine.run_file import only_run
@@ -49,7 +49,7 @@ def why_in_doubt(known: Inventory, home: Home, environ: Mapping[str, str]) -> st
     """Why it is not known that nothing of the cluster bills; None: AWS says that nothing does. Raises StillBills."""
     try:
         rehearsed = region_access(home, environ) if known.rehearsal else None
-        seen = look_for(known, Clients.at(rehearsed, region=known.region))
+        seen = look_for(known, AwsClients.at(rehearsed, region=known.region))
     except ClusterctlError as e:
         return e.message
     refuse_living(known, seen)

@@ -12,7 +12,8 @@ from clusterctl_infra.errors import CloudError, StillBills
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cloud.clients import Clients, refuse_account
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import refuse_account
 from clusterctl.cloud.delete_orphans import NOT_ENDED, KnownNow
 from clusterctl.cloud.deletion_attempts import Agreed
 from clusterctl.cloud.look import UNKNOWN_REST, Look, NotAsked, look_at_each, named
@@ -72,7 +73,7 @@ def look_for(known: Inventory, clients: Clients) -> Look:
     credentials are another account's: nobody there can say that nothing bills."""
     there = clients
     if known.region != clients.region:
-        there = Clients(region=known.region, endpoint_url=clients.endpoint_url, beside=clients)
+        there = clients.elsewhere(known.region)
     if known.account_id is not None:
         refuse_account(known.account_id, clients.account())
     return look_at_each(there, known.cluster_id).heard()

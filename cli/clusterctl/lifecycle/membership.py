@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,26 +16,34 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.strict_json import NotAsExpected, parsed_object
 
 from clusterctl.home import Home
+from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.conversation import Conversation
+from clusterctl.ssh.fanout.event_loop import Waiting
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import load_login_keys
 from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.single.transport import NodeConnection
 from clusterctl.ssh.way_in import uses_session_manager
 
 VERSION = 1
-APPLY = "sudo -n clusterctl-node apply"
 APPLY_S = 20.0
+APPLY = ("clusterctl-node", "apply")
 INSTALLER = f"""\
 import json, os, pathlib, sys
 os.chdir("{AGENT_FOLDER}")
-for name, text in json.load(sys.stdin).items():
+size, then = int(sys.argv[1]), sys.argv[2:]
+text = b""
+while len(text) < size:
+    text += os.read(0, size - len(text)) or sys.exit("the modules of the agent did not come")
+for name, text in json.loads(text).items():
     pathlib.Path(name + ".new").write_text(text)
     os.replace(name + ".new", name)
+if then:
+    os.execvp(then[0], then)
 """
-INSTALL = f"sudo -n python3 -ISc {shlex.quote(INSTALLER)}"
-"""Takes the modules that come later as JSON, name → text, each put in place at once."""
+"""Takes the modules that come later as so many bytes of JSON, name → text, and puts each in place at once; then becomes
+the program that is named, which has the rest of the input."""
 
 
 def membership_of(inventory: Inventory, config: ClusterConfig, *, slot_cidr: str) -> bytes:
@@ -92,16 +100,26 @@ def deadline_text(iso: str) -> str:
     return datetime.fromisoformat(iso).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def apply_membership(connection: NodeConnection, content: bytes) -> str | None:
+def apply_membership(node: Conversation, content: bytes) -> Generator[Waiting, bool, str | None]:
     """None when the node has it now, else why not. Raises NodeFailure when the node was lost.
 
     With it comes what of the agent has no room in user-data and is not needed before a node is ready.
     """
-    installed = connection.run(INSTALL, stdin=json.dumps(dict(later_sources())).encode(), timeout_s=APPLY_S)
-    if installed.exit_code != 0:
-        return refusal_in(installed.stdout, installed.stderr, installed.exit_code)
-    result = connection.run(APPLY, stdin=content, timeout_s=APPLY_S)
-    return None if result.exit_code == 0 else refusal_in(result.stdout, result.stderr, result.exit_code)
+    modules = later_modules()
+    command = Command(line=install_line(len(modules), *APPLY), timeout_s=APPLY_S)
+    answer = yield from node.run(command, modules + content)
+    return None if answer.exit_code == 0 else refusal_in(answer.stdout, answer.stderr, answer.exit_code)
+
+
+def install_line(size: int, *then: str) -> str:
+    """The line that takes so many bytes of modules, and hands the rest of its input to the program `then`."""
+    return shlex.join(["sudo", "-n", "python3", "-ISc", INSTALLER, str(size), *then])
+
+
+@functools.cache
+def later_modules() -> bytes:
+    """What INSTALLER takes."""
+    return json.dumps(dict(later_sources())).encode()
 
 
 def refusal_in(stdout: bytes, stderr: bytes, exit_code: int) -> str:
@@ -124,19 +142,15 @@ def deliver(inventory: Inventory, nodes: Sequence[InventoryNode], content: bytes
         keys = load_login_keys(inventory, home, ssh_dir=Path.home() / ".ssh")
     except NodeFailure as failure:
         return {node.slot: failure.message for node in nodes}
-    with tempfile.TemporaryFile() as file:
-        file.write(content)
-        file.seek(0)
-        results = run_on_nodes(
-            inventory,
-            nodes,
-            APPLY,
-            keys=keys,
-            deadlines=Deadlines.within(wait_s),
-            timeout_s=APPLY_S,
-            stdin=file,
-            fan_out=max(1, len(nodes)),
-        )
+    results = run_on_nodes(
+        inventory,
+        nodes,
+        Command(line=shlex.join(["sudo", "-n", *APPLY]), timeout_s=APPLY_S),
+        keys=keys,
+        deadlines=Deadlines.within(wait_s),
+        stdin=content,
+        fan_out=max(1, len(nodes)),
+    )
     return {slot: _why(result) for slot, result in sorted(results.items()) if not result.is_ok}
 
 

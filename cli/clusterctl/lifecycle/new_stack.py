@@ -84,7 +84,7 @@ def write_new_stack(asked: NewStack, *, home: Home, now: datetime) -> None:
         )
     text = cluster_text(asked, price_usd_per_hour=_planned(asked, home=home, now=now).price.node_usd_per_hour)
     try:
-        _write(folder, asked.name, text)
+        write_stack_files(folder, asked.name, text)
     except OSError as e:
         raise UsageError(f"{asked.folder} cannot be written: {e.strerror}") from e
 
@@ -110,6 +110,15 @@ def cluster_text(asked: NewStack, *, price_usd_per_hour: float | None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write_stack_files(folder: Path, name: str, cluster: str) -> None:
+    """Writes Pulumi.yaml, __main__.py and cluster.yaml. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    # Without `plugins:`, which name a place in a checkout: the engine finds both beside the program's Python.
+    project = f"name: {_scalar(name)}\ndescription: GPU nodes on AWS\nruntime: python\n"
+    for file, text in (("Pulumi.yaml", project), ("__main__.py", PROGRAM), (CLUSTER_FILE, cluster)):
+        put_in_place(folder / file, text, mode=0o644, keeps_owner=True)
+
+
 def price_cap(usd_per_hour: float) -> float:
     """The next whole dollar; below one dollar the next ten cents."""
     return float(math.ceil(usd_per_hour)) if usd_per_hour > 1 else math.ceil(usd_per_hour * 10) / 10
@@ -126,7 +135,7 @@ def _planned(asked: NewStack, *, home: Home, now: datetime) -> ClusterPlan:
     """The plan of what would be written. Raises ConfigError with all problems."""
     with tempfile.TemporaryDirectory(prefix="clusterctl-init-") as place:
         folder = Path(place)
-        _write(folder, asked.name, cluster_text(asked, price_usd_per_hour=None))
+        write_stack_files(folder, asked.name, cluster_text(asked, price_usd_per_hour=None))
         stack = Stack(directory=folder, project=asked.name, name=USUAL_STACK_NAME, is_rehearsal_project=False)
         try:
             planned = plan_stack(stack, load_catalog(home.prices_file), home=home, now=now, rehearse=False)
@@ -134,14 +143,6 @@ def _planned(asked: NewStack, *, home: Home, now: datetime) -> ClusterPlan:
         except ConfigError as e:
             raise by_flags(e) from e
     return planned.plan
-
-
-def _write(folder: Path, name: str, cluster: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    # Without `plugins:`, which name a place in a checkout: the engine finds both beside the program's Python.
-    project = f"name: {_scalar(name)}\ndescription: GPU nodes on AWS\nruntime: python\n"
-    for file, text in (("Pulumi.yaml", project), ("__main__.py", PROGRAM), (CLUSTER_FILE, cluster)):
-        put_in_place(folder / file, text, mode=0o644, keeps_owner=True)
 
 
 def _access(ssh_from: Sequence[str]) -> list[str]:

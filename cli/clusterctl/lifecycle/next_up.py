@@ -13,7 +13,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cost.sighting_file import read_seen
-from clusterctl.engine.call import Engine
+from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.known_clusters import cluster_names
 from clusterctl.engine.stack import Stack
@@ -58,7 +58,7 @@ def next_up(stack: Stack, *, home: Home, environ: Mapping[str, str], rehearse: b
     if cluster_of(stack, home=home, is_rehearsal=rehearse or stack.is_rehearsal_project) is None:
         return None
     environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
-    state = Engine(stack=stack, environment=environment).export()
+    state = PulumiEngine(stack=stack, environment=environment).export()
     if state is None or state.cluster_id is None:
         return None
     text = read_config(config_folder(stack, home=home, rehearse=rehearse) / stack.config_file.name)

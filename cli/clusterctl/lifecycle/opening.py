@@ -13,7 +13,7 @@ from clusterctl_infra.errors import NothingMatched
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.engine.call import Engine
+from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import engine_environment
 from clusterctl.engine.run_file import note_engine, only_run, read_record
 from clusterctl.engine.stack import Stack
@@ -59,7 +59,7 @@ def open_change(
         begun = partial(note_engine, home.run_file(cluster))
         change = Change(
             verb=verb,
-            engine=Engine(stack=stack, environment=environment, starts=starts, begun=begun),
+            engine=PulumiEngine(stack=stack, environment=environment, starts=starts, begun=begun),
             home=home,
             output=output,
             cluster=cluster,

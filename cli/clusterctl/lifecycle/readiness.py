@@ -1,11 +1,10 @@
 """Watches nodes over SSH until each is ready and has the membership, failed, or out of time.
 
-One thread, one connection and one long read per node; the membership goes over the same connection.
+One event loop has all of them, each with a connection and one long read; the membership goes over the same connection.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -13,26 +12,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from clusterctl_infra.outputs import Inventory, InventoryNode, InventoryUnreadable, read_inventory
-from clusterctl_infra.strict_json import NotAsExpected
-
-from clusterctl.lifecycle.membership import apply_membership
-from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.lifecycle.node_following import WaysIn, follow
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.single.transport import NodeConnection
-from clusterctl.ssh.way_in import uses_session_manager
-from clusterctl.status.node_report import FAILED, READY, NodeReport, parse_report
+from clusterctl.ssh.fanout.event_loop import Task
+from clusterctl.ssh.fanout.running_loop import RunningLoop
+from clusterctl.status.node_report import FAILED, READY, NodeReport
 from clusterctl.text.quantities import duration
 
-FOLLOW = "clusterctl-node status --follow"
-FIRST_RETRY_S = 0.2
-LONGEST_RETRY_S = 1.0
-RETRY_GROWTH = 1.3
-"""Each try costs a process here and one there, while machines want the processor to boot."""
-REHEARSED_WAIT_S = 5.0
-"""So long the way to a rehearsed node waits for its sshd, in one process."""
-LONGEST_RETRY_BY_SESSION_MANAGER_S = 10.0
-"""There each try starts two programs here and a session in the account, which AWS counts (StartSession quota)."""
 SILENT = "no answer"
 OTHERS_S = 30.0
 """Nodes that nobody waits for, and that answer, have the membership within a second or two."""
@@ -72,7 +58,7 @@ class NodeWatch:
 
 
 class ReadyWatch:
-    """Watches of many nodes; `changed` is called from their threads with each new phase."""
+    """Watches of many nodes; `changed` is called from the loop's thread with each new phase."""
 
     def __init__(
         self,
@@ -82,34 +68,47 @@ class ReadyWatch:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._inventory_file = inventory_file
         self._changed = changed
         self._monotonic = monotonic
         self._sleep = sleep
         self._lock = threading.Lock()
         self._watches: dict[int, NodeWatch] = {}
-        self._connections: dict[int, NodeConnection] = {}
         self._changed_at: dict[int, float] = {}
         """Slot → when its node was first seen in the phase it is in."""
         self._silent_since: dict[int, float] = {}
         """Slot → when the last try first failed after its node had answered, or began to be watched."""
-        self._stopped = threading.Event()
-        self._settled = threading.Event()
-        self._membership: bytes | None = None
+        self._ways = WaysIn(inventory_file)
+        self._loop: RunningLoop | None = None
+        self._is_stopped = False
+        self._unexpected: Exception | None = None
+        self.membership: bytes | None = None
+        """What ready nodes are to have; None: not known yet."""
 
     def settle(self, membership: bytes) -> None:
         """The membership is known: nodes that are ready get it, others when they are."""
-        self._membership = membership
-        self._settled.set()
+        self.membership = membership
+        if self._loop is not None:
+            self._loop.wake()
 
     def start(self, slot: int, name: str) -> None:
         """Begins to watch a slot; nothing happens when it is watched already."""
         with self._lock:
-            if slot in self._watches or self._stopped.is_set():
+            if slot in self._watches or self._is_stopped:
                 return
             self._watches[slot] = NodeWatch(slot=slot, name=name)
             self._changed_at[slot] = self._silent_since[slot] = self._monotonic()
-        threading.Thread(target=self._watch, args=(slot,), daemon=True, name=f"watch {name}").start()
+        if self._loop is None:
+            self._loop = RunningLoop("nodes")
+        self._loop.begin(self._followed(slot))
+
+    def at(self, slot: int) -> NodeWatch:
+        """The watch of a slot that has one."""
+        with self._lock:
+            return self._watches[slot]
+
+    def seconds(self) -> float:
+        """The clock by which all of this goes."""
+        return self._monotonic()
 
     def now(self) -> tuple[NodeWatch, ...]:
         """All watches, by slot."""
@@ -126,6 +125,8 @@ class ReadyWatch:
         began = last = self._monotonic()
         in_hooks_s = 0.0
         while waiting := [watch for watch in self.now() if not watch.is_final]:
+            if self._unexpected is not None:
+                raise self._unexpected
             now = self._monotonic()
             awaited = [watch for watch in waiting if slots is None or watch.slot in slots]
             if in_hooks_s < patience.hooks_s and any(watch.runs_hooks for watch in awaited):
@@ -157,76 +158,22 @@ class ReadyWatch:
 
     def stop(self) -> None:
         """Ends all reading."""
-        self._stopped.set()
-        self._settled.set()
-        with self._lock:
-            connections = list(self._connections.values())
-        for connection in connections:
-            connection.close()
+        self._is_stopped = True
+        if self._loop is not None:
+            self._loop.stop()
 
-    def _watch(self, slot: int) -> None:
-        began = self._monotonic()
-        pause_s, longest_s = FIRST_RETRY_S, LONGEST_RETRY_S
-        while not self._stopped.is_set() and not self._watches[slot].is_final:
-            with contextlib.suppress(OSError, InventoryUnreadable):
-                inventory = read_inventory(self._inventory_file)
-                node = next((row for row in inventory.nodes if row.slot == slot), None)
-                if node is not None:
-                    longest_s = longest_retry_s(inventory)
-                    self._follow(inventory, node, began)
-            self._stopped.wait(pause_s)
-            pause_s = min(pause_s * RETRY_GROWTH, longest_s)
-
-    def _follow(self, inventory: Inventory, node: InventoryNode, began: float) -> None:
+    def _followed(self, slot: int) -> Task:
+        """The steps that follow one node; what nobody expected is raised by `wait`."""
         try:
-            way_in, deadlines = way_that_waits(inventory)
-            with NodeConnection.open(way_in, node, deadlines) as connection:
-                with self._lock:
-                    self._connections[node.slot] = connection
-                for line in connection.lines(FOLLOW):
-                    report = parse_report(line)
-                    if report is not None:
-                        self._reported(node.slot, report, took_s=self._monotonic() - began)
-                    if self._stopped.is_set() or (report is not None and report.phase == FAILED):
-                        return
-                    if report is not None and report.phase == READY:
-                        self._deliver(node.slot, connection)
-                        return
-        except NotAsExpected as e:
-            told = f"its agent's status cannot be read: {e}"
-            self.note(replace(self._watches[node.slot], trouble=told))
-        except NodeFailure as failure:
-            # Before the engine is done, the address may still be the one of the machine before this one.
-            is_final = failure.kind in FINAL_FAILURES and self._settled.is_set()
-            self.note(replace(self._watches[node.slot], trouble=failure.told_under(node.name), is_final=is_final))
-        finally:
-            with self._lock:
-                self._connections.pop(node.slot, None)
-
-    def _deliver(self, slot: int, connection: NodeConnection) -> None:
-        self._settled.wait()
-        if self._membership is None:
-            return
-        refusal = apply_membership(connection, self._membership)
-        self.note(replace(self._watches[slot], undelivered=refusal, is_final=True))
-
-    def _reported(self, slot: int, report: NodeReport, *, took_s: float) -> None:
-        self.note(
-            replace(
-                self._watches[slot],
-                report=report,
-                phase=report.phase,
-                is_final=report.phase == FAILED,
-                trouble=None,
-                took_s=took_s,
-            )
-        )
+            yield from follow(_FollowedSlot(self, slot), self._ways)
+        except Exception as e:  # noqa: BLE001 handed to the thread that waits
+            self._unexpected = e
 
     def note(self, after: NodeWatch) -> None:
         """Takes in what was seen of a node that is watched."""
         with self._lock:
             before = self._watches[after.slot]
-            if before.gone is not None:  # said by AWS while the node's own thread still tried
+            if before.gone is not None:  # said by AWS while the node was still tried
                 return
             self._watches[after.slot] = after
             if after.trouble is None:
@@ -239,20 +186,41 @@ class ReadyWatch:
             self._changed(after)
 
 
-def way_that_waits(inventory: Inventory) -> tuple[Inventory, Deadlines]:
-    """The inventory with a way that waits for nodes that boot (`connect.py`'s last argument), and how long."""
-    command, usual = inventory.ssh.proxy_command, Deadlines()
-    if not inventory.rehearsal or command is None:
-        return inventory, usual
-    ssh = replace(inventory.ssh, proxy_command=(*command, f"{REHEARSED_WAIT_S:g}"))
-    deadlines = replace(usual, total_s=usual.total_s + REHEARSED_WAIT_S, greeting_s=usual.greeting_s + REHEARSED_WAIT_S)
-    return replace(inventory, ssh=ssh), deadlines
+class _FollowedSlot:
+    """One slot of a watch, as `follow` sees it."""
 
+    def __init__(self, watch: ReadyWatch, slot: int) -> None:
+        self.slot = slot
+        self._watch = watch
+        self._began = watch.seconds()
 
-def longest_retry_s(inventory: Inventory) -> float:
-    """How long to wait between two tries at most, by what a try costs."""
-    is_costly = uses_session_manager(inventory.ssh.proxy_command)
-    return LONGEST_RETRY_BY_SESSION_MANAGER_S if is_costly else LONGEST_RETRY_S
+    @property
+    def is_final(self) -> bool:
+        return self._watch.at(self.slot).is_final
+
+    @property
+    def membership(self) -> bytes | None:
+        return self._watch.membership if self._watch.at(self.slot).phase == READY else None
+
+    def reported(self, report: NodeReport) -> None:
+        after = replace(
+            self._watch.at(self.slot),
+            report=report,
+            phase=report.phase,
+            is_final=report.phase == FAILED,
+            trouble=None,
+            took_s=self._watch.seconds() - self._began,
+        )
+        self._watch.note(after)
+
+    def troubled(self, why: str, *, failure: NodeFailure | None = None) -> None:
+        # Before the engine is done, the address may still be the one of the machine before this one.
+        is_settled = self._watch.membership is not None
+        is_final = failure is not None and failure.kind in FINAL_FAILURES and is_settled
+        self._watch.note(replace(self._watch.at(self.slot), trouble=why, is_final=is_final))
+
+    def applied(self, refusal: str | None) -> None:
+        self._watch.note(replace(self._watch.at(self.slot), undelivered=refusal, is_final=True))
 
 
 def waiting_for(watch: NodeWatch, in_phase_s: float, silent_s: float) -> str:

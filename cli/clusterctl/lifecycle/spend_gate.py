@@ -27,8 +27,22 @@ def why_loud(told: Spending) -> str | None:
     return None
 
 
-def agree(output: Output, cluster_plan: ClusterPlan, *, question: str, now: datetime, shown: str, asks: bool) -> None:
+BY_FLAG = "--yes"
+
+
+def agree(
+    output: Output,
+    cluster_plan: ClusterPlan,
+    *,
+    question: str,
+    now: datetime,
+    shown: str,
+    asks: bool,
+    agreed_by: str = BY_FLAG,
+) -> None:
     """Returns when the person at the terminal agrees to an `up`; `asks` is False where the output is for a program.
+
+    `agreed_by`: what agrees where nobody can be asked.
 
     Raises UsageError when they do not, and when nobody can be asked.
     """
@@ -40,10 +54,21 @@ def agree(output: Output, cluster_plan: ClusterPlan, *, question: str, now: date
         bound=f"the caps in {shown}/cluster.yaml bound it: total_usd_per_hour, budget_usd, runtime",
         hint=f"clusterctl up {shown} --yes",
         asks=asks,
+        agreed_by=agreed_by,
     )
 
 
-def agree_to(output: Output, told: Spending, *, name: str, question: str, bound: str, hint: str, asks: bool) -> None:
+def agree_to(
+    output: Output,
+    told: Spending,
+    *,
+    name: str,
+    question: str,
+    bound: str,
+    hint: str,
+    asks: bool,
+    agreed_by: str = BY_FLAG,
+) -> None:
     """Returns when the person agrees to this spending of the cluster `name`; `bound`: what limits it.
 
     Raises UsageError.
@@ -52,7 +77,7 @@ def agree_to(output: Output, told: Spending, *, name: str, question: str, bound:
         why = "there is no terminal" if asks else "--json never asks"
         offer = question.rpartition(". ")[0] or question
         raise UsageError(
-            f"nobody agreed, and {why}; nothing was changed. {offer}. --yes agrees to that; {bound}",
+            f"nobody agreed, and {why}; nothing was changed. {offer}. {agreed_by} agrees to that; {bound}",
             hint=hint,
         )
     why_name = why_loud(told)

@@ -11,7 +11,7 @@ from clusterctl_infra.catalog.fresh_prices import refresh_command
 from clusterctl_infra.errors import CapExceeded, CloudError
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.price_list import spot_prices
 from clusterctl.cloud.refusal import aws_errors, code_of
 from clusterctl.text.next_commands import edit

@@ -14,7 +14,7 @@ from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cost.after_deadline import bills_a_month_after
 from clusterctl.engine.progress import summary
 from clusterctl.engine.selected_stack import selected_meanwhile
@@ -40,7 +40,7 @@ from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, m
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.running_jobs import refuse_running
-from clusterctl.lifecycle.spend_gate import agree, spending
+from clusterctl.lifecycle.spend_gate import BY_FLAG, agree, spending
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
@@ -70,6 +70,8 @@ class UpRequest:
     """A program reads stdout: nobody is asked, and the nodes come as JSON at the end."""
     is_forced: bool = False
     """`--force`: though jobs run on nodes that end."""
+    agreed_by: str = BY_FLAG
+    """What a program says to agree to the price."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,6 +272,7 @@ def ask(up: Up, previewed: WithPreview) -> bool:
         now=now,
         shown=up.shown,
         asks=not request.as_json,
+        agreed_by=request.agreed_by,
     )
     return True
 

@@ -9,7 +9,6 @@ from clusterctl_infra.errors import CloudError
 from clusterctl_infra.outputs import Inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.instances import instances_of, other_ids_alive
 from clusterctl.cloud.look import look
 from clusterctl.cloud.quotas import address_room, addresses_wanted, refuse_beyond, refuse_without_room, vcpu_limit
@@ -46,7 +45,7 @@ def refuse_namesake(change: Change, state: StackState) -> None:
     show = f"clusterctl status --cluster {known.cluster}"
     if is_elsewhere(known, account=change.clients.account(), now=datetime.now(UTC)):
         raise CloudError(taken_elsewhere(known), code="NameTaken", hint=show)
-    there = Clients(region=known.region, endpoint_url=change.clients.endpoint_url, beside=change.clients)
+    there = change.clients.elsewhere(known.region)
     keeps_data = known.run_nodes_down and look(there, known.cluster_id, DATA_KINDS)
     if keeps_data or any(instance.is_alive for instance in instances_of(there, known.cluster_id)):
         raise CloudError(taken_elsewhere(known), code="NameTaken", hint=show)

@@ -11,7 +11,7 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.errors import CloudError, UsageError
 from clusterctl_infra.provider.local_home import write_private
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.price_list import ask_prices
 from clusterctl.prices.rows import check_region, matching_types
 from clusterctl.text.quantities import count
@@ -25,7 +25,7 @@ def refresh_prices(catalog: Catalog, words: Sequence[str], *, region: str | None
         )
     check_region(catalog, region)
     types = matching_types(catalog, words)
-    found = ask_prices(Clients(region=region, endpoint_url=None), types, now=now)
+    found = ask_prices(AwsClients(region=region, endpoint_url=None), types, now=now)
     if not found:
         raise CloudError(
             f"AWS names no on-demand price for {', '.join(types)} in {region}: it is not sold there",

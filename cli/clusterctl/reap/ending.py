@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clusterctl_infra.errors import CloudError, StillBills
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.delete_orphans import Sweep, end_all
 from clusterctl.cloud.deletion_attempts import pause_s
 from clusterctl.cloud.look import UNKNOWN_REST, named

@@ -14,7 +14,8 @@ from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory
 from clusterctl_infra.region_keys import RegionAccess
 
-from clusterctl.cloud.clients import Clients, configured_region
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import AwsClients, configured_region
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.cloud.resource import CloudResource, type_of
 from clusterctl.cloud.resource_types import KINDS
@@ -76,11 +77,11 @@ def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, ho
 
 def region_clients(rehearsed: RegionAccess | None) -> ClientsOf:
     """Gives the clients of a region, always the same ones; credentials are got once for all regions."""
-    first: list[Clients] = []
+    first: list[AwsClients] = []
 
     @functools.cache
     def clients_of(region: str) -> Clients:
-        made = Clients.at(rehearsed, region=region, beside=first[0] if first else None)
+        made = AwsClients.at(rehearsed, region=region, beside=first[0] if first else None)
         first.append(made)
         return made
 

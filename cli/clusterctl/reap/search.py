@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from clusterctl_infra.errors import CloudError, UsageError
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.look import Look, NotAsked, look_at_each, named
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.resource import ResourceType

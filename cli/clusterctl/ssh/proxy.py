@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import tempfile
@@ -42,10 +43,14 @@ class Proxy:
         """The numbers that must stay open for it to live."""
         return {self.socket.fileno(), self._complaints.fileno()}
 
-    def complaint(self) -> str | None:
-        """How the command ended and the last thing it said; None while it runs."""
+    def end_descriptor(self) -> int | None:
+        """What can be read once the command has ended, for the caller to close; None when it has been waited for."""
+        return os.pidfd_open(self._process.pid) if self._process.poll() is None else None
+
+    def complaint(self, *, wait_s: float = 0.2) -> str | None:
+        """How the command ended and the last thing it said; None while it runs, for so long at least."""
         try:
-            code = self._process.wait(timeout=0.2)
+            code = self._process.wait(timeout=wait_s)
         except subprocess.TimeoutExpired:
             return None
         self._complaints.seek(0)

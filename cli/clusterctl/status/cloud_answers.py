@@ -14,7 +14,8 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.alarms import Alarm, alarms_on
-from clusterctl.cloud.clients import Clients, refuse_account
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import AwsClients, refuse_account
 from clusterctl.cloud.early_end import EarlyEnd, early_end
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
@@ -137,7 +138,7 @@ def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> 
 def _clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Clients:
     """Raises CloudError where the credentials are another account's, in which nothing of the cluster would be found."""
     rehearsed = region_access(home, environ) if inventory.rehearsal else None
-    clients = Clients.at(rehearsed, region=inventory.region, timeout_s=API_CALL_S)
+    clients = AwsClients.at(rehearsed, region=inventory.region, timeout_s=API_CALL_S)
     if not inventory.rehearsal and inventory.account_id is not None:
         refuse_account(inventory.account_id, clients.account())
     return clients

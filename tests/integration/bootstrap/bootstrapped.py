@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
-from clusterctl.lifecycle.membership import INSTALL
-from clusterctl_bootstrap.agent_source import later_sources
+from clusterctl.lifecycle.membership import install_line, later_modules
 from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
 from clusterctl_bootstrap.render import render_user_data
 from clusterctl_infra.keys import host_key, login_key
@@ -181,7 +180,8 @@ class Bootstrapped:
 
     def deliver_modules(self, slot: int) -> None:
         """What of the agent comes with the membership, as `clusterctl up` brings it."""
-        self.output(slot, INSTALL, stdin=json.dumps(dict(later_sources())))
+        modules = later_modules()
+        self.output(slot, install_line(len(modules)), stdin=modules.decode())
 
     def push(self, slot: int, **changes: Any) -> Answer:
         """`clusterctl-node apply` with a membership of four nodes and an hour, and `changes`."""

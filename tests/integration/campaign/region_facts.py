@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import time
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.reap.search import search
 from clusterctl_infra.catalog.reader import load_catalog
@@ -71,7 +72,7 @@ def reaped_things(cluster: Rehearsed) -> list[CloudResource]:
 @functools.cache
 def _clients(region: str, access: RegionAccess) -> Clients:
     """boto3 reads its descriptions of all services anew for each."""
-    return Clients.at(access, region=region)
+    return AwsClients.at(access, region=region)
 
 
 def billed(cluster: Rehearsed, *, until: float | None = None) -> list[BillRow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -263,3 +264,30 @@ def test_a_download_that_a_person_interrupts_names_what_it_has_left(
     (left,) = back.iterdir()
     assert f" MB are kept in {left}: the same command goes on there\n" in said
     assert process.returncode == 130
+
+
+def test_a_file_goes_to_machines_of_a_persons_own_list_and_comes_back(
+    loopback_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    nodes = loopback_cluster.inventory.nodes[:2]
+    rows = [
+        {"name": f"lab-{node.slot}", "address": node.private_ip, "host_key": node.host_public_key} for node in nodes
+    ]
+    ssh = {"port": loopback_cluster.port, "key_file": str(loopback_cluster.folder / "login")}
+    lab, source, back = tmp_path / "lab.json", tmp_path / "w.bin", tmp_path / "back"
+    lab.write_text(json.dumps({"ssh": ssh, "nodes": rows}))
+    source.write_bytes(b"weights")
+    back.mkdir()
+
+    sent = loopback_cluster.run("cp", "--inventory", str(lab), str(source), "all:w.bin")
+    assert sent.returncode == 0, sent.stderr
+    assert [(loopback_cluster.folder / f"node-{slot}" / "w.bin").read_bytes() for slot in (0, 1)] == [b"weights"] * 2
+    fetched = loopback_cluster.run("cp", "--inventory", str(lab), "lab-1:w.bin", f"{back}/")
+    assert fetched.returncode == 0, fetched.stderr
+    assert (back / "w.bin").read_bytes() == b"weights"
+
+    loopback_cluster.change_host_key(1)
+    refused = loopback_cluster.run("cp", "--inventory", str(lab), str(source), "all:w.bin")
+    assert refused.returncode == 4
+    assert b"[lab-1]" in refused.stderr
+    assert b"host key" in refused.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,10 +66,8 @@ def test_variables_reach_the_command_as_they_are(steady_cluster: LoopbackCluster
 
 
 def test_the_first_failure_ends_the_others_with_fail_fast(steady_cluster: LoopbackCluster) -> None:
-    began_at = time.monotonic()
     line = f'case "{WHO}" in *.2) exit 3;; *) echo $$; exec sleep 300;; esac'
-    done = steady_cluster.run("ssh", "--fail-fast", line)
-    assert time.monotonic() - began_at < 25
+    done = steady_cluster.run("ssh", "--fail-fast", line)  # `sleep 300` would outlast the run's own time
     first, *others = done.stderr.decode().splitlines()[1:]
     assert first == "  train-1 exit 3"
     assert others, "they ran, or were on their way"

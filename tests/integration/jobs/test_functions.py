@@ -36,6 +36,12 @@ def fail():
         raise ValueError("wrong epoch")
     time.sleep(600)
 
+@app.function(**settings)
+def die():
+    if os.environ["RANK"] == "1":
+        os.kill(os.getpid(), 9)
+    time.sleep(600)
+
 @app.function(**{{**settings, "name": {name!r}}})
 def stay():
     print("up", flush=True)
@@ -121,6 +127,14 @@ def test_an_exception_comes_back_with_its_node_rank_and_traceback(cluster: Rehea
     told = done.stdout.splitlines()[-1]
     assert told.startswith(f"['{cluster.name}-1', 1, 'ValueError'] True "), done.text
     assert told.endswith("rank 1: ValueError: wrong epoch")
+
+
+def test_a_rank_that_is_killed_ends_the_task_and_is_named(cluster: Rehearsed, work: Path) -> None:
+    done = run_program(cluster, work, "die.remote()")
+    assert done.exit_code == 1
+    told = next(line for line in done.stderr.splitlines() if "RemoteError: " in line)
+    assert "rank 1" in told, done.text
+    assert "was killed by signal 9" in told
 
 
 def test_a_task_outlives_its_program_and_any_other_finds_and_cancels_it(cluster: Rehearsed, work: Path) -> None:
@@ -211,6 +225,15 @@ def test_pytorch_s_training_runs_by_one_command(cluster: Rehearsed) -> None:
     done = cluster.run("run", "--nproc", "1", "--workdir", folder, "--", "train.py")
     assert done.exit_code == 0, done.text
     assert "2 ranks: the weight is 0.000 off" in done.stdout
+
+
+@pytest.mark.torch
+def test_flow_s_example_runs_on_a_cluster_that_is_up(cluster: Rehearsed, work: Path) -> None:
+    script = str(ROOT / "examples" / "guides" / "flow" / "train.py")
+    done = run([sys.executable, script, cluster.name], env=cluster.env, cwd=work, timeout_s=120)
+    assert done.exit_code == 0, done.text
+    assert "{'ranks': 2, 'off': 0.0}" in done.stdout
+    assert "at most $" in done.stdout
 
 
 def launch_lines() -> list[str]:

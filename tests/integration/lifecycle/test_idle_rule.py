@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 
 from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive_without_root, rehearsed, wait_until

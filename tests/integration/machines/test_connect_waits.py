@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 from clusterctl_rehearsal.machines import connect
@@ -50,9 +49,7 @@ def test_nobody_is_waited_for_once_the_caller_is_gone(port: int) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             waiting.wait(timeout=0.5)
         ours.close()
-        began = time.monotonic()
-        assert waiting.wait(timeout=WAITS_S) == 1
-        assert time.monotonic() - began < GONE_S
+        assert waiting.wait(timeout=GONE_S) == 1
 
 
 def test_without_a_time_nothing_is_tried_again(port: int) -> None:

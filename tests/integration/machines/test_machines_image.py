@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -63,13 +62,22 @@ def test_a_build_killed_half_way_leaves_no_process_and_no_mount_and_its_folder_i
     assert list((tmp_path / "images").glob("unfinished-*")) == []
 
 
-@pytest.mark.alone
-def test_an_image_that_is_there_costs_no_time(tmp_path: Path) -> None:
+def test_an_image_that_is_there_is_not_built(tmp_path: Path) -> None:
+    folder = image_folder(tmp_path, host_recipe())
+    folder.mkdir(parents=True)
+    NspawnDriver(root=tmp_path, cache=tmp_path).prepare(pytest.fail)
+    assert list(folder.iterdir()) == []
+
+
+def test_the_verb_says_nothing_of_an_image_that_is_there_and_names_the_tool_that_is_missing(tmp_path: Path) -> None:
     image_folder(tmp_path, host_recipe()).mkdir(parents=True)
-    driver = NspawnDriver(root=tmp_path, cache=tmp_path)
-    begun = time.monotonic()
-    driver.prepare(pytest.fail)
-    assert time.monotonic() - begun < 0.5
+    verb = [sys.executable, "-m", "clusterctl", "rehearse", "image"]
+    environ = {**os.environ, "CLUSTERCTL_CACHE": str(tmp_path), "CLUSTERCTL_HOME": str(tmp_path / "home")}
+    there = subprocess.run(verb, env=environ, capture_output=True, text=True, timeout=60)
+    assert (there.returncode, there.stdout, there.stderr) == (0, "", "")
+    bare = subprocess.run(verb, env={**environ, "PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60)
+    assert bare.returncode == 1
+    assert "apt-get install -y --no-install-recommends systemd-container" in bare.stderr
 
 
 def run_build(cache: Path, *before: str) -> subprocess.CompletedProcess[str]:

@@ -106,3 +106,33 @@ def test_a_name_that_is_a_riddle_is_seen_where_it_is_given(source: str, found: l
 
 def test_names_are_looked_at_wherever_python_is_written() -> None:
     assert all(any((tree_rules.CHECKOUT / place).rglob("*.py")) for place in tree_rules.PLACES_OF_NAMES)
+
+
+BASES = {
+    "class Clients(Protocol):\n  def ec2(self): 'EC2.'": False,
+    "class Outside:\n  def run(self):\n    'Runs.'\n    raise NotImplementedError": False,
+    "class Facts:\n  name: str": False,
+    "class Outside:\n  def run(self):\n    return 0": True,
+    "class Engine(Outside):\n  def __init__(self):\n    self.x = 1": True,
+}
+
+
+@pytest.mark.parametrize(("base", "is_told"), BASES.items())
+def test_a_fake_may_inherit_what_a_product_class_declares_and_nothing_that_it_does(base: str, *, is_told: bool) -> None:
+    (declared,) = (node for node in ast.walk(ast.parse(base)) if isinstance(node, ast.ClassDef))
+    asked = []
+
+    def defined(module: str, name: str) -> ast.ClassDef:
+        asked.append((module, name))
+        return declared
+
+    fake = "from clusterctl.x import Base as B\nclass Own: ...\ndef f():\n  class Fake(Own, B): ..."
+    found = list(tree_rules.product_bases(fake, defined))
+    assert asked == [("clusterctl.x", "Base")]
+    assert found == ([(4, "Fake", "B")] if is_told else [])
+
+
+def test_the_class_behind_an_import_is_found_in_our_packages_alone() -> None:
+    assert tree_rules.defined_class("clusterctl.engine.call", "PulumiEngine") is not None
+    assert tree_rules.defined_class("clusterctl.engine.call", "Nobody") is None
+    assert tree_rules.defined_class("pathlib", "Path") is None

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.clients import Clients
-from clusterctl.engine.call import Engine
+from clusterctl.cloud.boundary import Clients
+from clusterctl.engine.boundary import Engine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home

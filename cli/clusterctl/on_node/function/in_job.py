@@ -35,10 +35,14 @@ class Function:
 
 
 class App:
-    """Functions that belong together."""
+    """Functions that belong together; `clusterctl.flow.FlowApp()` has no name."""
 
-    def __init__(self, name: str, **settings: Any) -> None:
+    def __init__(self, name: str = "", **settings: Any) -> None:
         self.name = name
+
+    def run(self, **settings: Any) -> Any:
+        """Raises StartedWithinAJob."""
+        raise StartedWithinAJob("app.run() was called within a job; %s" % GUARD)
 
     def function(self, **settings: Any) -> Callable[[Callable[..., Any]], Function]:
         """The decorator; its settings were for whoever started the job."""
@@ -48,3 +52,15 @@ class App:
 def get_task(name: str, *, cluster: str | None = None) -> Any:
     """Raises StartedWithinAJob."""
     raise StartedWithinAJob("get_task(%r) was called within a job; %s" % (name, GUARD))
+
+
+class Flow:
+    """What `clusterctl.flow.Flow` is within a job."""
+
+    def run(self, *args: Any, **settings: Any) -> Any:
+        """Raises StartedWithinAJob."""
+        raise StartedWithinAJob("Flow().run() was called within a job; %s" % GUARD)
+
+    def get_task(self, name: str) -> Any:
+        """Raises StartedWithinAJob."""
+        return get_task(name)

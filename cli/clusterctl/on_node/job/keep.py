@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,7 +30,7 @@ LOGIND_FILE = "run/systemd/logind.conf.d/50-clusterctl-job.conf"
 
 def start_keeper(layout: Layout, job: str, program: Path) -> str:
     """Starts it apart from this session: nothing, or why it is not there."""
-    argv = [sys.executable, "-I", str(program), "keep", job]
+    argv = [*with_own_tmp(layout, job), sys.executable, "-I", str(program), "keep", job]
     if Path("/run/systemd/system").is_dir():
         if keep_shared_memory(layout.root):
             subprocess.run(RELOAD_LOGIND, stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
@@ -51,6 +52,19 @@ def start_keeper(layout: Layout, job: str, program: Path) -> str:
             return "its supervisor did not start within %g s" % STARTED_WITHIN_S
         time.sleep(POLL_S)
     return ""
+
+
+def with_own_tmp(layout: Layout, job: str) -> list[str]:
+    """What comes before the keeper's argv, so that /tmp is the job's own for it and all that it starts."""
+    if not read_json(layout.spec(job)).get("has_own_tmp"):
+        return []
+    folder = layout.tmp(job)
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o1777)
+    mount = 'mount --bind "$0" /tmp && exec "$@"'
+    # Where nobody is root, as on process machines, only a user namespace lets somebody mount.
+    rights = [] if os.getuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
+    return ["unshare", *rights, "--mount", "--propagation", "private", "sh", "-c", mount, str(folder)]
 
 
 def keep_shared_memory(root: Path) -> bool:
@@ -103,12 +117,14 @@ def keep(layout: Layout, job: str, program: Path) -> None:
         job_containers.remove(layout, job)
         tell_lost(layout, job, "its supervisor there ended (%s)" % _how(status))
     finally:
+        shutil.rmtree(layout.tmp(job), ignore_errors=True)
         lease.forget(layout, job)
 
 
 def sweep(layout: Layout, job: str) -> None:
     """After the service has ended, also by a kill of its keeper: nothing says that the job runs."""
     tell_lost(layout, job, "its keeper there was killed")
+    shutil.rmtree(layout.tmp(job), ignore_errors=True)
     lease.forget(layout, job)
 
 
@@ -178,4 +194,4 @@ def _detached(argv: list[str], log: Path) -> None:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
     os.closerange(3, 256)
-    os.execv(argv[0], argv)
+    os.execvp(argv[0], argv)

@@ -83,6 +83,10 @@ class Layout:
         """`CLUSTERCTL_JOB_DIR`: for what the job wants to keep; the login user's."""
         return self.folder(job) / "work"
 
+    def tmp(self, job: str) -> Path:
+        """The job's own /tmp, where it has one; gone when it has ended."""
+        return self.folder(job) / "tmp"
+
     def attempt(self, job: str, attempt: int) -> Path:
         """The output of one attempt."""
         return self.folder(job) / ("attempt-%d" % attempt)

@@ -8,7 +8,7 @@ import os
 import select
 import threading
 from collections.abc import Callable
-from typing import IO
+from typing import IO, Protocol
 
 from clusterctl_infra.errors import ClusterctlError
 
@@ -17,6 +17,30 @@ from clusterctl.ssh.fanout.scratch import named_folder
 CHUNK_BYTES = 64 * 1024
 AHEAD_BYTES = 16 * 1024 * 1024
 """So much is read before anybody wants it."""
+
+
+class Input(Protocol):
+    """What a command reads."""
+
+    def read(self, offset: int) -> bytes | None:
+        """What follows at `offset`; None when it has not come yet; b"" at the end."""
+
+    def taken(self, offset: int) -> None:
+        """The node has all before `offset`."""
+
+
+class BytesInput:
+    """Bytes that are all there."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def read(self, offset: int) -> bytes:
+        """What follows at `offset`; b"" at the end."""
+        return self._content[offset : offset + CHUNK_BYTES]
+
+    def taken(self, offset: int) -> None:
+        """They stay where they are."""
 
 
 class CommandInput:

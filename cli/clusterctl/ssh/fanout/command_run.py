@@ -11,7 +11,7 @@ from clusterctl_infra.errors import ClusterctlError
 
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.fanout.command_input import CommandInput
+from clusterctl.ssh.fanout.command_input import Input
 from clusterctl.ssh.fanout.event_loop import NEVER, Stopped, Waiting
 from clusterctl.ssh.fanout.input_feed import InputFeed
 from clusterctl.ssh.fanout.libssh2 import BROKEN, STDERR, STDOUT, Channel, Libssh2Error
@@ -59,7 +59,7 @@ class CommandRun:
         link: Link,
         command: Command,
         outlet: Outlet,
-        stdin: CommandInput | None,
+        stdin: Input | None,
         *,
         another: Another,
         silence_s: float,
@@ -91,7 +91,7 @@ class CommandRun:
             told = f"{self._link.target.name} opened no session in its time"
             raise NodeFailure("timeout", told, phase="session") from e
         except Libssh2Error as e:
-            raise self._refusal(e) from e
+            raise refusal(self._link, e) from e
 
     def ask(self, ends_at: float, *, taken_by: float = NEVER) -> Generator[Waiting, bool, None]:
         """Has the node start the command. Raises NodeFailure: then nothing has run, but in the phase "command".
@@ -112,7 +112,7 @@ class CommandRun:
             told = f"{link.target.name} did not say in its time whether the command has started"
             raise NodeFailure("lost", told, phase="command") from e
         except Libssh2Error as e:
-            raise self._refusal(e) from e
+            raise refusal(self._link, e) from e
         if not self._has_input:
             self._watch = Watch(link, self._channel, silence_s=self._silence_s)
 
@@ -123,13 +123,6 @@ class CommandRun:
         command = self._command
         text = with_input if self._has_input else guarded
         return text(command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=self._silence_s)
-
-    def _refusal(self, error: Libssh2Error) -> NodeFailure:
-        name = self._link.target.name
-        # Below -40 or so are refusals; a broken connection is one of the socket's errors.
-        if error.code in BROKEN:
-            return NodeFailure("lost", f"the connection to {name} broke ({error})", phase="session")
-        return NodeFailure("session", f"{name} opened no session ({error})", phase="session")
 
     def to_its_end(self) -> Generator[Waiting, bool, ExitCode]:
         """The exit code. Raises NodeFailure when there is none: the command is ended at its timeout.
@@ -243,13 +236,13 @@ class CommandRun:
         text = watcher(told, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
         link = self._link
         try:
-            channel = yield from _started(link, text, self._window, ends_at)
+            channel = yield from started(link, text, self._window, ends_at)
         except Libssh2Error as e:
             if e.code in BROKEN:
                 raise
             # A server that allows one session for a connection.
             link = self._link_beside = self._link_beside or (yield from self._another(ends_at))
-            channel = yield from _started(link, text, self._window, ends_at)
+            channel = yield from started(link, text, self._window, ends_at)
             self._link.heard_at = time.monotonic()  # it is we who have not listened
         self._watch = Watch(link, channel, silence_s=self._silence_s)
 
@@ -269,7 +262,16 @@ class CommandRun:
                 yield from self._until_closed(ends_at)
 
 
-def _started(link: Link, text: bytes, window_bytes: int, ends_at: float) -> Generator[Waiting, bool, Channel]:
+def refusal(link: Link, error: Libssh2Error) -> NodeFailure:
+    """The failure of a channel that was not opened, or of a command that was not started on it."""
+    name = link.target.name
+    # Below -40 or so are refusals; a broken connection is one of the socket's errors.
+    if error.code in BROKEN:
+        return NodeFailure("lost", f"the connection to {name} broke ({error})", phase="session")
+    return NodeFailure("session", f"{name} opened no session ({error})", phase="session")
+
+
+def started(link: Link, text: bytes, window_bytes: int, ends_at: float) -> Generator[Waiting, bool, Channel]:
     """The channel of a command of ours. Raises Late, Libssh2Error."""
     channel = yield from link.opened(window_bytes, ends_at)
     yield from link.until_done(lambda: channel.execute(text), ends_at)

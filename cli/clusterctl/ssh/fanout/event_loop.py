@@ -64,6 +64,11 @@ class EventLoop:
         with contextlib.suppress(OSError):  # full: it will wake up anyway; closed: it has ended
             self._wake_writer.send(b"w")
 
+    def look(self) -> None:
+        """Has the source asked whether it has another task, without resuming any; from any thread."""
+        with contextlib.suppress(OSError):
+            self._wake_writer.send(b"l")
+
     def stop(self) -> None:
         """Raises Stopped in every task, and takes no new ones; from any thread."""
         self._is_stopping = True
@@ -115,8 +120,11 @@ class EventLoop:
         return -1
 
     def _woken(self) -> None:
+        told = b""
         with contextlib.suppress(BlockingIOError):
-            self._wake_reader.recv(4096)
+            told = self._wake_reader.recv(4096)
+        if b"w" not in told:
+            return
         for entry in [entry for entry in self._entries.values() if entry.waiting.for_waking]:
             self._resume(entry.task, _without_news)
 

@@ -16,7 +16,7 @@ from clusterctl.ssh.command import FAN_OUT, Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.canceller import Canceller
-from clusterctl.ssh.fanout.command_input import CommandInput
+from clusterctl.ssh.fanout.command_input import BytesInput, CommandInput
 from clusterctl.ssh.fanout.dialling import Dialled
 from clusterctl.ssh.fanout.event_loop import EventLoop, Task
 from clusterctl.ssh.fanout.libssh2 import load
@@ -47,7 +47,7 @@ def run_on_nodes(
     keys: LoginKeys,
     deadlines: Deadlines | None = None,
     timeout_s: float | None = None,
-    stdin: IO[bytes] | None = None,
+    stdin: IO[bytes] | bytes | None = None,
     sinks: NodeSinks | None = None,
     on_result: Callable[[NodeResult], None] | None = None,
     fan_out: int | None = None,
@@ -114,6 +114,13 @@ def _widths(fan_out: int, *, to_connect: int) -> list[int]:
     return [fan_out // count + (number < fan_out % count) for number in range(count)]
 
 
+def _pumped(stdin: IO[bytes] | bytes | None, *, readers: int, on_more: Callable[[], None]) -> CommandInput | None:
+    """What reads the input for all nodes; None where all of it is there, or there is none."""
+    if stdin is None or isinstance(stdin, bytes):
+        return None
+    return CommandInput(stdin, readers=readers, on_more=on_more)
+
+
 class _Run:
     """One fan-out under way: its threads, and the way their news come here."""
 
@@ -124,7 +131,7 @@ class _Run:
         command: Command,
         keys: LoginKeys,
         deadlines: Deadlines,
-        stdin: IO[bytes] | None,
+        stdin: IO[bytes] | bytes | None,
         sinks: NodeSinks | None,
         fan_out: int,
         dialled: Dialled | None,
@@ -138,13 +145,13 @@ class _Run:
         for node in nodes:
             self._waiting.put(node)
         self._outbox = Outbox(self._wake)
-        self._stdin = None if stdin is None else CommandInput(stdin, readers=len(nodes), on_more=self._wake)
+        self._pumped = _pumped(stdin, readers=len(nodes), on_more=self._wake)
         self._job = Job(
             inventory=inventory,
             command=command,
             keys=keys,
             deadlines=deadlines,
-            stdin=self._stdin,
+            stdin=BytesInput(stdin) if isinstance(stdin, bytes) else self._pumped,
             outbox=self._outbox,
             captures_bytes=CAPTURED_BYTES if sinks is None else None,
             nodes=len(nodes),
@@ -161,13 +168,13 @@ class _Run:
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
-        if self._stdin is not None:
-            self._stdin.start()
+        if self._pumped is not None:
+            self._pumped.start()
 
     def close(self) -> None:
         """Reads nothing more of what was typed or piped in."""
-        if self._stdin is not None:
-            self._stdin.stop()
+        if self._pumped is not None:
+            self._pumped.stop()
 
     def next_result(self) -> NodeResult:
         """The next node's result; output on the way to it goes to the sinks. Raises what a node's thread raised."""

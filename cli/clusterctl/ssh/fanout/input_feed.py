@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from clusterctl.ssh.fanout.command_input import CommandInput
+from clusterctl.ssh.fanout.command_input import Input
 from clusterctl.ssh.fanout.event_loop import Waiting
 from clusterctl.ssh.fanout.libssh2 import BROKEN, Channel, Libssh2Error
 from clusterctl.ssh.fanout.link import Link
@@ -16,7 +16,7 @@ CHUNKS_A_TURN = 16
 class InputFeed:
     """One command's share of the input, given as the node takes it."""
 
-    def __init__(self, link: Link, source: CommandInput | None) -> None:
+    def __init__(self, link: Link, source: Input | None) -> None:
         self._link = link
         self._source = source
         self._offset = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import os
 import select
 import socket
 import struct
@@ -56,6 +57,7 @@ class Link:
         self._asks_at = NEVER
         self._ahead_bytes = 0
         self._ahead: Channel | None = None
+        self._is_hung_up = False
 
     def opened(self, window_bytes: int, ends_at: float = NEVER) -> Generator[Waiting, bool, Channel]:
         """A channel with about this window: the one opened ahead, else a new one. Raises Late, Libssh2Error."""
@@ -157,16 +159,34 @@ class Link:
 
     def complaint(self) -> str | None:
         """What the proxy said when it ended; None without one, and while it runs."""
-        return None if self._proxy is None else self._proxy.complaint()
+        return None if self._proxy is None else self._proxy.complaint(wait_s=0)
 
-    def close(self) -> None:
-        """Ends the connection and the proxy; never raises."""
+    def await_proxy_end(self, most_s: float) -> Generator[Waiting, bool, None]:
+        """Returns when the proxy has ended, or after so long; at once where there is none."""
+        ending = None if self._proxy is None else self._proxy.end_descriptor()
+        if ending is None:
+            return
+        try:
+            yield Waiting(descriptor=ending, for_reading=True, until=time.monotonic() + most_s)
+            yield Waiting(until=0.0)  # the loop forgets the descriptor before its number comes again
+        finally:
+            os.close(ending)
+
+    def hang_up(self) -> None:
+        """Ends the connection, not waiting for the proxy's end; never raises."""
+        if self._is_hung_up:
+            return
+        self._is_hung_up = True
         with contextlib.suppress(Libssh2Error):
             self.session.disconnect()
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.session.free()
         self.socket.close()
+
+    def close(self) -> None:
+        """Ends the connection and the proxy; never raises."""
+        self.hang_up()
         if self._proxy is not None:
             self._proxy.close()
 

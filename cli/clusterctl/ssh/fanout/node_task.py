@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure, Phase
-from clusterctl.ssh.fanout.command_input import CommandInput
+from clusterctl.ssh.fanout.command_input import Input
 from clusterctl.ssh.fanout.command_run import CommandRun, ExitCode, Outlet, window_bytes
 from clusterctl.ssh.fanout.dialling import Dialled
 from clusterctl.ssh.fanout.event_loop import Stopped, Task, Waiting
@@ -19,10 +19,10 @@ from clusterctl.ssh.fanout.libssh2 import STDERR
 from clusterctl.ssh.fanout.link import Link
 from clusterctl.ssh.fanout.link_pool import LinkKey, LinkPool, link_key
 from clusterctl.ssh.fanout.outbox import Chunk, Outbox
-from clusterctl.ssh.fanout.reaching import reach
+from clusterctl.ssh.fanout.reaching import another_link, reach
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.results import NodeResult
-from clusterctl.ssh.target import Target, target_of
+from clusterctl.ssh.target import target_of
 
 WARM_ANSWER_S = 3.0
 """A kept connection that does not take a command in this time is given up for a new one."""
@@ -36,7 +36,7 @@ class Job:
     command: Command
     keys: LoginKeys
     deadlines: Deadlines
-    stdin: CommandInput | None
+    stdin: Input | None
     outbox: Outbox
     captures_bytes: int | None
     """Output is kept in the result, at most so much of each stream; None: it is handed on as it comes."""
@@ -155,27 +155,13 @@ def _started_warm(
     return link, run
 
 
-def _command_run(job: Job, link: Link, command: Command, outlet: Outlet, stdin: CommandInput | None) -> CommandRun:
+def _command_run(job: Job, link: Link, command: Command, outlet: Outlet, stdin: Input | None) -> CommandRun:
     return CommandRun(
         link,
         command,
         outlet,
         stdin,
-        another=lambda ends_at: _another(job, link.target, ends_at),
+        another=lambda ends_at: another_link(link.target, job.keys, job.deadlines, ends_at),
         silence_s=job.deadlines.silence_s,
         window=window_bytes(job.nodes),
     )
-
-
-def _another(job: Job, target: Target, ends_at: float) -> Generator[Waiting, bool, Link]:
-    """A second connection, for the watcher of a command whose server allows one session for each."""
-    usual = job.deadlines
-    try:
-        left_s = min(usual.total_s, ends_at - time.monotonic())
-        return (yield from reach(target, job.keys, replace(usual, total_s=left_s), None))
-    except NodeFailure as e:
-        told = (
-            f"{target.name} allows one session at a time, and no second connection ({e.message}): "
-            f"the command is ended there within {usual.silence_s:g} s"
-        )
-        raise NodeFailure(e.kind, told, phase="command") from e

@@ -8,6 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clusterctl.ssh.connect_failures import (
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 # What libssh2 calls the kinds of keys that are declared by another name.
 RSA_SIGNATURES = "rsa-sha2-512,rsa-sha2-256"
+COMPLAINT_S = 0.2
+"""So long a proxy whose connection has failed is waited for, for its words."""
+HUNG_UP_S = 0.1
+"""So long a proxy has to end by itself once nobody is at its other end; then it is told to."""
 KEX_FAILURE, METHOD_NOT_SUPPORTED, KEY_REFUSED = -5, -33, {-16, -18, -19, -48}
 
 
@@ -54,6 +59,19 @@ def reach(
     yield from _or_let_go(link, _log_in(link, keys, clock.ends_at(deadlines.login_s)))
     link.watch()
     return link
+
+
+def another_link(target: Target, keys: LoginKeys, usual: Deadlines, ends_at: float) -> Generator[Waiting, bool, Link]:
+    """Another connection, for the watcher of a command whose server allows one session for each. Raises NodeFailure."""
+    try:
+        left_s = min(usual.total_s, ends_at - time.monotonic())
+        return (yield from reach(target, keys, replace(usual, total_s=left_s), None))
+    except NodeFailure as e:
+        told = (
+            f"{target.name} allows one session at a time, and no second connection ({e.message}): "
+            f"the command is ended there within {usual.silence_s:g} s"
+        )
+        raise NodeFailure(e.kind, told, phase="command") from e
 
 
 def reach_host(
@@ -83,8 +101,11 @@ def _or_let_go(link: Link, steps: Generator[Waiting, bool, None]) -> Generator[W
     try:
         yield from steps
     except NodeFailure as e:
-        complaint = link.complaint() if e.kind in {"lost", "timeout"} else None
-        yield from _let_go(link)
+        complaint = None
+        if e.kind in {"lost", "timeout"}:
+            yield from link.await_proxy_end(COMPLAINT_S)
+            complaint = link.complaint()
+        yield from let_go(link)
         if complaint is not None:
             raise connect_failure(link.target, complaint) from e
         raise
@@ -98,9 +119,11 @@ def _known(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[Waiting,
     refuse_other_host_key(link.target, link.session.host_key())
 
 
-def _let_go(link: Link) -> Generator[Waiting, bool, None]:
+def let_go(link: Link) -> Generator[Waiting, bool, None]:
     """Closes the link after the event loop has forgotten its descriptor, whose number may come again."""
     yield Waiting(until=0.0)
+    link.hang_up()
+    yield from link.await_proxy_end(HUNG_UP_S)
     link.close()
 
 

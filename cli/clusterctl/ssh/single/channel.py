@@ -1,54 +1,44 @@
-"""What goes through the channel of a running command: stdin, output, and how it ended."""
+"""What comes through the channel of a running command: its output, and how it ended."""
 
 from __future__ import annotations
 
-import os
 import select
-import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import IO
 
 import paramiko
 
-from clusterctl.ssh.results import signal_exit_code
-from clusterctl.ssh.single.watchful_transport import exit_signal, is_silent
-
 CHUNK_BYTES = 64 * 1024
 
+ENDING_S = 0.5
+"""How long a connection that broke takes at most to say so itself."""
+
 Sink = Callable[[bytes], None]
-
-
-def feed(channel: paramiko.Channel, stdin: bytes | IO[bytes] | None) -> None:
-    """Gives `stdin` to the command and closes it; what could block is given from a thread of its own."""
-    if stdin is None or stdin == b"":
-        channel.shutdown_write()
-        return
-    threading.Thread(target=_pump, args=(channel, stdin), daemon=True, name="ssh stdin").start()
+IsSilent = Callable[[], bool]
+"""Whether the node gives no sign of life any more."""
 
 
 def drained(
-    channel: paramiko.Channel, on_stdout: Sink, on_stderr: Sink, ends_at: float | None
-) -> tuple[int, str | None]:
-    """Exit code and ending signal, the output given to the sinks. Raises TimeoutError, EOFError when it was lost."""
-    for is_stderr, chunk in chunks(channel, ends_at):
+    channel: paramiko.Channel, on_stdout: Sink, on_stderr: Sink, ends_at: float | None, is_silent: IsSilent
+) -> int | None:
+    """The exit code, the output given to the sinks; None: a signal has ended it, and paramiko does not tell which.
+
+    Raises TimeoutError, and EOFError when the connection was lost.
+    """
+    for is_stderr, chunk in _chunks(channel, ends_at, is_silent):
         (on_stderr if is_stderr else on_stdout)(chunk)
-    return ended(channel, ends_at)
-
-
-def ended(channel: paramiko.Channel, ends_at: float | None) -> tuple[int, str | None]:
-    """Exit code and ending signal once all output was read. Raises TimeoutError, EOFError when there is none."""
     while not channel.status_event.wait(_left_s(ends_at)):
-        _hear(channel)
-    name = exit_signal(channel)
-    if name is not None:
-        return signal_exit_code(name), name
-    if channel.exit_status < 0:
+        _hear(is_silent)
+    if channel.exit_status >= 0:
+        return channel.exit_status
+    transport = channel.get_transport()
+    transport.join(ENDING_S)  # where the connection broke its thread ends right after the channel
+    if not transport.is_alive():
         raise EOFError
-    return channel.exit_status, None
+    return None
 
 
-def chunks(channel: paramiko.Channel, ends_at: float | None) -> Iterator[tuple[bool, bytes]]:
+def _chunks(channel: paramiko.Channel, ends_at: float | None, is_silent: IsSilent) -> Iterator[tuple[bool, bytes]]:
     """(is stderr, bytes) until both are at their end. Raises TimeoutError, EOFError on silence;
     ends early on a broken connection."""
     poll = select.poll()
@@ -62,25 +52,13 @@ def chunks(channel: paramiko.Channel, ends_at: float | None) -> Iterator[tuple[b
         if is_ended:
             return
         if not poll.poll(_left_s(ends_at) * 1000):
-            _hear(channel)
+            _hear(is_silent)
 
 
-def _hear(channel: paramiko.Channel) -> None:
+def _hear(is_silent: IsSilent) -> None:
     """Raises EOFError when the node has given no sign of life for too long."""
-    if is_silent(channel):
+    if is_silent():
         raise EOFError
-
-
-def _pump(channel: paramiko.Channel, stdin: bytes | IO[bytes]) -> None:
-    try:
-        if isinstance(stdin, bytes):
-            channel.sendall(stdin)
-        else:
-            while chunk := os.read(stdin.fileno(), CHUNK_BYTES):
-                channel.sendall(chunk)
-        channel.shutdown_write()
-    except (OSError, EOFError, paramiko.SSHException):
-        return  # the command ended without reading it all
 
 
 def _left_s(ends_at: float | None) -> float:

@@ -52,7 +52,7 @@ def end_commands(transport: paramiko.Transport) -> None:
     try:
         with transport.open_session(timeout=MOST_S) as channel:
             channel.exec_command(_SCRIPT)
-            drained(channel, _nowhere, _nowhere, ends_at)
+            drained(channel, _nowhere, _nowhere, ends_at, is_silent=lambda: False)
     except (EOFError, OSError, paramiko.SSHException):
         return
 

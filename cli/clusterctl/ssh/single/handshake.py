@@ -25,7 +25,6 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.host_key import refuse_other_host_key
 from clusterctl.ssh.keys.login_keys import LoginKey, LoginKeys
 from clusterctl.ssh.proxy import Proxy
-from clusterctl.ssh.single.watchful_transport import WatchfulTransport
 from clusterctl.ssh.target import Target
 
 # paramiko's thread logs what it raises as well; without a handler that ends up on the person's stderr.
@@ -51,9 +50,9 @@ def open_socket(target: Target, proxy: Proxy | None, timeout_s: float) -> socket
 
 def handshake(
     connection: socket.socket, target: Target, keys: LoginKeys, deadlines: Deadlines, clock: Clock
-) -> WatchfulTransport:
+) -> paramiko.Transport:
     """A transport on `connection`, the host's key checked, the person logged in. Raises NodeFailure, closes nothing."""
-    transport = WatchfulTransport(connection)
+    transport = paramiko.Transport(connection)
     try:
         _exchange_keys(transport, target, deadlines, clock)
         refuse_other_host_key(target, transport.get_remote_server_key().asbytes())
@@ -61,7 +60,6 @@ def handshake(
     except BaseException:
         transport.close()
         raise
-    transport.watch(deadlines.silence_s)
     return transport
 
 

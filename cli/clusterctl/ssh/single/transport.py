@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import paramiko
 from clusterctl_infra.outputs import Inventory, InventoryNode
@@ -21,10 +21,10 @@ from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import FailureKind, NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
 from clusterctl.ssh.proxy import Proxy
-from clusterctl.ssh.single.channel import Sink, chunks, drained, ended, feed
+from clusterctl.ssh.single.channel import drained
 from clusterctl.ssh.single.ending import end_commands
 from clusterctl.ssh.single.handshake import handshake, open_socket
-from clusterctl.ssh.single.watchful_transport import WatchfulTransport
+from clusterctl.ssh.single.signs_of_life import NotingSocket, SignsOfLife
 from clusterctl.ssh.target import Target, target_of
 
 SESSION_S = 10.0
@@ -34,19 +34,24 @@ SESSION_S = 10.0
 class CommandResult:
     """What a command that ran gave back."""
 
-    exit_code: int
-    """128 + the signal's number when a signal ended it."""
-    signal: str | None
+    exit_code: int | None
+    """None: a signal ended it."""
     stdout: bytes
     stderr: bytes
+
+    @property
+    def ending(self) -> str:
+        """`exit 1`, for a message."""
+        return "a signal ended it" if self.exit_code is None else f"exit {self.exit_code}"
 
 
 class NodeConnection:
     """A logged-in connection; use it as a context manager, or close it."""
 
-    def __init__(self, transport: WatchfulTransport, target: Target, proxy: Proxy | None) -> None:
+    def __init__(self, transport: paramiko.Transport, life: SignsOfLife, target: Target, proxy: Proxy | None) -> None:
         self.target = target
         self._transport = transport
+        self._life = life
         self._proxy = proxy
 
     @classmethod
@@ -66,8 +71,9 @@ class NodeConnection:
         proxy = None if target.proxy_argv is None else Proxy(target.proxy_argv)
         connection = None
         try:
-            connection = open_socket(target, proxy, clock.left_s(deadlines.connect_s))
-            return cls(handshake(connection, target, keys, deadlines, clock), target, proxy)
+            connection = NotingSocket.taking(open_socket(target, proxy, clock.left_s(deadlines.connect_s)))
+            transport = handshake(connection, target, keys, deadlines, clock)
+            return cls(transport, SignsOfLife(transport, connection, lost_after_s=deadlines.silence_s), target, proxy)
         except BaseException as error:
             complaint = None if proxy is None else proxy.complaint() if isinstance(error, NodeFailure) else None
             if connection is not None:
@@ -78,62 +84,25 @@ class NodeConnection:
                 raise connect_failure(target, complaint) from error
             raise
 
-    def run(self, command: str, stdin: bytes | None = None, timeout_s: float | None = None) -> CommandResult:
-        """What `command` (a line for the person's shell there) gives. Raises NodeFailure when it did not end."""
-        stdout: list[bytes] = []
-        stderr: list[bytes] = []
-        code, name = self.stream(
-            command, stdin=stdin, on_stdout=stdout.append, on_stderr=stderr.append, timeout_s=timeout_s
-        )
-        return CommandResult(exit_code=code, signal=name, stdout=b"".join(stdout), stderr=b"".join(stderr))
+    def run(self, command: str, timeout_s: float | None = None) -> CommandResult:
+        """What `command` (a line for the person's shell there) gives, without input.
 
-    def stream(
-        self,
-        command: str,
-        *,
-        on_stdout: Sink,
-        on_stderr: Sink,
-        stdin: bytes | IO[bytes] | None = None,
-        timeout_s: float | None = None,
-    ) -> tuple[int, str | None]:
-        """Exit code and ending signal of `command`, its output given to the sinks as it comes.
-
-        `stdin` is closed at once when None. At the end of `timeout_s` the command is ended and NodeFailure raised.
+        Raises NodeFailure when it did not end; at the end of `timeout_s` it is ended.
         """
         ends_at = None if timeout_s is None else time.monotonic() + timeout_s
+        stdout: list[bytes] = []
+        stderr: list[bytes] = []
         with self._session(command) as channel:
-            feed(channel, stdin)
+            channel.shutdown_write()
             try:
-                return drained(channel, on_stdout, on_stderr, ends_at)
+                code = drained(channel, stdout.append, stderr.append, ends_at, is_silent=lambda: self._life.is_silent)
             except TimeoutError as e:
                 end_commands(self._transport)
                 told = f"{self.target.name}: the command still ran after {timeout_s:g} s and was ended"
                 raise NodeFailure("timeout", told, phase="command") from e
             except EOFError as e:
                 raise self._lost() from e
-
-    def lines(self, command: str, timeout_s: float | None = None) -> Iterator[str]:
-        """The lines that `command` prints, as they come; its stdin stays open until the iterator is closed.
-
-        Ends with the command. Raises NodeFailure when the connection breaks or `timeout_s` is over.
-        """
-        ends_at = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._session(command) as channel:
-            rest = b""
-            try:
-                for is_stderr, chunk in chunks(channel, ends_at):
-                    if is_stderr:
-                        continue
-                    *whole, rest = (rest + chunk).split(b"\n")
-                    yield from (line.decode(errors="replace") for line in whole)
-                if rest:
-                    yield rest.decode(errors="replace")
-                ended(channel, ends_at)
-            except TimeoutError as e:
-                told = f"{self.target.name}: the command still ran after {timeout_s:g} s"
-                raise NodeFailure("timeout", told, phase="command") from e
-            except EOFError as e:
-                raise self._lost() from e
+        return CommandResult(exit_code=code, stdout=b"".join(stdout), stderr=b"".join(stderr))
 
     @property
     def transport(self) -> paramiko.Transport:
@@ -163,6 +132,7 @@ class NodeConnection:
 
     def close(self) -> None:
         """Ends the connection and the proxy; safe to call twice."""
+        self._life.stop()
         self._transport.close()
         if self._proxy is not None:
             proxy, self._proxy = self._proxy, None
@@ -178,7 +148,7 @@ class NodeConnection:
 
     def _lost(self) -> NodeFailure:
         told = f"the connection to {self.target.name} broke"
-        if self._transport.is_silent:
+        if self._life.is_silent:
             told = f"{self.target.name} has given no sign of life for too long"
         return NodeFailure("lost", told, phase="command")
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from botocore.exceptions import ClientError
-from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.resource import CloudResource, ResourceType
+
+from tests.unit.cli.cloud.fake_clients import FakeClients
 
 PATIENCE_S = 20.0
 
@@ -59,14 +60,11 @@ class FakeRegion:
         self.ended.append(found.id)
 
 
-class NoClients(Clients):
+class NoClients(FakeClients):
     """Clients that nobody may use."""
 
     def __init__(self, region: str = "us-west-2") -> None:
-        super().__init__(region=region, endpoint_url="http://127.0.0.1:1")
-
-    def warm_up(self) -> None:
-        """Makes none: boto3 takes seconds for it on a busy machine."""
+        super().__init__(region=region)
 
 
 class Waiting(NoClients):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any  # AWS's answers
 
 from botocore.exceptions import ClientError
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clients import AwsClients
 
 ACCOUNT = "111122223333"
 """Whose the credentials are."""
@@ -86,8 +86,8 @@ class FakeSession:
 
 def clients_of(
     answers: Answers, *, region: str = "us-west-2", refused: Refused | None = None, sent_at: str | None = None
-) -> Clients:
+) -> AwsClients:
     """Clients of this region, and of those made beside them, that hear these answers and refusals."""
-    clients = Clients(region=region, endpoint_url="http://127.0.0.1:1")
+    clients = AwsClients(region=region, endpoint_url="http://127.0.0.1:1")
     vars(clients)["session"] = FakeSession(answers, refused or {}, sent_at)
     return clients

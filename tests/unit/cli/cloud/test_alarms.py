@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from clusterctl.cloud.alarms import alarms_on
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl_infra.names import guard_name
 
 from tests.unit.cli.cloud.moto_account import an_account
@@ -26,7 +27,7 @@ def put_alarm(clients: Clients, name: str, *, state: str, **described: str) -> N
 
 def test_alarms_of_the_cluster_that_are_on_are_named_with_what_they_mean() -> None:
     with an_account():
-        clients = Clients(region="us-west-2", endpoint_url=None)
+        clients = AwsClients(region="us-west-2", endpoint_url=None)
         own = guard_name(ID)
         put_alarm(clients, f"{own}-schedule", state="ALARM", AlarmDescription="clusterctl: the schedule has failed")
         put_alarm(clients, f"{own}-failed", state="ALARM")

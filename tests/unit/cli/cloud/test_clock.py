@@ -8,7 +8,8 @@ from typing import Any  # what botocore hands to its handlers
 
 import pytest
 from botocore.awsrequest import AWSResponse
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.clock import clock_skew, date_of, refuse_wrong_clock, wrong_clock
 from clusterctl_infra.errors import CloudError
 
@@ -30,7 +31,7 @@ class Body:
 
 def clients_that_hear(date: str | None, *, status: int = 200, code: str | None = None) -> Clients:
     """Clients whose every request is answered so, before it leaves."""
-    clients = Clients(region="us-west-2", endpoint_url="http://127.0.0.1:9")
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:9")
     error = f"<ErrorResponse><Error><Code>{code}</Code><Message>no</Message></Error></ErrorResponse>"
     body = IDENTITY if code is None else error.encode()
     headers: Any = {} if date is None else {"date": date}

@@ -6,10 +6,10 @@ from typing import Any  # a configuration as YAML gives it
 
 import pytest
 from botocore.stub import Stubber
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.quotas import AddressRoom, address_room, addresses_wanted, refuse_without_room
 from clusterctl_infra.errors import CloudError
 
-from tests.unit.cli.cloud.fake_ec2 import NoClients
 from tests.unit.infra.plan.plan_cases import a_plan
 
 
@@ -39,7 +39,7 @@ def test_what_fits_is_let_through_and_what_does_not_is_refused_with_the_numbers(
 
 @pytest.mark.parametrize(("value", "room"), [("20", AddressRoom(limit=20, taken=1)), ("none", None)])
 def test_aws_says_how_many_there_may_be(value: str, room: AddressRoom | None) -> None:
-    clients = NoClients()
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1")
     with Stubber(clients.ec2) as aws:
         attribute = {"AttributeName": "vpc-max-elastic-ips", "AttributeValues": [{"AttributeValue": value}]}
         aws.add_response("describe_account_attributes", {"AccountAttributes": [attribute]})

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.delete_orphans import KnownNow, due, end_all, sweep
 from clusterctl.cloud.instances import instance_state
 from clusterctl.cloud.resource import CloudResource, Known, orphans

@@ -6,12 +6,11 @@ from typing import Any  # answers as botocore gives them
 
 import pytest
 from botocore.stub import Stubber
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.quotas import quota_code, refuse_beyond, vcpu_limit
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError
-
-from tests.unit.cli.cloud.fake_ec2 import NoClients
 
 ASKED = {"ServiceCode": "ec2", "QuotaCode": "L-417A185B"}
 
@@ -46,7 +45,7 @@ def test_every_type_of_the_catalog_has_a_quota() -> None:
 
 
 def test_of_a_family_without_a_known_quota_nobody_is_asked() -> None:
-    clients = NoClients()
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1")
     with Stubber(clients.service_quotas):
         assert vcpu_limit(clients, "trn2") is None
 
@@ -56,7 +55,7 @@ def test_of_a_family_without_a_known_quota_nobody_is_asked() -> None:
     [({"Quota": {"Value": 768.0}}, 768), ({"Quota": {"Value": 0.0}}, 0), ({"Quota": {}}, None), ({}, None)],
 )
 def test_aws_says_how_many_there_may_be(answer: dict[str, Any], limit: int | None) -> None:
-    clients = NoClients()
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1")
     with Stubber(clients.service_quotas) as aws:
         aws.add_response("get_service_quota", answer, ASKED)
         assert vcpu_limit(clients, "p5") == limit
@@ -64,7 +63,7 @@ def test_aws_says_how_many_there_may_be(answer: dict[str, Any], limit: int | Non
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "NoSuchResourceException", "TooManyRequestsException"])
 def test_what_aws_does_not_say_keeps_nobody_from_an_up(code: str) -> None:
-    clients = NoClients()
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1")
     with Stubber(clients.service_quotas) as aws:
         aws.add_client_error("get_service_quota", code, expected_params=ASKED)
         limit = vcpu_limit(clients, "p5")

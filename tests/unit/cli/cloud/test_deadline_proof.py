@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.deadline_proof import NOT_FOUND, answers, not_ended, refusals, without_gone
 from clusterctl.cloud.instances import InstanceState
 from clusterctl_infra.errors import CloudError

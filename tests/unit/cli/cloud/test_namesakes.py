@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 from botocore.stub import Stubber
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.instances import other_ids_alive
-
-from tests.unit.cli.cloud.fake_ec2 import NoClients
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 OWN, OTHER = "0123456789ab", "ba9876543210"
@@ -33,7 +32,7 @@ def tags(id: str, deadline: str) -> list[dict[str, str]]:
 def test_another_one_is_alive_with_a_machine_or_a_network_and_time(
     machine_of: str | None, network_of: str | None, deadline: str, others: tuple[str, ...]
 ) -> None:
-    clients = NoClients()
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1")
     with Stubber(clients.ec2) as aws:
         machines = [] if machine_of is None else [{"InstanceId": "i-0a", "Tags": tags(machine_of, deadline)}]
         aws.add_response("describe_instances", {"Reservations": [{"Instances": machines}]})

@@ -8,7 +8,8 @@ from urllib.parse import parse_qs
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
-from clusterctl.cloud.clients import EC2_PAGE, Clients
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import EC2_PAGE, AwsClients
 from clusterctl_infra.region_keys import KeyPair
 
 EMPTY = "<{0}Response><requestId>r</requestId></{0}Response>"
@@ -33,7 +34,7 @@ class Wire:
 
 def clients(wire: Wire) -> Clients:
     keys = KeyPair(access_key_id="AKIAX", secret_access_key="x")
-    found = Clients(region="us-west-2", endpoint_url="http://127.0.0.1:1", keys=keys)
+    found = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1", keys=keys)
     events: Any = found.ec2.meta.events  # its types want a listener without an answer
     events.register("before-send.ec2", wire)
     return found

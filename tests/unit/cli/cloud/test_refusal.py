@@ -18,7 +18,7 @@ from botocore.exceptions import (
     UnauthorizedSSOTokenError,
 )
 from botocore.parsers import ResponseParserError
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl_infra.errors import CloudError
 
@@ -60,7 +60,7 @@ def test_an_answer_without_a_field_names_the_field_and_what_was_asked() -> None:
 
 
 def test_a_token_that_comes_twice_ends_the_question() -> None:
-    clients = Clients(region="us-west-2", endpoint_url="http://127.0.0.1:9")
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:9")
     asked: list[str] = []
     headers: Any = {}
 

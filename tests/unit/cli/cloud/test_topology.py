@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any  # what boto3 gives and takes
 
 import pytest
-from clusterctl.cloud.clients import Clients
 from clusterctl.cloud.topology import ATTEMPTS, IDS_A_CALL, MOST_PAGES, PAUSE_S, network_paths
 from clusterctl_infra.errors import CloudError
+
+from tests.unit.cli.cloud.fake_clients import FakeClients
 
 
 class FakeEc2:
@@ -26,38 +27,35 @@ class FakeEc2:
         return {"Instances": rows, **rest}
 
 
-class FakeClients(Clients):
+def asking(ec2: FakeEc2, *, endpoint_url: str | None = None) -> FakeClients:
     """Clients of AWS, or of a rehearsed region, with this EC2."""
-
-    def __init__(self, ec2: FakeEc2, *, endpoint_url: str | None = None) -> None:
-        super().__init__(region="us-west-2", endpoint_url=endpoint_url)
-        self.__dict__["ec2"] = ec2
+    return FakeClients(endpoint_url=endpoint_url, ec2=ec2)
 
 
 def test_many_machines_are_asked_for_in_portions_and_all_pages_are_read() -> None:
     ec2 = FakeEc2()
     ids = [f"i-{number}" for number in range(IDS_A_CALL + 5)]
-    paths = network_paths(FakeClients(ec2), ids)
+    paths = network_paths(asking(ec2), ids)
     assert [len(asked) for asked in ec2.calls] == [IDS_A_CALL, 5]
     assert paths == dict.fromkeys(ids, ("top", "rack"))
 
 
 def test_what_aws_does_not_know_yet_is_asked_for_again() -> None:
     ec2, slept = FakeEc2(knows_from_call=2), list[float]()
-    found = network_paths(FakeClients(ec2), ["i-0", "i-1"], sleep=slept.append)
+    found = network_paths(asking(ec2), ["i-0", "i-1"], sleep=slept.append)
     assert found == dict.fromkeys(("i-0", "i-1"), ("top", "rack"))
     assert (len(ec2.calls), slept) == (2, [PAUSE_S])
 
 
 def test_what_aws_never_tells_is_empty_in_the_end() -> None:
     ec2, slept = FakeEc2(knows_from_call=99), list[float]()
-    assert network_paths(FakeClients(ec2), ["i-0"], sleep=slept.append) == {"i-0": ()}
+    assert network_paths(asking(ec2), ["i-0"], sleep=slept.append) == {"i-0": ()}
     assert (len(ec2.calls), slept) == (ATTEMPTS, [PAUSE_S] * (ATTEMPTS - 1))
 
 
 def test_a_rehearsal_knows_at_once_or_never() -> None:
     ec2 = FakeEc2(knows_from_call=99)
-    assert network_paths(FakeClients(ec2, endpoint_url="http://127.0.0.1:1"), ["i-0"]) == {"i-0": ()}
+    assert network_paths(asking(ec2, endpoint_url="http://127.0.0.1:1"), ["i-0"]) == {"i-0": ()}
     assert len(ec2.calls) == 1
 
 
@@ -72,5 +70,5 @@ class EndlessEc2(FakeEc2):
 def test_pages_without_an_end_are_told_and_not_read_for_ever() -> None:
     ec2 = EndlessEc2()
     with pytest.raises(CloudError, match=f"more than {MOST_PAGES} pages about 1 machines"):
-        network_paths(FakeClients(ec2), ["i-0"])
+        network_paths(asking(ec2), ["i-0"])
     assert len(ec2.calls) == MOST_PAGES

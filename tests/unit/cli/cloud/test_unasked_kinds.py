@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from botocore.parsers import ResponseParserError
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.delete_orphans import Sweep, end_all
 from clusterctl.cloud.resource import CloudResource, ResourceType
 from clusterctl_infra.errors import CloudError

@@ -21,7 +21,7 @@ class ShellThatSays:
 
     def run(self, line: str, timeout_s: float) -> CommandResult:
         self.lines.append(line)
-        return CommandResult(exit_code=1 if self._stderr else 0, signal=None, stdout=b"", stderr=self._stderr)
+        return CommandResult(exit_code=1 if self._stderr else 0, stdout=b"", stderr=self._stderr)
 
 
 class SftpWithoutWords:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.engine.backend import copy_folders, folder_of, lock_folder, state_path, whole_url
-from clusterctl.engine.call import Engine
+from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.stack import Stack
 
@@ -44,7 +44,7 @@ def test_locks_and_states_are_looked_for_where_the_engine_has_them(tmp_path: Pat
     )
     stack = Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=False)
     home = pwd.getpwuid(os.getuid()).pw_dir
-    found = Engine(stack=stack, environment=environment).backend_url()
+    found = PulumiEngine(stack=stack, environment=environment).backend_url()
     assert found == f"file://{shown.format(home=home, stack=tmp_path)}"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any  # boto3 clients and what they answer
 
 import pytest
-from clusterctl.cloud.clients import Clients
-from clusterctl.engine.call import Engine
+from clusterctl.cloud.boundary import Clients
+from clusterctl.engine.boundary import Engine
 from clusterctl.engine.engine_start import engine_start
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.lock import Lock
@@ -23,7 +23,9 @@ from clusterctl.engine.state import PendingOperation, StackState, StateResource
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE
 
+from tests.unit.cli.cloud.fake_clients import FakeClients
 from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.engine.fake_engine import FakeEngine
 from tests.unit.cli.engine.state_rows import machines
 
 STACK = Stack(directory=Path("/stacks/train"), project="train", name="dev", is_rehearsal_project=False)
@@ -34,7 +36,7 @@ CLUSTER = StackState(resources=(IDENTITY,))
 
 
 @dataclass(kw_only=True)
-class Backend(Engine):
+class Backend(FakeEngine):
     """An engine whose stack a colleague may hold; `asked` is what it was told to do."""
 
     is_held: bool
@@ -96,16 +98,11 @@ def test_where_locks_cannot_be_seen_the_lock_is_taken_before_anything_is_ended(u
     assert engine.asked == ["lock"]
 
 
-class OneAnswer(Clients):
+class OneAnswer:
     """An EC2 that shows these instances."""
 
     def __init__(self, *instance_ids: str) -> None:
-        super().__init__(region="us-west-2", endpoint_url="http://127.0.0.1:1")
         self._shown = instance_ids
-
-    @property
-    def ec2(self) -> Any:
-        return self
 
     def get_paginator(self, name: str) -> OneAnswer:
         assert name == "describe_instances"
@@ -118,8 +115,9 @@ class OneAnswer(Clients):
 
 def test_machines_that_the_state_lacks_are_what_a_large_run_left() -> None:
     state = StackState(resources=(*CLUSTER.resources, *machines((0, 1))))
-    assert unknown_machines(lambda: OneAnswer("i-0", "i-1"), state) == ()
-    assert [instance.instance_id for instance in unknown_machines(lambda: OneAnswer("i-0", "i-9"), state)] == ["i-9"]
+    assert unknown_machines(lambda: FakeClients(ec2=OneAnswer("i-0", "i-1")), state) == ()
+    (unknown,) = unknown_machines(lambda: FakeClients(ec2=OneAnswer("i-0", "i-9")), state)
+    assert unknown.instance_id == "i-9"
     assert unknown_machines(nobody, StackState()) == ()
 
 
@@ -177,7 +175,7 @@ def test_a_run_that_a_colleague_began_while_a_person_was_asked_keeps_its_machine
     lock.write_text(json.dumps({"pid": 7, "username": "bob", "hostname": "tower", "timestamp": now}))
     engine = backend(f"file://{tmp_path}")
     with pytest.raises(EngineError, match="started by bob on tower"):
-        mended(engine, CLUSTER, clients=lambda: OneAnswer("i-9"))
+        mended(engine, CLUSTER, clients=lambda: FakeClients(ec2=OneAnswer("i-9")))
     assert engine.asked == []
 
 
@@ -185,27 +183,21 @@ def test_machines_of_a_run_that_has_ended_meanwhile_are_known(tmp_path: Path) ->
     """Else the repair would go by a state that is older than they are, and end them."""
     known = StackState(resources=(*CLUSTER.resources, *machines((9,))))
     engine, told = backend(f"file://{tmp_path}", found=known), list[str]()
-    clients = OneAnswer("i-9")
+    clients = FakeClients(ec2=OneAnswer("i-9"))
     mended_state = mend(engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: clients, tell=told.append)
     assert (mended_state, told) == (known, [])
 
 
-class OnlyMachines(Clients):
-    """An AWS that has instances alone; `meanwhile` happens once, when the first of them is ended."""
+class OnlyMachines:
+    """All services of an AWS that has instances alone; `meanwhile` happens once, when the first of them is ended."""
 
     def __init__(self, instance_ids: Sequence[str], *, meanwhile: Callable[[], None]) -> None:
-        super().__init__(region="us-west-2", endpoint_url="http://127.0.0.1:1")
         self.there = list(instance_ids)
         self._meanwhile = meanwhile
 
-    def warm_up(self) -> None:
-        """Makes none."""
-
     @property
-    def ec2(self) -> Any:
-        return self
-
-    iam = efs = fsx = scheduler = sfn = cloudwatch = ec2
+    def clients(self) -> FakeClients:
+        return FakeClients(ec2=self, iam=self, efs=self, fsx=self, scheduler=self, sfn=self, cloudwatch=self)
 
     def get_paginator(self, name: str) -> OnlyMachines:
         pages = OnlyMachines(self.there if name == "describe_instances" else (), meanwhile=self._meanwhile)
@@ -233,7 +225,7 @@ def test_machines_of_a_run_that_began_while_the_repair_ended_others_are_left() -
     engine = backend("s3://states", found=CLUSTER)
     aws = OnlyMachines(["i-lost"], meanwhile=lambda: began(engine, aws))
     with pytest.raises(EngineError, match="started by bob on tower"):
-        mended(engine, CLUSTER, clients=lambda: aws)
+        mended(engine, CLUSTER, clients=lambda: aws.clients)
     assert aws.there == ["i-bobs"]
 
 
@@ -264,7 +256,9 @@ def test_a_run_that_began_and_ended_during_the_repair_is_in_the_state_that_comes
     engine = backend("s3://states", found=CLUSTER)
     whole = StackState(resources=(*CLUSTER.resources, *machines((7,))))
     aws = OnlyMachines(["i-lost"], meanwhile=lambda: began(engine, aws, ended=whole))
-    state = mend(engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: aws, tell=untold, sleep=unslept)
+    state = mend(
+        engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: aws.clients, tell=untold, sleep=unslept
+    )
     assert (state, aws.there) == (whole, ["i-7"])
 
 

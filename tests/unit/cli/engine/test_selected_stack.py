@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.selected_stack import persons_engine, select_for
 from clusterctl.engine.stack import Stack
 from clusterctl_infra.errors import EngineError
 
+from tests.unit.cli.engine.fake_engine import FakeEngine
+
 
 @dataclass(kw_only=True)
-class FakeEngine(Engine):
+class SelectedEngine(FakeEngine):
     """An engine that notes what it is asked to select."""
 
     refuses: bool = False
@@ -27,8 +28,8 @@ class FakeEngine(Engine):
             raise EngineError("pulumi stack select failed: no passphrase", hint="pulumi stack")
 
 
-def engine_of(*, backend: str, is_rehearsal_project: bool, refuses: bool = False) -> FakeEngine:
-    return FakeEngine(
+def engine_of(*, backend: str, is_rehearsal_project: bool, refuses: bool = False) -> SelectedEngine:
+    return SelectedEngine(
         stack=Stack(directory=Path("/stacks/t"), project="t", name="dev", is_rehearsal_project=is_rehearsal_project),
         environment=EngineEnvironment(
             env={"PULUMI_HOME": "/home/rehearsal/pulumi", "PULUMI_BACKEND_URL": backend},

@@ -6,7 +6,8 @@ from typing import Any
 
 import clusterctl
 import pytest
-from clusterctl.functions.app import chosen_start, refuse_within_a_job
+from clusterctl.functions.app import refuse_within_a_job
+from clusterctl.functions.calling import chosen_start
 from clusterctl.functions.settings import NOT_BUILT
 from clusterctl.on_node.function import call
 from clusterctl.on_node.job.launchers import PLAIN, TORCHRUN
@@ -25,16 +26,22 @@ def test_an_argument_that_is_not_built_is_refused_by_its_name(name: str) -> None
 
 
 def test_an_argument_that_nobody_knows_is_a_type_error_with_the_nearest_one() -> None:
+    misspelt: Any = {"num_instance": 2}
+    of_app: Any = {"region": "us-east-1"}
     with pytest.raises(TypeError, match=r"num_instance'.*num_instances"):
-        clusterctl.App("test").function(num_instance=2)
-    with pytest.raises(UsageError, match="region= is not built yet"):
-        clusterctl.App("test", region="us-east-1")
+        clusterctl.App("test").function(**misspelt)
+    with pytest.raises(UsageError, match="region= is an argument of App"):
+        clusterctl.App("test").function(**of_app)
+    with pytest.raises(TypeError, match=r"regoin'.*region"):
+        clusterctl.App("test", regoin="us-east-1")
 
 
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"cluster": None}, "a cluster of the app's own is not built yet"),
+        ({"cluster": ""}, "cluster='' is no name"),
+        ({"cluster": None, "max_price_per_hour": 0}, "max_price_per_hour=0: US dollars"),
+        ({"cluster": None, "priority": "low"}, "priority='low' is not built yet"),
         ({"num_instances": 0}, "num_instances=0"),
         ({"gpu": ":::"}, "gpu=':::'"),
         ({"distributed_mode": "off"}, "distributed_mode='off'"),

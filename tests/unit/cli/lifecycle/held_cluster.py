@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn  # options of a run
 
-from clusterctl.cloud.clients import Clients
-from clusterctl.engine.call import Engine
+from clusterctl.cloud.boundary import Clients
+from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
@@ -82,7 +82,7 @@ def held(folder: Path, clock: Clock, *, repair_s: float, aws: Clients | None = N
     )
     change = SlowRepair(
         verb="extend",
-        engine=Engine(stack=stack, environment=environment),
+        engine=PulumiEngine(stack=stack, environment=environment),
         home=Home(path=folder / "home"),
         output=Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stdin=io.StringIO()),
         cluster="train",

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any  # options of a run
 
 import pytest
-from clusterctl.cloud.clients import Clients
-from clusterctl.engine.call import Engine
+from clusterctl.cloud.boundary import Clients
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.events import Refusal
 from clusterctl.engine.lock import Lock
@@ -30,6 +29,7 @@ from clusterctl_infra.errors import ClusterctlError, EngineError
 from clusterctl_infra.names import IDENTITY_TYPE, MOUNT_TAG, ON_DELETE_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.engine.fake_engine import FakeEngine
 
 CLUSTER = "name: train\nregion: us-west-2\nnodes: 33\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
 RESERVED = StackState(
@@ -66,7 +66,7 @@ def no_place() -> RunResult:
 
 
 @dataclass(kw_only=True)
-class OneState(Engine):
+class OneState(FakeEngine):
     """An engine that exports this, or raises it."""
 
     state: StackState | ClusterctlError

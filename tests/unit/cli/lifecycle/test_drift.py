@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any  # rows of a state
 
 import pytest
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.engine.state import StackState, StateResource, parse_state
 from clusterctl.lifecycle.drift import gone_spot_machines, living_slots, lost_parts, missing_instances
 from clusterctl_infra.names import BIRTH_TAG, ID_TAG, IDENTITY_TYPE, SLOT_TAG

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from clusterctl.engine.call import Engine
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.stack import Stack
@@ -25,6 +24,8 @@ from clusterctl.lifecycle.newer_membership import (
 from clusterctl.lifecycle.readiness import NodeWatch
 from clusterctl.output import Output
 from clusterctl.status.node_report import READY, NodeReport
+
+from tests.unit.cli.engine.fake_engine import FakeEngine
 
 KNOWN = 2
 
@@ -89,7 +90,7 @@ def test_a_node_that_did_not_refuse_the_number_changes_none(watch: NodeWatch) ->
     assert implausible(replace(watch), known=KNOWN) is None
 
 
-class KilledEngine(Engine):
+class KilledEngine(FakeEngine):
     """One whose run is stopped before it begins."""
 
     def export(self) -> StackState:

@@ -11,13 +11,12 @@ from typing import Any  # what cluster.yaml may say
 import pytest
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.lifecycle.membership import membership_file, membership_of, refusal_in
+from clusterctl.lifecycle.node_following import REHEARSED_WAIT_S, way_by
 from clusterctl.lifecycle.node_stage import AWS_READY_S, REHEARSAL_READY_S, lost_slots, patience_of, what_helps
 from clusterctl.lifecycle.readiness import (
-    REHEARSED_WAIT_S,
     NodeWatch,
     Patience,
     ReadyWatch,
-    way_that_waits,
     why_not_ready,
 )
 from clusterctl.ssh.deadlines import Deadlines
@@ -256,7 +255,8 @@ def test_a_node_is_waited_for_as_long_as_its_hooks_may_take(changes: dict[str, A
 def test_one_process_waits_for_a_rehearsed_node_that_boots() -> None:
     way = ("python", "connect.py", "machines", "train", "{host}", "{port}")
     rehearsed = replace(inventory(), ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=way))
-    patient, deadlines = way_that_waits(rehearsed)
+    found = way_by(rehearsed)
+    patient, deadlines = found.inventory, found.deadlines
     assert patient.ssh.proxy_command == (*way, "5")
     assert deadlines.greeting_s == Deadlines().greeting_s + REHEARSED_WAIT_S
     assert deadlines.total_s == Deadlines().total_s + REHEARSED_WAIT_S
@@ -265,4 +265,5 @@ def test_one_process_waits_for_a_rehearsed_node_that_boots() -> None:
 @pytest.mark.parametrize("way", [None, ("ssh", "-W", "{host}:{port}", "bastion")])
 def test_ways_to_other_nodes_are_as_they_were(way: tuple[str, ...] | None) -> None:
     there = replace(inventory(), rehearsal=False, ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=way))
-    assert way_that_waits(there) == (there, Deadlines())
+    found = way_by(there)
+    assert (found.inventory, found.deadlines) == (there, Deadlines())

@@ -6,10 +6,11 @@ from typing import Any  # configurations as YAML gives them
 
 import pytest
 from botocore.exceptions import ClientError
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.lifecycle.spot_checks import refuse_below_spot_price
 from clusterctl_infra.errors import CapExceeded
 
+from tests.unit.cli.cloud.fake_clients import FakeClients
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.infra.plan.plan_cases import BORN, a_plan
 
@@ -63,12 +64,12 @@ def test_machines_on_demand_are_not_asked_about() -> None:
 
 
 def test_whoever_may_not_ask_is_told_so_and_goes_on() -> None:
-    class Denied(Clients):
+    class Denied(FakeClients):
         @property
         def ec2(self) -> Any:  # a client of boto3's
             raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "DescribeSpotPriceHistory")
 
-    (told,) = said(Denied(region="us-west-2", endpoint_url="http://127.0.0.1:1"))
+    (told,) = said(Denied())
     assert told.startswith(
         "  spot     the price of the moment is not known: UnauthorizedOperation: asking for the spot"
     )

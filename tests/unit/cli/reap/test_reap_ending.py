@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.machine_resources import RESERVATION
 from clusterctl.cloud.reservations import ReservationState
 from clusterctl.cloud.resource import CloudResource

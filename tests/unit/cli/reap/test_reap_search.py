@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.look import Look
 from clusterctl.cloud.resource import ResourceType
 from clusterctl.cost.sighting_file import read_seen
@@ -213,6 +214,8 @@ def test_the_clients_of_all_regions_share_one_person_s_credentials() -> None:
     clients_of = region_clients(RegionAccess(endpoint_url="http://127.0.0.1:1", keys=keys))
     here, there = clients_of("us-west-2"), clients_of("eu-west-1")
     assert clients_of("us-west-2") is here
+    assert isinstance(here, AwsClients)
+    assert isinstance(there, AwsClients)
     assert here.sts.meta.region_name == "us-west-2"
     assert there.sts.meta.region_name == "eu-west-1"
     assert here.session is there.session

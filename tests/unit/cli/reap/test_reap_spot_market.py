@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.resource import Meter
 from clusterctl.reap.remains import Remains
 from clusterctl.reap.spot_market import spot_market

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.commands.ssh import request_of
+from clusterctl.engine.jobs_here import note_job
 from clusterctl.home import Home
 from clusterctl.ssh.request import SshRequest, remote_command, with_node_named_first
 from clusterctl.system.caller import Caller
@@ -76,3 +77,31 @@ def test_a_node_that_is_not_there_is_answered_with_those_that_are(home: Home) ->
     with pytest.raises(NothingMatched, match="no node 9: hu-one has nodes 0-3") as refused:
         remote_command(request, caller)
     assert refused.value.hint == "clusterctl nodes --cluster hu-one@rehearsal"
+
+
+@pytest.mark.parametrize(
+    ("argv", "cluster", "node", "line"),
+    [
+        (("first", "--node", "1", "--command", "nvidia-smi"), "hu-one@rehearsal", "1", "nvidia-smi"),
+        (("first",), "hu-one@rehearsal", None, None),
+        (("--cluster", "train", "first", "--node", "0"), "train", "0", None),
+        (("first", "-u"), None, None, "first -u"),
+        (("first", "words"), None, None, "first words"),
+        (("--", "first"), None, None, "first"),
+        (("gone", "--node", "0"), None, None, "gone --node 0"),
+        (("other", "--node", "0"), None, None, "other --node 0"),
+    ],
+)
+def test_the_first_word_is_a_job_that_this_computer_started_where_flags_or_nothing_follow(
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    argv: tuple[str, ...],
+    cluster: str | None,
+    node: str | None,
+    line: str | None,
+) -> None:
+    note_job("first", "hu-one@rehearsal", home)
+    note_job("gone", "ended", home)
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(home.path))
+    request = request_of(argv)
+    assert (request.cluster, request.node, request.line) == (cluster, node, line)

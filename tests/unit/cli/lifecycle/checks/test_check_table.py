@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any  # AWS's answers, and what a check needs
 
 import pytest
+from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import PLACEMENT_GROUP_TYPE, StackState, StateResource
 from clusterctl.lifecycle.checks.known import WithEngine, WithFolder, WithHold, WithPreview
@@ -71,6 +72,7 @@ class Situation:
         environment = replace(
             made.engine.environment, rehearsal=self.is_rehearsal, env={"PULUMI_BACKEND_URL": self.backend_url or ""}
         )
+        assert isinstance(made.engine, PulumiEngine)
         engine = replace(made.engine, environment=environment)
         change = replace(made, verb=self.verb, cluster=self.cluster, region=self.region, engine=engine)
         change.stack.cluster_file.write_text(self.file)

@@ -1,0 +1,72 @@
+"""AWS as the rest of the command line knows it; `cloud/clients.py` has boto3's clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol  # `Any`: answers of services for which no types are installed
+
+if TYPE_CHECKING:
+    from types_boto3_ec2 import EC2Client
+
+
+class Clients(Protocol):
+    """The services of one region, on AWS or of a rehearsal; each client is made when it is first used."""
+
+    @property
+    def region(self) -> str:
+        """Its name."""
+
+    @property
+    def endpoint_url(self) -> str | None:
+        """Where a rehearsed region listens; None: AWS."""
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """The region is the stand-in on this computer."""
+
+    def warm_up(self) -> None:
+        """Makes the clients now, which may then be used in many threads."""
+
+    def elsewhere(self, region: str) -> Clients:
+        """The services of another region, with the same credentials."""
+
+    def account(self) -> str:
+        """The number of the account that the credentials are of. Raises CloudError."""
+
+    def caller_identity(self) -> dict[str, Any]:
+        """The whole answer of sts:GetCallerIdentity, which needs no permission. Raises botocore's errors."""
+
+    @property
+    def ec2(self) -> EC2Client:
+        """Amazon EC2; its lists come in pages."""
+
+    @property
+    def iam(self) -> Any:
+        """AWS Identity and Access Management."""
+
+    @property
+    def efs(self) -> Any:
+        """Amazon Elastic File System."""
+
+    @property
+    def fsx(self) -> Any:
+        """Amazon FSx."""
+
+    @property
+    def pricing(self) -> Any:
+        """The AWS Price List, of every region."""
+
+    @property
+    def scheduler(self) -> Any:
+        """Amazon EventBridge Scheduler."""
+
+    @property
+    def cloudwatch(self) -> Any:
+        """Amazon CloudWatch."""
+
+    @property
+    def service_quotas(self) -> Any:
+        """Service Quotas, which nobody waits for long."""
+
+    @property
+    def sfn(self) -> Any:
+        """AWS Step Functions."""

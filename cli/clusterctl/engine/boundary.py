@@ -1,0 +1,70 @@
+"""The engine as the rest of the command line knows it; `engine/call.py` has the one that starts pulumi."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from clusterctl_infra.region_keys import RegionAccess
+
+from clusterctl.engine.engine_start import EngineStart
+from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.lock import Lock
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import StackState
+
+
+class Engine(Protocol):
+    """The engine on one stack, for calls that change nothing in the cloud. Any of them may raise EngineError."""
+
+    @property
+    def stack(self) -> Stack:
+        """The stack."""
+
+    @property
+    def environment(self) -> EngineEnvironment:
+        """What the engine is started with."""
+
+    @property
+    def starts(self) -> tuple[EngineStart, ...]:
+        """Of runs before this one that did not come to a good end: locks may be theirs."""
+
+    def begun(self, pid: int) -> None:
+        """An engine that may take the lock has started."""
+
+    def at(self, region: RegionAccess | None) -> Engine:
+        """This engine, told where the rehearsed region listens."""
+
+    def after(self, starts: tuple[EngineStart, ...]) -> Engine:
+        """This engine, told which runs before it did not come to a good end."""
+
+    def writing_state_once(self) -> Engine:
+        """This engine, which writes its state at the end of a run alone."""
+
+    def export(self) -> StackState | None:
+        """The state; None when the stack does not exist yet."""
+
+    def create_stack(self) -> None:
+        """Makes the stack in the backend, and selects it in this environment's PULUMI_HOME."""
+
+    def select_stack(self, *, creates: bool = False) -> None:
+        """Has plain `pulumi` in the stack's folder mean this stack; `creates`: makes one where there is none."""
+
+    def unprotect(self, urns: Sequence[str]) -> None:
+        """Lets a coming run delete these resources."""
+
+    def cancel(self) -> None:
+        """Removes the stack's locks."""
+
+    def backend_url(self) -> str:
+        """Where the state is kept, a path in full."""
+
+    def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
+        """Asks the cloud about these resources (none: about all); what is gone leaves the state."""
+
+    def held_by(self) -> tuple[Lock, ...]:
+        """The locks that keep others from the stack."""
+
+    @property
+    def cancel_by_hand(self) -> str:
+        """What a person types to remove the lock of somebody who is known to be gone."""

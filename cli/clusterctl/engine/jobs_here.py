@@ -1,0 +1,40 @@
+"""Which cluster the jobs run on that this computer started: so that a job's name stands for its cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.private_home import make_private_folder
+
+from clusterctl.engine.known_clusters import cluster_names
+from clusterctl.home import Home
+
+MOST_JOBS = 500
+LONGEST_NAME = 200
+
+
+def note_job(job: str, cluster: str, home: Home) -> None:
+    """Keeps where the job runs, and forgets the oldest; a disk that takes no more is no reason to fail a job."""
+    with contextlib.suppress(OSError):
+        make_private_folder(home.jobs_dir)
+        known = sorted(home.jobs_dir.iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in known[: max(0, len(known) + 1 - MOST_JOBS)]:
+            path.unlink(missing_ok=True)
+        (home.jobs_dir / job).write_text(f"{cluster}\n", encoding="utf-8")
+
+
+def cluster_of_job(job: str, home: Home) -> str | None:
+    """The cluster of a job that was started here and whose cluster is still known; None too for the name of a node."""
+    if not job or len(job) > LONGEST_NAME or Path(job).name != job:
+        return None
+    try:
+        cluster = (home.jobs_dir / job).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    known = cluster_names(home)
+    base, _, number = job.rpartition("-")
+    if number.isdecimal() and {base, base + REHEARSAL_SUFFIX} & {*known}:
+        return None
+    return cluster if cluster in known else None

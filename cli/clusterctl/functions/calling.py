@@ -1,0 +1,157 @@
+"""How one call of a function becomes a job on a cluster that is up."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import Any  # values of a person's functions
+
+from clusterctl_infra.catalog.gpus import GpuSpec, fits_gpu
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import ConfigError, NothingMatched, NotReached
+from clusterctl_infra.outputs import Inventory, InventoryNode
+
+from clusterctl.functions.payload import module_folder, pickled_call, staged
+from clusterctl.functions.settings import FunctionSettings
+from clusterctl.functions.task import CONNECT_S, Task, secure_own_home
+from clusterctl.jobs.known import job_nodes
+from clusterctl.jobs.launcher import Launch
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.spec import AUTO as NPROC_AUTO
+from clusterctl.jobs.spec import JobRequest, default_name
+from clusterctl.jobs.start import JobStart
+from clusterctl.on_node.function import call
+from clusterctl.on_node.job.launchers import PLAIN, TORCHRUN
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.text.visible import visible
+
+__all__ = ["pickled_call", "secure_own_home", "started"]
+GRACE_S = 30.0
+LOOK_S = 30.0
+LOOK = (
+    "import importlib.util as u, json, sys;"
+    "print(json.dumps({'python': '%d.%d' % sys.version_info[:2], 'has_torch': u.find_spec('torch') is not None}))"
+)
+JOB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where jobs find their programs."""
+
+
+def started(function: Callable[..., Any], settings: FunctionSettings, content: bytes, inventory: Inventory) -> Task:
+    """The task that calls it, which is under way.
+
+    Raises NotReached where a node does not answer, ClusterctlError otherwise; then nothing was started.
+    """
+    members = chosen_members(inventory, settings.num_instances)
+    gpus = held_gpus(inventory, settings.gpus)
+    nodes = job_nodes(inventory, connect_timeout_s=CONNECT_S)
+    launch, nproc = chosen_start(
+        _interpreters(nodes, members, settings.environment),
+        function.__name__,
+        is_manual=settings.is_manual,
+        gpus=inventory.gpus_per_node if gpus is None else gpus,
+    )
+    request = JobRequest(
+        inventory=inventory,
+        nodes=members,
+        name=settings.name or default_name((function.__name__,), datetime.now(UTC), token_hex(2)),
+        launch=launch,
+        nproc=nproc,
+        gpus=gpus,
+        environment=settings.environment,
+        timeout_s=settings.timeout_s,
+        grace_s=GRACE_S,
+        by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+    )
+    with staged(settings.workdir or module_folder(function), content, including=settings.include) as snapshot:
+        start = JobStart(request=request, nodes=nodes, snapshot=snapshot, secrets={}, wait_s=0.0, tell=_tell)
+        return Task(nodes, start.begin())
+
+
+def chosen_members(inventory: Inventory, num_instances: int | None) -> tuple[InventoryNode, ...]:
+    """The first so many nodes, ascending. Raises NothingMatched."""
+    nodes = sorted(inventory.nodes, key=lambda node: node.slot)
+    if num_instances is not None and num_instances > len(nodes):
+        told = f"num_instances={num_instances}, and {inventory.cluster} has {len(nodes)} nodes"
+        raise NothingMatched(told, hint="clusterctl nodes")
+    return tuple(nodes[:num_instances])
+
+
+def held_gpus(inventory: Inventory, wanted: GpuSpec | None) -> int | None:
+    """How many GPUs of each node are meant; None: whole nodes. Raises ConfigError for nodes without them."""
+    if wanted is None:
+        return None
+    row = load_catalog().types.get(inventory.instance_type)
+    fits = row is None or fits_gpu(row, wanted)
+    if not fits or wanted.count > inventory.gpus_per_node:
+        has = f"{inventory.gpus_per_node} × {inventory.gpu_name}" if inventory.gpus_per_node else "no GPUs"
+        told = f"gpu: {wanted.count} × {wanted.key} were asked for, and a node of {inventory.cluster} has {has}"
+        raise ConfigError(told, hint="clusterctl nodes")
+    return None if wanted.count == inventory.gpus_per_node else wanted.count
+
+
+def chosen_start(
+    found: Mapping[str, Mapping[str, object]], function: str, *, is_manual: bool, gpus: int
+) -> tuple[Launch, str]:
+    """How the ranks are started, and how many on each node. `found`: node's name → what its python3 is.
+
+    Raises ConfigError where an interpreter could not read what is sent, or torch is on some of the nodes alone.
+    """
+    own = call.python_version()
+    problems = [f"{name}: python3 is {row['python']}" for name, row in found.items() if row["python"] != own]
+    if problems:
+        told = f"{function}() was pickled by Python {own}, and other versions cannot read it; nothing was started"
+        raise ConfigError(told, problems=problems, hint=f"python{next(iter(found.values()))['python']} SCRIPT")
+    command = (f"{call.FOLDER}/{call.MAIN}", function)
+    without = [name for name, row in found.items() if not row["has_torch"]]
+    if is_manual:
+        return Launch(launcher=PLAIN, command=command), "1"
+    if not without:
+        return Launch(launcher=TORCHRUN, command=command), NPROC_AUTO
+    if len(without) < len(found):
+        told = f"{function}(): torch is on some of the nodes alone; nothing was started"
+        raise ConfigError(told, problems=[f"{name}: no torch" for name in without], hint="clusterctl status")
+    # No launcher is needed for what has no torch: every rank gets the same variables.
+    return Launch(launcher=PLAIN, command=command), str(max(1, gpus))
+
+
+def _interpreters(
+    nodes: JobNodes, members: Sequence[InventoryNode], environment: Mapping[str, str]
+) -> dict[str, Mapping[str, object]]:
+    """Node's name → the version of the python3 that its job would have, and whether that has torch.
+
+    Raises ConfigError where one does not say, NotReached.
+    """
+    variables = {
+        "PATH": JOB_PATH,
+        **{name: environment[name] for name in ("PATH", "PYTHONPATH") if name in environment},
+    }
+    pairs = " ".join(f"{name}='{value}'" for name, value in variables.items() if "'" not in value)
+    command = Command(line=f'{pairs} python3 -c "{LOOK}"', timeout_s=LOOK_S)
+    results = run_on_nodes(
+        nodes.inventory, members, command, keys=nodes.keys, deadlines=nodes.deadlines, pool=nodes.pool
+    )
+    found: dict[str, Mapping[str, object]] = {}
+    for node in members:
+        result = results[node.slot]
+        if result.failure is not None:
+            told = f"Node {node.slot}: {result.failure.told_under(node.name)}; nothing was started"
+            raise NotReached(told, hint="clusterctl status")
+        try:
+            words = json.loads(result.stdout.splitlines()[-1])
+            found[node.name] = {"python": str(words["python"]), "has_torch": bool(words["has_torch"])}
+        except (ValueError, LookupError, TypeError) as e:
+            why = result.stderr.decode(errors="replace").strip()[-300:]
+            told = f"Node {node.slot} ({node.name}) does not say which Python it has: {why}; nothing was started"
+            raise ConfigError(told, hint="clusterctl status") from e
+    return found
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(visible(f"{text}\n"))

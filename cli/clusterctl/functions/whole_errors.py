@@ -1,0 +1,22 @@
+"""Errors as a Python program sees them: a traceback shows the problems and the command that helps, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from clusterctl_infra.errors import ClusterctlError, ConfigError
+
+
+@contextmanager
+def with_whole_errors() -> Iterator[None]:
+    """Adds to an error what the command line prints beside its sentence. Raises it."""
+    try:
+        yield
+    except ClusterctlError as e:
+        problems = e.problems if isinstance(e, ConfigError) else ()
+        notes = [*(f"  {problem.strip()}" for problem in problems), *([f"  next: {e.hint}"] if e.hint else [])]
+        for note in notes:
+            if note not in getattr(e, "__notes__", ()):
+                e.add_note(note)
+        raise

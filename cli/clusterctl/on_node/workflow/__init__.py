@@ -1,0 +1,1 @@
+"""What runs on nodes for a workflow: standard library only."""

@@ -1,0 +1,216 @@
+"""A barrier between the tasks of a group: rank 0 waits until all are there, then lets all of them go.
+
+    python3 osmo_barrier.py --num_nodes 4 --rank 2 --connect HOST [--port 12344] [--timeout 1800]
+
+Rank 0 listens. The exit code is 0 once all are there, and 1 with the names of those that are missing when the time is
+over. In a workflow the tasks of a group prove by a key of the group's own that they belong to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import select
+import socket
+import sys
+import time
+from typing import Any, Dict, List, Optional, Sequence
+
+PORT = 12344
+TIMEOUT_S = 1800.0
+KEY_VARIABLE = "CLUSTERCTL_GROUP_KEY"
+TASKS_VARIABLE = "CLUSTERCTL_GROUP_TASKS"
+RETRY_S = 0.5
+SAY_WITHIN_S = 10.0
+LINE_BYTES = 4096
+MOST_SHOWN = 20
+
+
+class Failed(Exception):
+    """Why the barrier was not passed."""
+
+
+def wait(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
+    """Returns once all ranks are there. Raises Failed. `names`: of the ranks' tasks; empty where nobody knows."""
+    if rank == 0:
+        _lead(num_nodes, port, timeout_s, key, names)
+    else:
+        _join(num_nodes, rank, connect, port, timeout_s, key)
+
+
+class _Guest:
+    """A connection to rank 0."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.said = b""
+        self.nonce = secrets.token_hex(16)
+        self.its_nonce = ""
+        self.since_s = time.monotonic()
+        self.rank: Optional[int] = None
+
+
+def _lead(num_nodes: int, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
+    until_s = time.monotonic() + timeout_s
+    guests: List[_Guest] = []
+    present: Dict[int, _Guest] = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("", port))
+        except OSError as e:
+            raise Failed("port %d: %s" % (port, e.strerror)) from e
+        listener.listen(128)
+        listener.setblocking(False)
+        while len(present) < num_nodes - 1:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                told = "not there within %g s: %s" % (timeout_s, missing(num_nodes, present, names))
+                for guest in present.values():
+                    _send(guest, {"failed": told})
+                raise Failed(told)
+            ready, _, _ = select.select([listener, *(guest.connection for guest in guests)], [], [], min(left_s, 1.0))
+            if listener in ready:
+                _accept(listener, guests, most=2 * num_nodes + 16)
+            for guest in list(guests):
+                if not _hear(guest, guest.connection in ready, num_nodes, key, present):
+                    guest.connection.close()
+                    guests.remove(guest)
+                    if guest.rank is not None and present.get(guest.rank) is guest:
+                        del present[guest.rank]
+        for guest in present.values():
+            _send(guest, {"go": _proof(key, "go", guest.its_nonce, guest.nonce)})
+        for guest in guests:
+            guest.connection.close()
+
+
+def missing(num_nodes: int, present: Dict[int, Any], names: Sequence[str]) -> str:
+    """Those of ranks 1 and up that are not there: `worker_2 (rank 2)`, or `rank 2` where nobody knows the names."""
+    ranks = [rank for rank in range(1, num_nodes) if rank not in present]
+    known = len(names) == num_nodes
+    told = ["%s (rank %d)" % (names[rank], rank) if known else "rank %d" % rank for rank in ranks[:MOST_SHOWN]]
+    return ", ".join(told) + (" and %d more" % (len(ranks) - MOST_SHOWN) if len(ranks) > MOST_SHOWN else "")
+
+
+def _accept(listener: socket.socket, guests: List[_Guest], most: int) -> None:
+    try:
+        connection, _ = listener.accept()
+    except OSError:
+        return
+    if len(guests) >= most:
+        connection.close()
+        return
+    connection.setblocking(False)
+    guest = _Guest(connection)
+    guests.append(guest)
+    _send(guest, {"nonce": guest.nonce})
+
+
+def _hear(guest: _Guest, is_ready: bool, num_nodes: int, key: str, present: Dict[int, _Guest]) -> bool:
+    """Whether the connection is kept."""
+    if not is_ready:
+        return guest.rank is not None or time.monotonic() - guest.since_s < SAY_WITHIN_S
+    try:
+        chunk = guest.connection.recv(LINE_BYTES)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    if not chunk:
+        return False
+    guest.said += chunk
+    if guest.rank is not None or b"\n" not in guest.said:
+        return len(guest.said) <= LINE_BYTES
+    try:
+        words = json.loads(guest.said.partition(b"\n")[0])
+        rank, its_nonce, of = int(words["rank"]), str(words["nonce"]), int(words["of"])
+        is_proven = hmac.compare_digest(str(words["proof"]), _proof(key, "join %d" % rank, guest.nonce, its_nonce))
+    except (ValueError, LookupError, TypeError):
+        return False
+    if not is_proven:
+        _send(guest, {"failed": "it does not prove that it belongs to this group"})
+        return False
+    if of != num_nodes or not 0 < rank < num_nodes:
+        _send(guest, {"failed": "rank %d of %d, and rank 0 waits for ranks 1 to %d" % (rank, of, num_nodes - 1)})
+        return False
+    guest.rank, guest.its_nonce = rank, its_nonce
+    present[rank] = guest
+    return True
+
+
+def _join(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, key: str) -> None:
+    until_s = time.monotonic() + timeout_s
+    why = "nobody answers"
+    while True:
+        left_s = until_s - time.monotonic()
+        if left_s <= 0:
+            raise Failed("rank 0 at %s:%d let nobody go within %g s: %s" % (connect, port, timeout_s, why))
+        try:
+            with socket.create_connection((connect, port), timeout=min(left_s, SAY_WITHIN_S)) as connection:
+                connection.settimeout(left_s)
+                _ask(connection, num_nodes, rank, key)
+                return
+        except (OSError, ValueError, LookupError, TypeError) as e:
+            why = str(e)
+        time.sleep(min(RETRY_S, max(0.0, until_s - time.monotonic())))
+
+
+def _ask(connection: socket.socket, num_nodes: int, rank: int, key: str) -> None:
+    """Returns when rank 0 lets it go. Raises Failed where it says why not, else OSError or ValueError."""
+    with connection.makefile("rb") as stream:
+        its_nonce, nonce = str(json.loads(stream.readline(LINE_BYTES))["nonce"]), secrets.token_hex(16)
+        proof = _proof(key, "join %d" % rank, its_nonce, nonce)
+        words = {"rank": rank, "of": num_nodes, "nonce": nonce, "proof": proof}
+        connection.sendall(json.dumps(words).encode() + b"\n")
+        line = stream.readline(LINE_BYTES)
+    if not line:
+        raise ConnectionResetError("rank 0 has gone")
+    answer = json.loads(line)
+    if "failed" in answer:
+        raise Failed(str(answer["failed"]))
+    if not hmac.compare_digest(str(answer["go"]), _proof(key, "go", nonce, its_nonce)):
+        raise Failed("what answers does not prove that it belongs to this group")
+
+
+def _proof(key: str, *words: str) -> str:
+    return hmac.new(key.encode(), "\n".join(words).encode(), hashlib.sha256).hexdigest()
+
+
+def _send(guest: _Guest, words: Dict[str, str]) -> None:
+    try:
+        guest.connection.sendall(json.dumps(words).encode() + b"\n")
+    except OSError:
+        pass  # it has gone, which the next look at it says
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(description="Wait until all tasks of a group are there.")
+    parser.add_argument("--num_nodes", type=int, required=True)
+    parser.add_argument("--rank", type=int, required=True)
+    parser.add_argument("--connect", default="", help="where rank 0 is; rank 0 itself may be given it, too")
+    parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--timeout", type=float, default=TIMEOUT_S, help="seconds")
+    read = parser.parse_args(arguments)
+    if not 0 <= read.rank < read.num_nodes:
+        parser.error("--rank is 0 to %d" % (read.num_nodes - 1))
+    if read.rank and not read.connect:
+        parser.error("--connect says where rank 0 is")
+    key = os.environ.get(KEY_VARIABLE, "")
+    if not key:
+        print("barrier: %s is not set, so nobody proves who they are" % KEY_VARIABLE, file=sys.stderr)
+    names = os.environ.get(TASKS_VARIABLE, "").split(",")
+    try:
+        wait(read.num_nodes, read.rank, read.connect, read.port, read.timeout, key, names)
+    except Failed as e:
+        print("barrier: %s" % e, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

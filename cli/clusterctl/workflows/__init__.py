@@ -1,0 +1,1 @@
+"""Workflows in OSMO's file format: read, checked, and run as jobs."""

@@ -1,0 +1,132 @@
+"""The leaf types of a workflow's file: each reads a person's text. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated
+
+from clusterctl_infra.config.quantities import parse_seconds
+from clusterctl_infra.nearest import did_you_mean
+from pydantic import BeforeValidator
+
+from clusterctl.workflows.tokens import ANYWHERE
+
+BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+DECIMAL = {"": 1, "K": 10**3, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+UNITS = {**DECIMAL, **BINARY}
+SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s*([A-Za-z]*)")
+CODES = re.compile(r"\d{1,3}(?:-\d{1,3})?(?:,\s*\d{1,3}(?:-\d{1,3})?)*")
+ACTIONS = ("COMPLETE", "FAIL", "RESCHEDULE", "RESTART")
+LARGEST_CODE = 255
+MOST_GPUS = 1024
+MIB = 2**20
+
+
+def check_task_name(value: object) -> str:
+    """A task's, a group's or the workflow's name. Raises ValueError."""
+    text = _text(value)
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,62}", text) is None:
+        raise ValueError("letters, digits, - and _, a letter first, at most 63")
+    return text
+
+
+def check_flag(value: object) -> bool:
+    """True or false. Raises ValueError."""
+    text = _text(value)
+    if text.lower() not in ("true", "false"):
+        raise ValueError("write true or false")
+    return text.lower() == "true"
+
+
+def check_gpus(value: object) -> int:
+    """Whole GPUs. Raises ValueError."""
+    text = _text(value)
+    if re.fullmatch(r"\d{1,5}", text) is None or int(text) > MOST_GPUS:
+        raise ValueError(f"write a whole number of GPUs, 0 to {MOST_GPUS}")
+    return int(text)
+
+
+def check_cpus(value: object) -> float:
+    """Processors, also parts of one. Raises ValueError."""
+    text = _text(value)
+    if re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text) is None:
+        raise ValueError("write a number of processors, such as 16")
+    return float(text)
+
+
+def check_size_mib(value: object) -> int:
+    """MiB, rounded up. Raises ValueError."""
+    found = SIZE.fullmatch(_text(value).strip())
+    if found is None or found[2] not in UNITS:
+        near = "" if found is None else did_you_mean(found[2], [unit for unit in UNITS if unit])
+        raise ValueError(f"write a size such as 30Gi{near}")
+    return math.ceil(float(found[1]) * UNITS[found[2]] / MIB)
+
+
+def check_time_s(value: object) -> float:
+    """Seconds. Raises ValueError."""
+    return parse_seconds(_text(value))
+
+
+def check_file_path(value: object) -> str:
+    """An absolute path without detours. Raises ValueError."""
+    text = _text(value)
+    if not text.startswith("/") or text.endswith("/") or ".." in text.split("/"):
+        raise ValueError("write the absolute path of a file, without ..")
+    return text
+
+
+def check_dataset_name(value: object) -> str:
+    """A dataset's name, with tokens in it if need be. Raises ValueError."""
+    text = _text(value)
+    plain = ANYWHERE.sub("x", text)
+    if "/" in plain:
+        raise ValueError("a bucket before the name is not built yet: datasets lie on the cluster's shared storage")
+    if re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}(:[A-Za-z0-9][\w.-]{0,99})?", plain, re.ASCII) is None:
+        raise ValueError("letters, digits, -, _ and .; a version may follow behind a colon")
+    return text
+
+
+def check_exit_actions(value: object) -> tuple[tuple[str, int, int], ...]:
+    """(action, first code, last code). Raises ValueError."""
+    if not isinstance(value, dict):
+        raise ValueError("write an action and its exit codes, such as RESTART: 10-20,30")
+    found: list[tuple[str, int, int]] = []
+    for key, codes in value.items():
+        action = str(key).upper()
+        if action not in ACTIONS:
+            raise ValueError(f"{key}: no action{did_you_mean(action, ACTIONS) or '; there are ' + ', '.join(ACTIONS)}")
+        if not isinstance(codes, str) or CODES.fullmatch(codes.strip()) is None:
+            raise ValueError(f"{key}: write exit codes such as 1-10,16")
+        for part in codes.split(","):
+            first, _, last = part.strip().partition("-")
+            found.append((action, int(first), int(last or first)))
+    _refuse_bad_ranges(found)
+    return tuple(found)
+
+
+def _refuse_bad_ranges(ranges: list[tuple[str, int, int]]) -> None:
+    for place, (action, first, last) in enumerate(ranges):
+        if not first <= last <= LARGEST_CODE:
+            raise ValueError(f"{action}: {first}-{last}: exit codes go from 0 to {LARGEST_CODE}, the smaller one first")
+        for other, other_first, other_last in ranges[:place]:
+            if first <= other_last and other_first <= last and other != action:
+                raise ValueError(f"{other} and {action} both have the exit code {max(first, other_first)}")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a single value")
+    return value
+
+
+TaskName = Annotated[str, BeforeValidator(check_task_name)]
+Flag = Annotated[bool, BeforeValidator(check_flag)]
+Gpus = Annotated[int, BeforeValidator(check_gpus)]
+Cpus = Annotated[float, BeforeValidator(check_cpus)]
+SizeMib = Annotated[int, BeforeValidator(check_size_mib)]
+TimeS = Annotated[float, BeforeValidator(check_time_s)]
+FilePath = Annotated[str, BeforeValidator(check_file_path)]
+DatasetName = Annotated[str, BeforeValidator(check_dataset_name)]
+ExitActions = Annotated[tuple[tuple[str, int, int], ...], BeforeValidator(check_exit_actions)]

@@ -1,0 +1,220 @@
+"""What a workflow's file may hold, once it is rendered: OSMO's keys, whether clusterctl carries them out or not.
+
+`rules.py` refuses by name what is not carried out. OSMO's keys at 1da31e1 (2026-11), and before it dropped datasets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any  # keys that are refused by name, whatever they hold
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from clusterctl.workflows.fields import (
+    Cpus,
+    DatasetName,
+    ExitActions,
+    FilePath,
+    Flag,
+    Gpus,
+    SizeMib,
+    TaskName,
+    TimeS,
+)
+
+STRICT = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+DEFAULT = "default"
+"""The resources of a task that names none."""
+
+
+class Dataset(BaseModel):
+    """`dataset:` of an input or an output."""
+
+    model_config = STRICT
+
+    name: DatasetName
+    path: str | None = None
+    regex: str | None = None
+    localpath: str | None = None
+    metadata: Any = None
+    labels: Any = None
+
+
+class Input(BaseModel):
+    """What a task reads: what another task has put out, a dataset, or what lies at a URL."""
+
+    model_config = STRICT
+
+    task: TaskName | None = None
+    dataset: Dataset | None = None
+    url: str | None = None
+    regex: str | None = None
+
+    @model_validator(mode="after")
+    def _names_what(self) -> Input:
+        _require_single(task=self.task, dataset=self.dataset, url=self.url)
+        return self
+
+
+class Output(BaseModel):
+    """Where what a task has put out is kept."""
+
+    model_config = STRICT
+
+    dataset: Dataset | None = None
+    url: str | None = None
+    regex: str | None = None
+    update_dataset: Any = None
+
+    @model_validator(mode="after")
+    def _names_what(self) -> Output:
+        _require_single(dataset=self.dataset, url=self.url, update_dataset=self.update_dataset)
+        return self
+
+
+class File(BaseModel):
+    """A file that a task finds at `path`."""
+
+    model_config = STRICT
+
+    path: FilePath
+    contents: str | None = None
+    localpath: str | None = None
+    base64: Flag = False
+
+    @model_validator(mode="after")
+    def _has_content(self) -> File:
+        _require_single(contents=self.contents, localpath=self.localpath)
+        return self
+
+
+class Task(BaseModel):
+    """A program on one node."""
+
+    model_config = STRICT
+
+    name: TaskName
+    image: str
+    command: tuple[str, ...]
+    args: tuple[str, ...] = ()
+    lead: Flag = False
+    resource: str = DEFAULT
+    environment: Mapping[str, str] = Field(default_factory=dict)
+    credentials: Mapping[str, str | Mapping[str, str]] = Field(default_factory=dict)
+    files: tuple[File, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    exit_actions: ExitActions = Field(default=(), alias="exitActions")
+    volume_mounts: Any = Field(default=None, alias="volumeMounts")
+    checkpoint: Any = None
+    kpis: Any = None
+    privileged: Flag = False
+    host_network: Flag = Field(default=False, alias="hostNetwork")
+    download_type: Any = Field(default=None, alias="downloadType")
+    cache_size: Any = Field(default=None, alias="cacheSize")
+
+    @model_validator(mode="after")
+    def _has_command(self) -> Task:
+        if not self.command:
+            raise ValueError("command: write at least a program")
+        return self
+
+
+class Group(BaseModel):
+    """Tasks that start together; one leads."""
+
+    model_config = STRICT
+
+    name: TaskName
+    tasks: tuple[Task, ...]
+    barrier: Flag = True
+    ignore_nonlead_status: Flag = Field(default=True, alias="ignoreNonleadStatus")
+
+    @model_validator(mode="after")
+    def _has_tasks(self) -> Group:
+        if not self.tasks:
+            raise ValueError("tasks: write at least one")
+        return self
+
+    @property
+    def lead(self) -> Task:
+        """The task whose end is the group's; the only one of a group of one."""
+        return next((task for task in self.tasks if task.lead), self.tasks[0])
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether its tasks wait for each other."""
+        return self.barrier and len(self.tasks) > 1
+
+
+class Resources(BaseModel):
+    """What one task needs of its node."""
+
+    model_config = STRICT
+
+    gpu: Gpus = 0
+    cpu: Cpus = 0.0
+    memory: SizeMib = 0
+    storage: SizeMib = 0
+    platform: Any = None
+    topology: Any = None
+    nodes_excluded: Any = Field(default=None, alias="nodesExcluded")
+
+
+class Timeouts(BaseModel):
+    """How long a workflow's groups may run, and wait for nodes."""
+
+    model_config = STRICT
+
+    exec_timeout: TimeS | None = None
+    queue_timeout: TimeS | None = None
+    start_timeout: Any = None
+
+
+class Workflow(BaseModel):
+    """A workflow: `groups`, or `tasks` that are a group each."""
+
+    model_config = STRICT
+
+    name: TaskName
+    resources: Mapping[str, Resources] = Field(default_factory=dict)
+    groups: tuple[Group, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    timeout: Timeouts = Timeouts()
+    pool: Any = None
+    backend: Any = None
+
+    @model_validator(mode="after")
+    def _has_tasks(self) -> Workflow:
+        if bool(self.groups) == bool(self.tasks):
+            raise ValueError("write groups or tasks" + (", not both" if self.groups else ""))
+        return self
+
+    def all_groups(self) -> tuple[Group, ...]:
+        """Its groups; a task that stands alone is a group of its own name."""
+        return self.groups or tuple(Group(name=task.name, tasks=(task,)) for task in self.tasks)
+
+    def all_tasks(self) -> Iterator[Task]:
+        """Each task, in the file's order."""
+        return (task for group in self.all_groups() for task in group.tasks)
+
+    def resources_of(self, task: Task) -> Resources:
+        """What the task needs; nothing where the file says nothing."""
+        return self.resources.get(task.resource, Resources())
+
+
+class WorkflowFile(BaseModel):
+    """The whole file."""
+
+    model_config = STRICT
+
+    workflow: Workflow
+    version: str | None = None
+
+
+def _require_single(**given: object) -> None:
+    """Raises ValueError unless just one has a value."""
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) != 1:
+        choice = " or ".join(given)
+        raise ValueError(f"{' and '.join(names)} do not go together: write {choice}" if names else f"write {choice}")

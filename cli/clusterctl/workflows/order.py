@@ -1,0 +1,28 @@
+"""Which groups wait for which: by the inputs of their tasks. Pure."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Mapping, Sequence
+
+from clusterctl.workflows.model import Group
+
+
+def upstream(groups: Sequence[Group]) -> dict[str, tuple[str, ...]]:
+    """Group → those whose tasks it has inputs of, each once; its own tasks and unknown ones are left out."""
+    group_of = {task.name: group.name for group in groups for task in group.tasks}
+    found: dict[str, tuple[str, ...]] = {}
+    for group in groups:
+        wanted = [each.task for task in group.tasks for each in task.inputs if each.task is not None]
+        before = (group_of.get(name) for name in wanted)
+        found[group.name] = tuple(dict.fromkeys(name for name in before if name is not None and name != group.name))
+    return found
+
+
+def circle(waits_for: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Groups that wait for each other, the first one again at the end; empty where none do."""
+    try:
+        graphlib.TopologicalSorter(waits_for).prepare()
+    except graphlib.CycleError as e:
+        return [str(name) for name in reversed(e.args[1])]
+    return ()

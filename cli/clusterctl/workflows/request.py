@@ -1,0 +1,167 @@
+"""What `clusterctl workflow` was asked for, and how it is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed, UsageError
+
+from clusterctl.jobs.known import job_nodes, known_jobs, members_of
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.options import chosen_cluster
+from clusterctl.output import Output
+from clusterctl.text.quantities import count
+from clusterctl.workflows.jobs_of_tasks import (
+    HEADER,
+    KnownWorkflow,
+    jobs_on,
+    known_workflow,
+    table_row,
+    workflow_json,
+    workflow_text,
+    workflows_of,
+)
+from clusterctl.workflows.loading import LoadedWorkflow, Settings, load_workflow
+from clusterctl.workflows.submit import SubmitFlags, submit
+from clusterctl.workflows.task_job import GRACE_S
+from clusterctl.workflows.task_logs import show_logs
+
+VALIDATE, SPEC, SUBMIT, LIST, SHOW, LOGS, CANCEL, EXEC = (
+    "validate",
+    "spec",
+    "submit",
+    "list",
+    "show",
+    "logs",
+    "cancel",
+    "exec",
+)
+VERBS = (VALIDATE, SPEC, SUBMIT, LIST, SHOW, LOGS, CANCEL, EXEC)
+HINT = "clusterctl workflow --help"
+POLL_S = 0.5
+ENDED_WITHIN_S = GRACE_S + 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowFlags:
+    """The flags, read."""
+
+    verb: str
+    words: tuple[str, ...]
+    """Behind the verb: a file, or a workflow's id."""
+    settings: tuple[str, ...]
+    setting_texts: tuple[str, ...]
+    environment: Mapping[str, str]
+    cluster: str | None
+    up: str | None
+    task: str | None
+    is_on_host: bool
+    is_dry_run: bool
+    is_followed: bool
+    connect_timeout_s: float
+    as_json: bool
+
+
+def carry_out(flags: WorkflowFlags, output: Output) -> int:
+    """The exit code. Raises ClusterctlError."""
+    if flags.verb == EXEC:
+        raise UsageError("workflow exec is not built yet", hint="clusterctl ssh NODE COMMAND")
+    if flags.up is not None:
+        raise UsageError("--up is not built yet: bring the cluster up first", hint=f"clusterctl up {flags.up}")
+    if flags.verb in (VALIDATE, SPEC, SUBMIT):
+        return _with_file(flags, output)
+    nodes = job_nodes(chosen_cluster(flags.cluster), connect_timeout_s=flags.connect_timeout_s)
+    known = known_jobs(nodes)
+    if flags.verb == LIST:
+        if flags.words:
+            raise UsageError("workflow list wants no more words", hint=HINT)
+        workflows = workflows_of(known.jobs)
+        if flags.as_json:
+            output.json([workflow_json(workflow) for workflow in workflows])
+        elif workflows:
+            output.table(HEADER, [table_row(workflow) for workflow in workflows], right=("tasks",))
+        else:
+            output.note("no workflow\n  next: clusterctl workflow submit FILE --on-host")
+        for answer in known.unheard:
+            output.note(answer.told)
+        return SomeNodesFailed.exit_code if known.unheard else 0
+    workflow = known_workflow(known, _only_word(flags, "a workflow's id"), nodes.inventory.cluster)
+    if flags.verb == LOGS:
+        show_logs(workflow, nodes, output, task=flags.task, is_followed=flags.is_followed, as_json=flags.as_json)
+        return 0
+    if flags.verb == CANCEL:
+        _cancel(workflow, nodes, output.note)
+        workflow = known_workflow(known_jobs(nodes), workflow.id, nodes.inventory.cluster)
+    if flags.as_json:
+        output.json(workflow_json(workflow))
+    else:
+        output.data(workflow_text(workflow))
+    return 0
+
+
+def _with_file(flags: WorkflowFlags, output: Output) -> int:
+    settings = Settings(words=flags.settings, texts=flags.setting_texts, environment=flags.environment)
+    loaded = load_workflow(Path(_only_word(flags, "a workflow's file")), settings)
+    if flags.verb == SUBMIT:
+        own = SubmitFlags(
+            cluster=flags.cluster,
+            is_on_host=flags.is_on_host,
+            is_dry_run=flags.is_dry_run,
+            connect_timeout_s=flags.connect_timeout_s,
+            as_json=flags.as_json,
+        )
+        return submit(loaded, own, output)
+    if flags.verb == SPEC:
+        _show_spec(loaded, output, as_json=flags.as_json)
+    else:
+        _show_valid(loaded, output, as_json=flags.as_json)
+    return 0
+
+
+def _only_word(flags: WorkflowFlags, what: str) -> str:
+    if len(flags.words) != 1 or not flags.words[0]:
+        raise UsageError(f"workflow {flags.verb} wants {what}", hint=HINT)
+    return flags.words[0]
+
+
+def _show_spec(loaded: LoadedWorkflow, output: Output, *, as_json: bool) -> None:
+    """The file as Jinja rendered it, its tokens as they are."""
+    if as_json:
+        output.json(loaded.workflow.model_dump(by_alias=True, exclude_defaults=True, mode="json"))
+    else:
+        output.data(loaded.rendered.strip("\n"))
+
+
+def _show_valid(loaded: LoadedWorkflow, output: Output, *, as_json: bool) -> None:
+    groups = loaded.workflow.all_groups()
+    if as_json:
+        rows = [{"group": group.name, "tasks": [task.name for task in group.tasks]} for group in groups]
+        output.json({"workflow": loaded.workflow.name, "groups": rows})
+        return
+    tasks = sum(len(group.tasks) for group in groups)
+    output.note(
+        f"{loaded.source}: valid: {loaded.workflow.name}, {count(len(groups), 'group')}, {count(tasks, 'task')}"
+    )
+
+
+def _cancel(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[str], None]) -> None:
+    """Returns when nothing of it runs. Raises ClusterctlError where something still does."""
+    left = {job.name: job for job in workflow.live()}
+    for job in left.values():
+        for answer in nodes.ask(members_of(job, nodes.inventory), "cancel", job.name).values():
+            if answer.error is not None:
+                tell(answer.told)
+    until_s = time.monotonic() + ENDED_WITHIN_S
+    while left:
+        members = {node.slot: node for job in left.values() for node in members_of(job, nodes.inventory)}
+        known, _ = jobs_on(nodes, list(members.values()))
+        left = {name: job for name, job in left.items() if name not in known or not known[name].is_over}
+        if not left:
+            return
+        if time.monotonic() > until_s:
+            told = f"{workflow.id}: not ended within {ENDED_WITHIN_S:g} s: {', '.join(left)}"
+            raise ClusterctlError(told, hint="clusterctl jobs")
+        time.sleep(POLL_S)

@@ -1,0 +1,284 @@
+"""A workflow that this command drives: its groups started in their order, watched, started again, ended."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clusterctl_infra.errors import ClusterctlError, ConfigError
+from clusterctl_infra.outputs import InventoryNode
+
+from clusterctl.jobs.job_state import JobState
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.shown import ended_text
+from clusterctl.jobs.start import JobStart, NodesInUse
+from clusterctl.on_node.job import judge
+from clusterctl.on_node.job.lease import free_gpus
+from clusterctl.on_node.workflow.barrier import KEY_VARIABLE
+from clusterctl.workflows.course import (
+    COMPLETED,
+    FAILED,
+    NOT_STARTED,
+    RUNNING,
+    GroupPlan,
+    Step,
+    TaskCourse,
+    group_step,
+    ready_groups,
+    workflow_state,
+)
+from clusterctl.workflows.jobs_of_tasks import jobs_on
+from clusterctl.workflows.model import Group
+from clusterctl.workflows.placement import NoRoom, Placed, Room, place
+from clusterctl.workflows.task_job import Gate, Run, ranked, staged, task_request, values_of
+
+POLL_S = 1.0
+LEAD_PATIENCE_S = 10.0
+"""How long the others of a group have to end by themselves once their lead has completed."""
+UNHEARD_S = 120.0
+"""After so long without a word of its node a task is taken to be lost."""
+
+
+@dataclass(kw_only=True)
+class Submission:
+    """One workflow under way."""
+
+    run: Run
+    plans: tuple[GroupPlan, ...]
+    nodes: JobNodes
+    rooms: tuple[Room, ...]
+    secrets_of: Mapping[str, Mapping[str, str]]
+    """Task → the values of its credentials."""
+    tell: Callable[[str], None]
+    now_s: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    courses: dict[str, TaskCourse] = field(default_factory=dict)
+    placed: dict[str, Placed] = field(default_factory=dict)
+    is_cancelled: bool = False
+    _told: dict[str, str] = field(default_factory=dict)
+    _keys: dict[str, str] = field(default_factory=dict)
+    _completed_s: dict[str, float] = field(default_factory=dict)
+    _heard_s: dict[str, float] = field(default_factory=dict)
+    _waits_since_s: dict[str, float] = field(default_factory=dict)
+    _stopped: set[str] = field(default_factory=set)
+    _restarts: dict[str, Step] = field(default_factory=dict)
+    """Groups of which tasks are being stopped, to be started again."""
+
+    def watch(self) -> int:
+        """Until nothing of it goes on: the exit code. Raises ClusterctlError where its first group cannot start."""
+        while True:
+            steps = {plan.name: self._step(plan) for plan in self.plans}
+            for plan in self.plans:
+                self._follow(plan, steps[plan.name])
+            if not self.is_cancelled:
+                self._start_ready({name: step.state for name, step in steps.items()})
+            if not self._live() and (self.is_cancelled or not self._has_more()):
+                return self._exit_code()
+            self.sleep(POLL_S)
+            self.refresh()
+
+    def cancel(self) -> None:
+        """Stops all that runs; nothing more is started."""
+        self.is_cancelled = True
+        self._stop([task for task, course in self.courses.items() if course.state not in judge.FINAL])
+
+    @property
+    def state(self) -> str:
+        """One word for the whole workflow."""
+        return workflow_state(self.plans, self.courses)
+
+    def refresh(self) -> None:
+        """Asks the nodes of its tasks how they go."""
+        live = {task: course for task, course in self.courses.items() if course.state not in judge.FINAL}
+        if not live:
+            return
+        nodes = {self.placed[task].node.slot: self.placed[task].node for task in live}
+        known, heard = jobs_on(self.nodes, list(nodes.values()))
+        now_s = self.now_s()
+        for task, course in live.items():
+            job = known.get(course.job)
+            if job is not None:
+                self._heard_s[task] = now_s
+                self._take(task, job)
+            elif self.placed[task].node.slot in heard or now_s - self._heard_s[task] > UNHEARD_S:
+                self._lose(task)
+
+    def _take(self, task: str, job: JobState) -> None:
+        before = self.courses[task]
+        exit_code = job.exit_code if job.is_over else None
+        self.courses[task] = TaskCourse(job=job.name, tries=before.tries, state=job.state, exit_code=exit_code)
+        if job.is_over:
+            self.tell(f"{task}: {ended_text(job)}")
+
+    def _lose(self, task: str) -> None:
+        course = self.courses[task]
+        self.courses[task] = TaskCourse(job=course.job, tries=course.tries, state=judge.LOST, exit_code=255)
+        node = self.placed[task].node
+        self.tell(f"{task}: lost: Node {node.slot} ({node.name}) does not know it any more, or does not answer")
+
+    def _step(self, plan: GroupPlan) -> Step:
+        return self._restarts.get(plan.name) or group_step(plan, self.courses)
+
+    def _follow(self, plan: GroupPlan, step: Step) -> None:
+        """Does what a group's course asks for."""
+        if step.state in (COMPLETED, FAILED) and self._told.get(plan.name) != step.state:
+            self._told[plan.name] = step.state
+            self.tell(f"group {plan.name}: {step.state}" + (f" because of {step.cause}" if step.cause else ""))
+            self._completed_s[plan.name] = self.now_s()
+        going_on = [
+            task.name
+            for task in plan.tasks
+            if self.courses.get(task.name, NOT_STARTED).tries and self.courses[task.name].state not in judge.FINAL
+        ]
+        is_impatient = self.now_s() - self._completed_s.get(plan.name, 0.0) > LEAD_PATIENCE_S
+        if step.state == FAILED or (step.state == COMPLETED and is_impatient):
+            self._stop(going_on)
+        elif step.again and not self.is_cancelled:
+            self._again(plan, step, going_on)
+
+    def _again(self, plan: GroupPlan, step: Step, going_on: Sequence[str]) -> None:
+        """Starts tasks again; those of them that go on are stopped first, and a later look starts them."""
+        if running := [task for task in going_on if task in step.again]:
+            # Else those that are stopped for it would be taken for tasks that failed.
+            self._restarts[plan.name] = step
+            self._stop(running)
+            return
+        self._restarts.pop(plan.name, None)
+        group = self._group(plan)
+        try:
+            if len(step.again) == len(plan.tasks):
+                avoided = {self.placed[task].node.slot for task in step.again} if step.is_elsewhere else set()
+                same = tuple(self.placed[task.name] for task in group.tasks)
+                self._begin(group, self._place(group, avoided) if step.is_elsewhere else same)
+                return
+            together = tuple(self.placed[task.name] for task in group.tasks)
+            for task in step.again:
+                self._begin_task(group, together, self.placed[task], None)
+        except (NoRoom, NodesInUse) as e:
+            self._wait_or_raise(plan, e)
+
+    def _start_ready(self, states: Mapping[str, str]) -> None:
+        for plan in ready_groups(self.plans, states):
+            group = self._group(plan)
+            try:
+                self._begin(group, self._place(group, ()))
+            except (NoRoom, NodesInUse) as e:
+                self._wait_or_raise(plan, e)
+
+    def _wait_or_raise(self, plan: GroupPlan, why: NoRoom | NodesInUse) -> None:
+        """Raises ConfigError where nobody of this workflow will make room, and `queue_timeout` is over."""
+        problems = why.problems if isinstance(why, NodesInUse) else (f"  group {plan.name}: {why}",)
+        since_s = self._waits_since_s.setdefault(plan.name, self.now_s())
+        patience_s = self.run.loaded.workflow.timeout.queue_timeout or 0.0
+        if self._live() or self.now_s() - since_s < patience_s:
+            if self._told.get(plan.name) != problems[0]:
+                self._told[plan.name] = problems[0]
+                self.tell(f"group {plan.name}: waiting: {problems[0].strip()}")
+            return
+        hint = "clusterctl jobs"
+        raise ConfigError(f"group {plan.name} cannot start: other jobs have its nodes", problems=problems, hint=hint)
+
+    def _place(self, group: Group, avoided: Collection[int]) -> tuple[Placed, ...]:
+        """By what is free now. Raises NoRoom."""
+        answers = self.nodes.ask([room.node for room in self.rooms], "probe", self.run.id)
+        rooms = []
+        for room in self.rooms:
+            answer = answers[room.node.slot]
+            if answer.error is not None or answer.words["phase"] != "ready":
+                continue
+            holders = answer.words["holders"]
+            free = len(free_gpus(holders, int(answer.words["gpus"])))
+            rooms.append(
+                Room(
+                    node=room.node,
+                    gpus=room.gpus,
+                    free_gpus=min(room.free_gpus, free),
+                    is_free=not holders,
+                    cpus=room.cpus,
+                    memory_mib=room.memory_mib,
+                    storage_mib=room.storage_mib,
+                )
+            )
+        return place(group.tasks, self.run.loaded.workflow.resources, rooms, avoided=avoided)
+
+    def _begin(self, group: Group, placed: Sequence[Placed]) -> None:
+        """Starts all tasks of a group, the lead first; where one cannot, none is left. Raises ClusterctlError."""
+        by_name = {each.task.name: each for each in placed}
+        names = tuple(task.name for task in ranked(group))
+        self._keys[group.name] = secrets.token_hex(32)
+        gate = Gate(names=names, connect="", port=0) if group.has_barrier else None
+        begun = []
+        try:
+            for name in names:
+                port = self._begin_task(group, placed, by_name[name], gate)
+                begun.append(name)
+                if gate is not None and not gate.port:
+                    gate = Gate(names=names, connect=by_name[name].node.private_ip, port=port)
+        except NodesInUse as e:
+            if not begun:
+                raise
+            self._stop(begun)
+            raise ConfigError(f"group {group.name}: not all of it could start", problems=e.problems) from e
+        except BaseException:
+            self._stop(begun)
+            raise
+
+    def _begin_task(self, group: Group, together: Sequence[Placed], placed: Placed, gate: Gate | None) -> int:
+        """Starts a task; the port of its node that is its job's alone."""
+        name = placed.task.name
+        tries = self.courses.get(name, NOT_STARTED).tries + 1
+        index = [task.name for task in self.run.loaded.workflow.all_tasks()].index(name)
+        job = f"{self.run.id}-{index}" + (f"-r{tries}" if tries > 1 else "")
+        values = values_of(self.run, together, placed, job)
+        own_secrets = {**self.secrets_of[name], KEY_VARIABLE: self._keys[group.name]}
+        request = task_request(self.run, group, placed, job, tries=tries, values=values, secrets=sorted(own_secrets))
+        with staged(self.run, placed, values, gate) as snapshot:
+            start = JobStart(
+                request=request,
+                nodes=self.nodes,
+                snapshot=snapshot,
+                secrets=own_secrets,
+                wait_s=0.0,
+                tell=lambda text: None,
+            )
+            spec = start.begin()
+        self.placed[name] = placed
+        self.courses[name] = TaskCourse(job=job, tries=tries, state=judge.STARTING, exit_code=None)
+        self._heard_s[name] = self.now_s()
+        self._stopped.discard(name)
+        again = f", try {tries}" if tries > 1 else ""
+        self.tell(f"{name}: started on Node {placed.node.slot} ({placed.node.name}) as {job}{again}")
+        return int(spec["jax_port"])
+
+    def _stop(self, tasks: Sequence[str]) -> None:
+        """Cancels their jobs, each once."""
+        for task in tasks:
+            if task in self._stopped:
+                continue
+            self._stopped.add(task)
+            node: InventoryNode = self.placed[task].node
+            for answer in self.nodes.ask((node,), "cancel", self.courses[task].job).values():
+                if answer.error is not None:
+                    self.tell(answer.told)
+
+    def _live(self) -> bool:
+        return any(course.state not in judge.FINAL for course in self.courses.values())
+
+    def _has_more(self) -> bool:
+        """Whether a group may still start, or a task start again."""
+        steps = {plan.name: self._step(plan) for plan in self.plans}
+        states = {name: step.state for name, step in steps.items()}
+        return RUNNING in states.values() or bool(ready_groups(self.plans, states))
+
+    def _group(self, plan: GroupPlan) -> Group:
+        return next(group for group in self.run.loaded.workflow.all_groups() if group.name == plan.name)
+
+    def _exit_code(self) -> int:
+        """0 where all completed, else that of the task that ended its group, as `run` has it."""
+        if self.state == COMPLETED:
+            return 0
+        causes = [self._step(plan).cause for plan in self.plans]
+        codes = [self.courses[cause].exit_code for cause in causes if cause]
+        return 130 if self.is_cancelled else next((code for code in codes if code), ClusterctlError.exit_code)

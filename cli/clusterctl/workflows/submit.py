@@ -1,0 +1,188 @@
+"""`workflow submit`: all that can be known beforehand is looked at, then the workflow is driven to its end."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import shlex
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import Any  # JSON
+
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import ClusterctlError, ConfigError, UsageError
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.jobs.attached import HUNG_UP, HungUp, signals_as_exceptions
+from clusterctl.jobs.known import job_nodes, known_jobs
+from clusterctl.options import chosen_cluster
+from clusterctl.output import Output
+from clusterctl.workflows.course import plans_json, plans_of
+from clusterctl.workflows.jobs_of_tasks import known_workflow, workflow_json
+from clusterctl.workflows.loading import LoadedWorkflow
+from clusterctl.workflows.placement import Placed, Room, place, rooms_of, unfit
+from clusterctl.workflows.shared_storage import shared_storage
+from clusterctl.workflows.submission import Submission
+from clusterctl.workflows.task_job import Run, needs_share, values_of
+from clusterctl.workflows.tokens import resolve
+
+NAME_LENGTH = 26
+"""Leaves room in a job's name for the digits, the task's number and the try."""
+HINT = "clusterctl workflow submit FILE --on-host"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmitFlags:
+    """What `submit` alone needs."""
+
+    cluster: str | None
+    is_on_host: bool
+    is_dry_run: bool
+    connect_timeout_s: float
+    as_json: bool
+
+
+def submit(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> int:
+    """The exit code: 0 where the workflow completed. Raises ClusterctlError before anything is started."""
+    inventory = chosen_cluster(flags.cluster)
+    secrets = _credentials(loaded, os.environ)
+    _refuse_unfit(loaded, inventory)
+    _agree_to_host(loaded, flags, output)
+    nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
+    share = shared_storage(nodes)
+    if share is None and (found := needs_share(loaded)):
+        raise ConfigError(
+            f"{loaded.source}: {inventory.cluster} has no shared storage, nothing was started",
+            problems=[f"  {each} lie there" for each in found],
+            hint="storage: in cluster.yaml (docs/config.md)",
+        )
+    run = _run(loaded, inventory, share)
+    if flags.is_dry_run:
+        _show_plan(run, inventory, output, as_json=flags.as_json)
+        return 0
+    submission = Submission(
+        run=run,
+        plans=plans_of(loaded.workflow),
+        nodes=nodes,
+        rooms=_rooms(inventory),
+        secrets_of=secrets,
+        tell=output.note,
+    )
+    output.note(f"{run.id}: this command starts its groups, so it has to stay until the end")
+    code = _watched(submission, output)
+    if flags.as_json:
+        output.json(workflow_json(known_workflow(known_jobs(nodes), run.id, inventory.cluster)))
+    return code
+
+
+def _watched(submission: Submission, output: Output) -> int:
+    """Until it has ended; Ctrl-C asks whether to cancel it."""
+    name = submission.run.id
+    with signals_as_exceptions(is_at_terminal=output.can_ask):
+        while True:
+            try:
+                code = submission.watch()
+                output.note(f"{name}: {submission.state}")
+                return code
+            except HungUp:
+                return HUNG_UP
+            except KeyboardInterrupt:
+                question = f"\n{name}: cancel it? No leaves what runs running; nothing more of it would be started."
+                if output.can_ask and not output.confirm(question):
+                    output.note(f"{name}: what runs goes on\n  next: clusterctl workflow show {name}")
+                    return 0
+                output.note(f"{name}: cancelling")
+                submission.cancel()
+            except ClusterctlError:
+                submission.cancel()
+                raise
+
+
+def _credentials(loaded: LoadedWorkflow, environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Task → its secret variables, from this computer's environment. Raises ConfigError with all that are missing."""
+    found: dict[str, dict[str, str]] = {}
+    missing = []
+    for task in loaded.workflow.all_tasks():
+        names = [name for held in task.credentials.values() if not isinstance(held, str) for name in held]
+        missing += [f"  task {task.name}: {name}" for name in names if name not in environ]
+        found[task.name] = {name: environ[name] for name in names if name in environ}
+    if missing:
+        raise ConfigError(
+            f"{loaded.source}: credentials are not in this computer's environment, nothing was started",
+            problems=missing,
+            hint=f"export {missing[0].rpartition(' ')[2]}=…",
+        )
+    return found
+
+
+def _refuse_unfit(loaded: LoadedWorkflow, inventory: Inventory) -> None:
+    problems = unfit(loaded.workflow, _rooms(inventory), inventory.instance_type or "of an unknown type")
+    if problems:
+        raise ConfigError(
+            f"{loaded.source}: it does not fit on {inventory.cluster}, nothing was started",
+            problems=[f"  {each}" for each in problems],
+            hint="clusterctl nodes",
+        )
+
+
+def _agree_to_host(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> None:
+    images = sorted({task.image for task in loaded.workflow.all_tasks()})
+    if not flags.is_on_host:
+        raise UsageError(
+            f"workflows do not run images yet ({', '.join(images)}): --on-host runs the tasks on the nodes as they are",
+            hint=HINT,
+        )
+    output.note(
+        f"on the nodes themselves, without what {', '.join(images)} would hold; memory and processors have no limit"
+    )
+
+
+def _rooms(inventory: Inventory) -> tuple[Room, ...]:
+    return rooms_of(inventory, load_catalog().types.get(inventory.instance_type))
+
+
+def _run(loaded: LoadedWorkflow, inventory: Inventory, share: str | None) -> Run:
+    name = re.sub(r"[^a-z0-9]+", "-", loaded.workflow.name.lower())[:NAME_LENGTH].strip("-")
+    return Run(
+        id=f"{name}-{token_hex(2)}",
+        uuid=uuid.uuid4().hex,
+        loaded=loaded,
+        inventory=inventory,
+        share=share,
+        plans=plans_json(plans_of(loaded.workflow)),
+        by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+    )
+
+
+def _show_plan(run: Run, inventory: Inventory, output: Output, *, as_json: bool) -> None:
+    """Where each task would run if nobody else used the nodes, and what; nothing is started."""
+    workflow = run.loaded.workflow
+    for plan in plans_of(workflow):
+        group = next(group for group in workflow.all_groups() if group.name == plan.name)
+        placed = place(group.tasks, workflow.resources, _rooms(inventory))
+        rows = [_planned(run, placed, each) for each in placed]
+        if as_json:
+            output.json({"group": plan.name, "after": list(plan.after), "tasks": rows}, is_line=True)
+            continue
+        output.data(f"group {plan.name}" + (f", after {', '.join(plan.after)}" if plan.after else ""))
+        for row in rows:
+            gpus = "" if row["gpus"] is None else f", {row['gpus']} of its GPUs"
+            output.data(f"  {row['task']}: Node {row['slot']} ({row['node']}){gpus}\n    {shlex.join(row['command'])}")
+
+
+def _planned(run: Run, placed: Sequence[Placed], own: Placed) -> dict[str, Any]:
+    values = values_of(run, placed, own, f"{run.id}-N")
+    command = [resolve(word, values) for word in (*own.task.command, *own.task.args)]
+    return {
+        "task": own.task.name,
+        "slot": own.node.slot,
+        "node": own.node.name,
+        "gpus": own.gpus,
+        "command": command,
+        "files": [file.path for file in own.task.files],
+        "output": values["output"],
+    }

@@ -1,0 +1,214 @@
+"""One task as a job: its tokens resolved, its files and its main program in a folder, its node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any  # JSON
+
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.jobs.launcher import Launch
+from clusterctl.jobs.snapshot import Snapshot
+from clusterctl.jobs.spec import JobRequest
+from clusterctl.on_node.job.launchers import PLAIN
+from clusterctl.on_node.workflow import barrier, task
+from clusterctl.workflows import tokens
+from clusterctl.workflows.loading import LoadedWorkflow
+from clusterctl.workflows.model import Group, Task
+from clusterctl.workflows.placement import Placed
+
+PACKAGE = "clusterctl.on_node.workflow"
+MAIN = """\
+import sys
+from pathlib import Path
+
+from clusterctl.on_node.workflow.task import main
+
+sys.exit(main(Path(__file__).resolve().parent))
+"""
+LOOK_UP = "nslookup"
+TORCHRUN = "torchrun"
+RUN_TORCHRUN = '#!/bin/sh\nexec python3 -m torch.distributed.run "$@"\n'
+"""Where a node has torch for its python3, and no torchrun of its own."""
+SHARED_FOLDER = "clusterctl"
+"""On the cluster's shared storage; all that workflows keep lies below it."""
+INPUT_FOLDER = "/tmp/clusterctl-input"
+BARRIER_S = 900.0
+"""How long the tasks of a group wait for each other: their files are sent to one after the other."""
+GRACE_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One submission of a workflow."""
+
+    id: str
+    uuid: str
+    loaded: LoadedWorkflow
+    inventory: Inventory
+    share: str | None
+    """Where the cluster's shared storage is on every node; None: it has none."""
+    plans: Sequence[Mapping[str, Any]]
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """The barrier of a group, as one of its tasks sees it."""
+
+    names: tuple[str, ...]
+    """Of the tasks, by rank; the lead is the first."""
+    connect: str
+    port: int
+    """0 for the lead, which knows it only from its job."""
+
+
+def values_of(run: Run, placed: Sequence[Placed], own: Placed, job: str) -> dict[str, str]:
+    """What each token stands for in this task."""
+    values = {
+        "workflow_id": run.id,
+        "uuid": run.uuid,
+        "output": output_folder(run, own.task.name, job),
+        **{f"{tokens.HOST}:{each.task.name}": each.node.name for each in placed},
+    }
+    for index, each in enumerate(own.task.inputs):
+        values[f"{tokens.INPUT}:{index}"] = f"{INPUT_FOLDER}/{index}"
+        if each.task is not None:
+            values.setdefault(f"{tokens.INPUT}:{each.task}", f"{INPUT_FOLDER}/{index}")
+    return values
+
+
+def output_folder(run: Run, name: str, job: str) -> str:
+    """`{{output}}` of a task: on shared storage, else on the node's own disk, where its job keeps things."""
+    if run.share is None:
+        return f"/var/lib/clusterctl/jobs/{job}/work/output"
+    return f"{run.share}/{SHARED_FOLDER}/workflows/{run.id}/{name}"
+
+
+def dataset_folder(run: Run, name: str) -> str:
+    """Where the versions of a dataset lie."""
+    return f"{run.share}/{SHARED_FOLDER}/datasets/{name}"
+
+
+def needs_share(run: LoadedWorkflow) -> list[str]:
+    """What of the workflow cannot be done without shared storage."""
+    found = []
+    for each in run.workflow.all_tasks():
+        found += [f"task {each.name}: inputs" for _ in each.inputs[:1]]
+        found += [f"task {each.name}: outputs" for _ in each.outputs[:1]]
+    return found
+
+
+def task_request(
+    run: Run, group: Group, placed: Placed, job: str, *, tries: int, values: Mapping[str, str], secrets: Sequence[str]
+) -> JobRequest:
+    """The job of a task."""
+    workflow = {
+        "id": run.id,
+        "name": run.loaded.workflow.name,
+        "group": group.name,
+        "task": placed.task.name,
+        "tries": tries,
+        "plans": list(run.plans),
+    }
+    names = [each.name for each in ranked(group)]
+    environment = {name: tokens.resolve(text, values) for name, text in placed.task.environment.items()}
+    return JobRequest(
+        inventory=run.inventory,
+        nodes=(placed.node,),
+        name=job,
+        launch=Launch(launcher=PLAIN, command=(f"{task.FOLDER}/main.py", placed.task.name)),
+        nproc="1",
+        gpus=placed.gpus,
+        environment={**environment, barrier.TASKS_VARIABLE: ",".join(names)},
+        secrets=tuple(secrets),
+        timeout_s=run.loaded.workflow.timeout.exec_timeout,
+        grace_s=GRACE_S,
+        has_own_tmp=True,
+        workflow=workflow,
+        by=run.by,
+    )
+
+
+def ranked(group: Group) -> tuple[Task, ...]:
+    """The tasks of a group by their ranks in its barrier: the lead first."""
+    return (group.lead, *(each for each in group.tasks if each is not group.lead))
+
+
+@contextmanager
+def staged(run: Run, placed: Placed, values: Mapping[str, str], gate: Gate | None) -> Iterator[Snapshot]:
+    """What goes to the task's node."""
+    found = {f"{task.FOLDER}/{name}": text for name, text in _program().items()}
+    rows = []
+    for index, file in enumerate(placed.task.files):
+        source = f"files/{index}"
+        found[f"{task.FOLDER}/{source}"] = _resolved(run.loaded.contents[placed.task.name, file.path], values)
+        rows.append({"path": file.path, "source": source})
+    words = _task_words(run, placed.task, values, gate, rows)
+    found[f"{task.FOLDER}/{task.WORDS}"] = json.dumps(words, indent=1).encode()
+    with TemporaryDirectory(prefix="clusterctl-task-") as name:
+        folder = Path(name)
+        for path, content in found.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        for program in (f"{task.BIN}/{LOOK_UP}", f"{task.LAST_BIN}/{TORCHRUN}"):
+            (folder / task.FOLDER / program).chmod(0o755)
+        yield Snapshot(folder=folder, files=tuple(sorted(found)), size_bytes=sum(map(len, found.values())))
+
+
+def _task_words(
+    run: Run, own: Task, values: Mapping[str, str], gate: Gate | None, rows: Sequence[Mapping[str, str]]
+) -> dict[str, Any]:
+    """What the task's main program reads."""
+    words = [*own.command, *own.args]
+    rank = 0 if gate is None else gate.names.index(own.name)
+    inputs = []
+    for index, each in enumerate(own.inputs):
+        link = f"{INPUT_FOLDER}/{index}"
+        if each.dataset is not None:
+            name, _, version = tokens.resolve(each.dataset.name, values).partition(":")
+            inputs.append({"link": link, "dataset": dataset_folder(run, name), "version": version})
+        else:
+            inputs.append({"link": link, "path": output_folder(run, str(each.task), "")})
+    outputs = [
+        {
+            "path": tokens.resolve(each.dataset.path or "", values),
+            "dataset": dataset_folder(run, tokens.resolve(each.dataset.name, values)),
+        }
+        for each in own.outputs
+        if each.dataset is not None
+    ]
+    waits = {} if gate is None else {"names": list(gate.names), "rank": rank, "connect": gate.connect}
+    return {
+        "command": [tokens.resolve(word, values) for word in words],
+        "files": list(rows),
+        "output": values["output"],
+        "inputs": inputs,
+        "outputs": outputs,
+        "barrier": {**waits, "port": gate.port, "timeout_s": BARRIER_S} if gate is not None else {},
+    }
+
+
+def _resolved(content: bytes, values: Mapping[str, str]) -> bytes:
+    """With its tokens resolved; a file that is no text has none."""
+    try:
+        return tokens.resolve(content.decode(), values).encode()
+    except UnicodeDecodeError:
+        return content
+
+
+def _program() -> dict[str, bytes]:
+    """The task's main program and what it imports."""
+    found = {"main.py": MAIN.encode(), "clusterctl/__init__.py": b"", "clusterctl/on_node/__init__.py": b""}
+    for path in files(PACKAGE).iterdir():
+        if path.name.endswith(".py"):
+            found[f"clusterctl/on_node/workflow/{path.name}"] = path.read_bytes()
+    found[f"{task.LAST_BIN}/{TORCHRUN}"] = RUN_TORCHRUN.encode()
+    found[f"{task.BIN}/{LOOK_UP}"] = found[f"clusterctl/on_node/workflow/{LOOK_UP}.py"]
+    return found

@@ -1,0 +1,1 @@
+../../../cli/clusterctl/on_node/workflow/barrier.py

@@ -1,0 +1,187 @@
+"""OSMO workflows on two booted machines with a shared file system: groups, datasets, faults, the guide's own files."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any  # JSON
+
+import pytest
+
+from tests.integration.rehearsed import ROOT, Rehearsed, rehearsed, wait_until
+
+EXAMPLE = ROOT / "examples" / "guides" / "osmo"
+BARRIER = EXAMPLE / "osmo_barrier.py"
+GUIDE = ROOT.parent / "shared" / "guides" / "osmo-multi-node.rst"
+needs_guide = pytest.mark.skipif(not GUIDE.is_file(), reason=f"no {GUIDE}: the guides lie beside the checkout")
+SHARING = """\
+workflow:
+  name: sharing
+  resources: {default: {gpu: 4}}
+  groups:
+  - name: g
+    tasks:
+    {% for i in range(4) %}
+    - name: t{{i}}
+      lead: {{ (i == 0) | lower }}
+      image: any
+      command: [bash, /tmp/run.sh]
+      exitActions: {RESTART: '7'}
+      files:
+      - path: /tmp/run.sh
+        contents: |
+          echo gpus $CUDA_VISIBLE_DEVICES, in tmp $(ls /tmp), there $(ls {{output}})
+          touch /tmp/mine-{{i}} {{output}}/was-here
+          nslookup {{host:t3}} | grep -oP 'Address: \\K\\d[0-9]{1,3}\\.[0-9]{1,3}\\.[0-9]{1,3}\\.[0-9]{1,3}' | head -n1
+          [ {{i}} != 0 ] || [ -e {{output}}/again ] || { touch {{output}}/again; exit 7; }
+    {% endfor %}
+"""
+STAYING = """\
+workflow:
+  name: staying
+  groups:
+  - name: g
+    ignoreNonleadStatus: false
+    tasks:
+    - {name: a, lead: true, image: any, command: [sleep, "600"], outputs: [{dataset: {name: part, path: x}}]}
+    - {name: b, image: any, command: [bash, -c], args: ["wc -c <<<$HF_TOKEN; WORK"], credentials: {h: {HF_TOKEN: t}}}
+  - name: later
+    tasks:
+    - {name: c, image: any, command: [echo], inputs: [{task: a}]}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Two booted machines that are up, with a file system that both have."""
+    storage = [{"mount": "/shared", "efs": {}}]
+    with rehearsed(tmp_path_factory.mktemp("workflows"), machines="nspawn", nodes=2, storage=storage) as cluster:
+        cluster.up("--yes")
+        yield cluster
+
+
+def newest(cluster: Rehearsed) -> dict[str, Any]:
+    """The workflow that something happened to last."""
+    found: dict[str, Any] = json.loads(cluster.ok("workflow", "list", "--json"))[0]
+    return found
+
+
+def tasks(workflow: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["task"]: row for group in workflow["groups"] for row in group["tasks"]}
+
+
+def test_the_examples_one_command_trains_on_two_nodes_and_hands_on_its_model(cluster: Rehearsed) -> None:
+    done = cluster.run("workflow", "submit", str(EXAMPLE / "workflow.yaml"), "--on-host")
+    assert done.exit_code == 0, done.text
+    found = newest(cluster)
+    assert found["state"] == "completed"
+    assert {row["slot"] for row in tasks(found).values()} == {0, 1}
+    said = cluster.ok("workflow", "logs", found["id"])
+    assert "trained on 4 ranks" in said
+    assert "models is kept as /shared/clusterctl/datasets/my-trained-model/1" in said
+    assert re.search(r"\[show\] .*\[[\d.]+, [\d.]+, 10\]", said), said
+
+
+def test_tasks_share_nodes_by_gpus_each_with_its_own_tmp_and_one_that_asks_is_started_again(
+    cluster: Rehearsed, tmp_path: Path
+) -> None:
+    (tmp_path / "w.yaml").write_text(SHARING)
+    done = cluster.run("workflow", "submit", str(tmp_path / "w.yaml"), "--on-host")
+    assert done.exit_code == 0, done.text
+    rows = tasks(newest(cluster))
+    assert [rows[f"t{i}"]["slot"] for i in range(4)] == [0, 1, 0, 1]
+    assert [rows[f"t{i}"]["tries"] for i in range(4)] == [2, 1, 1, 1]
+    said = cluster.ok("workflow", "logs", newest(cluster)["id"])
+    assert said.count("in tmp run.sh,") == 4, said
+    assert "gpus 4,5,6,7" in said
+    assert "there again was-here" in said.replace("\n", " ")
+    address = cluster.inventory()["nodes"][1]["private_ip"]
+    assert said.count(f" {address}\n") == 4, said
+
+
+@pytest.mark.parametrize("work", ["exit 3", "sleep 600"])
+def test_a_task_that_fails_or_is_cancelled_stops_its_group_and_what_waits_for_it(
+    cluster: Rehearsed, tmp_path: Path, work: str
+) -> None:
+    (tmp_path / "w.yaml").write_text(STAYING.replace("WORK", work))
+    argv = ("workflow", "submit", str(tmp_path / "w.yaml"), "--on-host")
+    refused = cluster.run(*argv)
+    assert refused.exit_code == 2
+    assert "task b: HF_TOKEN" in refused.stderr
+    env = {**cluster.env, "HF_TOKEN": "very-secret"}
+    submitted = subprocess.Popen(
+        [ROOT / ".venv" / "bin" / "clusterctl", *argv], env=env, cwd=cluster.folder, stderr=subprocess.PIPE, text=True
+    )
+    if work == "sleep 600":
+        wait_until(
+            lambda: newest(cluster)["workflow"] == "staying" and tasks(newest(cluster))["b"]["state"] == "running",
+            what="both tasks run",
+            timeout_s=60,
+        )
+        assert "cancelled" in cluster.ok("workflow", "cancel", newest(cluster)["id"])
+    _, said = submitted.communicate(timeout=90)
+    assert submitted.returncode == (3 if work == "exit 3" else 130), said
+    assert "very-secret" not in said
+    rows = tasks(newest(cluster))
+    assert rows["a"]["state"] == "cancelled"
+    assert rows["c"]["state"] == "waiting"
+    assert json.loads(cluster.ok("workflow", "show", newest(cluster)["id"], "--json"))["state"] != "completed"
+
+
+def test_what_does_not_fit_or_has_no_image_is_refused_before_anything_starts(cluster: Rehearsed) -> None:
+    before = len(json.loads(cluster.ok("workflow", "list", "--json")))
+    file = str(EXAMPLE / "workflow.yaml")
+    for flags, told in (
+        (("--on-host", "--set", "n_nodes=3", "n_gpus_per_node=8"), "no node is left for worker_2"),
+        (("--on-host", "--set", "n_gpus_per_node=9"), "task master: gpu: 9 is more than the 8 of a node (p5.48xlarge)"),
+        (("--on-host", "--set", "n_node=3"), "(did you mean n_nodes?)"),
+        ((), "workflows do not run images yet"),
+        (("--up", "x"), "--up is not built yet"),
+    ):
+        done = cluster.run("workflow", "submit", file, *flags)
+        assert done.exit_code == 2, done.text
+        assert told in done.stderr
+    assert len(json.loads(cluster.ok("workflow", "list", "--json"))) == before
+
+
+@needs_guide
+@pytest.mark.torch
+@pytest.mark.parametrize("flags", [(), ("--set", "n_gpus_per_node=4", "n_nodes=2")])
+def test_the_guides_own_files_run_to_their_end(cluster: Rehearsed, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    blocks = re.findall(r"\.\. code-block:: (?:yaml|jinja)\n\n((?:  .*\n|\n)+)", GUIDE.read_text())
+    (tmp_path / "w.yaml").write_text(textwrap.dedent(blocks[1 if flags else 0]))
+    shutil.copy(EXAMPLE / "train.py", tmp_path)
+    done = cluster.run("workflow", "submit", str(tmp_path / "w.yaml"), "--on-host", *flags, timeout_s=280)
+    assert done.exit_code == 0, done.text
+    said = cluster.ok("workflow", "logs", newest(cluster)["id"])
+    assert f"trained on {8 if flags else 16} ranks" in said
+
+
+def barrier(*words: str, key: str = "k") -> subprocess.Popen[str]:
+    """The barrier's script, as a task starts it."""
+    env = {"PATH": "/usr/bin:/bin", "CLUSTERCTL_GROUP_KEY": key, "CLUSTERCTL_GROUP_TASKS": "a,b,c"}
+    argv = [sys.executable, str(BARRIER), "--num_nodes", "3", "--port", "28391", *words]
+    return subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
+
+
+def ends(*started: subprocess.Popen[str]) -> list[tuple[str, int]]:
+    return [(each.communicate(timeout=30)[1], each.returncode) for each in started]
+
+
+def test_a_group_passes_the_barrier_together_whoever_comes_first() -> None:
+    assert ends(*(barrier("--rank", str(rank), "--connect", "127.0.0.1") for rank in (2, 0, 1))) == [("", 0)] * 3
+
+
+def test_a_barrier_names_who_is_missing_and_takes_nobody_without_proof() -> None:
+    lead = barrier("--rank", "0", "--timeout", "3")
+    guest = barrier("--rank", "1", "--connect", "127.0.0.1")
+    stranger = barrier("--rank", "2", "--connect", "127.0.0.1", key="other")
+    told = "barrier: not there within 3 s: c (rank 2)\n"
+    proof = "barrier: it does not prove that it belongs to this group\n"
+    assert ends(lead, guest, stranger) == [(told, 1), (told, 1), (proof, 1)]

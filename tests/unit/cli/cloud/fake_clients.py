@@ -1,0 +1,76 @@
+"""A region's services for tests: those that a test gives, and an error for all others."""
+
+from __future__ import annotations
+
+from typing import Any, Self  # services as boto3 gives them
+
+from clusterctl_infra.errors import CloudError
+
+
+class FakeClients:
+    """Has all of `cloud/boundary.py`."""
+
+    def __init__(
+        self, *, region: str = "us-west-2", endpoint_url: str | None = "http://127.0.0.1:1", **services: Any
+    ) -> None:
+        """`services`: by the names of the boundary, as `ec2`."""
+        self.region = region
+        self.endpoint_url = endpoint_url
+        self._services = services
+
+    @property
+    def is_rehearsal(self) -> bool:
+        return self.endpoint_url is not None
+
+    def warm_up(self) -> None:
+        """Makes none: boto3 takes seconds for it on a busy machine."""
+
+    def elsewhere(self, region: str) -> Self:
+        return type(self)(region=region, endpoint_url=self.endpoint_url, **self._services)
+
+    def account(self) -> str:
+        raise CloudError("nobody says whose credentials these are", code="NoCredentials")
+
+    def caller_identity(self) -> dict[str, Any]:
+        return {"Account": self.account()}
+
+    @property
+    def ec2(self) -> Any:
+        return self._service("ec2")
+
+    @property
+    def iam(self) -> Any:
+        return self._service("iam")
+
+    @property
+    def efs(self) -> Any:
+        return self._service("efs")
+
+    @property
+    def fsx(self) -> Any:
+        return self._service("fsx")
+
+    @property
+    def pricing(self) -> Any:
+        return self._service("pricing")
+
+    @property
+    def scheduler(self) -> Any:
+        return self._service("scheduler")
+
+    @property
+    def cloudwatch(self) -> Any:
+        return self._service("cloudwatch")
+
+    @property
+    def service_quotas(self) -> Any:
+        return self._service("service_quotas")
+
+    @property
+    def sfn(self) -> Any:
+        return self._service("sfn")
+
+    def _service(self, name: str) -> Any:
+        if name not in self._services:
+            raise AssertionError(f"AWS was asked: {name}")
+        return self._services[name]

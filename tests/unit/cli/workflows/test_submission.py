@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any  # JSON
+
+import pytest
+from clusterctl.jobs.node_answers import Answer
+from clusterctl.on_node.job import judge
+from clusterctl.workflows.course import plans_json, plans_of
+from clusterctl.workflows.placement import rooms_of
+from clusterctl.workflows.submission import Submission
+from clusterctl.workflows.task_job import Run
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.outputs import InventoryNode
+
+from tests.unit.cli.workflows.workflow_files import inventory, read
+
+GROUPS = """\
+workflow:
+  name: w
+  timeout: {{queue}}
+  resources: {default: {gpu: 8}}
+  groups:
+  - name: g
+    ignoreNonleadStatus: {{ignores}}
+    tasks:
+    - {name: a, lead: true, image: i, command: [a], exitActions: {RESTART: 75, RESCHEDULE: 76}}
+    - {name: b, image: i, command: [b], exitActions: {RESTART: 75, RESCHEDULE: 76}}
+  - name: later
+    tasks:
+    - {name: c, image: i, command: [c], inputs: [{task: a}]}
+default-values: {ignores: true, queue: "{}"}
+"""
+Ends = Callable[[str, float], int | None]
+"""A job's exit code by its name and its age in seconds; None while it goes on."""
+
+
+class FakeNodes:
+    """Nodes that start every job, and end it as the test says."""
+
+    def __init__(self, nodes: int, ends: Ends) -> None:
+        self.inventory = inventory(nodes)
+        self.now_s = 1000.0
+        self.asked: list[tuple[str, str]] = []
+        self.held: set[int] = set()
+        self._ends = ends
+        self._jobs: dict[str, dict[str, Any]] = {}
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def ask(
+        self,
+        nodes: Sequence[InventoryNode],
+        verb: str,
+        *arguments: str,
+        stdin: IO[bytes] | None = None,
+        timeout_s: float = 60.0,
+    ) -> dict[int, Answer]:
+        if verb not in ("probe", "list"):
+            self.asked.append((verb, arguments[0]))
+        return {
+            node.slot: Answer(node=node, words=self._answer(node.slot, verb, arguments, stdin), error=None)
+            for node in nodes
+        }
+
+    def _answer(self, slot: int, verb: str, arguments: Sequence[str], stdin: IO[bytes] | None) -> Mapping[str, Any]:
+        if verb == "probe":
+            holders = [{"job": "other", "gpus": None}] if slot in self.held else []
+            facts = {"slot": slot, "cluster_id": "0123456789ab", "generation": 1, "gpus": 8, "phase": "ready"}
+            return {**facts, "holders": holders, "is_name_taken": False, "ports_in_use": []}
+        if verb == "take":
+            return {"gpus": None, "holders": []}
+        if verb == "prepare" and stdin is not None:
+            spec = json.loads(stdin.readline())["spec"]
+            self._jobs[arguments[0]] = {"spec": spec, "slot": slot, "since_s": self.now_s, "is_cancelled": False}
+        if verb == "cancel":
+            self._jobs[arguments[0]]["is_cancelled"] = True
+        if verb == "list":
+            return {"jobs": [self._row(name, job) for name, job in self._jobs.items() if job["slot"] == slot]}
+        return {}
+
+    def _row(self, name: str, job: Mapping[str, Any]) -> dict[str, Any]:
+        code = 130 if job["is_cancelled"] else self._ends(name, self.now_s - job["since_s"])
+        state = judge.RUNNING if code is None else judge.SUCCEEDED if code == 0 else judge.FAILED
+        state = judge.CANCELLED if job["is_cancelled"] else state
+        outcome = None if code is None else {"state": state, "exit_code": code, "cause": "", "failure": None}
+        return {"spec": job["spec"], "state": {"state": state, "since_s": self.now_s, "outcome": outcome}}
+
+    def started(self) -> list[str]:
+        return [job for verb, job in self.asked if verb == "start"]
+
+
+def submission(nodes: FakeNodes, *words: str) -> Submission:
+    loaded = read(GROUPS, *words)
+    plans = plans_of(loaded.workflow)
+    run = Run(
+        id="w", uuid="u", loaded=loaded, inventory=nodes.inventory, share="/shared", plans=plans_json(plans), by="ada"
+    )
+    told: list[str] = []
+    return Submission(
+        run=run,
+        plans=plans,
+        nodes=nodes,  # type: ignore[arg-type]  # a fake with the only method that is called
+        rooms=rooms_of(nodes.inventory, None),
+        secrets_of={"a": {}, "b": {}, "c": {}},
+        tell=told.append,
+        now_s=lambda: nodes.now_s,
+        sleep=nodes.sleep,
+    )
+
+
+def test_a_group_starts_with_its_lead_and_the_next_one_when_it_has_completed() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: 0 if age_s >= 3 else None)
+    own = submission(nodes)
+    assert own.watch() == 0
+    assert nodes.started() == ["w-0", "w-1", "w-2"]
+    assert own.state == "completed"
+    assert [own.placed[task].node.slot for task in "abc"] == [0, 1, 0]
+
+
+def test_others_are_stopped_some_seconds_after_their_lead_has_completed() -> None:
+    nodes = FakeNodes(3, lambda job, age_s: 0 if age_s >= 3 and job != "w-1" else None)
+    assert submission(nodes).watch() == 0
+    assert [job for verb, job in nodes.asked if verb == "cancel"] == ["w-1"]
+
+
+def test_one_that_fails_stops_its_group_and_nothing_that_waits_for_it_starts() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: 7 if job == "w-1" and age_s >= 2 else None)
+    own = submission(nodes, "ignores=false")
+    assert own.watch() == 7
+    assert nodes.started() == ["w-0", "w-1"]
+    assert [job for verb, job in nodes.asked if verb == "cancel"] == ["w-0"]
+
+
+@pytest.mark.parametrize(
+    ("ignores", "code", "started"),
+    [
+        ("true", 75, ["w-0", "w-1", "w-1-r2", "w-2"]),
+        ("false", 75, ["w-0", "w-1", "w-1-r2", "w-2"]),
+        ("true", 76, ["w-0", "w-1", "w-1-r2", "w-2"]),
+        ("false", 76, ["w-0", "w-1", "w-0-r2", "w-1-r2", "w-2"]),
+    ],
+)
+def test_a_task_that_asks_is_started_again_alone_or_with_its_group(ignores: str, code: int, started: list[str]) -> None:
+    def ends(job: str, age_s: float) -> int | None:
+        if job == "w-1":
+            return code if age_s >= 2 else None
+        return 0 if age_s >= 6 else None
+
+    nodes = FakeNodes(2, ends)
+    own = submission(nodes, f"ignores={ignores}")
+    assert own.watch() == 0
+    assert nodes.started() == started
+
+
+def test_a_task_that_asks_for_ever_is_started_ten_times() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: 75 if job.startswith("w-0") else None)
+    assert submission(nodes).watch() == 75
+    assert len([job for job in nodes.started() if job.startswith("w-0")]) == 10
+
+
+def test_nodes_that_others_have_are_waited_for_as_long_as_the_file_says() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: 0)
+    nodes.held = {1}
+    with pytest.raises(ClusterctlError, match="group g cannot start: other jobs have its nodes"):
+        submission(nodes).watch()
+    assert nodes.started() == []
+    before_s = nodes.now_s
+    with pytest.raises(ClusterctlError):
+        submission(nodes, "queue={queue_timeout: 30s}").watch()
+    assert 29 <= nodes.now_s - before_s <= 32
+
+
+def test_what_is_cancelled_ends_with_130_and_starts_nothing_more() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: None)
+    own = submission(nodes)
+
+    def sleep(seconds: float) -> None:
+        nodes.sleep(seconds)
+        own.cancel()
+
+    own.sleep = sleep
+    assert own.watch() == 130
+    assert nodes.started() == ["w-0", "w-1"]
+    assert own.state == "cancelled"
+
+
+def test_a_task_whose_node_no_longer_knows_it_is_lost() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: None)
+    own = submission(nodes)
+
+    def sleep(seconds: float) -> None:
+        nodes.sleep(seconds)
+        nodes._jobs.pop("w-0", None)
+
+    own.sleep = sleep
+    assert own.watch() == 255
+    assert own.courses["a"].state == judge.LOST

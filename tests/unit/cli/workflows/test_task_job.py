@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from typing import Any  # JSON
+
+from clusterctl.workflows.placement import Placed, place, rooms_of
+from clusterctl.workflows.task_job import Gate, Run, needs_share, staged, task_request, values_of
+
+from tests.unit.cli.workflows.workflow_files import SCALED, SMALL, inventory, read
+
+CHAIN = """\
+workflow:
+  name: chain
+  tasks:
+  - {name: first, image: i, command: [make]}
+  - name: second
+    image: i
+    command: [use]
+    args: ["{{input:0}}", "{{input:first}}", "{{input:1}}"]
+    environment: {OUT: "{{output}}"}
+    credentials: {hub: {HF_TOKEN: token}}
+    inputs: [{task: first}, {dataset: {name: "words:3"}}]
+"""
+
+
+def run(text: str, share: str | None = "/shared") -> Run:
+    return Run(
+        id="w-1a2b", uuid="u1", loaded=read(text), inventory=inventory(2), share=share, plans=(), by="ada@desk (1)"
+    )
+
+
+def placed(run: Run, group: int) -> tuple[Placed, ...]:
+    workflow = run.loaded.workflow
+    return place(workflow.all_groups()[group].tasks, workflow.resources, rooms_of(run.inventory, None))
+
+
+def words(own: Run, group: int, task: int, gate: Gate | None = None) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What the task's main program reads, and its files."""
+    together = placed(own, group)
+    values = values_of(own, together, together[task], "w-1a2b-0")
+    with staged(own, together[task], values, gate) as snapshot:
+        found = {name: (snapshot.folder / name).read_bytes() for name in snapshot.files}
+        assert os.access(snapshot.folder / "clusterctl-task/bin/nslookup", os.X_OK)
+    return json.loads(found["clusterctl-task/task.json"]), found
+
+
+def test_tokens_are_resolved_in_files_too_local_ones_included() -> None:
+    found, files = words(run(SCALED), 0, 1)
+    master = placed(run(SCALED), 0)[0].node.name
+    rows = {row["path"]: files["clusterctl-task/" + row["source"]].decode() for row in found["files"]}
+    assert rows["/tmp/run.sh"] == (
+        f"train --of 2 --rank 1 --to {master} --out /shared/clusterctl/workflows/w-1a2b/worker_1/models\n"
+    )
+    assert rows["/tmp/train.py"] == f"print('{master}')"
+    assert found["command"] == ["bash", "/tmp/run.sh"]
+
+
+def test_outputs_are_versions_of_datasets_on_shared_storage() -> None:
+    found, _ = words(run(SCALED), 0, 0)
+    assert found["outputs"] == [{"path": "models", "dataset": "/shared/clusterctl/datasets/model-u1"}]
+
+
+def test_inputs_are_links_to_what_a_task_put_out_and_to_a_dataset() -> None:
+    found, _ = words(run(CHAIN), 1, 0)
+    link = "/tmp/clusterctl-input/"
+    assert found["command"] == ["use", link + "0", link + "0", link + "1"]
+    assert found["inputs"] == [
+        {"link": link + "0", "path": "/shared/clusterctl/workflows/w-1a2b/first"},
+        {"link": link + "1", "dataset": "/shared/clusterctl/datasets/words", "version": "3"},
+    ]
+
+
+def test_without_shared_storage_an_output_is_on_the_nodes_own_disk_and_inputs_need_it() -> None:
+    found, _ = words(run(SMALL, share=None), 0, 0)
+    assert found["output"] == "/var/lib/clusterctl/jobs/w-1a2b-0/work/output"
+    assert needs_share(read(SMALL)) == []
+    assert needs_share(read(CHAIN)) == ["task second: inputs"]
+
+
+def test_a_group_waits_at_its_leads_port() -> None:
+    gate = Gate(names=("master", "worker_1"), connect="10.0.0.1", port=28007)
+    found, _ = words(run(SCALED), 0, 1, gate)
+    assert {key: found["barrier"][key] for key in ("names", "rank", "connect", "port")} == {
+        "names": ["master", "worker_1"],
+        "rank": 1,
+        "connect": "10.0.0.1",
+        "port": 28007,
+    }
+    assert words(run(SCALED), 0, 1)[0]["barrier"] == {}
+
+
+def test_a_task_is_a_plain_job_with_its_own_tmp_that_remembers_its_workflow() -> None:
+    own = replace(run(CHAIN), plans=({"name": "second"},))
+    together = placed(own, 1)
+    values = values_of(own, together, together[0], "w-1a2b-1")
+    group = own.loaded.workflow.all_groups()[1]
+    request = task_request(own, group, together[0], "w-1a2b-1", tries=2, values=values, secrets=["HF_TOKEN"])
+    assert (request.launch.launcher, request.nproc, request.gpus, request.has_own_tmp) == ("plain", "1", None, True)
+    assert request.environment == {
+        "OUT": "/shared/clusterctl/workflows/w-1a2b/second",
+        "CLUSTERCTL_GROUP_TASKS": "second",
+    }
+    assert request.secrets == ("HF_TOKEN",)
+    assert request.workflow == {
+        "id": "w-1a2b",
+        "name": "chain",
+        "group": "second",
+        "task": "second",
+        "tries": 2,
+        "plans": [{"name": "second"}],
+    }

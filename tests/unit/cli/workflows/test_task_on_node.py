@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clusterctl.on_node.workflow import barrier
+from clusterctl.on_node.workflow.task import TaskFailed, keep, link_inputs, put_files, version_of
+
+
+def test_each_upload_is_a_new_version_and_nothing_half_made_is_left(tmp_path: Path) -> None:
+    source = tmp_path / "out"
+    source.mkdir()
+    for number in (1, 2):
+        (source / "model").write_text(str(number))
+        assert keep(source, tmp_path / "data") == tmp_path / "data" / str(number)
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["1", "2"]
+    assert (tmp_path / "data" / "1" / "model").read_text() == "1"
+
+
+def test_a_single_file_is_kept_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "model").write_text("m")
+    assert (keep(tmp_path / "model", tmp_path / "data") / "model").read_text() == "m"
+
+
+def test_an_output_that_is_not_there_fails_and_makes_no_version(tmp_path: Path) -> None:
+    with pytest.raises(TaskFailed, match="is not there"):
+        keep(tmp_path / "nothing", tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_an_input_is_the_newest_version_or_the_one_that_is_named(tmp_path: Path) -> None:
+    for name in ("2", "10", ".new-x-1", "notes"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    assert version_of(tmp_path / "data", "").name == "10"
+    assert version_of(tmp_path / "data", "2").name == "2"
+    link_inputs([{"link": str(tmp_path / "in" / "0"), "dataset": str(tmp_path / "data"), "version": ""}])
+    assert (tmp_path / "in" / "0").resolve().name == "10"
+
+
+@pytest.mark.parametrize("version", ["", "3"])
+def test_an_input_that_is_not_there_is_named(tmp_path: Path, version: str) -> None:
+    with pytest.raises(TaskFailed, match="data"):
+        link_inputs([{"link": str(tmp_path / "0"), "dataset": str(tmp_path / "data"), "version": version}])
+
+
+def test_a_file_is_put_where_the_task_wants_it(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "0").write_text("x")
+    put_files([{"path": str(tmp_path / "deep" / "run.sh"), "source": "files/0"}], tmp_path)
+    placed = tmp_path / "deep" / "run.sh"
+    assert (placed.read_text(), placed.stat().st_mode & 0o777) == ("x", 0o755)
+
+
+def test_who_is_missing_at_a_barrier_is_named_where_the_names_are_known() -> None:
+    assert barrier.missing(3, {1: None}, ["a", "b", "c"]) == "c (rank 2)"
+    assert barrier.missing(3, {}, [""]) == "rank 1, rank 2"
+    assert barrier.missing(30, {}, []).endswith("rank 20 and 9 more")
+
+
+@pytest.mark.parametrize("words", ["--num_nodes 2 --rank 2", "--num_nodes 2 --rank 1", "--rank 0"])
+def test_a_barrier_that_cannot_be_meant_so_is_a_usage_error(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        barrier.main(words.split())
+    assert raised.value.code == 2
+    assert "error" in capsys.readouterr().err
