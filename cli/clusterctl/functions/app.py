@@ -33,7 +33,6 @@ from clusterctl.functions.settings import (
 from clusterctl.functions.whole_errors import with_whole_errors
 from clusterctl.on_node.function import in_job
 from clusterctl.on_node.job.processes import JOB_VARIABLE
-from clusterctl.options import chosen_cluster
 
 if TYPE_CHECKING:
     from clusterctl.functions.task import Task
@@ -121,7 +120,9 @@ class App:
         """
         if settings.cluster is not None:
             is_suffixed = settings.cluster.endswith(REHEARSAL_SUFFIX) or not self._is_rehearsal
-            return chosen_cluster(settings.cluster if is_suffixed else settings.cluster + REHEARSAL_SUFFIX)
+            name = settings.cluster if is_suffixed else settings.cluster + REHEARSAL_SUFFIX
+            named: Inventory = _calling().chosen_cluster(name)
+            return named
         cluster, needs = self._cluster(), merged(self._needs)
         inventory = kept_cluster(cluster, needs) if is_fresh else None
         if inventory is None:

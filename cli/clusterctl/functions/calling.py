@@ -28,11 +28,12 @@ from clusterctl.jobs.spec import JobRequest, default_name
 from clusterctl.jobs.start import JobStart
 from clusterctl.on_node.function import call
 from clusterctl.on_node.job.launchers import PLAIN, TORCHRUN
+from clusterctl.options import chosen_cluster
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.text.visible import visible
 
-__all__ = ["pickled_call", "secure_own_home", "started"]
+__all__ = ["chosen_cluster", "pickled_call", "secure_own_home", "started"]
 GRACE_S = 30.0
 LOOK_S = 30.0
 LOOK = (

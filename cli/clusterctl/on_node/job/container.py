@@ -66,8 +66,8 @@ def run_argv(request: ContainerRequest, program: Argv) -> Argv:
     """The engine's argv for a container that runs `program` and is gone when that ends.
 
     The node's network and shared memory are the container's: NCCL finds every interface, and ranks of a node each
-    other. The engine keeps no log: the job has its own, and of a bounded size. Of the job's environment it
-    holds no more than the job's name: `program` reads the rest from a file.
+    other. The engine keeps no log: the job has its own, of a bounded size. Of the job's environment the container is
+    given no more than the job's name: `program` reads the rest from a file.
     """
     return [
         *(request.engine, "run", "--rm", "--pull", "never", "--name", request.name),

@@ -238,10 +238,6 @@ def test_logind_is_told_once_to_leave_shared_memory_alone(tmp_path: Path) -> Non
 def test_the_containers_of_a_killed_keepers_job_are_ended_by_a_service_of_their_own() -> None:
     last = [word for word in service_argv("first", Path("/p.pyz"), is_sudo=False) if word.startswith("ExecStopPost=")]
     both = service_argv("first", Path("/p.pyz"), is_sudo=False, has_image=True)
-    assert [word for word in both if word.startswith("ExecStopPost=")] == [
-        (
-            "ExecStopPost=systemd-run --quiet --collect --no-block --unit clusterctl-job-first-containers "
-            f"{sys.executable} -I /p.pyz end-containers first"
-        ),
-        *last,
-    ]
+    service = "systemd-run --quiet --collect --no-block --unit clusterctl-job-first-containers"
+    first = f"ExecStopPost={service} {sys.executable} -I /p.pyz end-containers first"
+    assert [word for word in both if word.startswith("ExecStopPost=")] == [first, *last]
