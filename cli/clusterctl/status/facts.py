@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from clusterctl_infra.ledger import Ledger
@@ -29,10 +29,13 @@ class Facts:
     """Everything that `status` judges by; nothing in it is a guess."""
 
     now: datetime
+    """By AWS's clock, where AWS told that this computer's is wrong."""
     instances: tuple[InstanceState, ...] | None
     """None: the API did not answer, which says nothing about the machines."""
     cloud_trouble: str | None = None
     """Why it did not."""
+    wrong_by: timedelta | None = None
+    """By how much this computer's clock is ahead of AWS's, where that is more than it may be."""
     is_reserved: bool | None = None
     """Whether places are held for machines; None: not known."""
     reserved_trouble: str | None = None
@@ -63,19 +66,29 @@ def gather(
     ssh_dir: Path,
 ) -> Facts:
     """The facts about the cluster; never raises for what does not answer."""
-    api = Asked(lambda: ask_api(inventory, home, environ))
+    clocks: list[timedelta] = []
+    api = Asked(lambda: ask_api(inventory, home, environ, note_wrong_clock=clocks.append))
     held = Asked(lambda: ask_reserved(inventory, home, environ))
     is_over = datetime.fromisoformat(inventory.deadline) <= now
     watch = Asked(lambda: ask_alarms(inventory, home, environ)) if is_over else None
     nodes = nodes_with_ways(inventory, api)
     answers, ssh_trouble = asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     instances, trouble = api.answer()
+    wrong_by = next(iter(clocks), None)
+    now -= wrong_by or timedelta(0)
     alarms = None if watch is None else watch.answer()[0]
     account = read_account(home.ledger_file(inventory.cluster_id))
     is_reserved, reserved_trouble = held.answer()
     observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
+
+    def early_end() -> EarlyEnd | None:
+        return asked_early_end(
+            inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
+        )
+
     return Facts(
         now=now,
+        wrong_by=wrong_by,
         instances=instances,
         cloud_trouble=trouble,
         is_reserved=is_reserved,
@@ -85,10 +98,13 @@ def gather(
         ssh_trouble=ssh_trouble,
         account=account,
         observed=observed,
-        early_end=asked_early_end(
-            inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
-        ),
+        early_end=None if _is_heard(answers) else early_end(),
         half_extend=half_extend(inventory, home),
         unfinished=unfinished(inventory.cluster, home),
         size_note=size_note_here(inventory, home),
     )
+
+
+def _is_heard(answers: Mapping[int, NodeReport | NodeFailure]) -> bool:
+    """A node answers: whoever has no machine of the cluster is not who made it, and does not know what ended it."""
+    return any(isinstance(answer, NodeReport) for answer in answers.values())
