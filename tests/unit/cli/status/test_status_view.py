@@ -70,6 +70,10 @@ def test_a_node_whose_boot_failed_is_helped_by_replacing_it(make_inventory: Make
     facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: failed})
     told = status_text(overview(make_inventory(size=2), facts))
     assert "1 node failed; next: clusterctl replace --node 1 --cluster train" in told
+    behind = dataclasses.replace(failed, generation=0)
+    told = status_text(overview(make_inventory(size=2), dataclasses.replace(facts, answers={0: READY, 1: behind})))
+    assert "membership" not in told
+    assert "list of nodes" not in told
 
 
 def test_nodes_without_the_newest_membership_are_helped_by_an_up_of_their_stack(make_inventory: MakeInventory) -> None:
