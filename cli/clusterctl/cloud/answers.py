@@ -65,7 +65,7 @@ class BoundedPaginator:
 
 
 def answered(value: Any) -> Any:
-    """The same value with an `Answer` for every dictionary in it."""
+    """What botocore read, with an `Answer` for every dictionary in it."""
     if isinstance(value, dict):
         return Answer({key: answered(each) for key, each in value.items()})
     return [answered(each) for each in value] if isinstance(value, list) else value

@@ -69,23 +69,15 @@ def gather(
     clocks: list[timedelta] = []
     api = Asked(lambda: ask_api(inventory, home, environ, note_wrong_clock=clocks.append))
     held = Asked(lambda: ask_reserved(inventory, home, environ))
-    is_over = datetime.fromisoformat(inventory.deadline) <= now
-    watch = Asked(lambda: ask_alarms(inventory, home, environ)) if is_over else None
+    watch = Asked(lambda: ask_alarms(inventory, home, environ)) if _is_over(inventory, now) else None
     nodes = nodes_with_ways(inventory, api)
     answers, ssh_trouble = asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     instances, trouble = api.answer()
     wrong_by = next(iter(clocks), None)
     now -= wrong_by or timedelta(0)
-    alarms = None if watch is None else watch.answer()[0]
-    account = read_account(home.ledger_file(inventory.cluster_id))
+    account, observed = _known_here(inventory, home)
     is_reserved, reserved_trouble = held.answer()
-    observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
-
-    def early_end() -> EarlyEnd | None:
-        return asked_early_end(
-            inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
-        )
-
+    gone = _unless_heard(instances, answers)
     return Facts(
         now=now,
         wrong_by=wrong_by,
@@ -93,18 +85,32 @@ def gather(
         cloud_trouble=trouble,
         is_reserved=is_reserved,
         reserved_trouble=reserved_trouble,
-        alarms=alarms,
+        alarms=None if watch is None else watch.answer()[0],
         answers=answers,
         ssh_trouble=ssh_trouble,
         account=account,
         observed=observed,
-        early_end=None if _is_heard(answers) else early_end(),
+        early_end=asked_early_end(
+            inventory, gone, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
+        ),
         half_extend=half_extend(inventory, home),
         unfinished=unfinished(inventory.cluster, home),
         size_note=size_note_here(inventory, home),
     )
 
 
-def _is_heard(answers: Mapping[int, NodeReport | NodeFailure]) -> bool:
-    """A node answers: whoever has no machine of the cluster is not who made it, and does not know what ended it."""
-    return any(isinstance(answer, NodeReport) for answer in answers.values())
+def _is_over(inventory: Inventory, now: datetime) -> bool:
+    """Past the deadline, by this computer's clock."""
+    return datetime.fromisoformat(inventory.deadline) <= now
+
+
+def _known_here(inventory: Inventory, home: Home) -> tuple[Ledger | None, Observed]:
+    account = read_account(home.ledger_file(inventory.cluster_id))
+    return account, read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
+
+
+def _unless_heard(
+    instances: tuple[InstanceState, ...] | None, answers: Mapping[int, NodeReport | NodeFailure]
+) -> tuple[InstanceState, ...] | None:
+    """None where a node answers: whoever has no machine of the cluster then did not make it, and knows of no end."""
+    return None if any(isinstance(answer, NodeReport) for answer in answers.values()) else instances
