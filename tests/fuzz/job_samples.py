@@ -26,6 +26,8 @@ JOBS: dict[str, Any] = {
                 "environment": {"EPOCHS": "3"},
                 "secrets": [],
                 "timeout_s": None,
+                "image": "pytorch/pytorch:2.9",
+                "image_id": "sha256:0123456789abcdef0123456789abcdef",
                 "grace_s": 30.0,
                 "snapshot": {"files": 1},
                 "members": [{"slot": 0, "name": "train-0", "nproc": 8, "gpu_indices": [0, 1]}],
@@ -33,6 +35,7 @@ JOBS: dict[str, Any] = {
             "state": JOB_STATE,
         }
     ],
+    "image_id": "sha256:0123456789abcdef0123456789abcdef",
     "slot": 0,
     "cluster_id": "0123456789ab",
     "generation": 1,

@@ -144,7 +144,7 @@ def _job_answers(data: bytes) -> None:
     result = NodeResult(
         slot=0, name="train-0", exit_code=0, signal=None, failure=None, stdout=data, stderr=b"", duration_s=1.0
     )
-    for verb in ("probe", "take", "cancel"):
+    for verb in ("probe", "take", "pull", "cancel"):
         job_answer_of(verb, node, result)
     answer = job_answer_of("list", node, result)
     if answer.error is None and "jobs" in answer.words:

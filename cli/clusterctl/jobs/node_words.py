@@ -35,6 +35,8 @@ def checked_answer(verb: str, words: object) -> Mapping[str, Any]:
         _refuse_missing(row, "gpus")
         _check_indices(row, "gpus")
         _check_holders(row)
+    elif verb == "pull":
+        row.text("image_id")
     elif verb == "cancel":
         checked_state(row.fields("state").row)
     elif verb == "list":
@@ -112,6 +114,9 @@ def _check_spec(row: Fields) -> None:
     for name in environment.row:
         environment.text(name, most=MOST_WORD)
     row.fields("snapshot")
+    if row.has("image"):
+        row.text("image")
+        row.text("image_id")
     members = list(row.objects("members"))
     if not members:
         raise NotAsExpected("members is empty")
