@@ -96,10 +96,6 @@ class AwsClients:
         skew = self.clock_skew
         return skew if skew is not None and abs(skew) > CLOCK_TOLERANCE else None
 
-    def now(self) -> datetime:
-        """The time; AWS's, where an answer told that this computer's clock is wrong."""
-        return datetime.now(UTC) - (self.wrong_by or timedelta(0))
-
     def warm_up(self) -> None:
         """Makes the clients now: boto3 makes them in one thread at a time, and they may then be used in many."""
         with self._making:

@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -144,12 +144,12 @@ def note_look(clients: Clients, path: Path, cluster_id: str) -> None:
 def look_at_instances(clients: Clients, path: Path, cluster_id: str) -> tuple[InstanceState, ...]:
     """The cluster's instances; what is new about them is written down. Raises CloudError."""
     found = instances_of(clients, cluster_id)
-    note_instances(path, found, at=clients.now())
+    note_instances(path, found, at=datetime.now(UTC))
     return found
 
 
 def look_at_reservations(clients: Clients, path: Path, cluster_id: str) -> tuple[ReservationState, ...]:
     """The cluster's reservations; what is new about them is written down. Raises CloudError."""
     found = reservations_of(clients, cluster_id)
-    note_reservations(path, found, at=clients.now())
+    note_reservations(path, found, at=datetime.now(UTC))
     return found

@@ -156,15 +156,11 @@ def _clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Cl
     return clients
 
 
-def _new_clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Clients:
+def _new_clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> AwsClients:
     rehearsed = region_access(home, environ) if inventory.rehearsal else None
-<<<<<<< HEAD
-    clients = AwsClients.at(rehearsed, region=inventory.region, timeout_s=API_CALL_S)
-=======
-    return Clients.at(rehearsed, region=inventory.region, timeout_s=API_CALL_S)
+    return AwsClients.at(rehearsed, region=inventory.region, timeout_s=API_CALL_S)
 
 
 def _refuse_other_account(inventory: Inventory, clients: Clients) -> None:
->>>>>>> 03cdc4e5 (status: AWS's clock holds where this computer's is wrong, and nodes that answer were not reaped)
     if not inventory.rehearsal and inventory.account_id is not None:
         refuse_account(inventory.account_id, clients.account())
