@@ -13,17 +13,16 @@ Slurm: srun(1), "OUTPUT ENVIRONMENT VARIABLES"; jax/_src/clusters/slurm_cluster.
 
 from __future__ import annotations
 
-TITLES = {
-    "torch": "torch and torchrun",
+TITLES = {"torch": "torch and torchrun", "NCCL": "NCCL, gloo and tensorpipe", "clusterctl": "clusterctl"}
+OTHERS = {
     "Flow": "Flow",
     "Saturn": "Saturn Cloud",
     "SkyPilot": "SkyPilot",
     "dstack": "dstack",
     "TensorFlow": "TensorFlow",
     "JAX": "JAX",
-    "NCCL": "NCCL, gloo and tensorpipe",
-    "clusterctl": "clusterctl",
 }
+"""Systems whose names for the same facts scripts know."""
 MEANINGS = {
     "MASTER_ADDR": "private address of slot 0, where the ranks meet",
     "MASTER_PORT": "the port they meet on",

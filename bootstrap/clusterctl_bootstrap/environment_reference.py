@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clusterctl_bootstrap.environment_meaning import COUNTED, MEANINGS, PER_PROCESS, TITLES
+from clusterctl_bootstrap.environment_meaning import COUNTED, MEANINGS, OTHERS, PER_PROCESS, TITLES
 from clusterctl_bootstrap.node.environment import Variable, slurm_variables, variables
 
 EXAMPLE = {
@@ -30,17 +30,18 @@ COMPUTED = [
 HEAD = """\
 # The environment of a node
 
-Written by `scripts/docs` from the table in `bootstrap/clusterctl_bootstrap/node/environment.py`; a test fails where the
-two differ.
+What a training finds set on every node. The values shown are those of slot 2 of four nodes with eight GPUs each; `⏎`
+stands for a newline. {per_process} are not here: they differ from process to process, and a launcher such as torchrun
+sets them.
+"""
+OTHERS_HEAD = """
+## The same by the names of other systems
 
-| file on each node | what it has |
-|---|---|
-| `/etc/clusterctl/env` | every variable below, as `KEY='value'` lines that a shell and systemd both read |
-| `/etc/clusterctl/env.list` | the same as raw `KEY=value` lines, without those whose value has a newline |
-| `/etc/clusterctl/nccl.env` | of these, what NCCL, gloo and tensorpipe read; computed at each boot and push |
-| `/etc/clusterctl/slurm.env` | Slurm's names, only for scripts that ask for them |
-| `/etc/clusterctl/hostfile` | for MPI and DeepSpeed: `train-0 slots=8`, in the order of the ranks |
-| `/etc/hosts` | every node's name, and the name that Saturn Cloud would give it |
+| variable | value | in | meaning | whose |
+|---|---|---|---|---|
+"""
+WHERE_TEXT = """
+## Where it comes from
 
 | where | how it gets the variables | which |
 |---|---|---|
@@ -52,9 +53,17 @@ two differ.
 | a container | `docker run --env-file /etc/clusterctl/env.list …` | those in `env.list` |
 | a script written for Slurm | `set -a; . /etc/clusterctl/slurm.env; set +a` first | Slurm's |
 
-The values shown are those of slot 2 of four nodes with eight GPUs each; `⏎` stands for a newline. A new membership
-rewrites the files; sessions and programs that run already keep what they were given.
-{per_process} are not here: they differ from process to process, and a launcher such as torchrun sets them.
+| file on each node | what it has |
+|---|---|
+| `/etc/clusterctl/env` | every variable above, as `KEY='value'` lines that a shell and systemd both read |
+| `/etc/clusterctl/env.list` | the same as raw `KEY=value` lines, without those whose value has a newline |
+| `/etc/clusterctl/nccl.env` | of these, what NCCL, gloo and tensorpipe read; computed at each boot and push |
+| `/etc/clusterctl/slurm.env` | Slurm's names, only for scripts that ask for them |
+| `/etc/clusterctl/hostfile` | for MPI and DeepSpeed: `train-0 slots=8`, in the order of the ranks |
+| `/etc/hosts` | every node's name, and the name that Saturn Cloud would give it |
+
+A new membership rewrites the files; sessions and programs that run already keep what they were given.
+`scripts/docs` writes this page from the table in `bootstrap/clusterctl_bootstrap/node/environment.py`.
 """
 SLURM_TEXT = """
 ## Slurm's names: `/etc/clusterctl/slurm.env` alone
@@ -85,15 +94,26 @@ def environment_reference() -> str:
     """The page as Markdown."""
     rows = variables(EXAMPLE, computed=COMPUTED)
     sections = "".join(_section(title, (row for row in rows if row.dialect == key)) for key, title in TITLES.items())
+    others = "".join(
+        f"{_line(row, _files(row)).rstrip()} {title} |\n"
+        for key, title in OTHERS.items()
+        for row in rows
+        if row.dialect == key
+    )
     slurm = "".join(_line(row) for row in slurm_variables(EXAMPLE))
     per_process = _names(PER_PROCESS)
     own = OWN_TEXT.format(counted=_names(COUNTED), per_process=per_process)
-    return HEAD.format(per_process=per_process) + sections + SLURM_TEXT + slurm + own
+    head = HEAD.format(per_process=per_process)
+    return head + sections + OTHERS_HEAD + others + WHERE_TEXT + SLURM_TEXT + slurm + own
 
 
 def _section(title: str, rows: Iterable[Variable]) -> str:
-    lines = "".join(_line(row, "`env`" if "\n" in row.value else "`env`, `env.list`") for row in rows)
+    lines = "".join(_line(row, _files(row)) for row in rows)
     return f"\n## {title}\n\n| variable | value | in | meaning |\n|---|---|---|---|\n{lines}"
+
+
+def _files(row: Variable) -> str:
+    return "`env`" if "\n" in row.value else "`env`, `env.list`"
 
 
 def _line(row: Variable, *files: str) -> str:

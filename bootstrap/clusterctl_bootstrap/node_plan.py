@@ -84,7 +84,7 @@ class NodeAccess:
 
     user: str
     authorized_keys: tuple[str, ...]
-    host_private_key: str
+    host_private_key: str = field(repr=False)
     """openssh-key-v1 PEM."""
     host_public_key: str
     trust: NodeTrust

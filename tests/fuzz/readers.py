@@ -14,6 +14,11 @@ from clusterctl.cloud.instances import instance_state
 from clusterctl.cost.sighting_file import read_reserved, read_seen
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.state import deadline_in, generation_in, identity_in, ledger_in, parse_state
+from clusterctl.jobs.following import JobFollowing, OutputLine
+from clusterctl.jobs.job_state import job_states, merged
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.node_answers import answer_of as job_answer_of
+from clusterctl.jobs.shown import line_json, line_text, state_json, state_text, table_row
 from clusterctl.logs.show import log_head, log_json
 from clusterctl.logs.stream import LogLine, NodeStream
 from clusterctl.probes.ask import read_script
@@ -22,7 +27,9 @@ from clusterctl.probes.report import judged
 from clusterctl.probes.sweep import PROBES
 from clusterctl.probes.view import summary, sweep_json, sweep_text
 from clusterctl.ssh.any_inventory import read_any_inventory
+from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.results import NodeResult
 from clusterctl.status.facts import Facts
 from clusterctl.status.judge import judge
@@ -39,6 +46,7 @@ from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.membership_resource import MembershipResource
 from clusterctl_infra.strict_json import NotAsExpected
 
+from tests.fuzz.job_samples import JOB_ROWS, JOBS
 from tests.fuzz.mutation import mutated, with_evil_words
 
 EXPECTED = (ClusterctlError, NodeFailure, NotAsExpected)
@@ -86,6 +94,8 @@ def all_readers(folder: Path) -> dict[str, Reader]:
     return {
         "status of a node": Reader(lambda data: _status(data, inventory), REPORT),
         "answers of probes": Reader(lambda data: _sweep(data, inventory), PROBED),
+        "answers about jobs": Reader(_job_answers, JOBS),
+        "rows of a job": Reader(_job_rows, JOB_ROWS),
         "sample of top": Reader(lambda data: _top(data, inventory), SAMPLE),
         "rows of the log reader": Reader(lambda data: _logs(data, inventory), ROWS),
         "instance of AWS": Reader(_instance, {"slot": "3", "reason": "User initiated (2026-01-31 23:59:59 GMT)"}),
@@ -127,6 +137,41 @@ def _top(data: bytes, inventory: Inventory) -> None:
     text_of(node_line(state, 8, layout_for(8), 1e9))
     for line in gpu_lines(state, state.heard_at_s or 0.0):
         text_of(line)
+
+
+def _job_answers(data: bytes) -> None:
+    node = _inventory().nodes[0]
+    result = NodeResult(
+        slot=0, name="train-0", exit_code=0, signal=None, failure=None, stdout=data, stderr=b"", duration_s=1.0
+    )
+    for verb in ("probe", "take", "pull", "cancel"):
+        job_answer_of(verb, node, result)
+    answer = job_answer_of("list", node, result)
+    if answer.error is None and "jobs" in answer.words:
+        for job in job_states({0: answer.words}):
+            table_row(job)
+            state_text(job)
+            json.dumps(state_json(job))
+
+
+def _job_rows(data: bytes) -> None:
+    inventory = _inventory()
+    keys = LoginKeys(keys=(), described="none")
+    nodes = JobNodes(inventory=inventory, keys=keys, deadlines=Deadlines())
+    following = JobFollowing(nodes, inventory.nodes[:1], job="train", attempt=1)
+    try:
+        rows = json.loads(data)
+    except (ValueError, RecursionError):
+        rows = None
+    parts = [json.dumps(row).encode() for row in rows] if isinstance(rows, list) else [data]
+    following._hear(inventory.nodes[0], b"\n".join(parts) + b"\n")
+    while not following._arrived.empty():
+        item = following._arrived.get()
+        if isinstance(item, OutputLine):
+            line_text(item, has_ranks=True)
+            json.dumps(line_json(item))
+    job = merged(JOBS["jobs"][0]["spec"], following.last_states)
+    json.dumps(state_json(job))
 
 
 def _logs(data: bytes, inventory: Inventory) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any  # `Any`: answers of services for which no types are installed
 
 import boto3
@@ -13,6 +14,7 @@ from botocore.session import Session as BotocoreSession
 from clusterctl_infra.names import REHEARSAL_CREDENTIAL
 from clusterctl_infra.region_keys import KeyPair, RegionAccess
 
+from clusterctl.cloud.answers import CLOCK_TOLERANCE, AnswerParsers, BoundedPaginator, date_of
 from clusterctl.cloud.refusal import aws_errors
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class AwsClients:
         self.endpoint_url = endpoint_url
         self._keys = keys or NOBODYS_KEYS
         self._beside = beside
+        self.clock_skew: timedelta | None = None
+        """By how much this computer's clock was ahead of AWS's at the last answer; None: no answer told the time."""
         self._making: threading.Lock = threading.Lock() if beside is None else beside._making
         self._config = Config(
             connect_timeout=timeout_s,
@@ -85,6 +89,12 @@ class AwsClients:
     def is_rehearsal(self) -> bool:
         """The region is the stand-in on this computer."""
         return self.endpoint_url is not None
+
+    @property
+    def wrong_by(self) -> timedelta | None:
+        """By how much this computer's clock is ahead of AWS's, where that is more than it may be."""
+        skew = self.clock_skew
+        return skew if skew is not None and abs(skew) > CLOCK_TOLERANCE else None
 
     def warm_up(self) -> None:
         """Makes the clients now: boto3 makes them in one thread at a time, and they may then be used in many."""
@@ -159,22 +169,39 @@ class AwsClients:
         if self._beside is not None:
             return self._beside.session
         if self.endpoint_url is None:
-            session = boto3.Session(region_name=self.region)
+            session = boto3.Session(botocore_session=_botocore_session(), region_name=self.region)
         else:
             session = boto3.Session(
-                botocore_session=BotocoreSession(session_vars=NOBODYS_SETTINGS),
+                botocore_session=_botocore_session(NOBODYS_SETTINGS),
                 region_name=self.region,
                 aws_access_key_id=self._keys.access_key_id,
                 aws_secret_access_key=self._keys.secret_access_key,
             )
         events: Any = session.events  # its types want a listener without an answer
         events.register("provide-client-params.ec2", in_pages)
+        events.register("after-call", self._note_time)
         return session
+
+    def _note_time(self, parsed: dict[str, Any], **_: object) -> None:
+        """Of every answer, a refusal too."""
+        at = date_of(parsed)
+        self.clock_skew = self.clock_skew if at is None else datetime.now(UTC) - at
 
     def _client(self, service: str, *, region: str | None = None, config: Config | None = None) -> Any:
         session: Any = self.session  # its types want the name of a service as a literal
         where = region or self.region
-        return session.client(service, region_name=where, endpoint_url=self.endpoint_url, config=config or self._config)
+        config = config or self._config
+        client = session.client(service, region_name=where, endpoint_url=self.endpoint_url, config=config)
+        paginator = client.get_paginator
+        client.get_paginator = lambda operation: BoundedPaginator(paginator(operation))
+        return client
+
+
+def _botocore_session(variables: dict[str, Any] | None = None) -> BotocoreSession:
+    session = BotocoreSession(session_vars=variables)
+    components: Any = session  # untyped in botocore
+    components.register_component("response_parser_factory", AnswerParsers())
+    return session
 
 
 def in_pages(params: dict[str, Any], model: Any, **_: object) -> dict[str, Any] | None:

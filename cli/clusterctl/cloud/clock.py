@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any  # botocore's answers
 
 from botocore.exceptions import ClientError
 from clusterctl_infra.errors import CloudError
 
+from clusterctl.cloud.answers import CLOCK_TOLERANCE, date_of
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.text.quantities import duration
-
-CLOCK_TOLERANCE = timedelta(seconds=60)
 
 
 def refuse_wrong_clock(clients: Clients, *, undone: str = "nothing was created") -> None:
@@ -50,16 +48,6 @@ def clock_skew(clients: Clients, *, now: Callable[[], datetime]) -> timedelta | 
     middle = before + (now() - before) / 2
     at = date_of(answer)
     return None if at is None else middle - at
-
-
-def date_of(answer: Mapping[str, Any]) -> datetime | None:
-    """When AWS sent the answer, by its own clock; a date without a zone is in UTC, as HTTP has it (RFC 9110, 5.6.7)."""
-    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-    try:
-        at = parsedate_to_datetime(headers["date"])
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-        return None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 def _is_about_time(refusal: ClientError) -> bool:

@@ -19,6 +19,8 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 from clusterctl_infra.errors import CloudError
 
+from clusterctl.cloud.answers import NotInAnswer
+
 _OF_CREDENTIALS = frozenset(
     {
         "AccessDenied",
@@ -56,15 +58,15 @@ def aws_errors(doing: str) -> Iterator[None]:
         told = f"{code}: {doing}: {e.response.get('Error', {}).get('Message', '')}"
         raise CloudError(told, code=code, hint=_WHO_IS_ASKING if code in _OF_CREDENTIALS else None) from e
     except NoCredentialsError as e:
-        told = f"{doing}: no AWS credentials on this computer: set AWS_PROFILE, or what your account uses"
+        told = f"no AWS credentials on this computer ({doing}): set AWS_PROFILE, or what your account uses"
         raise CloudError(told, code="NoCredentials", hint="aws configure") from e
     except BotoCoreError as e:
         raise CloudError(f"{doing}: {e}", code=type(e).__name__, hint=_hint(e)) from e
     except ResponseParserError as e:  # no BotoCoreError (botocore 1.44), and it shows the whole page
         told = f"{doing}: what answered is not AWS, as where a proxy shows a page of its own"
         raise CloudError(told, code=type(e).__name__) from e
-    except KeyError as e:  # botocore hands on what the answer has, and looks for nothing in it
-        raise CloudError(f"{doing}: the answer has no {e.args[0]!r}, which AWS always sends", code="OddAnswer") from e
+    except NotInAnswer as e:
+        raise CloudError(f"{doing}: {e.message}", code=e.code) from e
 
 
 def _hint(error: BotoCoreError) -> str | None:

@@ -94,9 +94,14 @@ def _chosen(folder: Path, including: Sequence[str]) -> Snapshot:
 
 
 def _copy(chosen: Snapshot, target: Path) -> None:
+    """Raises UsageError for a file that cannot be read."""
     for file in chosen.files:
         (target / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(chosen.folder / file, target / file, follow_symlinks=False)
+        try:
+            shutil.copy2(chosen.folder / file, target / file, follow_symlinks=False)
+        except (PermissionError, FileNotFoundError) as e:
+            told = f"{chosen.folder / file} cannot be read ({e.strerror}), and would go to the nodes"
+            raise UsageError(told, hint="@app.function(workdir=…), or a .gitignore") from e
 
 
 def _own_files(content: bytes) -> dict[str, bytes]:

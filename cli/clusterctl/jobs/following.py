@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import time
 from collections.abc import Iterator, Mapping
@@ -10,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any  # JSON
 
 from clusterctl_infra.outputs import InventoryNode
+from clusterctl_infra.strict_json import NotAsExpected
 
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.node_program import command
+from clusterctl.jobs.node_words import MOST_ROW_BYTES, checked_rank, checked_row, checked_state, checked_time
 from clusterctl.ssh.failure_hints import told_in_a_row
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
@@ -108,12 +109,13 @@ class JobFollowing:
         self._rest[node.slot] = b""
 
     def _hear(self, node: InventoryNode, chunk: bytes) -> None:
-        self._lost_s.pop(node.slot, None)
-        *rows, self._rest[node.slot] = (self._rest[node.slot] + chunk).split(b"\n")
+        *rows, rest = (self._rest[node.slot] + chunk).split(b"\n")
+        # What is longer than any line is none: its end is no line either.
+        self._rest[node.slot] = rest if len(rest) <= MOST_ROW_BYTES else b"-"
         for row in rows:
             try:
-                words = json.loads(row)
-            except ValueError:
+                words = checked_row(row)
+            except NotAsExpected:
                 continue  # a login's greeting
             if isinstance(words, list):
                 self._take_line(node, words)
@@ -125,28 +127,41 @@ class JobFollowing:
             segment, offset, line = words
             place = (int(segment), int(offset))
             at_s, rank, text = str(line).split(" ", 2)
-            item = OutputLine(slot=node.slot, at_s=float(at_s), rank=rank, text=text)
+            item = OutputLine(slot=node.slot, at_s=checked_time(at_s), rank=checked_rank(rank), text=text)
         except (TypeError, ValueError):
             return  # a line that was torn, as on a full disk: those behind it are whole
+        self._lost_s.pop(node.slot, None)
         self._places[node.slot] = place
         self._arrived.put(item)
 
     def _take(self, node: InventoryNode, words: Mapping[str, Any]) -> None:
-        if "over" in words:
-            self._over[node.slot] = words["over"]
-            self._arrived.put(NodeState(slot=node.slot, words=words["over"], is_over=True))
-        elif "state" in words:
-            self._arrived.put(NodeState(slot=node.slot, words=words["state"], is_over=False))
-        elif "error" in words:
+        if not words or "state" in words:
+            self._lost_s.pop(node.slot, None)
+        try:
+            if "over" in words:
+                over = checked_state(words["over"])
+                self._over[node.slot] = over
+                self._arrived.put(NodeState(slot=node.slot, words=over, is_over=True))
+            elif "state" in words:
+                self._arrived.put(NodeState(slot=node.slot, words=checked_state(words["state"]), is_over=False))
+            elif "error" in words:
+                self._give_up(node, str(words["error"]))
+        except NotAsExpected as e:
+            self._give_up(node, f"it answers oddly: {e}")
+
+    def _give_up(self, node: InventoryNode, why: str) -> None:
+        """The node does not say how the job went."""
+        if node.slot not in self._without:
             self._without.add(node.slot)
-            self._arrived.put(Notice(slot=node.slot, text=str(words["error"])))
+            self._arrived.put(Notice(slot=node.slot, text=why))
 
     def _lost_on(self, node: InventoryNode, why: NodeFailure, tries: int) -> bool:
         """Whether the node is tried again."""
         if node.slot in self._over or node.slot in self._without:
             return False
+        is_told = node.slot in self._lost_s  # it was reached since, and said nothing of the job
         self._lost_s.setdefault(node.slot, time.monotonic())
-        if tries <= 1:
+        if tries <= 1 and not is_told:
             told = told_in_a_row(why, self._nodes.inventory, node)
             self._arrived.put(Notice(slot=node.slot, text=f"{told}; trying again"))
         return True

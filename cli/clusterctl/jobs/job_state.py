@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any  # JSON
 
@@ -48,15 +50,22 @@ class JobState:
 
 def job_states(answers: Mapping[int, Mapping[str, Any]]) -> list[JobState]:
     """All jobs that these nodes know, the newest first. `answers`: what each slot's node says of all its jobs."""
-    specs: dict[str, Mapping[str, Any]] = {}
+    specs: dict[str, list[Mapping[str, Any]]] = {}
     states: dict[str, dict[int, Mapping[str, Any]]] = {}
     for slot, answer in answers.items():
         for row in answer["jobs"]:
             name = str(row["spec"]["job"])
-            specs[name] = row["spec"]
+            specs.setdefault(name, []).append(row["spec"])
             states.setdefault(name, {})[slot] = row["state"]
-    found = [merged(spec, states[name]) for name, spec in specs.items()]
+    # All nodes of a job have one spec: what most of them have is it, whatever one of them says.
+    found = [merged(_told_by_most(told), states[name]) for name, told in specs.items()]
     return sorted(found, key=lambda job: (job.is_over, -job.since_s))
+
+
+def _told_by_most(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    texts = [json.dumps(spec, sort_keys=True) for spec in specs]
+    most = Counter(texts).most_common(1)[0][0]
+    return specs[texts.index(most)]
 
 
 def merged(spec: Mapping[str, Any], by_slot: Mapping[int, Mapping[str, Any]]) -> JobState:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any  # what nodes answer
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.strict_json import NotAsExpected, parsed
 
 from clusterctl.jobs.node_program import NOT_THERE, archive, command, install_command
+from clusterctl.jobs.node_words import MOST_ANSWER_BYTES, checked_answer
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
@@ -64,7 +65,7 @@ class JobNodes:
             if stdin is not None:
                 stdin.seek(0)
             results |= self._run([node for node in without if results[node.slot].is_ok], line, stdin)
-        return {node.slot: answer_of(node, results[node.slot]) for node in nodes}
+        return {node.slot: answer_of(verb, node, results[node.slot]) for node in nodes}
 
     def _install(self, nodes: Sequence[InventoryNode]) -> dict[int, NodeResult]:
         with tempfile.TemporaryFile() as program:
@@ -84,15 +85,16 @@ class JobNodes:
         )
 
 
-def answer_of(node: InventoryNode, result: NodeResult) -> Answer:
-    """The last line that the node's program printed, which is JSON."""
+def answer_of(verb: str, node: InventoryNode, result: NodeResult) -> Answer:
+    """The last line that the node's program printed, which is JSON; what it should not be is the node's failure."""
     if result.failure is not None:
         return Answer(node=node, words={}, error=result.failure.told_under(node.name), is_reached=False)
-    lines = result.stdout.decode(errors="replace").strip().splitlines()
+    line = result.stdout.strip().rpartition(b"\n")[2]
     try:
-        words = json.loads(lines[-1])
-        error = words.get("error")
-    except (ValueError, LookupError, AttributeError):
+        words = checked_answer(verb, parsed(line, most_bytes=MOST_ANSWER_BYTES))
+    except NotAsExpected as e:
         said = result.stderr.decode(errors="replace").strip().splitlines()
-        return Answer(node=node, words={}, error=said[-1] if said else outcome(result))
+        odd = f"it answers oddly: {e}" if line else outcome(result)
+        return Answer(node=node, words={}, error=said[-1] if said else odd)
+    error = words.get("error")
     return Answer(node=node, words=words, error=None if error is None else str(error))

@@ -35,7 +35,7 @@ def table_row(job: JobState) -> Sequence[str]:
     command = " ".join(job.spec["command"])
     short = command if len(command) <= COMMAND_WIDTH else command[: COMMAND_WIDTH - 1] + "…"
     ranks = str(sum(int(member["nproc"]) for member in job.spec["members"]))
-    return (job.name, job.state, f"{since:%Y-%m-%d %H:%M:%S}", fold_numbers(job.slots), ranks, repr(short)[1:-1])
+    return (job.name, job.state, f"{since:%Y-%m-%d %H:%M:%S} UTC", fold_numbers(job.slots), ranks, repr(short)[1:-1])
 
 
 def state_json(job: JobState) -> dict[str, object]:

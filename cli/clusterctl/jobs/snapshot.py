@@ -9,7 +9,7 @@ import io
 import os
 import subprocess
 import tarfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -35,6 +35,7 @@ SECRET = (".env", ".env.*", "*.pem", "*.key", "id_rsa", "id_ed25519", "id_ecdsa"
 EXAMPLES = ("*.example", "*.sample", "*.template")
 ASK_BYTES = 500 * 1024 * 1024
 GIT_S = 60
+HINT = "clusterctl run --help"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ def take_snapshot(folder: Path, *, including: Collection[str]) -> Snapshot:
     `including`: untracked files that look like secrets and are meant. Raises UsageError.
     """
     if not folder.is_dir():
-        raise UsageError(f"--workdir {folder}: no such folder", hint="clusterctl run --help")
+        raise UsageError(f"--workdir {folder}: no such folder", hint=HINT)
     listed = _by_git(folder)
     tracked, untracked = ((), _walked(folder)) if listed is None else listed
     secret = sorted(name for name in untracked if looks_secret(name) and name not in including)
@@ -62,31 +63,52 @@ def take_snapshot(folder: Path, *, including: Collection[str]) -> Snapshot:
             f"{folder}: {named} may hold secrets, and would go to the nodes",
             hint=f"echo {secret[0]} >> {'.gitignore' if listed is not None else IGNORE_FILE}, or --include {secret[0]}",
         )
-    files = sorted({name for name in (*tracked, *untracked) if _is_sent(folder / name)})
-    return Snapshot(folder=folder, files=tuple(files), size_bytes=sum((folder / n).lstat().st_size for n in files))
+    files = sent_files(folder, (*tracked, *untracked))
+    return Snapshot(folder=folder, files=files, size_bytes=sum((folder / n).lstat().st_size for n in files))
+
+
+def sent_files(folder: Path, names: Iterable[str]) -> tuple[str, ...]:
+    """Of the names those of files and links; what lies behind a link is somewhere else, and the link alone is sent.
+
+    git names what it tracks, also where a folder of it has been replaced by a link.
+    """
+    found = set(names)
+    above = {each for name in found for each in _folders_of(name)}
+    links = {each for each in above if (folder / each).is_symlink()}
+    return tuple(sorted(name for name in found if links.isdisjoint(_folders_of(name)) and _is_sent(folder / name)))
 
 
 def write_archive(snapshot: Snapshot, stream: IO[bytes]) -> str:
-    """Writes the archive; gives the hash of its content. Owners and times are left out."""
+    """Writes the archive; gives the hash of its content. Owners and times are left out.
+
+    Raises UsageError for a file that cannot be read.
+    """
     digest = hashlib.sha256()
     with (
         gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=1, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
         for name in snapshot.files:
-            path = snapshot.folder / name
-            member = tarfile.TarInfo(name)
-            if path.is_symlink():
-                member.type, member.linkname = tarfile.SYMTYPE, os.readlink(path)
-                tar.addfile(member)
-                content = member.linkname.encode()
-            else:
-                content = path.read_bytes()
-                member.size = len(content)
-                member.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
-                tar.addfile(member, io.BytesIO(content))
-            digest.update(f"{name}\0{member.type!r}{member.mode}{len(content)}\0".encode() + content)
+            member, content = _member(snapshot.folder, name)
+            tar.addfile(member, io.BytesIO(content) if member.isreg() else None)
+            head = f"{name}\0{member.type!r}{member.mode}{len(content)}\0"
+            digest.update(os.fsencode(head) + content)
     return digest.hexdigest()
+
+
+def _member(folder: Path, name: str) -> tuple[tarfile.TarInfo, bytes]:
+    """What stands in the archive for a file, and its content; for a link where it leads."""
+    path, member = folder / name, tarfile.TarInfo(name)
+    try:
+        if path.is_symlink():
+            member.type, member.linkname = tarfile.SYMTYPE, os.readlink(path)
+            return member, os.fsencode(member.linkname)
+        content = path.read_bytes()
+        member.size = len(content)
+        member.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+    except OSError as e:
+        raise UsageError(f"{path} cannot be read ({e.strerror}), and would go to the nodes", hint=HINT) from e
+    return member, content
 
 
 def looks_secret(name: str) -> bool:
@@ -146,6 +168,12 @@ def _own_patterns(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     return [line.strip().strip("/") for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _folders_of(name: str) -> Iterator[str]:
+    """`a/b` and `a` of `a/b/c`."""
+    while name := name.rpartition("/")[0]:
+        yield name
 
 
 def _is_sent(path: Path) -> bool:

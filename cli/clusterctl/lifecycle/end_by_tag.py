@@ -85,8 +85,8 @@ def end_by_tag(end: TagEnd, output: Output, home: Home, environ: Mapping[str, st
     )
     bills = f"; still bills: {', '.join(left)}" if left else "; of what AWS told, nothing else bills"
     raise ClusterctlError(
-        f"{cluster}: its machines were ended by their tags{bills}. The state was left as it is ({told}); with room "
-        f"for it, the next down ends the rest",
+        f"{cluster}: its machines were ended by their tags{bills}. The state was left as it is ({told}); once it "
+        f"can be written, the next down ends the rest",
         hint=end.again,
     )
 

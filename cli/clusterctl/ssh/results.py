@@ -77,7 +77,7 @@ def _reason(failure: NodeFailure) -> str:
         "auth": "login refused",
         "lost": "the connection broke",
         "unreachable": "no way to its address",
-        "proxy": "the proxy command ended",
+        "proxy": "no way to it",
         "session": "no session was opened",
         "stopped": "--fail-fast ended it",
         "key": "no private key here",

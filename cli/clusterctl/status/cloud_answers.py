@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from clusterctl_infra.errors import ClusterctlError
@@ -117,10 +117,24 @@ def asked_spot_prices(
     return Asked(ask).answer()
 
 
-def ask_api(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Instances:
-    """The cluster's instances; what is new about them is written down. Raises ClusterctlError."""
-    id = inventory.cluster_id
-    return look_at_instances(_clients(inventory, home, environ), home.observed_file(id), id)
+def ask_api(
+    inventory: Inventory,
+    home: Home,
+    environ: Mapping[str, str],
+    *,
+    note_wrong_clock: Callable[[timedelta], None] = lambda wrong_by: None,
+) -> Instances:
+    """The cluster's instances; what is new about them is written down. Raises ClusterctlError.
+
+    `note_wrong_clock` is told by how much this computer is ahead of AWS, also where AWS refused the question for it.
+    """
+    id, clients = inventory.cluster_id, _new_clients(inventory, home, environ)
+    try:
+        _refuse_other_account(inventory, clients)
+        return look_at_instances(clients, home.observed_file(id), id)
+    finally:
+        if clients.wrong_by is not None:
+            note_wrong_clock(clients.wrong_by)
 
 
 def ask_reserved(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> bool:
@@ -137,8 +151,16 @@ def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> 
 
 def _clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Clients:
     """Raises CloudError where the credentials are another account's, in which nothing of the cluster would be found."""
+    clients = _new_clients(inventory, home, environ)
+    _refuse_other_account(inventory, clients)
+    return clients
+
+
+def _new_clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> AwsClients:
     rehearsed = region_access(home, environ) if inventory.rehearsal else None
-    clients = AwsClients.at(rehearsed, region=inventory.region, timeout_s=API_CALL_S)
+    return AwsClients.at(rehearsed, region=inventory.region, timeout_s=API_CALL_S)
+
+
+def _refuse_other_account(inventory: Inventory, clients: Clients) -> None:
     if not inventory.rehearsal and inventory.account_id is not None:
         refuse_account(inventory.account_id, clients.account())
-    return clients

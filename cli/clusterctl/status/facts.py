@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from clusterctl_infra.ledger import Ledger
@@ -29,10 +29,13 @@ class Facts:
     """Everything that `status` judges by; nothing in it is a guess."""
 
     now: datetime
+    """By AWS's clock, where AWS told that this computer's is wrong."""
     instances: tuple[InstanceState, ...] | None
     """None: the API did not answer, which says nothing about the machines."""
     cloud_trouble: str | None = None
     """Why it did not."""
+    wrong_by: timedelta | None = None
+    """By how much this computer's clock is ahead of AWS's, where that is more than it may be."""
     is_reserved: bool | None = None
     """Whether places are held for machines; None: not known."""
     reserved_trouble: str | None = None
@@ -63,32 +66,51 @@ def gather(
     ssh_dir: Path,
 ) -> Facts:
     """The facts about the cluster; never raises for what does not answer."""
-    api = Asked(lambda: ask_api(inventory, home, environ))
+    clocks: list[timedelta] = []
+    api = Asked(lambda: ask_api(inventory, home, environ, note_wrong_clock=clocks.append))
     held = Asked(lambda: ask_reserved(inventory, home, environ))
-    is_over = datetime.fromisoformat(inventory.deadline) <= now
-    watch = Asked(lambda: ask_alarms(inventory, home, environ)) if is_over else None
+    watch = Asked(lambda: ask_alarms(inventory, home, environ)) if _is_over(inventory, now) else None
     nodes = nodes_with_ways(inventory, api)
     answers, ssh_trouble = asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     instances, trouble = api.answer()
-    alarms = None if watch is None else watch.answer()[0]
-    account = read_account(home.ledger_file(inventory.cluster_id))
+    wrong_by = next(iter(clocks), None)
+    now -= wrong_by or timedelta(0)
+    account, observed = _known_here(inventory, home)
     is_reserved, reserved_trouble = held.answer()
-    observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
+    gone = _unless_heard(instances, answers)
     return Facts(
         now=now,
+        wrong_by=wrong_by,
         instances=instances,
         cloud_trouble=trouble,
         is_reserved=is_reserved,
         reserved_trouble=reserved_trouble,
-        alarms=alarms,
+        alarms=None if watch is None else watch.answer()[0],
         answers=answers,
         ssh_trouble=ssh_trouble,
         account=account,
         observed=observed,
         early_end=asked_early_end(
-            inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
+            inventory, gone, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
         ),
         half_extend=half_extend(inventory, home),
         unfinished=unfinished(inventory.cluster, home),
         size_note=size_note_here(inventory, home),
     )
+
+
+def _is_over(inventory: Inventory, now: datetime) -> bool:
+    """Past the deadline, by this computer's clock."""
+    return datetime.fromisoformat(inventory.deadline) <= now
+
+
+def _known_here(inventory: Inventory, home: Home) -> tuple[Ledger | None, Observed]:
+    account = read_account(home.ledger_file(inventory.cluster_id))
+    return account, read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
+
+
+def _unless_heard(
+    instances: tuple[InstanceState, ...] | None, answers: Mapping[int, NodeReport | NodeFailure]
+) -> tuple[InstanceState, ...] | None:
+    """None where a node answers: whoever has no machine of the cluster then did not make it, and knows of no end."""
+    return None if any(isinstance(answer, NodeReport) for answer in answers.values()) else instances

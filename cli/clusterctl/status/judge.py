@@ -134,7 +134,7 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts, *, is_split
         since=verdict.since,
         note="; ".join(note for note in notes if note) or None,
         checks=answer.checks if isinstance(answer, NodeReport) else None,
-        is_behind=_is_behind(inventory, answer),
+        is_behind=_is_behind(inventory, answer) and not _has_failed(answer),
         is_ahead=_is_ahead(inventory, answer),
         is_split=is_split,
         notice=answer.notice if isinstance(answer, NodeReport) else None,
@@ -197,7 +197,7 @@ def _notes(
     inventory: Inventory, node: InventoryNode, answer: NodeReport | NodeFailure | None, facts: Facts
 ) -> list[str]:
     notes = _told_by_the_node(answer, facts.now) if isinstance(answer, NodeReport) else []
-    if _is_behind(inventory, answer):
+    if _is_behind(inventory, answer) and not _has_failed(answer):
         notes.append("not yet told about the current list of nodes")
     if isinstance(answer, NodeReport) and _is_ahead(inventory, answer):
         notes.append(f"ahead: it has membership {answer.generation}, this computer knows {inventory.generation}")
@@ -209,6 +209,11 @@ def _notes(
 
 def _is_behind(inventory: Inventory, answer: NodeReport | NodeFailure | None) -> bool:
     return isinstance(answer, NodeReport) and answer.generation < inventory.generation
+
+
+def _has_failed(answer: NodeReport | NodeFailure | None) -> bool:
+    """A node whose boot failed takes no list of nodes: what helps is another machine, and that gets it."""
+    return isinstance(answer, NodeReport) and answer.phase == FAILED
 
 
 def _is_ahead(inventory: Inventory, answer: NodeReport | NodeFailure | None) -> bool:

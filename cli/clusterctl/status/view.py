@@ -83,6 +83,10 @@ def remarks(seen: Overview) -> list[str]:
         told.append(
             f"{cloud_name(inventory)} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone"
         )
+    if facts.wrong_by is not None:
+        way = "ahead of" if facts.wrong_by > timedelta(0) else "behind"
+        by = f"{duration(abs(facts.wrong_by))} {way} {cloud_name(inventory)}'s"
+        told.append(f"this computer's clock is {by}, whose time this screen goes by; next: timedatectl set-ntp true")
     if facts.instances is not None and facts.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, facts.reserved_trouble))
     told += [
@@ -149,12 +153,13 @@ def _what_is_under_way(seen: Overview) -> list[str]:
 def _what_is_gone(seen: Overview) -> list[str]:
     """What became of machines that are not there, and the command that goes on from it."""
     inventory, facts = seen.inventory, seen.facts
+    if heard := [node.name for node in seen.nodes if node.state == "missing" and node.checks is not None]:
+        return [_made_elsewhere(inventory, heard)]
     is_over = datetime.fromisoformat(inventory.deadline) <= facts.now
     if is_over and any(row.is_alive for row in facts.instances or ()):
         return [f"machines still run after the deadline; next: {down_again(inventory)}"]
     if facts.early_end is not None and facts.early_end.is_reaped:
-        left = "AWS has no machine, no reservation and no network of it"
-        return [f"reaped: {left}; what is known of it here goes with {down_again(inventory)}"]
+        return [_reaped(inventory)]
     if is_over and seen.nodes and facts.instances is not None:
         on = bills_on_now(inventory)
         still = "" if on is None else f", and still costs {on}"
@@ -172,6 +177,22 @@ def _what_is_gone(seen: Overview) -> list[str]:
         told = f"{count(gone, 'machine')} gone, and nothing is reserved or bills for them"
         return [f"{told}; {again}, or {down_again(inventory)}"]
     return [f"{count(gone, 'machine')} gone; {again}"]
+
+
+def _made_elsewhere(inventory: Inventory, heard: Sequence[str]) -> str:
+    """Nodes answer, and who is asked for their machines has none."""
+    answer = f"{fold_names(heard)} {'answers' if len(heard) == 1 else 'answer'}"
+    if inventory.rehearsal:
+        return f"{answer}, and this home's rehearsed region has no such machine: another home made the cluster"
+    return f"{answer}, and AWS has no such machine: these credentials are of another account than the cluster's"
+
+
+def _reaped(inventory: Inventory) -> str:
+    if inventory.rehearsal:
+        left = "the rehearsed region here has nothing of it, unless another home or another computer made it"
+    else:
+        left = "AWS has no machine, no reservation and no network of it"
+    return f"reaped: {left}; what is known of it here goes with {down_again(inventory)}"
 
 
 def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:

@@ -168,6 +168,14 @@ def after(hall: Hall, answer: object, *, with_secret: bool = False) -> str:
     return outcome
 
 
+def test_whoever_has_the_port_before_slot_0_keeps_the_barrier_shut_and_slot_0_says_so(hall: Hall) -> None:
+    wait, threads = hall.wait(0, timeout_s=0.4), Threads()
+    with socket.create_server(wait.place):
+        threads.start(wait)
+        (outcome,) = threads.joined()
+    assert outcome.startswith(f"{REFUSED}: slot 0 waits here already, or another program has port {wait.place[1]}")
+
+
 def test_a_listener_that_drips_does_not_hold_a_guest_beyond_its_time(hall: Hall) -> None:
     wait = hall.wait(1, timeout_s=1)
     wait.beat_s = 1 / BEATS

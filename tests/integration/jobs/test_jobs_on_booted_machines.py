@@ -129,6 +129,16 @@ def test_a_job_can_neither_become_root_nor_reach_other_nodes_nor_end_its_supervi
     assert done.stdout.count(" is safe") == 4, done.text
 
 
+def test_a_user_without_sudo_reads_nothing_of_a_job(cluster: Rehearsed, work: Path) -> None:
+    name = f"j{uuid.uuid4().hex[:8]}"
+    cluster.ok("run", "--launcher", "plain", "--name", name, "--workdir", str(work), "--node", "0", "--", "true")
+    folder = f"/var/lib/clusterctl/jobs/{name}"
+    read = f"cat {folder}/spec.json {folder}/attempt-1/output* {folder}/code/hostile.py; ls {folder}"
+    line = f"setpriv --reuid nobody --regid nogroup --clear-groups sh -c '{read}'; true"
+    assert cluster.ok("ssh", "--node", "0", "--sudo", "--command", line) == ""
+    assert "hostile.py" in cluster.ok("ssh", "--node", "0", "--command", f"ls {folder}/code")
+
+
 def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: Path) -> None:
     name = f"j{uuid.uuid4().hex[:8]}"
     options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from clusterctl_bootstrap.environment_meaning import MEANINGS, TITLES
+from clusterctl_bootstrap.environment_meaning import MEANINGS, OTHERS, TITLES
 from clusterctl_bootstrap.environment_reference import environment_reference
 from clusterctl_bootstrap.node.boot import boot
 
@@ -70,7 +70,9 @@ def test_the_session_of_a_command_over_ssh_reads_the_raw_list(root: Path) -> Non
 
 def test_every_sentence_is_about_a_variable_and_every_title_about_a_section() -> None:
     assert set(MEANINGS) == set(on_page())
-    assert [title for title in TITLES.values() if f"## {title}\n\n|" not in DOCS.read_text(encoding="utf-8")] == []
+    page = DOCS.read_text(encoding="utf-8")
+    assert [title for title in TITLES.values() if f"## {title}\n\n|" not in page] == []
+    assert [whose for whose in OTHERS.values() if f"| {whose} |\n" not in page] == []
 
 
 def test_the_machines_own_facts_are_left_out_where_it_has_none(tmp_path: Path) -> None:

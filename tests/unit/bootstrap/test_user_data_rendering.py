@@ -54,6 +54,15 @@ def test_what_a_node_is_given_is_the_golden_text(name: str) -> None:
     assert golden_texts()[name] == (GOLDEN / name).read_text(encoding="utf-8"), message
 
 
+def test_user_data_holds_the_host_key_the_node_key_and_the_barriers_secret_in_plain_sight() -> None:
+    given = access()
+    config = config_of(render_user_data(PLAN, given))
+    everything = json.dumps(config)
+    for secret in (given.host_private_key, given.trust.node_private_key, given.trust.barrier_secret):
+        assert json.dumps(secret.strip())[1:-1] in everything
+        assert secret not in repr(given)
+
+
 def test_two_renderings_are_the_same_bytes() -> None:
     assert render_user_data(PLAN, access()) == render_user_data(PLAN, access())
 

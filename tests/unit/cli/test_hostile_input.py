@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any  # JSON values
@@ -18,6 +19,7 @@ from clusterctl.ssh.results import NodeResult
 from clusterctl.status.node_answers import answer_of
 from clusterctl.top.board import Board
 from clusterctl.top.feed import SampleLines
+from clusterctl_infra import names
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.names import SLOT_TAG
 from clusterctl_infra.outputs import InventoryUnreadable, inventory_to_json, read_inventory
@@ -149,3 +151,12 @@ def test_an_inventory_here_is_refused_by_file_place_and_value(
         read_inventory(path)
     assert str(path) in refused.value.message
     assert why in refused.value.message
+
+
+def test_a_tag_changes_neither_where_a_machine_is_reached_nor_by_which_keys() -> None:
+    row = {"InstanceId": "i-1", "State": {"Name": "running"}, "PrivateIpAddress": "10.0.8.0"}
+    bare = dataclasses.asdict(instance_state(row))
+    hostile = [{"Key": value, "Value": "10.6.6.6"} for name, value in vars(names).items() if name.endswith("_TAG")]
+    hostile += [{"Key": f"clusterctl:{word}", "Value": "evil"} for word in ("key", "ssh", "user", "address", "proxy")]
+    tagged = dataclasses.asdict(instance_state({**row, "Tags": hostile}))
+    assert {field for field in bare if bare[field] != tagged[field]} <= {"slot", "birth"}

@@ -37,6 +37,7 @@ NEEDS_NO_RIGHT = {"sts:GetCallerIdentity"}
 BESIDE_CALLS = {"ssm:StartSession", "ssm:TerminateSession", "ssm:ResumeSession", "ssmmessages:OpenDataChannel"}
 """`aws ssm start-session`, which ssh starts where the nodes are private (Systems Manager user guide, "Quickstart
 default IAM policies for Session Manager" and "Additional sample IAM policies", example 4; 2026-11-22)."""
+READS = re.compile(r"\w+:(Describe|Get|List|Validate)\w+")
 ENDS = re.compile(r"(Delete|Terminate|Cancel|Release|Revoke|Detach|Disassociate)")
 ENDED_WITHOUT_A_TAG = {
     "ec2:CancelSpotInstanceRequests",  # tried by a dry run on a request of nobody's
@@ -195,3 +196,9 @@ def modules(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
 def camel(operation: str) -> str:
     """`delete_vpc_endpoints` is `DeleteVpcEndpoints`."""
     return "".join(part.capitalize() for part in operation.split("_"))
+
+
+def test_the_rights_to_look_change_nothing() -> None:
+    rows = json.loads((EXAMPLES / "policy.json").read_text())["Statement"]
+    (look,) = [row for row in rows if row["Sid"] == "Look"]
+    assert [action for action in look["Action"] if not READS.fullmatch(action)] == []

@@ -18,6 +18,8 @@ SILENT_S = 10.0
 POLL_S = 0.02
 LAST_WORDS_S = 5.0
 """How long members may still come for how it ended."""
+LAST_STAGE_S = 90
+"""How long after the end the last stage of the node's guard is due."""
 MOST_UNPROVEN = 64
 """Besides a place for each member: connections at a time that have not proved yet that they know the job's key."""
 
@@ -156,7 +158,17 @@ class Unproven:
 
 
 def deadline_s(layout: Layout) -> float | None:
-    """When this node ends, as Unix time; None where nobody has said so."""
+    """When this node ends, by its own clock; None where nobody has said so.
+
+    The node's guard counts by the uptime, since clocks are set and may be wrong, and so does this.
+    """
+    try:
+        clock, due_s = layout.last_stage.read_text().split()
+        if clock == "uptime":
+            uptime_s = float((layout.root / "proc/uptime").read_text().split()[0])
+            return time.time() + float(due_s) - LAST_STAGE_S - uptime_s
+    except (OSError, ValueError, LookupError):
+        pass  # a process machine has no guard
     try:
         return float(layout.deadline.read_text().split()[2])
     except (OSError, ValueError, LookupError):

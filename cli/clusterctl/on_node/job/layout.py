@@ -35,6 +35,11 @@ class Layout:
         """The agent's: cluster id, run, and the Unix time at which this node ends."""
         return self.root / "var/lib/clusterctl/deadline"
 
+    @property
+    def last_stage(self) -> Path:
+        """The guard's: `uptime` or `clock`, and the instant by it, 90 s after the node's end."""
+        return self.root / "run/clusterctl/last-stage-at"
+
     def in_use(self, job: str) -> Path:
         """A file while the job runs here, with its keeper's process in it; the idle rule counts it as use."""
         return self.root / "run/clusterctl/jobs" / job

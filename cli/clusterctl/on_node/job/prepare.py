@@ -133,6 +133,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
     folder = layout.folder(job)
     renew = _renewal(layout, job)
     layout.jobs.chmod(0o755)
+    _close(folder, user)
     shared_storage.make_folder(spec)
     for own in (layout.code(job), layout.work(job), layout.attempt(job, spec["attempt"])):
         own.mkdir()
@@ -253,6 +254,13 @@ def _give(folder: Path, user: pwd.struct_passwd, renew: Callable[[], None]) -> N
     for path in paths_to_give(folder):
         os.lchown(path, user.pw_uid, user.pw_gid)
         renew()
+
+
+def _close(folder: Path, user: pwd.struct_passwd) -> None:
+    """Only root and the login user may look into it: code, output and environment are nobody else's business."""
+    if os.getuid() == 0:
+        os.chown(folder, 0, user.pw_gid)
+    folder.chmod(0o750)
 
 
 def _write_secrets(folder: Path, secrets: dict[str, str], user: pwd.struct_passwd) -> None:

@@ -8,9 +8,10 @@ from typing import Any  # what botocore hands to its handlers
 
 import pytest
 from botocore.awsrequest import AWSResponse
+from clusterctl.cloud.answers import date_of
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.clients import AwsClients
-from clusterctl.cloud.clock import clock_skew, date_of, refuse_wrong_clock, wrong_clock
+from clusterctl.cloud.clock import clock_skew, refuse_wrong_clock, wrong_clock
 from clusterctl_infra.errors import CloudError
 
 NOW = datetime(2026, 11, 21, 20, 0, 0, tzinfo=UTC)

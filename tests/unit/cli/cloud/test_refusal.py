@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any  # what botocore hands to its handlers
 
 import pytest
@@ -18,7 +19,9 @@ from botocore.exceptions import (
     UnauthorizedSSOTokenError,
 )
 from botocore.parsers import ResponseParserError
+from clusterctl.cloud.answers import MOST_PAGES, answered
 from clusterctl.cloud.clients import AwsClients
+from clusterctl.cloud.instances import instances_of
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl_infra.errors import CloudError
 
@@ -40,7 +43,10 @@ from clusterctl_infra.errors import CloudError
 def test_what_kept_the_question_from_aws_has_the_command_that_shows_or_mends_it(
     error: BotoCoreError, hint: str | None
 ) -> None:
-    with pytest.raises(CloudError, match="asking AWS for the time: ") as said, aws_errors("asking AWS for the time"):
+    with (
+        pytest.raises(CloudError, match=r"asking AWS for the time(: |\): )") as said,
+        aws_errors("asking AWS for the time"),
+    ):
         raise error
     assert said.value.hint == hint
 
@@ -53,10 +59,55 @@ def test_a_page_of_a_proxy_is_told_in_a_sentence_and_not_shown() -> None:
 
 
 def test_an_answer_without_a_field_names_the_field_and_what_was_asked() -> None:
-    answer: dict[str, str] = {}
+    answer = answered({"Reservations": [{"Instances": [{"State": {}}]}]})
     with pytest.raises(CloudError, match="the answer has no 'InstanceId'") as said, aws_errors("asking for machines"):
-        answer["InstanceId"]
+        answer["Reservations"][0]["Instances"][0]["InstanceId"]
     assert (said.value.code, said.value.message.partition(": ")[0]) == ("OddAnswer", "asking for machines")
+
+
+def test_a_mistake_of_our_own_is_not_told_as_an_odd_answer_of_aws() -> None:
+    own: dict[str, str] = {}
+    with pytest.raises(KeyError, match="slot"), aws_errors("asking for machines"):
+        own["slot"]
+
+
+class Body:
+    """An answer about a machine without its state."""
+
+    def stream(self) -> list[bytes]:
+        item = b"<item><instancesSet><item><instanceId>i-1</instanceId></item></instancesSet></item>"
+        return [
+            b"<DescribeInstancesResponse><reservationSet>" + item + b"</reservationSet></DescribeInstancesResponse>"
+        ]
+
+
+def test_what_aws_left_out_is_named_as_boto3_reads_it() -> None:
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:9")
+    headers: Any = {"date": "Sat, 21 Nov 2020 20:00:00 GMT"}
+
+    def answer(**_: Any) -> Any:
+        return AWSResponse("http://127.0.0.1:9", 200, headers, Body())
+
+    clients.ec2.meta.events.register("before-send.ec2", answer)
+    with pytest.raises(CloudError, match="the answer has no 'State', which AWS always sends"):
+        instances_of(clients, "0123456789ab")
+    assert clients.wrong_by is not None
+    assert clients.wrong_by > datetime(2026, 11, 1, tzinfo=UTC) - datetime(2020, 11, 22, tzinfo=UTC)
+
+
+def test_fresh_tokens_without_an_end_end_the_question() -> None:
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:9")
+    asked: list[str] = []
+    headers: Any = {}
+
+    def next_page(**said: Any) -> Any:
+        asked.append(said["model"].name)
+        return AWSResponse("http://127.0.0.1:9", 200, headers, None), {"Reservations": [], "NextToken": str(len(asked))}
+
+    clients.ec2.meta.events.register("before-call.ec2", next_page)
+    with pytest.raises(CloudError, match="goes on after 1000 pages") as said, aws_errors("asking"):
+        instances_of(clients, "0123456789ab")
+    assert (len(asked), said.value.code) == (MOST_PAGES + 1, "EndlessPages")
 
 
 def test_a_token_that_comes_twice_ends_the_question() -> None:

@@ -11,6 +11,8 @@ import pytest
 from clusterctl.jobs.attached import signals_as_exceptions
 from clusterctl.jobs.following import UNHEARD_S, Item, JobFollowing, Notice, OutputLine
 from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.node_words import MOST_ROW_BYTES
+from clusterctl.on_node.job import judge
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys
@@ -18,6 +20,7 @@ from clusterctl.ssh.keys.login_keys import LoginKeys
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory
 
+OVER = {"state": "succeeded", "since_s": 5.0, "outcome": judge.outcome(judge.SUCCEEDED, "", ())}
 LOST = NodeFailure("lost", "the connection was lost")
 
 
@@ -34,7 +37,7 @@ def hear(following: JobFollowing, slot: int, *rows: object) -> None:
 
 
 def test_a_node_without_the_job_is_not_waited_for(following: JobFollowing) -> None:
-    hear(following, 0, {"over": {"state": "succeeded"}})
+    hear(following, 0, {"over": OVER})
     hear(following, 1, {"error": "no job train here"})
     assert not following._lost_on(following._members[1], LOST, 1)
     assert [item for item in following.next_items() if isinstance(item, Notice)] == [
@@ -42,13 +45,69 @@ def test_a_node_without_the_job_is_not_waited_for(following: JobFollowing) -> No
     ]
 
 
-@pytest.mark.parametrize("torn", [[1], [1, 2, "no time"], [1, 2, "12.512.6 0 x"], ["x", 2, "1.0 0 y"], [1, 2, 3]])
+@pytest.mark.parametrize(
+    "torn",
+    [
+        [1],
+        [1, 2, "no time"],
+        [1, 2, "12.512.6 0 x"],
+        ["x", 2, "1.0 0 y"],
+        [1, 2, 3],
+        [1, 2, "1e300 0 x"],
+        [1, 2, "nan 0 x"],
+        [1, 2, "1.0 ² x"],
+    ],
+)
 def test_a_torn_line_hides_none_behind_it(torn: list[object], following: JobFollowing) -> None:
     hear(following, 0, torn, [1, 9, "12.5 0 loss 0.1"])
-    hear(following, 0, {"over": {}})
-    hear(following, 1, {"over": {}})
+    hear(following, 0, {"over": OVER})
+    hear(following, 1, {"over": OVER})
     lines: list[Item] = [item for item in following.next_items() if isinstance(item, OutputLine)]
     assert lines == [OutputLine(slot=0, at_s=12.5, rank="0", text="loss 0.1")]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"over": {}},
+        {"over": {**OVER, "state": "odd"}},
+        {"over": {**OVER, "outcome": None}},
+        {"over": {**OVER, "outcome": {"state": "succeeded", "exit_code": "0"}}},
+        {"state": [{}]},
+        {"state": {"state": "running", "since_s": -1}},
+    ],
+)
+def test_a_node_that_tells_oddly_how_the_job_goes_does_not_end_the_command(
+    odd: object, following: JobFollowing
+) -> None:
+    hear(following, 0, odd)
+    hear(following, 1, {"over": OVER})
+    notices = [item for item in following.next_items() if isinstance(item, Notice)]
+    assert [(item.slot, item.text.partition(":")[0]) for item in notices] == [(0, "it answers oddly")]
+    assert list(following.last_states) == [1]
+
+
+def test_a_node_that_says_nothing_of_the_job_again_and_again_is_given_up(following: JobFollowing) -> None:
+    node = following._members[0]
+    hear(following, 1, {"over": OVER})
+    for _ in range(3):
+        assert following._lost_on(node, LOST, 1)
+        hear(following, 0, {"jobs": 5}, [1, 2, "no time"])
+    assert following._is_done(time.monotonic() + UNHEARD_S)
+    arrived = [following._arrived.get_nowait() for _ in range(following._arrived.qsize())]
+    assert len([item for item in arrived if isinstance(item, Notice)]) == 1
+
+
+def test_what_is_no_line_is_neither_kept_nor_an_end(following: JobFollowing) -> None:
+    node = following._members[0]
+    following._hear(node, b"[" * 100_000 + b"\n[Infinity, 1, 2]\n")
+    for _ in range(40):
+        following._hear(node, b"x" * 65_536)
+    assert len(following._rest[0]) <= MOST_ROW_BYTES
+    hear(following, 0, [1, 9, "12.5 0 torn"], [1, 12, "12.5 0 loss 0.1"], {"over": OVER})
+    hear(following, 1, {"over": OVER})
+    lines = [item.text for item in following.next_items() if isinstance(item, OutputLine)]
+    assert lines == ["loss 0.1"]
 
 
 def test_a_node_that_nobody_hears_is_given_up_after_its_time(following: JobFollowing) -> None:

@@ -49,6 +49,13 @@ def test_a_job_is_over_when_all_that_answer_say_so(
     assert job.unheard == tuple(slot for slot in (1, 3) if slot not in by_slot)
 
 
+def test_a_node_that_lies_about_a_job_changes_nothing_of_it() -> None:
+    lie = {"spec": spec(members=[{"slot": 3, "name": "train-3", "nproc": 1}]), "state": said("succeeded")}
+    true = {"spec": spec(), "state": said("running")}
+    found = job_states({1: {"jobs": [true]}, 2: {"jobs": [true]}, 3: {"jobs": [lie]}})
+    assert [job.slots for job in found] == [(1, 3)]
+
+
 def test_jobs_that_go_on_come_first_and_then_the_newest() -> None:
     rows = [
         {"spec": spec(job="old"), "state": said("failed", FAILED, since_s=1.0)},

@@ -60,6 +60,7 @@ def test_a_preparation_that_took_long_still_has_its_node(layout: Layout) -> None
     assert held is not None
     assert held["job"] == JOB
     assert (layout.code(JOB) / "train.py").read_text() == "1\n"
+    assert layout.folder(JOB).stat().st_mode & 0o777 == 0o750
     assert (layout.secrets(JOB) / "TOKEN").stat().st_mode & 0o777 == 0o600
 
 

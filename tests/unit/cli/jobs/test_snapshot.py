@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from pathlib import Path
 
 import pytest
-from clusterctl.jobs.snapshot import Snapshot, is_ignored, looks_secret, write_archive
+from clusterctl.jobs.snapshot import Snapshot, is_ignored, looks_secret, sent_files, write_archive
+from clusterctl_infra.errors import UsageError
 
 
 def snapshot(folder: Path) -> Snapshot:
@@ -54,6 +56,32 @@ def test_the_same_content_is_the_same_archive_whenever_it_was_written(tmp_path: 
         rows = {member.name: (member.mode, member.issym(), member.uid, member.mtime) for member in tar}
     assert rows["sub/run.sh"] == (0o755, False, 0, 0)
     assert rows["link"][1] is True
+
+
+def test_a_name_that_is_no_utf_8_is_sent_as_it_is(tmp_path: Path) -> None:
+    name = os.fsdecode(b"b\xff.py")
+    (tmp_path / name).write_text("x")
+    (tmp_path / "link").symlink_to(name)
+    stream = io.BytesIO()
+    write_archive(snapshot(tmp_path), stream)
+    with tarfile.open(fileobj=io.BytesIO(stream.getvalue())) as tar:
+        assert {(member.name, member.linkname) for member in tar} == {(name, ""), ("link", name)}
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    gone = Snapshot(folder=tmp_path, files=("gone.py",), size_bytes=1)
+    with pytest.raises(UsageError, match=r"gone\.py cannot be read \(No such file or directory\)"):
+        write_archive(gone, io.BytesIO())
+
+
+def test_what_lies_behind_a_link_is_not_sent(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / "sub").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "sub" / "id.txt").write_text("not meant")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "data").symlink_to("../elsewhere")
+    names = ("data/sub/id.txt", "data", "train.py")
+    (tmp_path / "code" / "train.py").write_text("")
+    assert sent_files(tmp_path / "code", names) == ("data", "train.py")
 
 
 def test_another_content_is_another_hash(tmp_path: Path) -> None:

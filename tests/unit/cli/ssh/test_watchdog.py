@@ -23,6 +23,12 @@ TextOf = Callable[..., bytes]
 TOLD = Told(group=4711, holder=4712)
 
 
+def test_the_words_of_a_command_are_read_with_ps_and_its_environment_under_sudo_is_not() -> None:
+    line = guarded("train --token abc", environment={"TOKEN": "hidden"}, is_sudo=True, silence_s=30).decode()
+    assert "train --token abc" in line.replace("\\", "")
+    assert "hidden" not in line.replace("\\", "")
+
+
 def parts_of(text: str) -> list[str]:
     """What the shell evaluates: ours, then the person's line."""
     words = shlex.split(text)

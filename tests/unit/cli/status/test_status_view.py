@@ -70,6 +70,10 @@ def test_a_node_whose_boot_failed_is_helped_by_replacing_it(make_inventory: Make
     facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: failed})
     told = status_text(overview(make_inventory(size=2), facts))
     assert "1 node failed; next: clusterctl replace --node 1 --cluster train" in told
+    behind = dataclasses.replace(failed, generation=0)
+    told = status_text(overview(make_inventory(size=2), dataclasses.replace(facts, answers={0: READY, 1: behind})))
+    assert "membership" not in told
+    assert "list of nodes" not in told
 
 
 def test_nodes_without_the_newest_membership_are_helped_by_an_up_of_their_stack(make_inventory: MakeInventory) -> None:
@@ -184,6 +188,23 @@ def test_of_a_cluster_that_was_reaped_down_is_the_only_way_on(make_inventory: Ma
     assert "reaped: AWS has no machine, no reservation and no network of it" in told
     assert "clusterctl down --cluster train" in told
     assert "clusterctl up" not in told
+
+
+def test_nodes_that_answer_where_no_machine_is_known_were_made_elsewhere(make_inventory: MakeInventory) -> None:
+    facts = Facts(now=NOW, instances=(), answers={0: READY, 1: SILENT})
+    told = status_text(overview(make_inventory(size=2), facts))
+    assert "train-0 answers, and AWS has no such machine: these credentials are of another account" in told
+    assert "gone" not in told
+    rehearsed = dataclasses.replace(make_inventory(size=1), rehearsal=True)
+    told = status_text(overview(rehearsed, Facts(now=NOW, instances=(), answers={0: READY})))
+    assert "this home's rehearsed region has no such machine: another home made the cluster" in told
+
+
+@pytest.mark.parametrize(("hours", "way"), [(24, "1 d ahead of AWS's"), (-24, "1 d behind AWS's")])
+def test_a_clock_that_is_wrong_here_is_said(hours: int, way: str, make_inventory: MakeInventory) -> None:
+    facts = Facts(now=NOW, instances=(machine(0),), answers={0: READY}, wrong_by=timedelta(hours=hours))
+    told = status_text(overview(make_inventory(size=1), facts))
+    assert f"this computer's clock is {way}, whose time this screen goes by" in told
 
 
 def test_an_extend_that_was_cut_off_is_named_with_the_command_that_finishes_it(make_inventory: MakeInventory) -> None:

@@ -1,0 +1,175 @@
+"""What nodes may say of jobs: each field of its kind and within bounds. One node's odd words are its own failure.
+
+Pure. A field that nobody here reads is not looked at, so an older or a newer program on a node may say more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any  # JSON
+
+from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed
+
+from clusterctl.on_node.job import judge
+
+MOST_ANSWER_BYTES = 64 * 1024 * 1024
+"""Of `list`: a node keeps some twenty jobs, each with an environment for all of its nodes."""
+MOST_ROW_BYTES = 1024 * 1024
+"""Of what `follow` prints in a line: 64 KiB of output, each byte as an escape."""
+MOST_WORD = 128 * 1024
+"""Characters of one word of a command, or one variable: as many as Linux takes (MAX_ARG_STRLEN)."""
+MOST_WORDS = 10_000
+MOST_SLOT, MOST_PROCESSES, MOST_GPUS, MOST_PORT = 100_000, 4096, 1024, 65_535
+LATEST_S = 4102444800.0
+"""2100-01-01: what is later is no time that a person can read."""
+
+
+def checked_answer(verb: str, words: object) -> Mapping[str, Any]:
+    """The node's answer to a verb. Raises NotAsExpected."""
+    row = Fields.of(words)
+    if row.has("error"):
+        row.text("error", most=MOST_WORD)
+    elif verb == "probe":
+        _check_probe(row)
+    elif verb == "take":
+        _refuse_missing(row, "gpus")
+        _check_indices(row, "gpus")
+        _check_holders(row)
+    elif verb == "pull":
+        row.text("image_id")
+    elif verb == "cancel":
+        checked_state(row.fields("state").row)
+    elif verb == "list":
+        _refuse_missing(row, "jobs", may_be_null=False)
+        for job in row.objects("jobs"):
+            _check_spec(job.fields("spec"))
+            checked_state(job.fields("state").row)
+    return row.row
+
+
+def checked_state(words: object) -> Mapping[str, Any]:
+    """How a job goes on one node. Raises NotAsExpected."""
+    row = Fields.of(words, "state.")
+    if row.text("state") not in judge.STATES:
+        raise NotAsExpected(f"{row.row['state']!r} is no state of a job")
+    row.number("since_s", low=0, high=LATEST_S)
+    outcome = row.fields_or_none("outcome")
+    if outcome is not None:
+        _check_outcome(outcome)
+    elif row.row["state"] in judge.FINAL:
+        raise NotAsExpected("a job that has ended without an outcome")
+    return row.row
+
+
+def checked_row(text: bytes) -> object:
+    """What `follow` printed in one line. Raises NotAsExpected."""
+    return parsed(text, most_bytes=MOST_ROW_BYTES)
+
+
+def checked_time(text: str) -> float:
+    """When a line was written. Raises ValueError."""
+    at_s = float(text)
+    if not 0 <= at_s <= LATEST_S:
+        raise ValueError(f"{text} is no time")
+    return at_s
+
+
+def checked_rank(text: str) -> str:
+    """Whose line it is: a number, or - for the launcher's own. Raises ValueError."""
+    if text != "-" and not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_SLOT * MOST_PROCESSES))):
+        raise ValueError("no rank")
+    return text
+
+
+def _check_probe(row: Fields) -> None:
+    row.whole("slot", high=MOST_SLOT)
+    row.text("cluster_id")
+    row.whole("generation")
+    row.whole("gpus", high=MOST_GPUS)
+    row.text("phase")
+    _refuse_missing(row, "is_name_taken", may_be_null=False)
+    row.flag("is_name_taken")
+    _check_numbers(row, "ports_in_use", MOST_PORT)
+    _check_holders(row)
+
+
+def _check_holders(row: Fields) -> None:
+    _refuse_missing(row, "holders", may_be_null=False)
+    for holder in row.objects("holders"):
+        holder.text("job")
+        _check_indices(holder, "gpus")
+
+
+def _check_spec(row: Fields) -> None:
+    for name in ("job", "launcher", "by"):
+        row.text(name)
+    row.whole("attempt", low=1)
+    row.number("grace_s", low=0)
+    _refuse_missing(row, "timeout_s")
+    if row.has("timeout_s"):
+        row.number("timeout_s", low=0)
+    _check_texts(row, "command")
+    _check_texts(row, "secrets")
+    environment = row.fields("environment")
+    for name in environment.row:
+        environment.text(name, most=MOST_WORD)
+    row.fields("snapshot")
+    if row.has("image"):
+        row.text("image")
+        row.text("image_id")
+    members = list(row.objects("members"))
+    if not members:
+        raise NotAsExpected("members is empty")
+    for member in members:
+        member.whole("slot", high=MOST_SLOT)
+        member.text("name")
+        member.whole("nproc", low=1, high=MOST_PROCESSES)
+        _check_indices(member, "gpu_indices")
+
+
+def _check_outcome(row: Fields) -> None:
+    if row.text("state") not in judge.FINAL:
+        raise NotAsExpected(f"{row.row['state']!r} is no end of a job")
+    row.whole("exit_code", high=255)
+    if row.has("cause"):
+        row.text("cause", most=MOST_WORD)
+    failure = row.fields_or_none("failure")
+    if failure is not None:
+        failure.whole("slot", high=MOST_SLOT)
+        for name in ("rank", "local_rank"):
+            if failure.has(name):
+                failure.whole(name)
+        _check_texts(failure, "lines")
+        failure.text_or_none("error", most=MOST_WORD)
+
+
+def _refuse_missing(row: Fields, name: str, *, may_be_null: bool = True) -> None:
+    if name not in row.row or (row.row[name] is None and not may_be_null):
+        raise NotAsExpected(f"{row.place}{name} is missing")
+
+
+def _check_indices(row: Fields, name: str) -> None:
+    """Of GPUs; null: all that the node has."""
+    if row.has(name):
+        _check_numbers(row, name, MOST_GPUS)
+
+
+def _check_numbers(row: Fields, name: str, most: int) -> None:
+    numbers = _numbered(row, name)
+    for place in numbers.row:
+        numbers.whole(place, high=most)
+
+
+def _check_texts(row: Fields, name: str) -> None:
+    texts = _numbered(row, name)
+    for place in texts.row:
+        if texts.row[place] != "":
+            texts.text(place, most=MOST_WORD)
+
+
+def _numbered(row: Fields, name: str) -> Fields:
+    """The values of a list by their places."""
+    values = row.row.get(name)
+    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) > MOST_WORDS:
+        raise NotAsExpected(f"{row.place}{name} is no list of at most {MOST_WORDS}")
+    return Fields({str(place): value for place, value in enumerate(values)}, f"{row.place}{name}.")
