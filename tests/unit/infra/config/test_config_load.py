@@ -67,7 +67,7 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ),
         ("gpus: t4g:1\nfabric: required", "fabric: required, but g5g.2xlarge"),
         ("instance_type: p5.48xlarge", "gpus is written too; keep one of them"),
-        ("image: dlami-base-ubuntu-24.04", "did you mean dlami-base-ubuntu-22.04?"),
+        ("image: dlami-base-ubuntu-22.40", "did you mean dlami-base-ubuntu-22.04?"),
         ("image: ami-123", "an AMI id is ami- and 8 or 17 hex digits"),
         ("placement: spread", "allowed are cluster, none"),
         ("capacity: on_demand", "'on_demand': allowed are on-demand, spot, capacity-block, reservation (did you mean"),
