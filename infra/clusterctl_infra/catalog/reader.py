@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any  # JSON before it is checked
@@ -119,6 +119,10 @@ class Catalog:
         """The SSM parameter that holds the newest AMI id; None: no such image for that architecture."""
         image = self.images.get(name)
         return None if image is None else image.parameters.get(architecture)
+
+    def with_prices(self, rows: Iterable[FreshPrice]) -> Catalog:
+        """The catalog with these in place of what it knew."""
+        return replace(self, prices={**self.prices, **_fresh(rows)})
 
     def regions(self) -> tuple[str, ...]:
         return self.region_names
