@@ -117,6 +117,7 @@ def born_with(config: ClusterConfig, network: NetworkPlan, price: PricePlan, cli
             "packages": list(config.packages),
             **({} if clients is None else {"mount-clients": [clients.content]}),
             "root-disk": f"{config.root_disk}GiB",
+            "kms-key": [config.kms_key],
             # A spot request keeps the maximum that it was made with.
             **({} if price.spot is None else {SPOT_FACT: price.spot.max_price or "unknown"}),
         }
