@@ -5,5 +5,5 @@ u=https://fsx-lustre-client-repo k=/usr/share/keyrings/fsx.asc
 fetch $u-public-keys.s3.amazonaws.com/fsx-ubuntu-public-key.asc $k
 echo "deb [signed-by=$k] $u.s3.amazonaws.com/ubuntu @SUITE@ main" >/etc/apt/sources.list.d/fsx.list
 install "lustre-client-modules-$(uname -r)"
-apt-mark hold $(dpkg-query -Wf '${Package} ' 'linux-*aws*')
+apt-mark hold $(dpkg-query -Wf '${db:Status-Abbrev}${Package}\n' 'linux-*aws*' | sed -n 's/^ii *//p')
 }
