@@ -45,8 +45,9 @@ def mounts_have_clients(case: Case) -> Iterator[Problem]:
     """Without one, a node fails when it bills already."""
     config, catalog, architecture = case.config, case.catalog, case.instance_type.architecture
     image = catalog.images.get(config.image)
-    for index, row in enumerate(case.plan.storage):
-        kind = _kind(row)
+    written = [entry.mount for entry in config.storage]
+    for row in case.plan.storage:
+        kind, index = _kind(row), written.index(row.mount)
         if kind is None or _client(config.image, catalog, kind, architecture) is not None:
             continue
         if image is None:
