@@ -8,7 +8,7 @@ import click
 from clusterctl_infra.catalog.reader import load_catalog
 
 from clusterctl.cloud.block_offerings import ask_offerings
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.engine.region import region_access
 from clusterctl.home import home_directory
 from clusterctl.options import json_option
@@ -55,7 +55,7 @@ def command(
     starts_from = None if start is None else parse_start(start, now=utc_now())
     asked = block_request(catalog, wanted, nodes=nodes, hours=hours, starts_from=starts_from)
     rehearsed = region_access(home, os.environ) if rehearse else None
-    found = ask_offerings(Clients.at(rehearsed, region=region), asked)
+    found = ask_offerings(AwsClients.at(rehearsed, region=region), asked)
     if as_json:
         output.json(blocks_json(found))
     else:

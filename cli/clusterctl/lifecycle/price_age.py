@@ -10,7 +10,7 @@ from pathlib import Path
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.plan.model import ClusterPlan
 
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.price_list import ask_prices
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.change import Change

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any  # configurations as YAML gives them, AWS's documents
 
 import pytest
-from clusterctl.cloud.clients import Clients
+from clusterctl.cloud.boundary import Clients
 from clusterctl.lifecycle.intent import Intent
 from clusterctl.lifecycle.price_age import age_told, priced_today
 from clusterctl.lifecycle.up import price_question
