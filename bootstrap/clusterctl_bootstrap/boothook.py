@@ -13,12 +13,12 @@ COMMENT = re.compile(r"\s*#(?!!| shellcheck )")
 
 def boothook(node: NodePlan) -> str:
     """The shell script that cloud-init runs first at every boot, with the guard in it."""
-    return _shell("boothook.sh").replace("@GUARD@", guard(node).rstrip("\n"))
+    return shell_text("boothook.sh").replace("@GUARD@", guard(node).rstrip("\n"))
 
 
 def guard(node: NodePlan) -> str:
     """The shell script that arms this node's deadline and closes the metadata service; the boothook keeps it."""
-    text = _shell("guard.sh").replace("@LAST_STAGE@", _shell("last_stage.sh").rstrip("\n"))
+    text = shell_text("guard.sh").replace("@LAST_STAGE@", shell_text("last_stage.sh").rstrip("\n"))
     values = {
         "CLUSTER_ID": node.cluster_id,
         "GENERATION": str(node.generation),
@@ -30,7 +30,7 @@ def guard(node: NodePlan) -> str:
     return text
 
 
-def _shell(name: str) -> str:
+def shell_text(name: str) -> str:
     """A script without its lines of comment, which only a reader here needs; the first line names the interpreter."""
     text = (files("clusterctl_bootstrap") / "shell" / name).read_text(encoding="utf-8")
     return "".join(line for line in text.splitlines(keepends=True) if not COMMENT.match(line))

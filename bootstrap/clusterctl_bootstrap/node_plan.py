@@ -32,7 +32,7 @@ class ScriptPlan:
     when: str
     """`once`: at the first boot; `boot`: at every one."""
     at: str
-    """`before-mounts`, `before-ready` or `after-ready`."""
+    """`before-mounts`, `before-ready` or `after-ready`; `mount-clients` of our own, right before the mounts."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ VERBS = {
     "cost": "What it has cost, costs now, and will have cost.",
     "reap": "What clusters left in the account; ends it.",
     "prices": "What machines cost, and how old that knowledge is.",
+    "capacity": "Capacity blocks that AWS offers, with their price.",
     "nodes": "The nodes of a cluster, asking nobody.",
     "sweep": "Every node's health: GPUs, fabric, disks, versions.",
     "check": "Can the nodes train together? Names, clocks, TCP, disks, GPU memory.",

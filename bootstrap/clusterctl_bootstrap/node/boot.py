@@ -30,6 +30,7 @@ def boot(root: Path, outside: Outside) -> int:
         ("login", _login),
         ("packages", hooks.packages),
         ("scripts before mounts", _scripts("before-mounts")),
+        ("mount clients", _scripts("mount-clients")),
         ("mounts", mounts.mount_all),
         ("shared files", mounts.meet),
         ("scripts", _scripts("before-ready")),

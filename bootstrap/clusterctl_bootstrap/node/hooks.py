@@ -38,7 +38,8 @@ def scripts(root: Path, outside: Outside, at: str) -> None:
     """The scripts of that moment have run, in the order of cluster.yaml. Raises PhaseFailed."""
     for name, when, moment in facts_file.present(root).get("scripts") or []:
         if moment == at:
-            _run(root, outside, name, [str(root / "var/lib/clusterctl/scripts" / name)], when == "once")
+            argv = ["env", "CLUSTERCTL_INSTALL=" + INSTALL, str(root / "var/lib/clusterctl/scripts" / name)]
+            _run(root, outside, name, argv, when == "once")
 
 
 def _run(root: Path, outside: Outside, name: str, argv: List[str], is_once: bool) -> None:

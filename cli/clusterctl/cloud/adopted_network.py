@@ -79,14 +79,18 @@ def way_out(tables: Sequence[Mapping[str, Any]], subnet_id: str) -> str | None:
     return None
 
 
-def network_problem(found: FoundNetwork, *, is_public: bool, machines: int) -> str | None:
-    """Why `machines` more nodes cannot live in it; None: they can. `is_public`: each has a public address."""
+def network_problem(found: FoundNetwork, *, is_public: bool, machines: int, sources: Sequence[str] = ()) -> str | None:
+    """Why `machines` more nodes cannot live in it; None: they can. `is_public`: each has a public address.
+
+    `sources`: where nodes fetch what their mounts need.
+    """
+    mounts = f" (their mounts need {', '.join(sources)})" if sources else ""
     if not found.has_dns:
         return f"{found.vpc_id} has enableDnsSupport off, and nodes would find no name; switch it on, or choose another"
     if found.way_out is None:
         return (
-            f"{found.subnet_id} has no route to {EVERYWHERE}, so nodes could fetch nothing and reach no service: "
-            "choose a subnet with a NAT or an internet gateway"
+            f"{found.subnet_id} has no route to {EVERYWHERE}, so nodes could reach no service and fetch nothing{mounts}"
+            ": choose a subnet with a NAT or an internet gateway"
         )
     leads_by_gateway = found.way_out.startswith("igw-")
     if is_public and not leads_by_gateway:

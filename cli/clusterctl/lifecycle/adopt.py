@@ -12,7 +12,9 @@ from clusterctl_infra.adopted import Adopted, AdoptedNetwork, adopted_to_json
 from clusterctl_infra.config.model import AdoptConfig
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import IDENTITY_TYPE
+from clusterctl_infra.plan.mount_clients import client_sources
 from clusterctl_infra.plan.network import free_range, others_in_slots
+from clusterctl_infra.plan.storage import storage_plans
 
 from clusterctl.cloud.adopted_capacity import SHOW, capacity_problem, find_capacity
 from clusterctl.cloud.adopted_network import FoundNetwork, find_network, network_problem
@@ -71,7 +73,9 @@ def _network(
     clients: Clients, intent: Intent, named: AdoptConfig, state: StackState, *, machines: int, source: str
 ) -> AdoptedNetwork:
     found = find_network(clients, vpc_id=named.vpc_id, subnet_id=named.node_subnet_id, own_id=state.cluster_id)
-    problem = network_problem(found, is_public=intent.config.access.mode == "public", machines=machines)
+    config, catalog = intent.config, intent.catalog
+    sources = client_sources(config, catalog, storage_plans(config, catalog))
+    problem = network_problem(found, is_public=config.access.mode == "public", machines=machines, sources=sources)
     if problem is not None:
         raise CloudError(f"{problem}. Nothing was changed", code="NetworkUnusable", hint=edit(source))
     kept = kept_range(state)

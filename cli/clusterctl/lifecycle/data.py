@@ -37,6 +37,8 @@ class StoredData:
     throughput: int | None
     deployment_type: str | None
     is_encrypted: bool | None
+    kms_key: str | None
+    """None: AWS's own, or none."""
 
     @property
     def named(self) -> str:
@@ -114,6 +116,12 @@ def _harm(file_system: StoredData, plan: StoragePlan | None) -> Iterator[str]:
         and file_system.is_encrypted != plan.encrypted
     ):
         yield f"{file_system.named}: encrypted is decided when it is made: take another mount"
+    if isinstance(plan, LustrePlan | EfsPlan) and file_system.kms_key != plan.kms_key:
+        was = "AWS's own key" if file_system.kms_key is None else file_system.kms_key
+        yield (
+            f"{file_system.named} is encrypted with {was} since it was made, and no other: write kms_key as it was, or "
+            "take another mount"
+        )
 
 
 def _is_to_be_kept(file_system: StoredData, plan: StoragePlan | None) -> bool:
@@ -140,6 +148,7 @@ def _stored(resource: StateResource) -> StoredData:
         throughput=_whole(resource.inputs.get("perUnitStorageThroughput")),
         deployment_type=resource.inputs.get("deploymentType"),
         is_encrypted=resource.inputs.get("encrypted"),
+        kms_key=resource.inputs.get("kmsKeyId"),
     )
 
 

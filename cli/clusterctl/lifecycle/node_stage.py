@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from clusterctl_bootstrap.mount_clients import LIMIT_S as CLIENTS_LIMIT_S
 from clusterctl_infra.config.hooks import LIMIT_S
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import CloudError, SomeNodesFailed
@@ -44,7 +45,7 @@ def patience_of(config: ClusterConfig, *, is_rehearsal: bool) -> Patience:
     return Patience(
         usual_s=REHEARSAL_READY_S if is_rehearsal else AWS_READY_S,
         phase_s=REHEARSAL_PHASE_S if is_rehearsal else AWS_PHASE_S,
-        hooks_s=LIMIT_S * hooks,
+        hooks_s=LIMIT_S * hooks + (CLIENTS_LIMIT_S if any(row.nvme is None for row in config.storage) else 0),
     )
 
 

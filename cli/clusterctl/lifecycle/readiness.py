@@ -23,7 +23,7 @@ SILENT = "no answer"
 OTHERS_S = 30.0
 """Nodes that nobody waits for, and that answer, have the membership within a second or two."""
 SCRIPT_PHASES = ("scripts before mounts", "scripts")
-HOOK_PHASES = ("packages", *SCRIPT_PHASES)
+HOOK_PHASES = ("packages", "mount clients", *SCRIPT_PHASES)
 """As `node/boot.py` calls them: what a person wrote may take as long as it is let, and boot does not."""
 FINAL_FAILURES = ("host-key",)
 """A machine with another key stays another machine."""

@@ -37,6 +37,7 @@ from clusterctl.lifecycle.intent import Intent, for_up, of_a_new_life, plan_of, 
 from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines
+from clusterctl.lifecycle.price_age import age_told, with_todays_prices
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.running_jobs import refuse_running
@@ -191,7 +192,7 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
         reorders_ranks=up.request.reorders_ranks,
     )
     run_checks("up", asked)
-    intent = adopt(change, asked.intent, state, now=now)
+    intent = with_todays_prices(change, adopt(change, asked.intent, state, now=now), state, now=now)
     return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now))
 
 
@@ -391,7 +392,8 @@ def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime, an
     most = f"{rate} at most" if cluster_plan.price.spot is not None else rate
     stays = bills_a_month_after(cluster_plan)
     beyond = "" if stays is None else f" After that, {stays}."
-    return f"This will run at {most} until {until}{after}.{beyond} {what}"
+    age = age_told(cluster_plan, today=now.date())
+    return f"This will run at {most} until {until}{after}.{beyond}{age} {what}"
 
 
 def _machine(cluster_plan: ClusterPlan) -> str:

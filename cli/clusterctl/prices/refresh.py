@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from clusterctl_infra.catalog.fresh_prices import fresh_prices_text, merged, read_fresh_prices
+from clusterctl_infra.catalog.fresh_prices import FreshPrice, fresh_prices_text, merged, read_fresh_prices
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.errors import CloudError, UsageError
 from clusterctl_infra.provider.local_home import write_private
@@ -32,8 +32,13 @@ def refresh_prices(catalog: Catalog, words: Sequence[str], *, region: str | None
             code="NoPrice",
             hint=f"clusterctl prices {types[0]}",
         )
-    write_private(file, fresh_prices_text(merged(read_fresh_prices(file), found)))
+    keep_prices(file, found)
     return told(types, [row.instance_type for row in found], region=region, file=file)
+
+
+def keep_prices(file: Path, found: Iterable[FreshPrice]) -> None:
+    """Adds them to this computer's file, from which `plan`, `up` and `cost` take them. Raises ConfigError, OSError."""
+    write_private(file, fresh_prices_text(merged(read_fresh_prices(file), found)))
 
 
 def told(asked: Sequence[str], found: Sequence[str], *, region: str, file: Path) -> str:

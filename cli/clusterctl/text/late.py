@@ -10,6 +10,8 @@ _NAMES = {
     "access": "access.mode",
     "agent": "a newer agent",
     "root-disk": "root_disk",
+    "kms-key": "kms_key",
+    "mount-clients": "what mounts need",
     SPOT_FACT: "the maximum price of spot machines",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any  # JSON before it is checked
@@ -14,6 +14,7 @@ from clusterctl_infra.catalog.charges import RegionCharges, region_charges
 from clusterctl_infra.catalog.fresh_prices import FreshPrice, read_fresh_prices
 from clusterctl_infra.catalog.gpus import fits_gpu, parse_gpus
 from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.mount_clients import MountClients, mount_clients
 from clusterctl_infra.catalog.storage_prices import StoragePrices, storage_prices
 
 
@@ -34,8 +35,16 @@ class Image:
     name: str
     meaning: str
     parameters: Mapping[str, str]
+    system: str
+    """`ubuntu-22.04`: what its packages are made for."""
     lacks: Collection[str] = ()
     """What machines with GPUs or EFA need and it has not: `NVIDIA driver`, `EFA driver`."""
+    families: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Architecture → the families with GPUs that AWS lists for the image; empty where it lists none."""
+    unpatched_since: str | None = None
+    """The month since which AWS mends nothing in it."""
+    replaced_by: str | None = None
+    """The image to write instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +55,9 @@ class Catalog:
     prices: Mapping[tuple[str, str], Price]
     """(instance type, region) → price."""
     images: Mapping[str, Image]
+    images_dated: str
+    """ISO date (or month) of what is known of images."""
+    mount_clients: MountClients
     region_names: tuple[str, ...]
     prices_dated: str
     """ISO date (or month) of the price snapshot."""
@@ -108,6 +120,10 @@ class Catalog:
         image = self.images.get(name)
         return None if image is None else image.parameters.get(architecture)
 
+    def with_prices(self, rows: Iterable[FreshPrice]) -> Catalog:
+        """The catalog with these in place of what it knew."""
+        return replace(self, prices={**self.prices, **_fresh(rows)})
+
     def regions(self) -> tuple[str, ...]:
         return self.region_names
 
@@ -122,13 +138,15 @@ def load_catalog(fresh: Path | None = None) -> Catalog:
 
     Raises ConfigError when that file is no price list.
     """
-    regions = _json("regions.json")
+    regions, images = _json("regions.json"), _json("images.json")
     charges = _json("charges.json")
     lines = _text("prices.csv").splitlines()
     return Catalog(
         types={row["name"]: _instance_type(row) for row in _json("instance_types.json")["types"]},
         prices={**_prices(lines), **_fresh(() if fresh is None else read_fresh_prices(fresh))},
-        images={name: Image(name=name, **row) for name, row in _json("images.json")["images"].items()},
+        images={name: Image(name=name, **row) for name, row in images["images"].items()},
+        images_dated=images["dated"],
+        mount_clients=mount_clients(_json("mount_clients.json")),
         region_names=tuple(regions["regions"]),
         prices_dated=_remark(lines, "dated"),
         complete_families=frozenset(_remark(lines, "complete").split()),

@@ -269,6 +269,7 @@ class Cluster(pulumi.ComponentResource):
             instance_type=self._draft.instance_type,
             image_id=self._identity.image_id,
             root_disk_gib=self._birth.config.root_disk,
+            kms_key=self._birth.config.kms_key,
             subnet_id=network.node_subnet_id,
             security_group_id=firewall.security_group_id,
             public_addresses=self._draft.network.public_addresses,

@@ -21,6 +21,7 @@ BORN_WITH = (
     "launchTemplate.version",
     "userDataBase64",
     "rootBlockDevice.encrypted",
+    "rootBlockDevice.kmsKeyId",
     "rootBlockDevice.volumeSize",
     "rootBlockDevice.volumeType",
 )
@@ -53,6 +54,8 @@ class NodesArgs:
     instance_type: str
     image_id: pulumi.Input[str]
     root_disk_gib: int
+    kms_key: str | None
+    """Of the root disks; None: the account's default for EBS."""
     subnet_id: pulumi.Input[str]
     security_group_id: pulumi.Input[str]
     public_addresses: PublicAddresses
@@ -122,7 +125,8 @@ class Nodes(pulumi.ComponentResource):
             placement=None if args.placement_group_name is None else {"group_name": args.placement_group_name},
             capacity_reservation_specification=_reservation(args.reservation_id),
             instance_market_options=_market(args.market, args.spot),
-            tag_specifications=[{"resource_type": "network-interface", "tags": slot.tags}],
+            # With the machine; the provider tags the disk of an instance only when it runs (ec2_instance.go, 2026-11).
+            tag_specifications=[{"resource_type": kind, "tags": slot.tags} for kind in ("network-interface", "volume")],
             tags=slot.tags,
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -145,7 +149,8 @@ class Nodes(pulumi.ComponentResource):
                 "volume_type": "gp3",
                 "volume_size": self._args.root_disk_gib,
                 "delete_on_termination": True,
-                "encrypted": True,  # by the account's default key
+                "encrypted": True,
+                **({} if self._args.kms_key is None else {"kms_key_id": self._args.kms_key}),
                 "tags": slot.tags,
             },
             # In the template already. But the provider sends a placement of its own with each launch (an empty zone, in

@@ -24,6 +24,7 @@ NODES_LIMIT = 1000
 TAGS_LIMIT = 40
 TAG_LETTER = r"[\w +\-=._:/@]"
 """In a tag's value. EC2 takes others too; IAM, FSx and EFS do not (their API models in botocore 1.44; 2026-11-22)."""
+KMS_EXAMPLE = "arn:aws:kms:us-west-2:123456789012:key/1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d"
 LEAST_ROOT_DISK_GIB, LARGEST_DISK_GIB = 8, 16_384
 """Of the smallest usual image; of a gp3 volume (EBS User Guide, "General Purpose SSD volumes"; before 2026)."""
 
@@ -107,6 +108,14 @@ def check_policy_arn(value: object) -> str:
     text = check_text(value).strip()
     if not re.fullmatch(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]{1,512}", text, re.ASCII):
         raise ValueError("not the ARN of a policy; one looks like arn:aws:iam::123456789012:policy/engineers")
+    return text
+
+
+def check_kms_key(value: object) -> str:
+    """The ARN of a key. Not of an alias: AWS answers with its key, and the engine would see a change. Or ValueError."""
+    text = check_text(value).strip()
+    if not re.fullmatch(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})", text, re.ASCII):
+        raise ValueError(f"not the ARN of a KMS key; one looks like {KMS_EXAMPLE}")
     return text
 
 
@@ -309,6 +318,7 @@ PublicKey = Annotated[
 ]
 _TEXTS = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
 Env = Annotated[dict[str, str], _read(check_env), _TEXTS]
+KmsKeyArn = Annotated[str, BeforeValidator(check_kms_key), WithJsonSchema({"type": "string"})]
 PolicyArn = Annotated[str, BeforeValidator(check_policy_arn), WithJsonSchema({"type": "string"})]
 ReservationId = Annotated[
     str, BeforeValidator(check_reservation_id), WithJsonSchema({"type": "string", "pattern": "^cr-[0-9a-f]{8,17}$"})

@@ -15,7 +15,7 @@ SCRIPT_LIMIT_BYTES = 64 * 1024
 """Far more than fits in user-data even when packed; a larger file is not the one that was meant."""
 LIMIT_S = 1800
 """A node ends packages or a script that takes longer; `TIMEOUT_S` of the agent's hooks.py (a test compares them)."""
-TAKEN_NAMES = ("packages",)
+TAKEN_NAMES = ("packages", "mount-clients")
 """Logs of the agent's own."""
 
 

@@ -11,12 +11,14 @@ from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.choice import InstanceChoice, choose_instance
 from clusterctl_infra.config.fields import (
+    KMS_EXAMPLE,
     Bastion,
     Cidr,
     ClusterPrice,
     Dollars,
     Duration,
     Env,
+    KmsKeyArn,
     Name,
     NodeCount,
     NodePrice,
@@ -267,6 +269,15 @@ class ClusterConfig(BaseModel):
     imds: Literal["root", "users"] = Field(
         default="root",
         description="Who on a node reaches the metadata service: it shows user-data, with the node's host key.",
+    )
+    kms_key: KmsKeyArn | None = Field(
+        default=None,
+        description=(
+            "A KMS key of the region that encrypts the nodes' root disks, and the EFS and persistent FSx for Lustre "
+            "file systems that the cluster makes; left out, AWS's own keys do. Who runs `up` needs rights to it: "
+            "docs/security.md. Of a file system that exists it never changes."
+        ),
+        examples=[KMS_EXAMPLE],
     )
     permissions_boundary: PolicyArn | None = Field(
         default=None,

@@ -45,6 +45,6 @@ NOT_BUILT = (
     NotBuilt(
         path=("capacity_block",),
         asked=lambda value: isinstance(value, dict),
-        sentence="finding and buying a capacity block; buy it in AWS's console and write its id, as cr-…",
+        sentence="finding and buying a capacity block; clusterctl capacity blocks lists them: buy one, write cr-…",
     ),
 )

@@ -23,6 +23,7 @@ from clusterctl_infra.config.hooks import repeated_names
 from clusterctl_infra.config.model import ClusterConfig, NetworkConfig
 from clusterctl_infra.config.problems import ConfigProblem, shown
 from clusterctl_infra.config.storage_rules import (
+    bucket_keys_are_few,
     file_systems_differ,
     local_disks_are_there,
     mounts_are_few,
@@ -154,6 +155,12 @@ def image_fits_architecture(config: ClusterConfig, catalog: Catalog) -> Iterator
         )
 
 
+def keys_are_in_the_region(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """AWS looks for a key nowhere else. A bucket may be in another region, with its own."""
+    if config.kms_key is not None and (where := config.kms_key.split(":")[3]) != config.region:
+        yield ("kms_key",), f"{shown(config.kms_key)}: a key of {where}, and the cluster is in {config.region}"
+
+
 def networks_fit(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     network = config.network
     ranges = {name: ipaddress.IPv4Network(getattr(network, name)) for name in _RANGES}
@@ -244,10 +251,12 @@ RULES = (
     _rule(capacity_has_one_source, "capacity", "reservation", "capacity_block"),
     _rule(block_has_no_placement_group, "capacity_block", "placement"),
     _rule(adopted_network_has_its_ranges, "network"),
+    _rule(keys_are_in_the_region, "kms_key", "region"),
     _rule(networks_fit, "network"),
     _rule(ssh_networks_differ, "access"),
     _rule(bastion_is_for_private, "access", "network"),
     _rule(mounts_are_few, "storage"),
+    _rule(bucket_keys_are_few, "storage"),
     _rule(mounts_differ, "storage"),
     _rule(file_systems_differ, "storage"),
     _rule(local_disks_are_there, "storage", "region", "gpus", "instance_type", "fabric"),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from clusterctl_infra.config.fields import SizeGib, Switch, Text
+from clusterctl_infra.config.fields import KMS_EXAMPLE, KmsKeyArn, SizeGib, Switch, Text
 from clusterctl_infra.config.storage_fields import (
     THROUGHPUTS,
     check_bucket,
@@ -89,6 +89,11 @@ class S3Config(BaseModel):
         default="",
         description="Only keys below it are seen, and nodes have rights to no others. Ends in a slash.",
         examples=["imagenet/"],
+    )
+    kms_key: KmsKeyArn | None = Field(
+        default=None,
+        description="The KMS key of a bucket that is encrypted by one (SSE-KMS): nodes get rights to it, by S3 alone.",
+        examples=[KMS_EXAMPLE],
     )
     writable: Switch = Field(default=False, description="Read-only unless said otherwise: data sets outlive clusters.")
 

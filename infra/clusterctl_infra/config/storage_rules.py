@@ -14,6 +14,16 @@ MOUNTS_LIMIT = 16
 """The rights to so many buckets still fit into one role: its inline policies have 10,240 characters (IAM quotas)."""
 
 
+BUCKET_KEYS_LIMIT = 3
+"""Keys of buckets, each named twice in those rights."""
+
+
+def bucket_keys_are_few(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    keys = {row.s3.kms_key for row in config.storage if row.s3 is not None and row.s3.kms_key is not None}
+    if len(keys) > BUCKET_KEYS_LIMIT:
+        yield ("storage",), f"{len(keys)} keys of buckets; the rights of nodes have room for {BUCKET_KEYS_LIMIT}"
+
+
 def mounts_are_few(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     if len(config.storage) > MOUNTS_LIMIT:
         yield ("storage",), f"{len(config.storage)} mounts; the most is {MOUNTS_LIMIT}"

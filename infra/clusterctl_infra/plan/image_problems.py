@@ -43,4 +43,30 @@ def drivers_are_there(case: Case) -> Iterator[Problem]:
         )
 
 
-IMAGE_RULES = (driver_knows_the_gpus, drivers_are_there)
+def type_is_listed(case: Case) -> Iterator[Problem]:
+    """AWS says for each image with drivers which types it is made for. A newer build may be made for more."""
+    image, machine = case.catalog.images.get(case.config.image), case.instance_type
+    listed = () if image is None else image.families.get(machine.architecture, ())
+    if not listed or not machine.gpu_count or machine.family in listed or machine.gpu_api_name in BEFORE_TURING:
+        return
+    fitting = [
+        name
+        for name, row in case.catalog.images.items()
+        if machine.family in row.families.get(machine.architecture, ()) and row.unpatched_since is None
+    ]
+    helps = f"; it does for {', '.join(fitting)}" if fitting else ""
+    yield warning(
+        "image",
+        f"AWS does not list {machine.family} for {case.config.image} (known of {case.catalog.images_dated}): its "
+        f"drivers may not know the GPUs or the EFA of {machine.name}{helps}",
+    )
+
+
+def image_is_patched(case: Case) -> Iterator[Problem]:
+    image = case.catalog.images.get(case.config.image)
+    if image is not None and image.unpatched_since is not None:
+        helps = "" if image.replaced_by is None else f"; write image: {image.replaced_by}"
+        yield warning("image", f"{image.name}: AWS has mended nothing in it since {image.unpatched_since}{helps}")
+
+
+IMAGE_RULES = (driver_knows_the_gpus, drivers_are_there, type_is_listed, image_is_patched)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from clusterctl_bootstrap.node_plan import ScriptPlan
+
 from clusterctl_infra.plan.spot import SpotPrice
 from clusterctl_infra.plan.storage_model import StoragePlan
 
@@ -152,6 +154,8 @@ class ClusterPlan:
     network: NetworkPlan
     storage: tuple[StoragePlan, ...]
     """What is mounted; of a cluster that is down, what of it is kept."""
+    mount_clients: ScriptPlan | None
+    """What nodes run before the mounts, to install what these need; None: nothing."""
     birth: str
     """What machines made now take on at birth alone: `replaceable.birth_text`."""
     tags: Mapping[str, str]

@@ -47,9 +47,12 @@ def node_plan(
         env=dict(config.env),
         mounts=stand_in_mounts(plan.storage, region=plan.region) if mounts is None else tuple(mounts),
         packages=tuple(config.packages),
-        scripts=tuple(
-            ScriptPlan(name=script.name, content=script.content, when=script.when, at=script.at)
-            for script in config.scripts
+        scripts=(
+            *(() if plan.mount_clients is None else (plan.mount_clients,)),
+            *(
+                ScriptPlan(name=script.name, content=script.content, when=script.when, at=script.at)
+                for script in config.scripts
+            ),
         ),
     )
 
@@ -103,7 +106,7 @@ def user_data(
     return render_user_data(node_plan(config, plan, slot, mounts=mounts), node_access(config, plan, identity, slot))
 
 
-def born_with(config: ClusterConfig, network: NetworkPlan, price: PricePlan) -> str:
+def born_with(config: ClusterConfig, network: NetworkPlan, price: PricePlan, clients: ScriptPlan | None) -> str:
     """What every node takes on at birth alone: neither delivered to one that runs, nor a reason to make it anew."""
     return birth_text(
         {
@@ -112,7 +115,9 @@ def born_with(config: ClusterConfig, network: NetworkPlan, price: PricePlan) -> 
             "agent": agent_version(agent_sources()),
             "imds": config.imds,
             "packages": list(config.packages),
+            **({} if clients is None else {"mount-clients": [clients.content]}),
             "root-disk": f"{config.root_disk}GiB",
+            "kms-key": [config.kms_key],
             # A spot request keeps the maximum that it was made with.
             **({} if price.spot is None else {SPOT_FACT: price.spot.max_price or "unknown"}),
         }

@@ -22,6 +22,7 @@ from clusterctl_infra.names import DEADLINE_TAG, ID_TAG, NAME_TAG, NO_DEADLINE, 
 from clusterctl_infra.plan.case import Case
 from clusterctl_infra.plan.deadline import deadline_plan
 from clusterctl_infra.plan.model import ClusterPlan, DeadlinePlan, PricePlan
+from clusterctl_infra.plan.mount_clients import clients_script
 from clusterctl_infra.plan.network import network_plan
 from clusterctl_infra.plan.nodes import born_with, user_data
 from clusterctl_infra.plan.price import price_plan
@@ -125,6 +126,7 @@ def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[i
     price = price_plan(config, given.catalog, network, storage, instance_type=instance_type.name, nodes=nodes)
     deadline = _deadline(given, price, nodes=nodes)
     tags = _tags(config, identity, deadline_at=deadline.at if nodes else None)
+    clients = clients_script(config.image, given.catalog, storage, architecture=instance_type.architecture)
     return ClusterPlan(
         name=config.name,
         cluster_id=identity.cluster_id,
@@ -145,7 +147,8 @@ def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[i
         slots=slot_plans(config, instance_type, network, identity, tags, ranks=ranks),
         network=network,
         storage=storage,
-        birth=born_with(config, network, price),
+        mount_clients=clients,
+        birth=born_with(config, network, price, clients),
         tags=tags,
         price=price,
         deadline=deadline,

@@ -15,6 +15,7 @@ from clusterctl_infra.plan.env_advice import copied_variables
 from clusterctl_infra.plan.image_problems import IMAGE_RULES
 from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.money_problems import MONEY_RULES
+from clusterctl_infra.plan.mount_clients import mounts_have_clients
 from clusterctl_infra.plan.network import ELASTIC_IP_QUOTA, SUBNET_PREFIXES, prefix_for, slot_capacity
 from clusterctl_infra.plan.quota_problems import QUOTA_RULES
 from clusterctl_infra.plan.spot_problems import SPOT_RULES
@@ -188,6 +189,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     *QUOTA_RULES,
     *SPOT_RULES,
     *STORAGE_RULES,
+    mounts_have_clients,
 )
 
 

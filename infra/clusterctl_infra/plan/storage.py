@@ -28,7 +28,7 @@ from clusterctl_infra.plan.storage_model import (
 
 def storage_plans(config: ClusterConfig, catalog: Catalog) -> tuple[StoragePlan, ...]:
     """What is behind each mount, in the file's order."""
-    return tuple(_storage_plan(row, catalog, region=config.region) for row in config.storage)
+    return tuple(_storage_plan(row, catalog, region=config.region, kms_key=config.kms_key) for row in config.storage)
 
 
 def kept_storage(storage: Sequence[StoragePlan], existing: frozenset[str] | None) -> tuple[StoragePlan, ...]:
@@ -47,7 +47,7 @@ def storage_usd_per_hour(storage: Sequence[StoragePlan]) -> float | None:
 
 def mount_facts(config: ClusterConfig) -> list[Mapping[str, object]]:
     """What of `storage:` a node is born with: all but how much, how fast and for how long."""
-    later = {"size", "throughput", "on_delete", "encrypted"}
+    later = {"size", "throughput", "on_delete", "encrypted", "kms_key"}
     rows = (storage.model_dump(mode="json", exclude_none=True) for storage in config.storage)
     return [
         {
@@ -88,18 +88,20 @@ def efs_source(dns_name: str) -> str:
     return f"{dns_name}:/"
 
 
-def _storage_plan(row: StorageConfig, catalog: Catalog, *, region: str) -> StoragePlan:
+def _storage_plan(row: StorageConfig, catalog: Catalog, *, region: str, kms_key: str | None) -> StoragePlan:
     if row.fsx_lustre is not None:
-        return _lustre_plan(row.mount, row.fsx_lustre, catalog, region=region)
+        return _lustre_plan(row.mount, row.fsx_lustre, catalog, region=region, kms_key=kms_key)
     if row.efs is not None:
-        return _efs_plan(row.mount, row.efs)
+        return _efs_plan(row.mount, row.efs, kms_key=kms_key)
     if row.s3 is not None:
         return _bucket_plan(row.mount, row.s3)
     assert row.nvme is not None  # the model has exactly one kind
     return DisksPlan(mount=row.mount, writable=True, level=row.nvme.level)
 
 
-def _lustre_plan(mount: str, given: FsxLustreConfig, catalog: Catalog, *, region: str) -> LustrePlan:
+def _lustre_plan(
+    mount: str, given: FsxLustreConfig, catalog: Catalog, *, region: str, kms_key: str | None
+) -> LustrePlan:
     is_own = given.file_system_id is None
     size_gib = given.size or 0
     throughput = None if given.type == "scratch" else given.throughput or LEAST_THROUGHPUT
@@ -112,22 +114,26 @@ def _lustre_plan(mount: str, given: FsxLustreConfig, catalog: Catalog, *, region
         size_gib=size_gib,
         throughput=throughput,
         is_retained=is_own and given.on_delete == "retain",
+        kms_key=kms_key if is_own and given.type == "persistent" else None,
         usd_per_hour=price,
     )
 
 
-def _efs_plan(mount: str, given: EfsConfig) -> EfsPlan:
+def _efs_plan(mount: str, given: EfsConfig, *, kms_key: str | None) -> EfsPlan:
     return EfsPlan(
         mount=mount,
         writable=given.writable,
         adopted_id=given.file_system_id,
         encrypted=given.encrypted,
+        kms_key=kms_key if given.encrypted and given.file_system_id is None else None,
         is_retained=given.file_system_id is None and given.on_delete == "retain",
     )
 
 
 def _bucket_plan(mount: str, given: S3Config) -> BucketPlan:
-    return BucketPlan(mount=mount, writable=given.writable, bucket=given.bucket, prefix=given.prefix)
+    return BucketPlan(
+        mount=mount, writable=given.writable, bucket=given.bucket, prefix=given.prefix, kms_key=given.kms_key
+    )
 
 
 def _stand_in_source(storage: StoragePlan, region: str) -> str:

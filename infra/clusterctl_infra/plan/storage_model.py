@@ -31,6 +31,8 @@ class LustrePlan(StoragePlan):
     """MB/s per TiB; None of scratch, which has 200."""
     is_retained: bool
     """Kept at `down`; never said of an adopted one."""
+    kms_key: str | None
+    """The ARN of the key that encrypts it; None: AWS's own. Scratch ones have no other (FSx API, KmsKeyId; 2026-11)."""
     usd_per_hour: float | None
     """Full or empty; None: unknown. An adopted one costs this cluster nothing."""
 
@@ -41,6 +43,8 @@ class EfsPlan(StoragePlan):
 
     adopted_id: str | None
     encrypted: bool
+    kms_key: str | None
+    """None: AWS's own, or none."""
     is_retained: bool
 
 
@@ -51,6 +55,8 @@ class BucketPlan(StoragePlan):
     bucket: str
     prefix: str
     """Empty, or with a slash at its end."""
+    kms_key: str | None
+    """The ARN of the key that encrypts it; None: nodes need no rights to one."""
 
 
 @dataclass(frozen=True, kw_only=True)

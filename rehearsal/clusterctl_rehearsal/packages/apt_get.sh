@@ -1,7 +1,26 @@
 #!/bin/sh
-# SIMULATED: machines of a rehearsal reach no package source. Says what a node on AWS would install, and installs nothing.
-while [ $# -gt 0 ] && [ "$1" != install ]; do shift; done
-[ $# -eq 0 ] || shift
+# SIMULATED: machines of a rehearsal reach no package source. Says what a node on AWS would install, and installs nothing
+# but what stands for the clients of mounts. Packages that rehearsal.yaml calls missing are not found.
+case " $* " in *" install "*) ;; *) exit 0 ;; esac
+while [ "$1" != install ]; do shift; done
+shift
+refused() {
+    echo "E: Unable to locate package $1" >&2
+    exit 100
+}
+client() {
+    cp "/usr/local/lib/clusterctl-rehearsal/mount.$1" /sbin/ && echo "SIMULATED: $2 is what stands for it in a rehearsal"
+}
 for package; do
-    dpkg -s "$package" >/dev/null 2>&1 || echo "SIMULATED: a node on AWS would install $package here"
+    grep -qsxF "$package" /usr/local/lib/clusterctl-rehearsal/missing-packages && refused "$package"
+    case "$package" in
+    "lustre-client-modules-$(uname -r)")
+        [ -e /etc/apt/sources.list.d/fsx.list ] || refused "$package"
+        client lustre "$package"
+        ;;
+    lustre-client-modules-*) refused "$package" ;;
+    nfs-common) client nfs4 "$package" ;;
+    ./mount-s3-*.deb) client mount-s3 "$package" ;;
+    *) dpkg -s "$package" >/dev/null 2>&1 || echo "SIMULATED: a node on AWS would install $package here" ;;
+    esac
 done

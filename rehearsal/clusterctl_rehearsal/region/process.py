@@ -179,7 +179,8 @@ class _Process:
         kind = self._catalog.instance_type(record.facts["instance_type"])
         failures = self._behaviour.faults().get("fail_bootstrap", {})
         failure = failures.get(record.facts["node"])
-        files = {} if kind is None else {**machine_files(kind, record.id), **storage_files(kind), **package_files()}
+        files = {} if kind is None else {**machine_files(kind, record.id), **storage_files(kind)}
+        files.update(package_files(self._catalog.mount_clients, self._behaviour.settings().missing_packages))
         files.update(simulated_efa(record))
         files.update(torch_files(cache_folder()))
         files[AWS_ENDPOINT] = MachineFile(content=f"http://{METADATA_ADDRESS}/\n".encode())

@@ -35,6 +35,8 @@ class Settings:
     """Until a file system is available; on AWS five to ten minutes."""
     buckets: tuple[str, ...] = ()
     """The buckets that there are; empty: every one that is spoken of."""
+    missing_packages: tuple[str, ...] = ()
+    """Packages that nodes' sources do not have."""
     schedule_late_s: int = 60
     """So long after its time a schedule fires; AWS promises the minute (EventBridge Scheduler user guide, 2026-11)."""
     clock_ahead_s: int = 0
@@ -70,7 +72,7 @@ def settings_from_rows(rows: Mapping[str, Any], *, source: str) -> Settings:
         raise SettingsError(f"{source}: " + "; ".join(problems))
     if "quotas" in values:
         values["quotas"] = {**Settings().quotas, **values["quotas"]}
-    for key in ("zones", "buckets"):
+    for key in ("zones", "buckets", "missing_packages"):
         if key in values:
             values[key] = tuple(values[key])
     return Settings(**values)
@@ -116,9 +118,9 @@ def _problem(key: str, value: Any) -> str | None:
     if key == "zones":
         fits = isinstance(value, (list, tuple)) and len(value) > 0 and all(_is_letter(item) for item in value)
         return None if fits else f"zones: {value!r} is not a list of letters, such as [a, b, c]"
-    if key == "buckets":
+    if key in ("buckets", "missing_packages"):
         fits = isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
-        return None if fits else f"buckets: {value!r} is not a list of names"
+        return None if fits else f"{key}: {value!r} is not a list of names"
     if key == "strict":
         return None if isinstance(value, bool) else f"strict: {value!r} is not true or false"
     return None if isinstance(value, str) else f"{key}: {value!r} is not a text"

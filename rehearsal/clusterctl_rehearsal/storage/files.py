@@ -8,6 +8,7 @@ from pathlib import Path
 from clusterctl_infra.catalog.instance import InstanceType
 
 from clusterctl_rehearsal.machines.driver import MachineFile
+from clusterctl_rehearsal.packages.files import CLIENTS_FOLDER
 
 SHARES_IN_MACHINES = "/run/clusterctl-rehearsal/shares"
 FUSE = Path("/dev/fuse")
@@ -24,10 +25,12 @@ ExecStart=mount --bind /var/lib/clusterctl-rehearsal/simulated-nvme /opt/dlami/n
 
 
 def storage_files(kind: InstanceType) -> dict[str, MachineFile]:
-    """The mount helpers; and for a type with instance-store disks, what stands for them."""
+    """The mount helpers, where mount(8) does not look before a package brings them there; and for a type with
+    instance-store disks, what stands for them."""
     share = MachineFile(content=_text("shares.py", interpreter=PYTHON), mode=0o755)
     bucket = MachineFile(content=_text("bucket_mount.py", interpreter=PYTHON), mode=0o755)
-    found = {"/sbin/mount.lustre": share, "/sbin/mount.nfs4": share, "/sbin/mount.mount-s3": bucket}
+    helpers = {"mount.lustre": share, "mount.nfs4": share, "mount.mount-s3": bucket}
+    found = {f"{CLIENTS_FOLDER}/{name}": program for name, program in helpers.items()}
     if kind.nvme_gb > 0:
         found["/usr/local/bin/lsblk"] = MachineFile(content=_text("disks.sh"), mode=0o755)
         found["/etc/systemd/system/dlami-nvme.service"] = MachineFile(content=DISK_SERVICE.encode())

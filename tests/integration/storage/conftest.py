@@ -11,6 +11,7 @@ from tests.integration.bootstrap.bootstrapped import a_network
 from tests.integration.storage.stored import (
     BROKEN,
     CLIENTLESS,
+    CLIENTS,
     EFS,
     LOCAL,
     LUSTRE,
@@ -19,6 +20,7 @@ from tests.integration.storage.stored import (
     SCRIPTS,
     SETS,
     SHARED,
+    SOURCELESS,
     UNPACKED,
     UNSCRIPTED,
     Stored,
@@ -39,9 +41,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
         buckets.serve(network.name, network.driver.listen(network.name, ADDRESS, PORT))
         try:
             for slot in (0, 1):
-                made.boot(made.plan(slot, SHARED, ODD, SETS, RESULTS, LOCAL, scripts=SCRIPTS, packages=("htop",)))
+                scripts = (CLIENTS, *SCRIPTS)
+                made.boot(made.plan(slot, SHARED, ODD, SETS, RESULTS, LOCAL, scripts=scripts, packages=("htop",)))
             # The real apt-get and no stand-ins: they fail while the others boot.
             network.boot(made.plan(CLIENTLESS, SHARED))
+            network.boot(made.plan(SOURCELESS, SHARED, scripts=(CLIENTS,)))
             network.boot(made.plan(UNSCRIPTED, scripts=(BROKEN,)))
             network.boot(made.plan(UNPACKED, packages=("htop",)))
             for slot in (0, 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterctl_bootstrap.mount_clients import from_own_sources, lustre_of_ubuntu, mount_clients, signed_mountpoint
 from clusterctl_bootstrap.node_plan import MountPlan, NodePlan, ScriptPlan
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.packages.files import package_files
@@ -36,9 +37,19 @@ SCRIPTS = (
     ),
 )
 BROKEN = ScriptPlan(name="broken.sh", content="#!/bin/sh\necho so far\nfalse\n", when="once", at="before-ready")
-LATECOMER, CLIENTLESS, UNSCRIPTED, UNPACKED = 2, 3, 4, 5
+LATECOMER, CLIENTLESS, UNSCRIPTED, UNPACKED, SOURCELESS = 2, 3, 4, 5, 6
 """Slots that boot otherwise than the two that tests share."""
-KIND = load_catalog().types["p5.48xlarge"]
+CATALOG = load_catalog()
+S3_CLIENT = CATALOG.mount_clients.clients["ubuntu-22.04", "s3"]
+CLIENTS = mount_clients(
+    [
+        lustre_of_ubuntu("jammy"),
+        from_own_sources("nfs4", "nfs-common"),
+        signed_mountpoint(S3_CLIENT.version, "x86_64", S3_CLIENT.fingerprint),
+    ]
+)
+"""What installs the clients: no machine has one at its birth."""
+KIND = CATALOG.types["p5.48xlarge"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +62,9 @@ class Stored:
     def plan(
         self, slot: int, *mounts: MountPlan, scripts: tuple[ScriptPlan, ...] = (), packages: tuple[str, ...] = ()
     ) -> NodePlan:
-        return self.network.plan(slot, nodes=6, left_s=3600, mounts=mounts, scripts=scripts, packages=packages)
+        return self.network.plan(slot, nodes=7, left_s=3600, mounts=mounts, scripts=scripts, packages=packages)
 
     def boot(self, plan: NodePlan) -> None:
         """Starts the machine with what stands for storage in a rehearsal."""
-        self.network.boot(plan, {**storage_files(KIND), **package_files()}, storage_binds(self.shares))
+        found = {**storage_files(KIND), **package_files(CATALOG.mount_clients)}
+        self.network.boot(plan, found, storage_binds(self.shares))

@@ -10,6 +10,7 @@ from clusterctl_bootstrap.node_plan import MountPlan
 from tests.integration.bootstrap.bootstrapped import access, wait_until
 from tests.integration.storage.stored import (
     CLIENTLESS,
+    CLIENTS,
     LATE,
     LATECOMER,
     LOCAL,
@@ -17,6 +18,7 @@ from tests.integration.storage.stored import (
     SCRIPTS,
     SETS,
     SHARED,
+    SOURCELESS,
     UNPACKED,
     UNSCRIPTED,
     Stored,
@@ -102,7 +104,7 @@ def test_after_a_reboot_all_is_mounted_again_and_once_was_once(cluster: Stored) 
 def test_a_file_system_that_dns_learns_of_late_is_waited_for(cluster: Stored) -> None:
     source = f"{LATE}.efs.us-west-2.amazonaws.com:/"
     late = MountPlan(path="/late", kind="efs", source=source, writable=False)
-    cluster.boot(cluster.plan(LATECOMER, late))
+    cluster.boot(cluster.plan(LATECOMER, late, scripts=(CLIENTS,)))
     log = "grep -c 'Failed to resolve server' /var/log/clusterctl.log"
     wait_until(lambda: cluster.network.ssh(LATECOMER, log).code == 0, lambda: cluster.network.console(LATECOMER), 30)
     (cluster.shares / LATE).mkdir()
@@ -122,6 +124,22 @@ def test_packages_that_cannot_be_had_fail_the_node(cluster: Stored) -> None:
     assert (status["phase"], status["error"]["phase"]) == ("failed", "packages")
     assert "packages: exit 1 after " in status["error"]["message"]
     assert "Unable to locate package htop" in str(status["error"])
+
+
+def test_nodes_install_the_clients_of_their_mounts(cluster: Stored) -> None:
+    """No machine is born with one; packages of a rehearsal are stand-ins."""
+    said = cluster.network.output(1, "sudo cat /var/log/clusterctl/mount-clients.log")
+    kernel = cluster.network.output(1, "uname -r").strip()
+    for package in (f"lustre-client-modules-{kernel}", "nfs-common", "./mount-s3-"):
+        assert f"SIMULATED: {package}" in said
+
+
+def test_a_client_that_is_not_to_be_had_fails_the_node_with_the_line(cluster: Stored) -> None:
+    """The real curl, in a machine without a way out."""
+    status = cluster.network.wait_until_settled(SOURCELESS)
+    assert (status["phase"], status["error"]["phase"]) == ("failed", "mount clients")
+    assert "mount-clients: exit 6 after " in status["error"]["message"]
+    assert "Could not resolve host: fsx-lustre-client-repo-public-keys.s3" in status["error"]["message"]
 
 
 def test_an_image_without_the_client_fails_the_node_with_the_reason(cluster: Stored) -> None:

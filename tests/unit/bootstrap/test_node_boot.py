@@ -37,6 +37,7 @@ def test_all_phases_are_passed_and_recorded(root: Path) -> None:
         "login",
         "packages",
         "scripts before mounts",
+        "mount clients",
         "mounts",
         "shared files",
         "scripts",

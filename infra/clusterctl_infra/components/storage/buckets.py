@@ -49,6 +49,7 @@ class BucketRights(pulumi.ComponentResource):
 def policy_of(buckets: Sequence[BucketPlan], *, region: str) -> dict[str, Any]:
     """The policy document for these buckets."""
     statements = [statement for bucket in buckets for statement in _statements(bucket, region)]
+    statements += _key_statements(buckets)
     return {"Version": "2012-10-17", "Statement": statements}
 
 
@@ -59,3 +60,16 @@ def _statements(bucket: BucketPlan, region: str) -> list[dict[str, Any]]:
         listing["Condition"] = {"StringLike": {"s3:prefix": [f"{bucket.prefix}*"]}}
     actions = [*READING, *(WRITING if bucket.writable else ())]
     return [listing, {"Effect": "Allow", "Action": actions, "Resource": [f"{arn}/{bucket.prefix}*"]}]
+
+
+def _key_statements(buckets: Sequence[BucketPlan]) -> list[dict[str, Any]]:
+    """Rights to the keys of SSE-KMS buckets, for what S3 does with them; uploads in parts need both (S3 User Guide,
+    "Using server-side encryption with AWS KMS keys"; 2026-11)."""
+    read = sorted({bucket.kms_key for bucket in buckets if bucket.kms_key is not None})
+    written = sorted({bucket.kms_key for bucket in buckets if bucket.kms_key is not None and bucket.writable})
+    by_s3 = {"StringLike": {"kms:ViaService": "s3.*.amazonaws.com"}}
+    return [
+        {"Effect": "Allow", "Action": [action], "Resource": keys, "Condition": by_s3}
+        for action, keys in (("kms:Decrypt", read), ("kms:GenerateDataKey", written))
+        if keys
+    ]

@@ -58,6 +58,7 @@ class Efs(pulumi.ComponentResource):
         return aws.efs.FileSystem(
             logical,
             encrypted=plan.encrypted,
+            kms_key_id=plan.kms_key,
             throughput_mode="elastic",
             tags=data_tags(args.tags, logical, plan),
             opts=data_options(self, plan),

@@ -53,6 +53,7 @@ class Lustre(pulumi.ComponentResource):
             storage_capacity=plan.size_gib,
             per_unit_storage_throughput=plan.throughput,
             file_system_type_version=LUSTRE_VERSION,
+            kms_key_id=plan.kms_key,
             subnet_ids=args.subnet_id,
             security_group_ids=[firewall.group_id],
             tags=data_tags(args.tags, logical, plan),

@@ -9,6 +9,7 @@ import pytest
 from clusterctl.engine.state import StackState, parse_state
 from clusterctl.lifecycle.data import bill_lines, data_in, holds_data, kept_in, others_in, refuse_harm
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.config.fields import KMS_EXAMPLE
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import ConfigError
 
@@ -143,3 +144,24 @@ def test_what_encrypts_is_decided_once() -> None:
     with pytest.raises(ConfigError) as refused:
         refuse_harm(state_of(WORK), config_of(plain), CATALOG, source="s/cluster.yaml")
     assert "encrypted is decided when it is made" in refused.value.problems[0]
+
+
+OWN_KEY = "AWS's own key"
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "is_refused"),
+    [(None, KMS_EXAMPLE, True), (KMS_EXAMPLE, None, True), (KMS_EXAMPLE, KMS_EXAMPLE, False), (None, None, False)],
+)
+def test_the_key_of_a_file_system_that_is_there_never_changes(
+    was: str | None, now: str | None, is_refused: bool
+) -> None:
+    """AWS would make it anew, and empty."""
+    state = state_of(row(LUSTRE, "fs-1", inputs={**FOUR_TIB, **({} if was is None else {"kmsKeyId": was})}))
+    config = config_of(AS_IT_IS).model_copy(update={"kms_key": now})
+    if not is_refused:
+        return refuse_harm(state, config, CATALOG, source="cluster.yaml")
+    with pytest.raises(ConfigError) as refused:
+        refuse_harm(state, config, CATALOG, source="cluster.yaml")
+    assert f"is encrypted with {was or OWN_KEY}" in refused.value.problems[0]
+    return None

@@ -8,6 +8,7 @@ import json
 from typing import Any  # configurations as YAML gives them
 
 import pytest
+from clusterctl_infra.config.fields import KMS_EXAMPLE
 from clusterctl_infra.names import BIRTH_TAG
 from clusterctl_infra.outputs import inventory_from_json
 from clusterctl_infra.replaceable import birth_facts, trigger_facts
@@ -75,7 +76,7 @@ def test_a_node_costs_three_resources_at_most() -> None:
 def test_a_node_is_replaced_by_its_trigger_alone_and_before_its_successor_is_made(four_nodes: Recording) -> None:
     for row in four_nodes.of_type(INSTANCE):
         assert row.request.deleteBeforeReplace
-        disk = ["rootBlockDevice.encrypted", "rootBlockDevice.volumeSize", "rootBlockDevice.volumeType"]
+        disk = [f"rootBlockDevice.{name}" for name in ("encrypted", "kmsKeyId", "volumeSize", "volumeType")]
         ignored = ["launchTemplate.version", "userDataBase64", *disk, 'tags["clusterctl:birth"]']
         assert list(row.request.ignoreChanges) == ignored
         assert trigger_facts(row.request.replacement_trigger.string_value)["instance_type"] == "p5.48xlarge"
@@ -243,6 +244,21 @@ def test_tags_are_no_secret_and_on_everything_that_takes_them(four_nodes: Record
     shared = {name: tag for name, tag in instance["tags"].items() if name != BIRTH_TAG}
     disk = {"volumeType": "gp3", "volumeSize": 200, "deleteOnTermination": True, "encrypted": True}
     assert instance["rootBlockDevice"] == {**disk, "tags": shared}
+
+
+def test_disks_and_interfaces_carry_their_tags_from_the_start(four_nodes: Recording) -> None:
+    template = four_nodes.one(LAUNCH_TEMPLATE, "train-3").inputs
+    told = {row["resourceType"]: row["tags"] for row in template["tagSpecifications"]}
+    assert told == {"network-interface": template["tags"], "volume": template["tags"]}
+
+
+def test_a_key_of_a_persons_own_encrypts_disks(four_nodes: Recording) -> None:
+    recording = record(cluster_program(kms_key=KMS_EXAMPLE))
+    assert recording.one(INSTANCE, "train-0").inputs["rootBlockDevice"]["kmsKeyId"] == KMS_EXAMPLE
+    triggers = [
+        made.one(INSTANCE, "train-0").request.replacement_trigger.string_value for made in (recording, four_nodes)
+    ]
+    assert triggers[0] == triggers[1]
 
 
 def test_a_machine_that_shuts_down_is_gone_and_speaks_imdsv2_only(four_nodes: Recording) -> None:

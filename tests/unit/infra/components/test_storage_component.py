@@ -13,9 +13,10 @@ import pytest
 from clusterctl_bootstrap.node_plan import MountPlan
 from clusterctl_infra.components.storage.buckets import policy_of
 from clusterctl_infra.components.storage.storage import Storage, StorageArgs
-from clusterctl_infra.config.storage_rules import MOUNTS_LIMIT
+from clusterctl_infra.config.fields import KMS_EXAMPLE
+from clusterctl_infra.config.storage_rules import BUCKET_KEYS_LIMIT, MOUNTS_LIMIT
 from clusterctl_infra.plan.storage import storage_plans
-from clusterctl_infra.plan.storage_model import BucketPlan
+from clusterctl_infra.plan.storage_model import BucketPlan, EfsPlan, LustrePlan
 
 from tests.unit.infra.components.recorded_program import (
     BUCKET_LOOKUP,
@@ -178,7 +179,7 @@ def test_adopted_file_systems_are_read_and_never_changed() -> None:
     ],
 )
 def test_rights_end_at_the_prefix(writable: bool, actions: list[str]) -> None:
-    bucket = BucketPlan(mount="/data", writable=writable, bucket="ml-datasets", prefix="imagenet/")
+    bucket = BucketPlan(mount="/data", writable=writable, bucket="ml-datasets", prefix="imagenet/", kms_key=None)
     listing, objects = policy_of([bucket], region="us-west-2")["Statement"]
     assert listing == {
         "Effect": "Allow",
@@ -189,12 +190,39 @@ def test_rights_end_at_the_prefix(writable: bool, actions: list[str]) -> None:
     assert objects == {"Effect": "Allow", "Action": actions, "Resource": ["arn:aws:s3:::ml-datasets/imagenet/*"]}
 
 
+def a_key(number: int) -> str:
+    return f"{KMS_EXAMPLE[:-12]}{number:012}"
+
+
+def test_a_bucket_with_a_key_of_its_own_brings_rights_to_it_by_s3_alone() -> None:
+    """Two that share a key are one right; only what is written needs new data keys."""
+    plans = [
+        BucketPlan(mount="/a", writable=False, bucket="aaa", prefix="", kms_key=a_key(1)),
+        BucketPlan(mount="/b", writable=True, bucket="bbb", prefix="", kms_key=a_key(2)),
+        BucketPlan(mount="/c", writable=False, bucket="ccc", prefix="", kms_key=a_key(1)),
+    ]
+    *_, read, written = policy_of(plans, region="us-west-2")["Statement"]
+    assert (read["Action"], read["Resource"]) == (["kms:Decrypt"], [a_key(1), a_key(2)])
+    assert (written["Action"], written["Resource"]) == (["kms:GenerateDataKey"], [a_key(2)])
+    assert read["Condition"] == written["Condition"] == {"StringLike": {"kms:ViaService": "s3.*.amazonaws.com"}}
+
+
+def test_file_systems_of_the_clusters_own_are_encrypted_with_its_key() -> None:
+    plans = storage_plans(a_config(kms_key=KMS_EXAMPLE, storage=[SHARED, WORK, SCRATCH]), CATALOG)
+    assert [row.kms_key for row in plans if isinstance(row, LustrePlan | EfsPlan)] == [KMS_EXAMPLE, KMS_EXAMPLE, None]
+
+
 def test_the_rights_to_all_buckets_are_one_policy_that_fits_into_the_role() -> None:
     prefix = f"{'p' * 99}/"
     longest = [
         {
             "mount": f"/m{number}",
-            "s3": {"bucket": f"b{number:02}{'x' * 60}", "prefix": prefix, "writable": True},
+            "s3": {
+                "bucket": f"b{number:02}{'x' * 60}",
+                "prefix": prefix,
+                "writable": True,
+                "kms_key": a_key(number % BUCKET_KEYS_LIMIT),
+            },
         }
         for number in range(MOUNTS_LIMIT)
     ]
@@ -204,7 +232,7 @@ def test_the_rights_to_all_buckets_are_one_policy_that_fits_into_the_role() -> N
 
 
 def test_a_whole_bucket_needs_no_condition() -> None:
-    bucket = BucketPlan(mount="/data", writable=False, bucket="ml-datasets", prefix="")
+    bucket = BucketPlan(mount="/data", writable=False, bucket="ml-datasets", prefix="", kms_key=None)
     listing, objects = policy_of([bucket], region="cn-north-1")["Statement"]
     assert "Condition" not in listing
     assert objects["Resource"] == ["arn:aws-cn:s3:::ml-datasets/*"]

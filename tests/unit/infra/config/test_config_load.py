@@ -67,7 +67,7 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ),
         ("gpus: t4g:1\nfabric: required", "fabric: required, but g5g.2xlarge"),
         ("instance_type: p5.48xlarge", "gpus is written too; keep one of them"),
-        ("image: dlami-base-ubuntu-24.04", "did you mean dlami-base-ubuntu-22.04?"),
+        ("image: dlami-base-ubuntu-22.40", "did you mean dlami-base-ubuntu-22.04?"),
         ("image: ami-123", "an AMI id is ami- and 8 or 17 hex digits"),
         ("placement: spread", "allowed are cluster, none"),
         ("capacity: on_demand", "'on_demand': allowed are on-demand, spot, capacity-block, reservation (did you mean"),
@@ -110,6 +110,14 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("caps: {budget_usd: 20000000000}", "more US dollars than anybody has"),
         ("caps: {price_usd_per_hour: -1}", "'-1': an amount of US dollars is a number above 0"),
         ("caps: {price_usd_per_hour: 5504}", "'5504': a cap above $1000 an hour refuses nothing"),
+        (
+            "kms_key: alias/mine",
+            "'alias/mine': not the ARN of a KMS key; one looks like arn:aws:kms:us-west-2:123456789012",
+        ),
+        (
+            "kms_key: arn:aws:kms:eu-west-1:123456789012:key/1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d",
+            "a key of eu-west-1, and the cluster is in us-west-2",
+        ),
         ("root_disk: 4GiB", "'4GiB': a root disk has between 8GiB and 16384GiB"),
         ("root_disk: 20TiB", "a root disk has between 8GiB and 16384GiB"),
         ("root_disk: 500", "'500': a number without a unit; write 500GiB"),

@@ -56,6 +56,19 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"caps": {"dead_man": "10s"}}, "caps.dead_man", "10s: a large machine may take"),
         ({"caps": {"idle": "12h", "runtime": "6h"}}, "caps.idle", "12h is not shorter than runtime, 6h"),
         ({"instance_type": "p3dn.24xlarge"}, "image", "NVIDIA's open driver, which knows no V100"),
+        (
+            {"instance_type": "p6-b300.48xlarge"},
+            "image",
+            (
+                "AWS does not list p6-b300 for dlami-base-ubuntu-22.04 (known of 2026-11): its drivers may not know "
+                "the GPUs or the EFA of p6-b300.48xlarge; it does for dlami-base-ubuntu-24.04"
+            ),
+        ),
+        (
+            {"image": "dlami-pytorch-2.7-ubuntu-22.04"},
+            "image",
+            "AWS has mended nothing in it since 2026-04; write image: dlami-pytorch-2.12-ubuntu-24.04",
+        ),
         ({"image": "ubuntu-22.04"}, "image", "has no NVIDIA driver: the GPUs of p5.48xlarge bill and do nothing"),
         ({"image": "ubuntu-22.04"}, "fabric", "no EFA driver: unless its kernel brings one, nodes talk TCP"),
         ({"image": "ubuntu-22.04", "fabric": "required"}, "fabric", "nodes fail while they boot"),
@@ -88,6 +101,9 @@ def test_more_network_interfaces_than_an_account_usually_has_are_a_warning() -> 
         {"instance_type": "p4d.24xlarge"},
         {"instance_type": "g4dn.xlarge"},
         {"instance_type": "p3dn.24xlarge", "image": "ami-0123456789abcdef0"},
+        {"instance_type": "p6-b300.48xlarge", "image": "dlami-base-ubuntu-24.04"},
+        {"instance_type": "p6-b200.48xlarge"},
+        {"instance_type": "g7e.48xlarge", "placement": "none"},
         {"instance_type": "m5.large", "image": "ubuntu-22.04", "placement": "none"},
     ],
 )

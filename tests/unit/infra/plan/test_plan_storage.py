@@ -34,7 +34,7 @@ def test_every_kind_of_storage_has_its_plan() -> None:
     assert (scratch.deployment_type, scratch.throughput, scratch.is_retained) == ("SCRATCH_2", None, False)
     assert isinstance(efs, EfsPlan)
     assert (efs.encrypted, efs.is_retained) == (True, True)
-    assert bucket == BucketPlan(mount="/data", writable=False, bucket="ml-datasets", prefix="imagenet/")
+    assert bucket == BucketPlan(mount="/data", writable=False, bucket="ml-datasets", prefix="imagenet/", kms_key=None)
     assert disks == DisksPlan(mount="/local", writable=True, level="stripe")
 
 

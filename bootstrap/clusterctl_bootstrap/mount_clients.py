@@ -1,0 +1,40 @@
+"""The script by which a node installs the programs that its mounts need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from clusterctl_bootstrap.boothook import shell_text
+from clusterctl_bootstrap.node_plan import ScriptPlan
+
+NAME = "mount-clients"
+"""Of the script, of its moment, and of its log on a node."""
+LIMIT_S = 180
+
+
+def mount_clients(parts: Iterable[str]) -> ScriptPlan:
+    """The script with these parts, each of which brings one client."""
+    head = shell_text("mount_clients.sh").replace("@LIMIT_S@", str(LIMIT_S))
+    return ScriptPlan(name=NAME, content=head + "".join(parts), when="once", at=NAME)
+
+
+def from_own_sources(helper: str, package: str) -> str:
+    """A package of the system's own sources, unless there is a /sbin/mount.<helper>."""
+    return _part("package", HELPER=helper, PACKAGE=package)
+
+
+def lustre_of_ubuntu(suite: str) -> str:
+    """FSx's client for the kernel that runs, from its own repository, unless the image has it."""
+    return _part("lustre", SUITE=suite)
+
+
+def signed_mountpoint(version: str, architecture: str, fingerprint: str) -> str:
+    """Mountpoint's package, unless the image has it: installed when the key with this fingerprint signed it."""
+    return _part("mountpoint", VERSION=version, ARCHITECTURE=architecture, FINGERPRINT=fingerprint)
+
+
+def _part(name: str, **values: str) -> str:
+    text = shell_text(f"mount_client_{name}.sh")
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", value)
+    return text

@@ -1,0 +1,1 @@
+[ -e /sbin/mount.@HELPER@ ] || install @PACKAGE@

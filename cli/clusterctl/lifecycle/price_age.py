@@ -1,0 +1,79 @@
+"""Prices that are too old to be agreed to: asked for anew before an `up` on AWS, or their age is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime
+from pathlib import Path
+
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.price_list import ask_prices
+from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.intent import Intent
+from clusterctl.prices.refresh import keep_prices
+from clusterctl.prices.rows import age_days
+from clusterctl.text.quantities import usd
+
+OLD_DAYS = 60
+"""On-demand prices change a few times a year; spot prices of that age say nothing."""
+
+
+def with_todays_prices(change: Change, intent: Intent, state: StackState, *, now: datetime) -> Intent:
+    """The intent with AWS's prices of today where it would go by old ones, and the machines are AWS's."""
+    if change.is_rehearsal:
+        return intent
+    file, lives = change.home.prices_file, bool(state.instances)
+    return priced_today(change.clients, intent, lives=lives, file=file, now=now, tell=change.output.note)
+
+
+def priced_today(
+    clients: Clients, intent: Intent, *, lives: bool, file: Path, now: datetime, tell: Callable[[str], None]
+) -> Intent:
+    """The intent with AWS's prices of today where it would go by old ones; they are kept in `file`.
+
+    `lives`: the cluster has machines, which no price replaces by others: where today's prices would choose another
+    type, the old ones stay. What AWS does not answer is told, and the old ones stay.
+    """
+    config, before = intent.config, intent.catalog
+    chosen = config.instance_type_name(before)
+    dated = before.price_dated(chosen, config.region)
+    if config.market == "capacity-block" or age_days(dated, now.date()) <= OLD_DAYS:
+        return intent
+    old = f"  prices   those of {chosen} are of {dated}"
+    try:
+        found = ask_prices(clients, _types(intent, chosen), now=now)
+    except CloudError as e:
+        tell(f"{old}, and AWS named none of today: {e.message}")
+        return intent
+    after = before.with_prices(found)
+    price = after.price_usd_per_hour(chosen, config.region)
+    if price is None or after.price_dated(chosen, config.region) == dated:
+        tell(f"{old}, and AWS names none of today")
+        return intent
+    other = config.instance_type_name(after)
+    if lives and other != chosen:
+        tell(f"{old}; today's would choose {other}, and this cluster lives: write instance_type: {chosen}")
+        return intent
+    keep_prices(file, found)
+    tell(f"  prices   asked of AWS today, those here were of {dated}: {chosen} is {usd(price)}/h")
+    return replace(intent, catalog=after)
+
+
+def age_told(cluster_plan: ClusterPlan, *, today: date) -> str:
+    """` Prices are of 2026-01, 328 days old.`; empty where they are new enough, or nothing is counted by them."""
+    dated = cluster_plan.price.prices_dated
+    days = age_days(dated, today)
+    is_counted = cluster_plan.capacity != "capacity-block"
+    return f" Prices are of {dated}, {days} days old." if days > OLD_DAYS and is_counted else ""
+
+
+def _types(intent: Intent, chosen: str) -> list[str]:
+    """The type, and those among which it was chosen by price."""
+    gpus = intent.config.gpus
+    rows = intent.catalog.for_gpus(gpus, intent.config.region) if isinstance(gpus, str) else []
+    return list(dict.fromkeys([chosen, *(row.name for row in rows)]))

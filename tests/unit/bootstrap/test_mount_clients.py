@@ -1,0 +1,59 @@
+"""The script by which a node installs what its mounts need."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+from clusterctl_bootstrap.mount_clients import (
+    LIMIT_S,
+    NAME,
+    from_own_sources,
+    lustre_of_ubuntu,
+    mount_clients,
+    signed_mountpoint,
+)
+from clusterctl_bootstrap.node import hooks
+
+PARTS = [
+    lustre_of_ubuntu("jammy"),
+    from_own_sources("nfs4", "nfs-common"),
+    signed_mountpoint("1.24.0", "x86_64", "ABCD"),
+]
+BUDGET_BYTES = 790
+"""Gzipped, with every kind of mount: user-data has room left for what people write."""
+TEXT = mount_clients(PARTS).content
+
+
+def test_it_runs_once_right_before_the_mounts() -> None:
+    script = mount_clients(PARTS)
+    assert (script.name, script.at, script.when) == (NAME, NAME, "once")
+
+
+def test_it_is_given_up_after_three_minutes() -> None:
+    assert LIMIT_S == 180
+    assert TEXT.splitlines()[1] == '[ "$1" ] || exec timeout -k 9 180 "$0" now'
+
+
+def test_no_name_is_left_to_be_filled_in() -> None:
+    assert not re.search(r"@[A-Z_]+@", TEXT)
+
+
+def test_only_what_is_needed_travels() -> None:
+    assert "lustre" not in mount_clients(PARTS[1:2]).content
+    assert len(gzip.compress(TEXT.encode(), mtime=0)) <= BUDGET_BYTES
+
+
+def test_packages_are_installed_as_the_agent_does() -> None:
+    assert 'sh -c "$CLUSTERCTL_INSTALL" sh "$@"' in TEXT
+    assert "CLUSTERCTL_INSTALL=" in hooks.scripts.__code__.co_consts
+
+
+def test_what_was_fetched_is_installed_only_with_the_signature_of_the_key() -> None:
+    checked, installed = TEXT.index("'VALIDSIG .*ABCD$'"), TEXT.index("install ./$f")
+    assert checked < installed
+    assert 'is not signed by ABCD"; exit 1;' in TEXT[checked:installed]
+
+
+def test_the_kernel_stays_for_which_there_are_modules() -> None:
+    assert TEXT.index('install "lustre-client-modules-$(uname -r)"') < TEXT.index("apt-mark hold")
