@@ -59,7 +59,7 @@ def _said(nodes: Sequence[InventoryNode], config: Path) -> Iterable[Identities]:
         else:
             others.append(node)
     if others and _names_keys(config):
-        persons_config = importlib.import_module("clusterctl.ssh.persons_config")  # loaded on use: it needs paramiko
+        persons_config = importlib.import_module("clusterctl.ssh.persons_config")
         parsed = persons_config.read_ssh_config(config)
         for node in others:
             found = persons_config.settings_of(node.name, parsed)
