@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Protocol
 
 from clusterctl_infra.errors import ClusterctlError
 
+from clusterctl.ssh.command import Command
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.fanout.command_input import Input
 from clusterctl.ssh.fanout.event_loop import NEVER, Stopped, Waiting
 from clusterctl.ssh.fanout.input_feed import InputFeed
-from clusterctl.ssh.fanout.job import Job
 from clusterctl.ssh.fanout.libssh2 import BROKEN, STDERR, STDOUT, Channel, Libssh2Error
 from clusterctl.ssh.fanout.link import Late, Link, Silent, lost
-from clusterctl.ssh.fanout.reaching import another_link
 from clusterctl.ssh.fanout.watch import Watch
 from clusterctl.ssh.results import signal_exit_code
 from clusterctl.ssh.watchdog import MOST_S, Told, first_input, group_in, guarded, watcher, with_input
@@ -28,6 +28,8 @@ WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
 
 ExitCode = tuple[int, str | None]
 """The exit code, 128 + the signal's number when a signal ended it; and the signal's name."""
+Another = Callable[[float], Generator[Waiting, bool, Link]]
+"""Another connection to the same node, until then on the monotonic clock. Raises NodeFailure."""
 
 
 class Outlet(Protocol):
@@ -52,16 +54,26 @@ NEAR_S = 0.2
 class CommandRun:
     """The steps of one command; `start` first, then `to_its_end`."""
 
-    def __init__(self, job: Job, link: Link, outlet: Outlet) -> None:
-        self._remote = job.remote
-        self._command = job.remote.command
-        self._silence_s = job.remote.deadlines.silence_s
+    def __init__(
+        self,
+        link: Link,
+        command: Command,
+        outlet: Outlet,
+        stdin: Input | None,
+        *,
+        another: Another,
+        silence_s: float,
+        window: int,
+    ) -> None:
         self._link = link
+        self._command = command
         self._outlet = outlet
-        self._feed = InputFeed(link, job.stdin)
-        self._window = window_bytes(len(job.remote.nodes))
-        self._has_input = job.stdin is not None
-        self._mark = GroupMark(is_awaited=self._has_input)
+        self._feed = InputFeed(link, stdin)
+        self._another = another
+        self._silence_s = silence_s
+        self._window = window
+        self._has_input = stdin is not None
+        self._mark = GroupMark(is_awaited=stdin is not None)
         self._watch: Watch | None = None
         self._link_beside: Link | None = None
         self._channel: Channel
@@ -233,11 +245,6 @@ class CommandRun:
             channel = yield from started(link, text, self._window, ends_at)
             self._link.heard_at = time.monotonic()  # it is we who have not listened
         self._watch = Watch(link, channel, silence_s=self._silence_s)
-
-    def _another(self, ends_at: float) -> Generator[Waiting, bool, Link]:
-        """Another connection to the node, until then on the monotonic clock. Raises NodeFailure."""
-        remote = self._remote
-        return (yield from another_link(self._link.target, remote.keys, remote.deadlines, ends_at))
 
     def _end(self, wait_s: float) -> Generator[Waiting, bool, None]:
         """Has the watcher end the command, and waits a little for what it still says."""

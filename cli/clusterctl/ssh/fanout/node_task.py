@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure, Phase
-from clusterctl.ssh.fanout.command_run import CommandRun, ExitCode
+from clusterctl.ssh.fanout.command_run import CommandRun, ExitCode, Outlet, window_bytes
 from clusterctl.ssh.fanout.event_loop import Stopped, Task, Waiting
 from clusterctl.ssh.fanout.job import Job
 from clusterctl.ssh.fanout.libssh2 import STDERR
 from clusterctl.ssh.fanout.link import Link
 from clusterctl.ssh.fanout.link_pool import LinkKey, link_key
 from clusterctl.ssh.fanout.outbox import Chunk
-from clusterctl.ssh.fanout.reaching import reach
+from clusterctl.ssh.fanout.reaching import another_link, reach
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import target_of
 
@@ -90,7 +90,7 @@ def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waitin
         link, run = yield from _started_warm(job, key, outlet)
         if link is None or run is None:
             link = yield from reach(target, job.remote.keys, deadlines, job.links.dialled)
-            run = CommandRun(job, link, outlet)
+            run = _command_run(job, link, outlet)
             yield from run.start(time.monotonic() + deadlines.session_s)
         outlet.is_running = True
         ended = yield from run.to_its_end()
@@ -113,7 +113,7 @@ def _started_warm(
     if link is None:
         return None, None
     link.watch()
-    run = CommandRun(job, link, outlet)
+    run = _command_run(job, link, outlet)
     now, session_s = time.monotonic(), job.remote.deadlines.session_s
     is_asked = False
     try:
@@ -131,3 +131,16 @@ def _started_warm(
         link.close()
         raise
     return link, run
+
+
+def _command_run(job: Job, link: Link, outlet: Outlet) -> CommandRun:
+    remote = job.remote
+    return CommandRun(
+        link,
+        remote.command,
+        outlet,
+        job.stdin,
+        another=lambda ends_at: another_link(link.target, remote.keys, remote.deadlines, ends_at),
+        silence_s=remote.deadlines.silence_s,
+        window=window_bytes(len(remote.nodes)),
+    )
