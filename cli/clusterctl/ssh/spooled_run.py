@@ -66,7 +66,7 @@ def run_gathered(remote: RemoteCommand, output: Output, links: Links) -> dict[in
 def _groups(
     nodes: Iterable[InventoryNode], spooled: dict[int, Spooled], without_result: set[int]
 ) -> tuple[SameOutput, ...]:
-    """Nodes with the same output; one without a result counts only for what it did say."""
+    """Groups of nodes with equal output; a node without a result is in one only where it said something."""
     groups: dict[bytes, list[InventoryNode]] = {}
     for node in nodes:
         said = spooled[node.slot]

@@ -1,4 +1,4 @@
-"""What a command left to this process asks for, done as the command would: same words, same output, same exit code."""
+"""A command that was left to the process with the connections: same words, same output, same exit code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SAME_FOR_BOTH = ("HOME", "USER", "LOGNAME")
 
 @dataclass(frozen=True, kw_only=True)
 class WarmCommand:
-    """A command that can be done here; nothing of it is under way yet."""
+    """A command that can be carried out here, before anything of it has begun."""
 
     request: SshRequest
     remote: RemoteCommand
@@ -67,7 +67,7 @@ class WarmCommand:
 
 
 def warm_command(asked: Asked, files: Sequence[IO[bytes]], pool: LinkPool) -> WarmCommand | None:
-    """What a command asks for; None for what it does better itself: a login, bad words, another clusterctl's.
+    """What a command asks for; None for what it has to do itself: a login, words that are refused, another version's.
 
     `files`: its stdin, and where that is a terminal what is typed there.
     """

@@ -144,7 +144,7 @@ class CommandInput:
             self._write(chunk[fits:], 0)
 
     def _write(self, data: bytes, position: int) -> None:
-        """All of it: a disk that gets full takes a part first."""
+        """Writes all of the data: a disk that gets full takes only a part at first."""
         while data:
             taken = os.pwrite(self._file.fileno(), data, position)
             data, position = data[taken:], position + taken
