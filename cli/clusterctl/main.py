@@ -23,7 +23,7 @@ def main() -> None:
     hold_standard_streams()
     code = done_warm(sys.argv[1:], os.environ)
     if code is None:
-        # Loaded on use: what the program needs is 40 ms of a start, and a command that was done elsewhere needs none.
+        # Loaded on use: a command that another process carried out needs nothing of it.
         code = importlib.import_module("clusterctl.program").run_as_process(sys.argv[1:])
     os._exit(code)
 

@@ -1,31 +1,23 @@
-"""All verbs: finds the one meant, runs it, turns a failure into a sentence and an exit code."""
+"""All verbs: finds the one that is meant and runs it."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import sys
-import traceback
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.nearest import did_you_mean
-from clusterctl_infra.private_home import make_private_folder, secure_home
+from clusterctl_infra.private_home import secure_home
 from clusterctl_infra.version import VERSION
 
-from clusterctl.home import named_home
+from clusterctl.exit_codes import READER_GONE, exit_code_of
 from clusterctl.output import Output
 from clusterctl.verbs import VERBS, module_of
-
-EXIT_BUG = 70
-EXIT_INTERRUPTED = 130
-READER_GONE = 0
-"""`clusterctl nodes | head -1`: the reader has what it wanted."""
 
 
 class VerbGroup(click.Group):
@@ -123,58 +115,6 @@ def run_as_process(argv: Sequence[str]) -> int:
 
 def run(argv: Sequence[str], output: Output) -> int:
     """The exit code of `clusterctl ARGV`; whatever goes wrong is told to `output`."""
-    return told(
+    return exit_code_of(
         lambda: cli.main(list(argv) or ["--help"], prog_name="clusterctl", standalone_mode=False, obj=output), output
     )
-
-
-def told(step: Callable[[], object], output: Output) -> int:
-    """The exit code that `step` gives, 0 for none; the boundary where a failure becomes a sentence and an exit code."""
-    try:
-        code = step()
-        return code if isinstance(code, int) else 0
-    except ClusterctlError as error:
-        output.error(error)
-        return error.exit_code
-    except click.ClickException as error:
-        output.error(_usage(error))
-        return UsageError.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        output.note("clusterctl: interrupted")
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        return READER_GONE
-    except Exception as error:  # noqa: BLE001 the boundary: what nobody expected becomes one line and a log
-        cannot_write = importlib.import_module("clusterctl.system.room").cannot_write  # loaded on use, as a verb is
-        if isinstance(error, OSError) and (reason := cannot_write(error, environ=os.environ)) is not None:
-            output.error(reason)
-            return ClusterctlError.exit_code
-        report_crash = importlib.import_module("clusterctl.program").report_crash  # loaded on use, as a verb is
-        output.note(report_crash(error, environ=os.environ))
-        return EXIT_BUG
-
-
-def _usage(error: click.ClickException) -> UsageError:
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "clusterctl"
-    message = error.format_message().removesuffix(".")
-    return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
-
-
-def report_crash(error: Exception, *, environ: Mapping[str, str]) -> str:
-    """The one line for the person; the traceback is in the file that it names."""
-    directory = named_home(environ).log_dir
-    path = write_crash_log(error, directory=directory, now=datetime.now(UTC))
-    told = f"the traceback is in {path}" if path is not None else f"no traceback: {directory} cannot be written"
-    return f"clusterctl: unexpected {type(error).__name__}: {error}; {told}"
-
-
-def write_crash_log(error: Exception, *, directory: Path, now: datetime) -> Path | None:
-    """The file that the traceback was written to; None when it could not be written."""
-    path = directory / f"crash-{now:%Y%m%d-%H%M%S}-{os.getpid()}.log"
-    try:
-        make_private_folder(directory)
-        path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-    except OSError:
-        return None
-    return path

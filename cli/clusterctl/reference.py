@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Iterator
 from typing import get_args
 
 import click
 
+from clusterctl.program import cli
 from clusterctl.ssh.failures import FAILURE_KINDS, Phase
-from clusterctl.verbs import VERBS, module_of
+from clusterctl.verbs import VERBS
 
 HEAD = """\
 # clusterctl
@@ -53,7 +53,8 @@ def cli_reference() -> str:
 
 
 def _section(verb: str) -> str:
-    command: click.Command = importlib.import_module(module_of(verb)).command
+    command = cli.get_command(click.Context(cli), verb)
+    assert command is not None  # it is one of VERBS
     context = click.Context(command, info_name=f"clusterctl {verb}")
     usage = " ".join([f"clusterctl {verb}", *command.collect_usage_pieces(context)])
     parts = [f"## {verb}\n", f"    {usage}\n", *_paragraphs(command.help or ""), *_flags(command, context)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 def nearest(word: str, allowed: Iterable[str]) -> str | None:
     """The allowed word that was probably meant."""
-    difflib = importlib.import_module("difflib")  # loaded on use: 1 ms of every start
+    difflib = importlib.import_module("difflib")
     by_lower = {each.lower(): each for each in allowed}
     near = difflib.get_close_matches(word.lower()[:80], by_lower, n=1, cutoff=0.6)
     return by_lower[near[0]] if near else None

@@ -28,7 +28,7 @@ KnownNow = Callable[[], Known]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep:
+class Deletion:
     """What was ended, what was spared, and what was to be ended and is there."""
 
     ended: tuple[CloudResource, ...]
@@ -46,7 +46,7 @@ class Sweep:
         return f"{resource.kind} {resource.id}" + (f" ({code})" if code else "")
 
 
-def sweep(
+def delete_orphans(
     clients: Clients,
     cluster_id: str,
     known: Known,
@@ -58,12 +58,12 @@ def sweep(
     agreed: Agreed = nobody_asks,
     known_now: KnownNow | None = None,
     kinds: Sequence[ResourceType] = KINDS,
-) -> Sweep:
+) -> Deletion:
     """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over.
 
     `known_now`: as for `end_all`.
     """
-    swept = end_all(
+    deletion = end_all(
         clients,
         cluster_id,
         known,
@@ -75,12 +75,12 @@ def sweep(
         known_now=known_now,
         kinds=kinds,
     )
-    if swept.not_ended:
-        left = ", ".join(swept.named(resource) for resource in swept.not_ended)
-        unknown = f"; not asked: {', '.join(named(swept.not_asked))}" if swept.not_asked else ""
+    if deletion.not_ended:
+        left = ", ".join(deletion.named(resource) for resource in deletion.not_ended)
+        unknown = f"; not asked: {', '.join(named(deletion.not_asked))}" if deletion.not_asked else ""
         told = f"not ended in {timeout_s:.0f} s: {left}{unknown}; the same command again goes on with it"
         raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
-    return swept
+    return deletion
 
 
 def end_all(
@@ -96,7 +96,7 @@ def end_all(
     agreed: Agreed = nobody_asks,
     known_now: KnownNow | None = None,
     kinds: Sequence[ResourceType] = KINDS,
-) -> Sweep:
+) -> Deletion:
     """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer at all.
 
     What AWS refuses because another thing needs it is tried again until the time is over; what it refuses for good
@@ -121,7 +121,7 @@ def end_all(
         were_tried = bool(rest) and tries.were_asked(now_due)
         is_hopeless = were_tried and tries.are_hopeless(now_due, [unknown[kind] for kind in unguarded(unknown)])
         if quiet >= LOOKS or is_hopeless or (were_tried and time.monotonic() > give_up):
-            return Sweep(
+            return Deletion(
                 ended=tries.gone(rest, unknown),
                 left=spared,
                 not_ended=rest,

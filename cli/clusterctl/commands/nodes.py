@@ -45,7 +45,7 @@ def command(
 
 
 def _fetched(stack_dir: Path, stack_name: str, rehearse: bool) -> Inventory:
-    # Loaded on use, as a verb is: the engine's side has no place in a start of 60 ms.
+    # Loaded on use: without --stack nobody asks the engine.
     fetch = importlib.import_module("clusterctl.engine.fetch_inventory").fetch_inventory
     home = home_directory(os.environ)
     inventory: Inventory = fetch(stack_dir, stack_name=stack_name, rehearse=rehearse, home=home, environ=os.environ)

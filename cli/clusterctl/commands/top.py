@@ -67,7 +67,7 @@ def command(
     if as_json or not (output.stdout_is_terminal and takes_a_screen(os.environ)):
         within_s = connect_timeout + SAMPLES_FOR_A_FRAME * interval
         return print_frame(inventory, board, account, output, within_s=within_s, as_json=as_json)
-    # Loaded on use: textual takes a third of a second, which one frame for a file need not pay.
+    # Loaded on use: it needs textual, and one frame for a file does not.
     screen = importlib.import_module("clusterctl.top.screen")
     shown: int = screen.TopScreen(inventory, board, account, interval_s=interval).show()
     return shown

@@ -28,7 +28,7 @@ Ended = queue.SimpleQueue[NodeResult | BaseException]
 
 
 class NotGiven(Exception):
-    """A holder did not bring it there; `is_lost`: it does not answer us either."""
+    """A node that has the file did not bring it to the next; `is_lost`: it does not answer us any more either."""
 
     def __init__(self, message: str, *, is_lost: bool = False) -> None:
         super().__init__(message)

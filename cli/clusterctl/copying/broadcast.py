@@ -86,7 +86,7 @@ class Broadcast:
             return Arrival(path=target, told=told)
 
     def _brought(self, upload: Upload, target: str, files: RemoteFiles) -> Arrival:
-        """From one holder after another, until one of them brings it."""
+        """Has the nodes that hold the file try in turn, until one of them brings it."""
         failed: dict[int, str] = {}
         while (source := self._holders.take(failed)) is not None:
             is_lost = False

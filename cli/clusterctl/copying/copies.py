@@ -64,7 +64,7 @@ def copy_all(
 def carry_out(
     todo: Sequence[Transfer], inventory: Inventory, *, keys: LoginKeys, deadlines: Deadlines, output: Output
 ) -> list[Copied]:
-    """How every copy ended, said to `output` as it does. Raises UsageError for a file not here."""
+    """How every copy ended; `output` is told of each end as it comes. Raises UsageError for a file that is not here."""
     progress = Progress(len(todo))
     copying = Copying(
         inventory=inventory,

@@ -30,7 +30,7 @@ def opened_as_own(path: str, flags: int) -> int:
 
 
 def made_as_own(path: str, flags: int) -> int:
-    """For `open`: the same of a file that is made where there is none."""
+    """For `open`: as above, and makes the file where there is none."""
     try:
         return os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PARTIAL_MODE)
     except FileExistsError:

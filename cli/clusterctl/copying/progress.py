@@ -25,7 +25,10 @@ class Progress:
 
     @contextlib.contextmanager
     def of_one(self, left_bytes: int) -> Iterator[Callable[[int], None]]:
-        """One copy has so much to move, and says so as it does; what a broken one left is expected no more."""
+        """Counts one copy, of which so much is left to move, and gives a function that is told of bytes moved.
+
+        What a copy that breaks off has not moved is expected no more.
+        """
         came_bytes = 0
 
         def moved(size_bytes: int) -> None:

@@ -46,7 +46,7 @@ class TreeSync:
 
 @dataclass(frozen=True, kw_only=True)
 class RsyncWay:
-    """What is the same for all nodes of one command."""
+    """What all nodes of one command share."""
 
     is_up: bool
     is_deleting: bool = False

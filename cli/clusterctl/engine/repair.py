@@ -9,7 +9,7 @@ from datetime import datetime
 from clusterctl_infra.errors import EngineError
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.delete_orphans import KnownNow, Sweep, sweep
+from clusterctl.cloud.delete_orphans import Deletion, KnownNow, delete_orphans
 from clusterctl.cloud.deletion_attempts import Agreed, nobody_asks, pause_s
 from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.cloud.look import named
@@ -22,7 +22,7 @@ from clusterctl.engine.state_file import put_back, remove_torn_files
 from clusterctl.engine.strays import end_orphans_of_folder, end_run
 from clusterctl.text.quantities import count
 
-SWEEP_S = 600.0
+DELETION_S = 600.0
 """A big GPU machine takes minutes to end, and its placement group waits for it."""
 Tell = Callable[[str], None]
 
@@ -45,8 +45,8 @@ def mend(
         # What looks cut off may be a colleague's run in the middle of making machines: on another computer, or begun
         # since the locks were looked at, while a person was asked.
         state = state_at_rest(engine, tell)
-    is_to_sweep = was_cut_off or bool(state.pending) or bool(unknown_machines(clients, state))
-    if is_to_sweep and state.cluster_id is not None:
+    is_to_delete = was_cut_off or bool(state.pending) or bool(unknown_machines(clients, state))
+    if is_to_delete and state.cluster_id is not None:
         newest = state
 
         def known_now() -> Known:
@@ -54,14 +54,14 @@ def mend(
             newest = state_at_rest(engine, tell)
             return newest.physical_ids
 
-        swept = end_orphans(
+        deletion = end_orphans(
             clients(), state, tell=tell, data_since=data_since, agreed=agreed, known_now=known_now, sleep=sleep
         )
         state = newest
-        for left in swept.left:
+        for left in deletion.left:
             tell(f"{left.kind} {left.id} is in no state and holds data: it is left, and it bills")
-        if swept.not_asked:
-            tell(f"not asked: {', '.join(named(swept.not_asked))}: what the last run left of that may bill")
+        if deletion.not_asked:
+            tell(f"not asked: {', '.join(named(deletion.not_asked))}: what the last run left of that may bill")
     if not state.pending:
         return state
     engine.refresh([engine.stack.urn, *_half_deleted(state)], clears_pending=True)
@@ -101,20 +101,20 @@ def end_orphans(
     agreed: Agreed = nobody_asks,
     known_now: KnownNow | None = None,
     sleep: Callable[[float], None] = time.sleep,
-) -> Sweep:
+) -> Deletion:
     """Ends what carries the cluster's id and is not in the state. Raises CloudError.
 
     `known_now`: it takes minutes, in which the state may change; None: nobody brings up a cluster of this id any more.
     """
     if state.cluster_id is None:
-        return Sweep(ended=(), left=())
-    return sweep(
+        return Deletion(ended=(), left=())
+    return delete_orphans(
         clients,
         state.cluster_id,
         state.physical_ids,
         data_since=data_since,
         pause=lambda: sleep(pause_s(clients)),
-        timeout_s=SWEEP_S,
+        timeout_s=DELETION_S,
         tell=lambda what: tell(f"ending {what}: no state knows it"),
         agreed=agreed,
         known_now=known_now,

@@ -19,7 +19,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.clients import AwsClients, refuse_account
-from clusterctl.cloud.delete_orphans import GUARDED, Sweep, end_all
+from clusterctl.cloud.delete_orphans import GUARDED, Deletion, end_all
 from clusterctl.cloud.deletion_attempts import pause_s
 from clusterctl.cloud.look import named
 from clusterctl.cloud.machine_resources import RESERVATION
@@ -127,12 +127,12 @@ def what_is_left(
     left: list[str] = []
     for guarded in GUARDED:
         try:
-            swept = _ended(known, clients, guarded, tell=tell, pause=pause, agreed=agreed)
+            deletion = _ended(known, clients, guarded, tell=tell, pause=pause, agreed=agreed)
         except CloudError as e:
             left.append(f"{guarded}: not known ({e.message})")
             continue
-        left += [f"{swept.named(thing)} (bills {bill_of(thing)})" for thing in swept.not_ended]
-        left += [f"{kind}: not asked" for kind in named(swept.not_asked)]
+        left += [f"{deletion.named(thing)} (bills {bill_of(thing)})" for thing in deletion.not_ended]
+        left += [f"{kind}: not asked" for kind in named(deletion.not_asked)]
     try:
         seen = look_for(known, clients)
     except CloudError as e:
@@ -149,7 +149,7 @@ def _ended(
     tell: Callable[[str], None],
     pause: Callable[[], None],
     agreed: Callable[[CloudResource], None],
-) -> Sweep:
+) -> Deletion:
     return end_all(
         clients,
         known.cluster_id,

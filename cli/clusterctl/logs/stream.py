@@ -49,7 +49,7 @@ class SharedFiles:
         self._told_to: dict[tuple[str, str], int] = {}
 
     def is_new(self, path: str, place: str, *, before: str) -> bool:
-        """Whether no node has told this line yet. `place`: `inode:offset`; `before`: of the same node's last line."""
+        """Whether no node has shown this line yet. `place`: `inode:offset`; `before`: that of the node's last line."""
         inode, _, offset = place.partition(":")
         last_inode, _, last_offset = before.partition(":")
         end = int(offset) if offset.isdigit() else 0

@@ -27,6 +27,7 @@ from clusterctl.options import chosen_rows
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.machines import machines_of
+from clusterctl.ssh.new_links import NewLinks
 from clusterctl.ssh.remote_command import RemoteCommand, input_for
 from clusterctl.ssh.results import NodeResult
 from clusterctl.text.node_set import ALL, fold_numbers
@@ -150,7 +151,7 @@ def _outcomes(
         def finish(result: NodeResult) -> None:
             shown.finish(result.slot)
 
-        results = remote.run(sinks=shown.sinks, on_result=finish)
+        results = NewLinks().run(remote, sinks=shown.sinks, on_result=finish)
     return [
         (member, command_outcome(command, results[slot], shown.said(slot), options, member))
         for member, slot in ((member, member.node.slot) for member in members)

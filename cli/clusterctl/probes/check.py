@@ -48,7 +48,7 @@ class CheckedNode:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What is asked of whom."""
+    """What `check` asks, and which nodes."""
 
     inventory: Inventory
     nodes: tuple[InventoryNode, ...]

@@ -39,7 +39,7 @@ _UNKNOWN = _LOST | frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One GPU that answers; None is what it does not tell."""
+    """A GPU that answers; None stands for what it does not tell."""
 
     index: int
     bus_id: str | None
@@ -94,7 +94,7 @@ def text_of(text: str, tag: str) -> str | None:
 
 
 def is_lost(gpu: Element) -> bool:
-    """It was there and does not answer: what the driver still knows of it is told, and that for all else."""
+    """A GPU that does not answer any more, with what the driver still knows of it."""
     return any((element.text or "").strip() in _LOST for element in gpu.iter())
 
 
@@ -167,7 +167,7 @@ def _first(gpu: Element, *paths: str) -> float | None:
 
 
 def _memory(gpu: Element) -> tuple[float | None, float | None]:
-    """Used and total; with MIG the GPU itself may not tell what is used, its devices do."""
+    """Memory used and in all; with MIG it is the devices that tell what is used, where the GPU does not."""
     used, total = _number(gpu, "fb_memory_usage/used"), _number(gpu, "fb_memory_usage/total")
     parts = [_number(device, "fb_memory_usage/used") for device in gpu.findall("mig_devices/mig_device")]
     if used is None and parts:

@@ -32,7 +32,7 @@ from clusterctl.ssh.keys.login_keys import LoginKeys
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What is asked of whom."""
+    """The probes, the nodes that they run on, and how long they may take."""
 
     inventory: Inventory
     nodes: tuple[InventoryNode, ...]

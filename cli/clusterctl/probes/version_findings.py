@@ -14,7 +14,7 @@ Of = Callable[[Readings], str | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Versioned:
-    """One thing that should be the same everywhere."""
+    """A version that should be the same on all nodes."""
 
     name: str
     of: Of

@@ -13,7 +13,7 @@ from pathlib import Path
 from clusterctl_infra.errors import CloudError, StillBills
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.delete_orphans import Sweep, end_all
+from clusterctl.cloud.delete_orphans import Deletion, end_all
 from clusterctl.cloud.deletion_attempts import pause_s
 from clusterctl.cloud.look import UNKNOWN_REST, named
 from clusterctl.cloud.machine_resources import RESERVATION
@@ -40,14 +40,14 @@ class Ended:
     """How the end of one cluster went."""
 
     verdict: Verdict
-    swept: Sweep
+    deletion: Deletion
     trouble: str | None = None
     """AWS stopped answering, or the cluster is somebody's again."""
 
     @property
     def is_done(self) -> bool:
         """Nothing that was to go is there, as far as AWS knows."""
-        return self.trouble is None and not self.swept.not_ended and not self.swept.not_asked
+        return self.trouble is None and not self.deletion.not_ended and not self.deletion.not_asked
 
 
 def end_judged(
@@ -97,7 +97,7 @@ def refuse_left(ended: Iterable[Ended], *, again: str) -> None:
     undone = [cluster for cluster in ended if not cluster.is_done]
     if not undone:
         return
-    is_left = any(cluster.trouble is not None or cluster.swept.not_ended for cluster in undone)
+    is_left = any(cluster.trouble is not None or cluster.deletion.not_ended for cluster in undone)
     told = "not all could be ended" if is_left else UNKNOWN_REST
     raise StillBills(told, problems=[line for cluster in undone for line in _lines(cluster)], hint=again)
 
@@ -123,13 +123,13 @@ class _End:
             clients = self.clients_of(self.region)
             made_in_time(clients, self.making_s)
             self._note_look(clients)
-            swept = self._end(clients)
+            deletion = self._end(clients)
         except (CloudError, LeftAlone) as lost:
-            return Ended(verdict=self.verdict, swept=Sweep(ended=(), left=()), trouble=str(lost))
+            return Ended(verdict=self.verdict, deletion=Deletion(ended=(), left=()), trouble=str(lost))
         self._note_look(clients)
-        return Ended(verdict=self.verdict, swept=swept)
+        return Ended(verdict=self.verdict, deletion=deletion)
 
-    def _end(self, clients: Clients) -> Sweep:
+    def _end(self, clients: Clients) -> Deletion:
         remains = self.verdict.remains
         return end_all(
             clients,
@@ -170,8 +170,8 @@ def _lines(end: Ended) -> list[str]:
     if end.trouble is not None:
         return [f"  {cluster}: {end.trouble}"]
     left = [
-        f"  {cluster}: {end.swept.named(thing)}" + (f": bills {bill}" if bill is not None else "")
-        for thing in end.swept.not_ended
+        f"  {cluster}: {end.deletion.named(thing)}" + (f": bills {bill}" if bill is not None else "")
+        for thing in end.deletion.not_ended
         for bill in (type_of(thing, KINDS).bills,)
     ]
-    return [*left, *(f"  {cluster}: not asked: {kind}" for kind in named(end.swept.not_asked))]
+    return [*left, *(f"  {cluster}: not asked: {kind}" for kind in named(end.deletion.not_asked))]

@@ -209,13 +209,13 @@ def _cluster_json(view: ReapView, verdict: Verdict, ended: Ended | None) -> dict
         "reason": verdict.reason,
         "hint": None if verdict.hint is None else typed(view, verdict.hint),
         "things": [_thing_json(view, verdict, resource, ended) for resource in remains.things],
-        "not_asked": sorted(verdict.not_asked if ended is None else ended.swept.not_asked),
+        "not_asked": sorted(verdict.not_asked if ended is None else ended.deletion.not_asked),
         "trouble": None if ended is None else ended.trouble,
     }
 
 
 def _thing_json(view: ReapView, verdict: Verdict, resource: CloudResource, ended: Ended | None) -> dict[str, object]:
-    gone = ended is not None and key_of(resource) in {key_of(other) for other in ended.swept.ended}
+    gone = ended is not None and key_of(resource) in {key_of(other) for other in ended.deletion.ended}
     return {
         "kind": resource.kind,
         "id": resource.id,
@@ -226,5 +226,5 @@ def _thing_json(view: ReapView, verdict: Verdict, resource: CloudResource, ended
         "goes": verdict.ends and verdict.why_stays(resource) is None,
         "stays_because": verdict.why_stays(resource) if verdict.ends else verdict.reason,
         "gone": gone,
-        "refusal": None if ended is None else ended.swept.refusals.get(key_of(resource)),
+        "refusal": None if ended is None else ended.deletion.refusals.get(key_of(resource)),
     }

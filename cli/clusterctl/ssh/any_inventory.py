@@ -73,7 +73,7 @@ def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
 
 def _as_ssh_would(inventory: Inventory, data: dict[str, Any], path: Path) -> Inventory:
     """The nodes with what the person's configuration says of them by name, where the file says nothing."""
-    persons_config = importlib.import_module("clusterctl.ssh.persons_config")  # loaded on use: it needs paramiko
+    persons_config = importlib.import_module("clusterctl.ssh.persons_config")
     config, said = persons_config.read_ssh_config(path), data.get("ssh", {})
     nodes = []
     for node, row in zip(inventory.nodes, data["nodes"], strict=True):

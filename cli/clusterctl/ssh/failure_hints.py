@@ -26,7 +26,7 @@ def not_reached(
 
 
 def next_step(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str | None:
-    """The command that helps; None where none of ours does: machines of a person's own, a command that failed."""
+    """The command that helps; None where no clusterctl command does: a person's own machines, a command that failed."""
     if not inventory.cluster_id or failure.phase == "command":
         return None
     if failure.kind == "host-key":

@@ -27,5 +27,5 @@ def refuse_other_host_key(target: Target, seen: bytes) -> None:
 
 def _fingerprint(blob: bytes) -> str:
     """`SHA256:…` as ssh-keygen -l prints it."""
-    hashlib = importlib.import_module("hashlib")  # loaded on use: OpenSSL is 2 ms of a start
+    hashlib = importlib.import_module("hashlib")
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")

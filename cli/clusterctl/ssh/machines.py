@@ -23,6 +23,6 @@ def machines_of(caller: Caller, cluster: str | None, file: Path | None) -> Inven
         return find_cluster(caller.home, name=cluster, environ=caller.environ)
     if cluster is not None:
         raise UsageError(f"both --cluster {cluster} and --inventory {file}: two sets of machines; say one")
-    any_inventory = importlib.import_module("clusterctl.ssh.any_inventory")  # loaded on use, as a verb is
+    any_inventory = importlib.import_module("clusterctl.ssh.any_inventory")
     inventory: Inventory = any_inventory.read_any_inventory(caller.folder / file, ssh_config=caller.ssh_dir / "config")
     return inventory

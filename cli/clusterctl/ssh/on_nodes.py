@@ -5,51 +5,77 @@ from __future__ import annotations
 import importlib
 import shlex
 from collections.abc import Callable
-from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import Home
 from clusterctl.output import Output
+from clusterctl.ssh.broker.place import is_off
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failure_hints import look_at, not_reached
 from clusterctl.ssh.fanout.sinks import NodeSinks
+from clusterctl.ssh.new_links import Links, NewLinks
 from clusterctl.ssh.remote_command import RemoteCommand, usable_keys
+from clusterctl.ssh.request import Shown, SshRequest, is_for_one, log_in, remote_command, with_node_named_first
 from clusterctl.ssh.results import NodeResult, failure_summary
+from clusterctl.ssh.target import PersonsNode
+from clusterctl.system.caller import Caller
+
+if TYPE_CHECKING:
+    from clusterctl.ssh.fanout.link_pool import LinkPool
 
 READ_S = 10.0
 
-_Run = Callable[[RemoteCommand, Output], dict[int, NodeResult]]
+_Run = Callable[[RemoteCommand, Output, Links], dict[int, NodeResult]]
 
 
-class Shown(Enum):
-    """How the output of several nodes is shown."""
+def carry_out(request: SshRequest, output: Output, caller: Caller, *, keep: Callable[[LinkPool, Path], None]) -> int:
+    """The exit code of the command, or of all of them; a login never returns. Raises ClusterctlError.
 
-    LIVE = "each line behind its node's name, as it comes"
-    GATHERED = "equal outputs once"
-    JSON = "one line of JSON per node"
+    `keep` gets the connections that are left, and the folder in which the next command looks for them.
+    """
+    request = with_node_named_first(request, caller)
+    if request.is_login:
+        log_in(request, caller)
+    remote = remote_command(request, caller)
+    folder = caller.home.warm_dir
+    is_kept = not (request.is_cold or is_off(caller.environ) or _is_of_persons_own(remote))
+    return run_and_show(request, remote, output, NewLinks(lambda pool: keep(pool, folder)) if is_kept else NewLinks())
 
 
-def run_on_one(remote: RemoteCommand, output: Output, *, shown: Shown) -> int:
+def run_and_show(request: SshRequest, remote: RemoteCommand, output: Output, links: Links) -> int:
+    """The exit code, all output shown. Raises ClusterctlError."""
+    show = _run_on_one if is_for_one(request, remote) else _run_on_several
+    return show(remote, output, links, shown=request.shown)
+
+
+def _is_of_persons_own(remote: RemoteCommand) -> bool:
+    """What a person's configuration says of a machine is not kept with its connection."""
+    return any(isinstance(node, PersonsNode) for node in remote.nodes)
+
+
+def _run_on_one(remote: RemoteCommand, output: Output, links: Links, *, shown: Shown) -> int:
     """The command's own exit code; its output raw, this process's stdin passed on. Raises NotReached."""
     (node,) = remote.nodes
     if shown is Shown.JSON:
-        result = _run_shown(shown)(remote, output)[node.slot]
+        result = _run_shown(shown)(remote, output, links)[node.slot]
     else:
         sinks = NodeSinks(
             stdout=lambda _, chunk: output.data_bytes(chunk), stderr=lambda _, chunk: output.note_bytes(chunk)
         )
-        result = remote.run(sinks=sinks)[node.slot]
+        result = links.run(remote, sinks=sinks)[node.slot]
     if result.failure is not None:
         raise not_reached(result.failure, remote.inventory, node)
     return result.exit_code or 0
 
 
-def run_on_several(remote: RemoteCommand, output: Output, *, shown: Shown) -> int:
+def _run_on_several(remote: RemoteCommand, output: Output, links: Links, *, shown: Shown) -> int:
     """0 when every node ended with 0, else 4 and a summary."""
-    results = _run_shown(shown)(remote, output).values()
+    results = _run_shown(shown)(remote, output, links).values()
     summary = failure_summary(results)
     if summary is None:
         return 0
@@ -69,7 +95,7 @@ def read_file(inventory: Inventory, node: InventoryNode, path: str, *, home: Hom
         keys=usable_keys(inventory, home),
         deadlines=deadlines,
     )
-    result = remote.run()[node.slot]
+    result = NewLinks().run(remote)[node.slot]
     if result.failure is not None:
         raise not_reached(result.failure, inventory, node)
     if not result.is_ok:
@@ -81,12 +107,12 @@ def read_file(inventory: Inventory, node: InventoryNode, path: str, *, home: Hom
 def _run_shown(shown: Shown) -> _Run:
     if shown is Shown.LIVE:
         return _run_prefixed
-    spooled_run = importlib.import_module("clusterctl.ssh.spooled_run")  # loaded on use: 7 ms of a start
+    spooled_run = importlib.import_module("clusterctl.ssh.spooled_run")
     run: _Run = spooled_run.run_json if shown is Shown.JSON else spooled_run.run_gathered
     return run
 
 
-def _run_prefixed(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]:
+def _run_prefixed(remote: RemoteCommand, output: Output, links: Links) -> dict[int, NodeResult]:
     stdout = {node.slot: LinePrefixer(node.name, output.data_bytes) for node in remote.nodes}
     stderr = {node.slot: LinePrefixer(node.name, output.note_bytes) for node in remote.nodes}
 
@@ -100,7 +126,7 @@ def _run_prefixed(remote: RemoteCommand, output: Output) -> dict[int, NodeResult
         stdout=lambda node, chunk: stdout[node.slot].feed(chunk),
         stderr=lambda node, chunk: stderr[node.slot].feed(chunk),
     )
-    return remote.run(sinks=sinks, on_result=finish)
+    return links.run(remote, sinks=sinks, on_result=finish)
 
 
 LONGEST_HELD_BYTES = 64 * 1024

@@ -1,10 +1,11 @@
-"""What a person asked for with `clusterctl ssh`, and how it is done."""
+"""What a person asks for with `clusterctl ssh`, as data, and the command on nodes that it comes to."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,16 +15,22 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.engine.known_clusters import VARIABLE, cluster_names
 from clusterctl.options import chosen_rows
-from clusterctl.output import Output
 from clusterctl.ssh.command import Command, command_line
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.machines import machines_of
-from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
-from clusterctl.ssh.remote_command import RemoteCommand, input_for, keys_of, warm_folder
+from clusterctl.ssh.remote_command import RemoteCommand, input_for, keys_of
 from clusterctl.system.caller import Caller
 from clusterctl.text.node_set import ALL
 
 FIRST = "0"
+
+
+class Shown(Enum):
+    """How the output of several nodes is shown."""
+
+    LIVE = "each line behind its node's name, as it comes"
+    GATHERED = "equal outputs once"
+    JSON = "one line of JSON per node"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +65,6 @@ class SshRequest:
     def is_set_meant(self) -> bool:
         """A set, also one that happens to have a single node: lines carry their node's name."""
         return self.node is None or self.node.strip() == ALL or self.shown is Shown.GATHERED
-
-
-def carry_out(request: SshRequest, output: Output, caller: Caller) -> int:
-    """The exit code of the command, or of all of them; a login never returns. Raises ClusterctlError."""
-    request = with_node_named_first(request, caller)
-    if request.is_login:
-        _log_in(request, caller)
-    return run_and_show(request, remote_command(request, caller), output)
 
 
 def with_node_named_first(request: SshRequest, caller: Caller) -> SshRequest:
@@ -119,13 +118,7 @@ def remote_command(request: SshRequest, caller: Caller) -> RemoteCommand:
         stdin=input_for(caller.stdin, nodes=len(nodes)),
         fan_out=request.fan_out,
         is_failing_fast=request.is_failing_fast,
-        warm_dir=warm_folder(caller.home, caller.environ, is_cold=request.is_cold),
     )
-
-
-def run_and_show(request: SshRequest, remote: RemoteCommand, output: Output) -> int:
-    """The exit code, all output shown. Raises ClusterctlError."""
-    return (run_on_one if is_for_one(request, remote) else run_on_several)(remote, output, shown=request.shown)
 
 
 def is_for_one(request: SshRequest, remote: RemoteCommand) -> bool:
@@ -138,7 +131,8 @@ def _chosen_nodes(inventory: Inventory, node: str | None, default: str) -> tuple
     return chosen_rows(inventory, default if node is None else node)
 
 
-def _log_in(request: SshRequest, caller: Caller) -> NoReturn:
+def log_in(request: SshRequest, caller: Caller) -> NoReturn:
+    """Never returns: this process becomes the system's ssh. Raises ClusterctlError."""
     given = {
         "--gather": request.shown is Shown.GATHERED,
         "--json": request.shown is Shown.JSON,
@@ -148,10 +142,9 @@ def _log_in(request: SshRequest, caller: Caller) -> NoReturn:
         "--fail-fast": request.is_failing_fast,
     }
     refuse_beside_terminal(given)
-    login = importlib.import_module("clusterctl.ssh.single.login")  # loaded on use, as a verb is
-    log_in: Callable[..., NoReturn] = login.log_in
+    login: Callable[..., NoReturn] = importlib.import_module("clusterctl.ssh.single.login").log_in
     inventory = machines_of(caller, request.cluster, request.file)
-    log_in(
+    login(
         inventory,
         _chosen_nodes(inventory, request.node, FIRST),
         request.line,

@@ -12,12 +12,13 @@ from clusterctl_infra.outputs import InventoryNode
 from clusterctl.output import Output
 from clusterctl.ssh.failures import NodeFailure, node_failure_json
 from clusterctl.ssh.fanout.output_spool import OutputSpool, Spooled
+from clusterctl.ssh.new_links import Links
 from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.results import NodeResult
 from clusterctl.text.node_set import fold_names
 
 
-def run_json(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]:
+def run_json(remote: RemoteCommand, output: Output, links: Links) -> dict[int, NodeResult]:
     """Each node's result by its slot; a line of JSON for each as it comes."""
     ranks = {node.slot: node.rank for node in remote.nodes}
     with OutputSpool(remote.nodes) as spool:
@@ -33,10 +34,10 @@ def run_json(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]:
             )
             output.json(line, is_line=True)
 
-        return remote.run(sinks=spool.sinks, on_result=show)
+        return links.run(remote, sinks=spool.sinks, on_result=show)
 
 
-def run_gathered(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]:
+def run_gathered(remote: RemoteCommand, output: Output, links: Links) -> dict[int, NodeResult]:
     """Each node's result by its slot; equal outputs are shown once, at the end."""
     with OutputSpool(remote.nodes) as spool:
         reached: list[str] = []
@@ -49,7 +50,7 @@ def run_gathered(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]
             output.live(f"{len(reached)} of {len(remote.nodes)} nodes have answered")
 
         try:
-            return remote.run(sinks=spool.sinks, on_result=note)
+            return links.run(remote, sinks=spool.sinks, on_result=note)
         finally:
             # After Ctrl-C too: what the nodes have said so far.
             for node in remote.nodes:
@@ -65,7 +66,7 @@ def run_gathered(remote: RemoteCommand, output: Output) -> dict[int, NodeResult]
 def _groups(
     nodes: Iterable[InventoryNode], spooled: dict[int, Spooled], without_result: set[int]
 ) -> tuple[SameOutput, ...]:
-    """Nodes with the same output; one without a result counts only for what it did say."""
+    """Groups of nodes with equal output; a node without a result is in one only where it said something."""
     groups: dict[bytes, list[InventoryNode]] = {}
     for node in nodes:
         said = spooled[node.slot]

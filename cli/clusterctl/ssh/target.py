@@ -79,7 +79,7 @@ def _filled(word: str, values: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PersonsNode(InventoryNode):
-    """A machine from a person's file, with what is its own; None: as all have it."""
+    """A machine from a person's file, with its own settings; None: the inventory's setting holds."""
 
     user: str | None = None
     port: int | None = None

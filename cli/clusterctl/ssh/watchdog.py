@@ -62,7 +62,7 @@ _BACKSLASHED = {code: f"\\{chr(code)}" for code in range(ord(" "), ord("~") + 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What a command with input says of itself: process ids on the node."""
+    """The process ids on the node that a command with input tells of."""
 
     group: int
     holder: int

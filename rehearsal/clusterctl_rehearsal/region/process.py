@@ -203,7 +203,7 @@ def cache_folder() -> Path:
 
 def calls_of_ec2(endpoint_url: str, region: str, keys: KeyPair) -> Call:
     """What a state machine asks of EC2 in this region."""
-    # Loaded on use: botocore is 46 of the 120 ms of a start (measured 2026-11-23), and few regions run a state machine.
+    # Loaded on use: it needs botocore, and few regions run a state machine.
     ec2_calls = importlib.import_module("clusterctl_rehearsal.states.ec2_calls")
     calls: Call = ec2_calls.region_calls(endpoint_url, region, keys)
     return calls

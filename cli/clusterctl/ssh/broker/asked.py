@@ -1,4 +1,4 @@
-"""What a command tells the process that keeps connections, to have it done there as here. Imports next to nothing."""
+"""What a command tells the process that keeps connections, which then carries it out. Imports next to nothing."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def done_warm(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
 
 
 def _taken(connection: socket.socket, coming: Frames, argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
-    """The exit code in case the process gets lost; None when it does not take the command. Raises OSError."""
+    """The exit code for the case that the process is lost; None when it does not take the command. Raises OSError."""
     connection.settimeout(ANSWER_S)
     home = home_folder(environ)
     connection.connect(opened(os.path.join(home, FOLDER_NAME)))

@@ -23,7 +23,7 @@ def is_off(environ: Mapping[str, str]) -> bool:
 
 
 def stamp() -> str:
-    """Which clusterctl this is, and where addresses and paths mean the same: another's process is not spoken to."""
+    """Which clusterctl this is, in which network and file system; a process with another stamp is not spoken to."""
     return " ".join([VERSION, _PACKAGE, *(os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "mnt"))])
 
 

@@ -14,6 +14,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -23,7 +24,6 @@ from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.ssh.broker.asked import asked_from_bytes
 from clusterctl.ssh.broker.frames import ACCEPTED, EXIT, GO, REFUSED, WITH_STDIN, Frames, frame
-from clusterctl.ssh.broker.own_code import OwnCode
 from clusterctl.ssh.broker.place import SOCKET_NAME, is_same_person, opened
 from clusterctl.ssh.broker.warm_command import warm_command
 from clusterctl.ssh.fanout.canceller import Canceller
@@ -37,11 +37,33 @@ MOST_DESCRIPTORS = 2
 """Stdin, and for a terminal the pipe by which what is typed comes."""
 JOB_S = 10.0
 """How long a command may take to say what it wants."""
+PACKAGES = {"clusterctl", "clusterctl_infra"}
+
+
+class OwnCode:
+    """The modules of ours that this process has loaded, and when their files were changed last."""
+
+    def __init__(self) -> None:
+        modules = [module for name, module in sys.modules.items() if name.partition(".")[0] in PACKAGES]
+        files = [file for module in modules if (file := module.__file__) is not None]
+        self._changed_ns = {file: _changed_ns(file) for file in files}
+
+    def is_changed(self) -> bool:
+        """Whether another version was installed: this process would still do as the old one did."""
+        return any(_changed_ns(file) != changed for file, changed in self._changed_ns.items())
+
+
+def _changed_ns(file: str) -> int:
+    """When the file was changed; -1 when it is gone."""
+    try:
+        return os.stat(file).st_mtime_ns
+    except OSError:
+        return -1
 
 
 @dataclass
-class _Kept:
-    """What the process's threads share."""
+class _State:
+    """What the threads of this process share."""
 
     pool: LinkPool
     used_at: float = field(default_factory=time.monotonic)
@@ -49,10 +71,10 @@ class _Kept:
     changing: threading.Lock = field(default_factory=threading.Lock)
     code: OwnCode = field(default_factory=OwnCode)
     has_ended: bool = False
-    """It takes nothing more; what it does is done to its end."""
+    """It takes no more commands; those that it has begun go on to their end."""
 
     def is_outdated(self) -> bool:
-        """Another clusterctl lies where this one did: it makes a process of its own."""
+        """Whether another version was installed meanwhile, whose next command makes a process of that version."""
         self.has_ended = self.has_ended or self.code.is_changed()
         return self.has_ended
 
@@ -70,13 +92,13 @@ def keep_warm(pool: LinkPool, folder: Path) -> None:
         return
     try:
         _become_daemon(pool)
-        _serve(_Kept(pool), folder)
+        _serve(_State(pool), folder)
     finally:
         os._exit(0)  # never back into the command's own end
 
 
 def _become_daemon(pool: LinkPool) -> None:
-    """Of nobody's terminal, and with none of the command's descriptors: a pipe or a lock would stay open by us."""
+    """Leaves the terminal and all descriptors of the command: a pipe or a lock would stay open by this process."""
     os.setsid()
     os.chdir("/")
     _take_own_name()
@@ -114,7 +136,7 @@ def refuse_tracing() -> None:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def _serve(house: _Kept, folder: Path) -> None:
+def _serve(state: _State, folder: Path) -> None:
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -128,48 +150,48 @@ def _serve(house: _Kept, folder: Path) -> None:
         os.umask(0o077)  # a folder that is made here later can be entered
         listener.listen(64)
         number = place.stat().st_ino
-        threading.Thread(target=_look_after, args=(house,), daemon=True).start()
-        while _is_wanted(house, place, number):
+        threading.Thread(target=_look_after, args=(state,), daemon=True).start()
+        while _is_wanted(state, place, number):
             if _has_come(listener, LOOK_S):
                 connection, _ = listener.accept()
-                threading.Thread(target=_answer, args=(house, connection), daemon=True).start()
+                threading.Thread(target=_answer, args=(state, connection), daemon=True).start()
     place.unlink(missing_ok=True)
-    house.pool.close()
+    state.pool.close()
 
 
-def _is_wanted(house: _Kept, place: Path, number: int) -> bool:
+def _is_wanted(state: _State, place: Path, number: int) -> bool:
     """Somebody works, or may come back to connections that still live."""
-    if house.jobs:
+    if state.jobs:
         return True
-    if house.has_ended:
+    if state.has_ended:
         return False
     try:
         is_ours = place.stat().st_ino == number
     except OSError:
         return False
-    return is_ours and len(house.pool) > 0 and time.monotonic() - house.used_at < IDLE_S
+    return is_ours and len(state.pool) > 0 and time.monotonic() - state.used_at < IDLE_S
 
 
-def _look_after(house: _Kept) -> None:
+def _look_after(state: _State) -> None:
     while True:
-        house.pool.drop_dead(LOOK_S)
+        state.pool.drop_dead(LOOK_S)
         time.sleep(0.1)  # a connection that will not be quiet is no reason to spin
 
 
-def _answer(house: _Kept, connection: socket.socket) -> None:
-    with house.changing:
-        house.jobs += 1
+def _answer(state: _State, connection: socket.socket) -> None:
+    with state.changing:
+        state.jobs += 1
     try:
         with contextlib.closing(connection), contextlib.suppress(OSError, ValueError):
             if is_same_person(connection):
-                _do(house, connection)
+                _do(state, connection)
     finally:
-        with house.changing:
-            house.jobs -= 1
-            house.used_at = time.monotonic()
+        with state.changing:
+            state.jobs -= 1
+            state.used_at = time.monotonic()
 
 
-def _do(house: _Kept, connection: socket.socket) -> None:
+def _do(state: _State, connection: socket.socket) -> None:
     connection.settimeout(JOB_S)
     _, descriptors, _, _ = socket.recv_fds(connection, len(WITH_STDIN), MOST_DESCRIPTORS)
     with contextlib.ExitStack() as held:
@@ -178,7 +200,7 @@ def _do(house: _Kept, connection: socket.socket) -> None:
         came = coming.next()
         if came is None or not files:
             return
-        found = None if house.is_outdated() else warm_command(asked_from_bytes(came[1]), files, house.pool)
+        found = None if state.is_outdated() else warm_command(asked_from_bytes(came[1]), files, state.pool)
         if found is None:
             connection.sendall(frame(REFUSED))
             return
@@ -188,7 +210,7 @@ def _do(house: _Kept, connection: socket.socket) -> None:
         connection.settimeout(None)
         canceller = Canceller()
         threading.Thread(target=_cancel_when_left, args=(connection, canceller), daemon=True).start()
-        code = found.done(connection, house.pool, canceller)
+        code = found.done(connection, state.pool, canceller)
         connection.sendall(frame(EXIT, b"%d" % code))
 
 

@@ -1,8 +1,7 @@
-"""What a command left to this process asks for, done as the command would: same words, same output, same exit code."""
+"""A command that was left to the process with the connections: same words, same output, same exit code."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import socket
 from collections.abc import Callable, Sequence
@@ -13,33 +12,33 @@ from typing import IO
 import click
 from clusterctl_infra.errors import ClusterctlError, NotReached, SomeNodesFailed
 
+from clusterctl.exit_codes import exit_code_of
 from clusterctl.output import Output
-from clusterctl.program import told
+from clusterctl.ssh.arguments import request_of
 from clusterctl.ssh.broker.asked import Asked
 from clusterctl.ssh.broker.frames import STDERR, STDOUT
 from clusterctl.ssh.broker.place import stamp
 from clusterctl.ssh.broker.way_back import WayBack
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.canceller import Canceller
+from clusterctl.ssh.fanout.fan_out import run_remote
+from clusterctl.ssh.fanout.job import OpenLinks
 from clusterctl.ssh.fanout.link_pool import LinkPool, link_key
 from clusterctl.ssh.fanout.sinks import NodeSinks
+from clusterctl.ssh.on_nodes import run_and_show
 from clusterctl.ssh.remote_command import RemoteCommand
-from clusterctl.ssh.remote_run import run_remote
-from clusterctl.ssh.request import SshRequest, is_for_one, remote_command, run_and_show, with_node_named_first
+from clusterctl.ssh.request import SshRequest, is_for_one, remote_command, with_node_named_first
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import target_of
 from clusterctl.system.caller import Caller
-from clusterctl.verbs import module_of
 
 SAME_FOR_BOTH = ("HOME", "USER", "LOGNAME")
 """What is read where no caller is known; a command that has it otherwise is refused."""
 
-_RequestOf = Callable[[Sequence[str]], SshRequest]
-
 
 @dataclass(frozen=True, kw_only=True)
 class WarmCommand:
-    """A command that can be done here; nothing of it is under way yet."""
+    """A command that can be carried out here, before anything of it has begun."""
 
     request: SshRequest
     remote: RemoteCommand
@@ -60,22 +59,21 @@ class WarmCommand:
             stdout_is_terminal=self.asked.is_stdout_terminal,
             stderr_is_terminal=self.asked.is_stderr_terminal,
         )
-        remote = replace(self.remote, kept=_KeptLinks(pool, canceller, way_back.send))
-        code = told(lambda: run_and_show(self.request, remote, output), output)
+        links = _KeptLinks(pool, canceller, way_back.send)
+        code = exit_code_of(lambda: run_and_show(self.request, self.remote, output, links), output)
         output.close()
         way_back.send()
         return code
 
 
 def warm_command(asked: Asked, files: Sequence[IO[bytes]], pool: LinkPool) -> WarmCommand | None:
-    """What a command asks for; None for what it does better itself: a login, bad words, another clusterctl's.
+    """What a command asks for; None for what it has to do itself: a login, words that are refused, another version's.
 
     `files`: its stdin, and where that is a terminal what is typed there.
     """
     if asked.stamp != stamp() or any(asked.environ.get(name) != os.environ.get(name) for name in SAME_FOR_BOTH):
         return None
     caller = Caller(environ=asked.environ, folder=Path(asked.folder), stdin=files[0])
-    request_of: _RequestOf = importlib.import_module(module_of("ssh")).request_of  # a verb is loaded on use
     try:
         request = with_node_named_first(request_of(asked.argv), caller)
         if request.is_login or request.is_cold or _is_of_persons_own(request, caller):
@@ -112,11 +110,20 @@ class _KeptLinks:
         self._on_quiet = on_quiet
 
     def run(
-        self, remote: RemoteCommand, sinks: NodeSinks | None, on_result: Callable[[NodeResult], None] | None
+        self,
+        remote: RemoteCommand,
+        *,
+        sinks: NodeSinks | None = None,
+        on_result: Callable[[NodeResult], None] | None = None,
     ) -> dict[int, NodeResult]:
-        """Every node's result by its slot. Raises KeyboardInterrupt when the command has gone."""
+        """As `Links` has it."""
         results = run_remote(
-            remote, sinks, on_result, pool=self._pool, canceller=self._canceller, on_quiet=self._on_quiet
+            remote,
+            sinks=sinks,
+            on_result=on_result,
+            links=OpenLinks(pool=self._pool),
+            canceller=self._canceller,
+            on_quiet=self._on_quiet,
         )
         if self._canceller.is_cancelled:
             raise KeyboardInterrupt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import select
 import threading
@@ -12,7 +11,7 @@ from typing import IO, Protocol
 
 from clusterctl_infra.errors import ClusterctlError
 
-from clusterctl.ssh.fanout.scratch import named_folder
+from clusterctl.ssh.fanout.scratch import named_folder, temporary_file
 
 CHUNK_BYTES = 64 * 1024
 AHEAD_BYTES = 16 * 1024 * 1024
@@ -54,8 +53,7 @@ class CommandInput:
         self._source = source
         self._on_more = on_more
         self._ring_bytes = AHEAD_BYTES if readers == 1 else 0
-        tempfile = importlib.import_module("tempfile")  # loaded on use: 4 ms of a start
-        self._file = tempfile.TemporaryFile()  # lives as long as the input
+        self._file = temporary_file()  # lives as long as the input
         self._is_wanted = threading.Condition()
         self._written = 0
         self._read = 0
@@ -146,7 +144,7 @@ class CommandInput:
             self._write(chunk[fits:], 0)
 
     def _write(self, data: bytes, position: int) -> None:
-        """All of it: a disk that gets full takes a part first."""
+        """Writes all of the data: a disk that gets full takes only a part at first."""
         while data:
             taken = os.pwrite(self._file.fileno(), data, position)
             data, position = data[taken:], position + taken

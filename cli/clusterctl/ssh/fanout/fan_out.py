@@ -17,14 +17,15 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.canceller import Canceller
 from clusterctl.ssh.fanout.command_input import BytesInput, CommandInput
-from clusterctl.ssh.fanout.dialling import Dialled
 from clusterctl.ssh.fanout.event_loop import EventLoop, Task
+from clusterctl.ssh.fanout.job import Job, OpenLinks
 from clusterctl.ssh.fanout.libssh2 import load
 from clusterctl.ssh.fanout.link_pool import LinkPool
-from clusterctl.ssh.fanout.node_task import Job, node_task
+from clusterctl.ssh.fanout.node_task import node_task
 from clusterctl.ssh.fanout.outbox import Chunk, Event, Outbox
 from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import PersonsNode
 from clusterctl.ssh.watchdog import MOST_S
@@ -51,36 +52,54 @@ def run_on_nodes(
     sinks: NodeSinks | None = None,
     on_result: Callable[[NodeResult], None] | None = None,
     fan_out: int | None = None,
-    is_failing_fast: bool = False,
-    dialled: Dialled | None = None,
     pool: LinkPool | None = None,
+    canceller: Canceller | None = None,
+) -> dict[int, NodeResult]:
+    """The result of every node by its slot, as `run_remote` has it.
+
+    `timeout_s` bounds a command that is a line. `pool` has connections that are open already, and gets them back.
+    """
+    remote = RemoteCommand(
+        inventory=inventory,
+        nodes=tuple(nodes),
+        command=Command(line=command, timeout_s=timeout_s) if isinstance(command, str) else command,
+        keys=keys,
+        deadlines=deadlines or Deadlines(),
+        stdin=stdin,
+        fan_out=fan_out,
+    )
+    return run_remote(remote, sinks=sinks, on_result=on_result, links=OpenLinks(pool=pool), canceller=canceller)
+
+
+def run_remote(
+    remote: RemoteCommand,
+    *,
+    sinks: NodeSinks | None = None,
+    on_result: Callable[[NodeResult], None] | None = None,
+    links: OpenLinks | None = None,
     canceller: Canceller | None = None,
     on_quiet: Callable[[], None] | None = None,
 ) -> dict[int, NodeResult]:
     """The result of every node by its slot; `on_result` hears each one, on this thread, as soon as it is there.
 
-    `timeout_s` bounds the command on each node; without it a command may run for ever, its connection may not.
+    Without a timeout a command may run for ever, its connection may not.
     KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say, and how each ended, is
     passed on too.
-    `dialled` has connections under way, and what is left of them is closed in the end.
-    `pool` has connections that are open already, and gets them back; `canceller` ends the run from another thread.
-    `on_quiet` is called, on this thread, when all that has come was passed on.
+    `links` are there already, and what is left of them under way is closed in the end; `canceller` ends the run from
+    another thread. `on_quiet` is called, on this thread, when all that has come was passed on.
     """
     load()  # before there are threads
-    if isinstance(command, str):
-        command = Command(line=command, timeout_s=timeout_s)
-    width = fan_out or (FAN_OUT_BY_PROXY if _is_by_proxy(inventory, nodes) else FAN_OUT)
-    run = _Run(inventory, nodes, command, keys, deadlines or Deadlines(), stdin, sinks, width, dialled, pool, on_quiet)
+    links = links or OpenLinks()
+    run = _Run(remote, links, sinks, on_quiet)
     if canceller is not None:
         canceller.on_cancel(run.stop)
     run.start()
     try:
-        results = _heard(run, len(nodes), on_result, is_failing_fast=is_failing_fast)
+        results = _heard(run, len(remote.nodes), on_result, is_failing_fast=remote.is_failing_fast)
     finally:
         run.close()
-        if dialled is not None:
-            dialled.close()
-    return {node.slot: results[node.slot] for node in nodes}
+        links.dialled.close()
+    return {node.slot: results[node.slot] for node in remote.nodes}
 
 
 def _heard(
@@ -103,9 +122,9 @@ def _heard(
     return results
 
 
-def _is_by_proxy(inventory: Inventory, nodes: Sequence[InventoryNode]) -> bool:
-    own = any(isinstance(node, PersonsNode) and node.proxy_argv is not None for node in nodes)
-    return own or inventory.ssh.proxy_command is not None
+def _is_by_proxy(remote: RemoteCommand) -> bool:
+    own = any(isinstance(node, PersonsNode) and node.proxy_argv is not None for node in remote.nodes)
+    return own or remote.inventory.ssh.proxy_command is not None
 
 
 def _widths(fan_out: int, *, to_connect: int) -> list[int]:
@@ -126,39 +145,29 @@ class _Run:
 
     def __init__(
         self,
-        inventory: Inventory,
-        nodes: Sequence[InventoryNode],
-        command: Command,
-        keys: LoginKeys,
-        deadlines: Deadlines,
-        stdin: IO[bytes] | bytes | None,
+        remote: RemoteCommand,
+        links: OpenLinks,
         sinks: NodeSinks | None,
-        fan_out: int,
-        dialled: Dialled | None,
-        pool: LinkPool | None,
         on_quiet: Callable[[], None] | None,
     ) -> None:
         self._on_quiet = on_quiet
         self._sinks = sinks
-        self._by_slot = {node.slot: node for node in nodes}
+        self._by_slot = {node.slot: node for node in remote.nodes}
         self._waiting: queue.SimpleQueue[InventoryNode] = queue.SimpleQueue()
-        for node in nodes:
+        for node in remote.nodes:
             self._waiting.put(node)
         self._outbox = Outbox(self._wake)
-        self._pumped = _pumped(stdin, readers=len(nodes), on_more=self._wake)
+        stdin, count = remote.stdin, len(remote.nodes)
+        self._pumped = _pumped(stdin, readers=count, on_more=self._wake)
         self._job = Job(
-            inventory=inventory,
-            command=command,
-            keys=keys,
-            deadlines=deadlines,
+            remote=remote,
+            links=links,
             stdin=BytesInput(stdin) if isinstance(stdin, bytes) else self._pumped,
             outbox=self._outbox,
             captures_bytes=CAPTURED_BYTES if sinks is None else None,
-            nodes=len(nodes),
-            dialled=dialled,
-            pool=pool,
         )
-        widths = _widths(fan_out, to_connect=len(nodes) - (0 if pool is None else len(pool)))
+        width = remote.fan_out or (FAN_OUT_BY_PROXY if _is_by_proxy(remote) else FAN_OUT)
+        widths = _widths(width, to_connect=count - (0 if links.pool is None else len(links.pool)))
         self._loops = [EventLoop(self._tasks(), width=width) for width in widths]
         self._threads = [
             threading.Thread(target=self._run_loop, args=(loop,), daemon=True, name=f"fan-out {number}")

@@ -30,7 +30,7 @@ class KeptCommand:
     on_begin: Callable[[InventoryNode], None]
     on_output: Callable[[InventoryNode, bytes], None]
     on_lost: Callable[[InventoryNode, NodeFailure, int], bool]
-    """Why it does not run any more, and how many tries in a row have brought nothing; True: it is to be tried again."""
+    """Gets why it does not run any more, and how many starts in a row brought no output; True: start it again."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ class _Keeper:
         self._deadlines = deadlines
 
     def run_all(self, nodes: tuple[InventoryNode, ...]) -> None:
-        """All nodes at first: the command is the same for all."""
+        """Starts the command on all nodes at once, since it is the same command for all at first."""
         by_slot = {node.slot: node for node in nodes}
         runs = {node.slot: _NodeRun() for node in nodes}
 

@@ -6,45 +6,22 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
-from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.outputs import InventoryNode
 
-from clusterctl.ssh.command import Command
-from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure, Phase
-from clusterctl.ssh.fanout.command_input import Input
 from clusterctl.ssh.fanout.command_run import CommandRun, ExitCode, Outlet, window_bytes
-from clusterctl.ssh.fanout.dialling import Dialled
 from clusterctl.ssh.fanout.event_loop import Stopped, Task, Waiting
+from clusterctl.ssh.fanout.job import Job
 from clusterctl.ssh.fanout.libssh2 import STDERR
 from clusterctl.ssh.fanout.link import Link
-from clusterctl.ssh.fanout.link_pool import LinkKey, LinkPool, link_key
-from clusterctl.ssh.fanout.outbox import Chunk, Outbox
+from clusterctl.ssh.fanout.link_pool import LinkKey, link_key
+from clusterctl.ssh.fanout.outbox import Chunk
 from clusterctl.ssh.fanout.reaching import another_link, reach
-from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import target_of
 
 WARM_ANSWER_S = 3.0
 """A kept connection that does not take a command in this time is given up for a new one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What is the same for all nodes of one fan-out."""
-
-    inventory: Inventory
-    command: Command
-    keys: LoginKeys
-    deadlines: Deadlines
-    stdin: Input | None
-    outbox: Outbox
-    captures_bytes: int | None
-    """Output is kept in the result, at most so much of each stream; None: it is handed on as it comes."""
-    nodes: int
-    dialled: Dialled | None = None
-    """Connections that are under way already; None: there are none."""
-    pool: LinkPool | None = None
-    """Where connections come from and go to; None: each is made and ended."""
 
 
 @dataclass
@@ -104,20 +81,21 @@ def node_task(job: Job, node: InventoryNode) -> Task:
 
 
 def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waiting, bool, ExitCode]:
-    target = target_of(job.inventory, node)
-    key = link_key(job.inventory, node, target)
+    inventory, pool, deadlines = job.remote.inventory, job.links.pool, job.remote.deadlines
+    target = target_of(inventory, node)
+    key = link_key(inventory, node, target)
     link: Link | None = None
     run: CommandRun | None = None
     try:
         link, run = yield from _started_warm(job, key, outlet)
         if link is None or run is None:
-            link = yield from reach(target, job.keys, job.deadlines, job.dialled)
-            run = _command_run(job, link, job.command, outlet, job.stdin)
-            yield from run.start(time.monotonic() + job.deadlines.session_s)
+            link = yield from reach(target, job.remote.keys, deadlines, job.links.dialled)
+            run = _command_run(job, link, outlet)
+            yield from run.start(time.monotonic() + deadlines.session_s)
         outlet.is_running = True
         ended = yield from run.to_its_end()
-        if job.pool is not None and (yield from run.give_up_channel()):
-            job.pool.put(key, link)
+        if pool is not None and (yield from run.give_up_channel()):
+            pool.put(key, link)
             link = None
         return ended
     finally:
@@ -131,12 +109,12 @@ def _started_warm(
     job: Job, key: LinkKey, outlet: _NodeOutlet
 ) -> Generator[Waiting, bool, tuple[Link | None, CommandRun | None]]:
     """The command started on a connection that was kept; nothing when there is none, or it turns out to be dead."""
-    link = None if job.pool is None else job.pool.take(key)
+    link = None if job.links.pool is None else job.links.pool.take(key)
     if link is None:
         return None, None
     link.watch()
-    run = _command_run(job, link, job.command, outlet, job.stdin)
-    now, session_s = time.monotonic(), job.deadlines.session_s
+    run = _command_run(job, link, outlet)
+    now, session_s = time.monotonic(), job.remote.deadlines.session_s
     is_asked = False
     try:
         yield from run.open(now + min(WARM_ANSWER_S, session_s))
@@ -155,13 +133,14 @@ def _started_warm(
     return link, run
 
 
-def _command_run(job: Job, link: Link, command: Command, outlet: Outlet, stdin: Input | None) -> CommandRun:
+def _command_run(job: Job, link: Link, outlet: Outlet) -> CommandRun:
+    remote = job.remote
     return CommandRun(
         link,
-        command,
+        remote.command,
         outlet,
-        stdin,
-        another=lambda ends_at: another_link(link.target, job.keys, job.deadlines, ends_at),
-        silence_s=job.deadlines.silence_s,
-        window=window_bytes(job.nodes),
+        job.stdin,
+        another=lambda ends_at: another_link(link.target, remote.keys, remote.deadlines, ends_at),
+        silence_s=remote.deadlines.silence_s,
+        window=window_bytes(len(remote.nodes)),
     )

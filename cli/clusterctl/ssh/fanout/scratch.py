@@ -5,6 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterator
+from typing import IO, Any  # Any: a module that is loaded on use
+
+
+def temporary_file() -> IO[bytes]:
+    """A file without a name, in the folder for such files."""
+    file: IO[bytes] = _tempfile().TemporaryFile()
+    return file
 
 
 @contextlib.contextmanager
@@ -13,5 +20,8 @@ def named_folder() -> Iterator[None]:
     try:
         yield
     except OSError as e:
-        tempfile = importlib.import_module("tempfile")  # loaded on use: 4 ms of a start
-        raise OSError(e.errno, e.strerror, tempfile.gettempdir()) from e
+        raise OSError(e.errno, e.strerror, _tempfile().gettempdir()) from e
+
+
+def _tempfile() -> Any:
+    return importlib.import_module("tempfile")

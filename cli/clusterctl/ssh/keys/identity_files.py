@@ -23,7 +23,7 @@ WORDS = ("identityfile", "identityagent", "identitiesonly", "include")
 
 @dataclass(frozen=True, kw_only=True)
 class Identities:
-    """What is said, of several nodes all of it."""
+    """What the configuration says, for several nodes taken together."""
 
     files: tuple[Path, ...] = ()
     """Each once."""
@@ -33,7 +33,7 @@ class Identities:
     """The agent's other keys are not to be tried."""
 
     def agent_socket(self, usual: str) -> str:
-        """Where the agent listens; `usual` is the one of the environment. Empty: none."""
+        """The agent's socket, empty for no agent; `usual` is the one that the environment names."""
         if self.agent is None or self.agent == "SSH_AUTH_SOCK":
             return usual
         written = os.path.expandvars(self.agent.replace("%d", "~"))
@@ -59,7 +59,7 @@ def _said(nodes: Sequence[InventoryNode], config: Path) -> Iterable[Identities]:
         else:
             others.append(node)
     if others and _names_keys(config):
-        persons_config = importlib.import_module("clusterctl.ssh.persons_config")  # loaded on use: it needs paramiko
+        persons_config = importlib.import_module("clusterctl.ssh.persons_config")
         parsed = persons_config.read_ssh_config(config)
         for node in others:
             found = persons_config.settings_of(node.name, parsed)

@@ -1,4 +1,4 @@
-"""Clients that answer from a table of things, so that a sweep can be watched without AWS."""
+"""Clients that answer from a table of things, so that deleting can be watched without AWS."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from botocore.parsers import ResponseParserError
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.delete_orphans import Sweep, end_all
+from clusterctl.cloud.delete_orphans import Deletion, end_all
 from clusterctl.cloud.resource import CloudResource, ResourceType
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
@@ -22,16 +22,16 @@ def test_where_aws_does_not_tell_of_machines_all_else_goes_but_what_would_end_th
         silent={"instance": "UnauthorizedOperation"},
     )
     kinds = [region.kind("instance"), region.kind("subnet"), region.kind("role", is_guard=True)]
-    swept = all_ended(region, kinds)
-    assert (region.ended, [resource.id for resource in swept.not_ended]) == (["s-1"], ["r-1"])
-    assert list(swept.not_asked) == ["instance"]
+    deletion = all_ended(region, kinds)
+    assert (region.ended, [resource.id for resource in deletion.not_ended]) == (["s-1"], ["r-1"])
+    assert list(deletion.not_asked) == ["instance"]
 
 
 def test_machines_end_where_aws_does_not_tell_of_another_kind() -> None:
     region = FakeRegion(things={"i-1": thing("i-1"), "r-1": thing("r-1", "role")}, silent={"volume": "AccessDenied"})
     kinds = [region.kind("instance"), region.kind("volume", is_data=True), region.kind("role", is_guard=True)]
-    swept = all_ended(region, kinds)
-    assert (set(region.ended), swept.not_ended, list(swept.not_asked)) == ({"i-1", "r-1"}, (), ["volume"])
+    deletion = all_ended(region, kinds)
+    assert (set(region.ended), deletion.not_ended, list(deletion.not_asked)) == ({"i-1", "r-1"}, (), ["volume"])
 
 
 def test_a_machine_that_aws_tells_of_no_more_is_not_said_to_be_gone() -> None:
@@ -41,9 +41,9 @@ def test_a_machine_that_aws_tells_of_no_more_is_not_said_to_be_gone() -> None:
     def delete(clients: Clients, found: CloudResource) -> None:
         region.silent["instance"] = "ExpiredToken"
 
-    swept = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
-    assert [resource.id for resource in swept.ended] == ["s-1"]
-    assert list(swept.not_asked) == ["instance"]
+    deletion = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
+    assert [resource.id for resource in deletion.ended] == ["s-1"]
+    assert list(deletion.not_asked) == ["instance"]
 
 
 def test_where_aws_tells_of_nothing_nothing_is_called_ended() -> None:
@@ -69,11 +69,11 @@ def test_an_answer_that_is_no_answer_is_a_refusal_for_now() -> None:
             raise tries.pop()
         row.delete(clients, found)
 
-    swept = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
-    assert (swept.not_ended, sorted(region.ended)) == ((), ["i-1", "s-1"])
+    deletion = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
+    assert (deletion.not_ended, sorted(region.ended)) == ((), ["i-1", "s-1"])
 
 
-def all_ended(region: FakeRegion, kinds: Sequence[ResourceType]) -> Sweep:
+def all_ended(region: FakeRegion, kinds: Sequence[ResourceType]) -> Deletion:
     return end_all(
         NoClients(),
         "0123456789ab",

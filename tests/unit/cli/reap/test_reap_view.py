@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from clusterctl.cloud.delete_orphans import Sweep
+from clusterctl.cloud.delete_orphans import Deletion
 from clusterctl.cloud.resource import CloudResource, Meter
 from clusterctl.reap.ending import Ended, refuse_left
 from clusterctl.reap.known_here import known_of
@@ -114,13 +114,13 @@ def test_the_command_to_type_again_keeps_what_was_chosen() -> None:
 
 def test_json_says_of_each_thing_what_becomes_of_it() -> None:
     view = seen(acts=True)
-    swept = Sweep(
+    deletion = Deletion(
         ended=(FULL.things[0],),
         left=(DATA,),
         not_ended=(FULL.things[2],),
         refusals={("NAT gateway", "nat-1"): "DependencyViolation"},
     )
-    row = json.loads(json.dumps(reap_json(view, [Ended(verdict=view.verdicts[0], swept=swept)])))["clusters"][0]
+    row = json.loads(json.dumps(reap_json(view, [Ended(verdict=view.verdicts[0], deletion=deletion)])))["clusters"][0]
     by_id = {thing["id"]: thing for thing in row["things"]}
     assert (row["whose"], row["usd_per_day"], row["ends"]) == ("mine", pytest.approx(1323.03, abs=0.01), True)
     assert [(thing["goes"], thing["gone"]) for thing in by_id.values()] == [
@@ -135,16 +135,18 @@ def test_json_says_of_each_thing_what_becomes_of_it() -> None:
 
 def test_what_could_not_be_ended_is_listed_with_awss_reason_and_its_bill() -> None:
     verdict = seen().verdicts[0]
-    swept = Sweep(ended=(), left=(), not_ended=(FULL.things[2],), refusals={("NAT gateway", "nat-1"): "Forbidden"})
-    lost = Ended(verdict=verdict, swept=Sweep(ended=(), left=()), trouble="AWS did not answer")
+    deletion = Deletion(
+        ended=(), left=(), not_ended=(FULL.things[2],), refusals={("NAT gateway", "nat-1"): "Forbidden"}
+    )
+    lost = Ended(verdict=verdict, deletion=Deletion(ended=(), left=()), trouble="AWS did not answer")
     with pytest.raises(StillBills) as refused:
-        refuse_left([Ended(verdict=verdict, swept=swept), lost], again="clusterctl reap")
+        refuse_left([Ended(verdict=verdict, deletion=deletion), lost], again="clusterctl reap")
     assert refused.value.exit_code == 4
     assert refused.value.problems == (
         f"  train {ID}: NAT gateway nat-1 (Forbidden): bills by the hour, and for each GB that it carries",
         f"  train {ID}: AWS did not answer",
     )
-    refuse_left([Ended(verdict=verdict, swept=Sweep(ended=(), left=(DATA,)))], again="")
+    refuse_left([Ended(verdict=verdict, deletion=Deletion(ended=(), left=(DATA,)))], again="")
 
 
 GAP = {"us-west-2": {"FSx file system": CloudError("AccessDeniedException: no", code="AccessDeniedException")}}
@@ -178,8 +180,8 @@ def test_json_says_that_the_list_is_not_whole() -> None:
 
 
 def test_a_cluster_of_which_aws_did_not_tell_all_is_not_called_ended() -> None:
-    swept = Sweep(ended=FULL.things, left=(), not_asked=GAP["us-west-2"])
-    done = Ended(verdict=seen().verdicts[0], swept=swept)
+    deletion = Deletion(ended=FULL.things, left=(), not_asked=GAP["us-west-2"])
+    done = Ended(verdict=seen().verdicts[0], deletion=deletion)
     assert not done.is_done
     with pytest.raises(StillBills, match="not all is known to be gone: AWS does not tell of every kind") as refused:
         refuse_left([done], again="clusterctl reap")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.commands.ssh import request_of
 from clusterctl.engine.jobs_here import note_job
 from clusterctl.home import Home
+from clusterctl.ssh.arguments import request_of
 from clusterctl.ssh.request import SshRequest, remote_command, with_node_named_first
 from clusterctl.system.caller import Caller
 from clusterctl_infra.errors import NothingMatched, UsageError

@@ -14,7 +14,7 @@ from clusterctl.ssh.broker.asked import Asked
 from clusterctl.ssh.broker.place import is_off, stamp
 from clusterctl.ssh.broker.warm_command import WarmCommand, warm_command
 from clusterctl.ssh.fanout.link_pool import LinkPool
-from clusterctl.ssh.on_nodes import Shown
+from clusterctl.ssh.request import Shown
 from clusterctl_infra.keys import host_key
 from clusterctl_infra.outputs import InventorySsh, inventory_to_json
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from botocore.exceptions import ReadTimeoutError
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.delete_orphans import KnownNow, due, end_all, sweep
+from clusterctl.cloud.delete_orphans import KnownNow, delete_orphans, due, end_all
 from clusterctl.cloud.instances import instance_state
 from clusterctl.cloud.resource import CloudResource, Known, orphans
 from clusterctl.cloud.resource_types import KINDS
@@ -22,11 +22,11 @@ PLACEMENT_GROUP = "aws:ec2/placementGroup:PlacementGroup"
 BEGAN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def swept(
+def deleted(
     region: FakeRegion, known: set[str], *, since: datetime | None = None, known_now: KnownNow | None = None
 ) -> tuple[list[str], list[str]]:
     kinds = [region.kind("instance"), region.kind("subnet"), region.kind("volume", is_data=True)]
-    result = sweep(
+    result = delete_orphans(
         NoClients(),
         "0123456789ab",
         {"test:instance": frozenset(known)},
@@ -66,20 +66,20 @@ def test_a_part_lives_with_what_it_is_attached_to() -> None:
 
 def test_only_orphans_are_ended() -> None:
     region = FakeRegion(things={"i-1": thing("i-1"), "i-2": thing("i-2")})
-    assert swept(region, {"i-1"}) == (["i-2"], [])
+    assert deleted(region, {"i-1"}) == (["i-2"], [])
     assert set(region.things) == {"i-1"}
 
 
 def test_what_holds_another_is_tried_again_until_both_are_gone() -> None:
     region = FakeRegion(things={"s-1": thing("s-1", "subnet"), "i-1": thing("i-1")}, holds={"i-1": "s-1", "s-1": "x"})
-    assert set(swept(region, set())[0]) == {"i-1", "s-1"}
+    assert set(deleted(region, set())[0]) == {"i-1", "s-1"}
     assert region.things == {}
 
 
 def test_each_thing_is_told_of_once_and_noted_when_aws_agrees_to_its_end() -> None:
     region = FakeRegion(things={"s-1": thing("s-1", "subnet"), "i-1": thing("i-1")}, holds={"s-1": "i-1"})
     told, noted = list[str](), list[str]()
-    sweep(
+    delete_orphans(
         NoClients(),
         "0123456789ab",
         {},
@@ -96,7 +96,7 @@ def test_each_thing_is_told_of_once_and_noted_when_aws_agrees_to_its_end() -> No
 
 def test_what_appears_late_is_ended_too() -> None:
     region = FakeRegion(late=[thing("i-7")])
-    assert swept(region, set()) == (["i-7"], [])
+    assert deleted(region, set()) == (["i-7"], [])
 
 
 def test_data_that_was_there_before_the_broken_run_is_left_and_named() -> None:
@@ -108,13 +108,13 @@ def test_data_that_was_there_before_the_broken_run_is_left_and_named() -> None:
             "v-unknown": thing("v-unknown", "volume"),
         }
     )
-    assert swept(region, set(), since=BEGAN) == (["v-new"], ["v-old", "v-unknown"])
+    assert deleted(region, set(), since=BEGAN) == (["v-new"], ["v-old", "v-unknown"])
 
 
 def test_what_never_goes_is_named_with_awss_code() -> None:
     region = FakeRegion(things={"i-1": thing("i-1")}, holds={"i-1": "i-1"})
     with pytest.raises(CloudError, match=r"instance i-1 \(DependencyViolation\)"):
-        sweep(
+        delete_orphans(
             NoClients(),
             "0123456789ab",
             {},
@@ -138,7 +138,7 @@ def test_a_machine_that_may_not_be_ended_keeps_its_guard_and_nobody_waits_for_it
         things={"i-1": thing("i-1"), "r-1": thing("r-1", "role")}, refused={"i-1": "OperationNotPermitted"}
     )
     waited: list[str] = []
-    swept = end_all(
+    deletion = end_all(
         NoClients(),
         "0123456789ab",
         {},
@@ -148,7 +148,7 @@ def test_a_machine_that_may_not_be_ended_keeps_its_guard_and_nobody_waits_for_it
         tell=lambda text: None,
         kinds=[region.kind("instance"), region.kind("role", is_guard=True)],
     )
-    assert [swept.named(resource) for resource in swept.not_ended] == [
+    assert [deletion.named(resource) for resource in deletion.not_ended] == [
         "instance i-1 (OperationNotPermitted)",
         "role r-1",
     ]
@@ -159,7 +159,7 @@ def test_what_is_spared_is_left_and_what_was_refused_at_first_goes_later() -> No
     region = FakeRegion(
         things={"s-1": thing("s-1", "subnet"), "i-1": thing("i-1"), "i-2": thing("i-2")}, holds={"s-1": "i-1"}
     )
-    swept = end_all(
+    deletion = end_all(
         NoClients(),
         "0123456789ab",
         {},
@@ -169,9 +169,9 @@ def test_what_is_spared_is_left_and_what_was_refused_at_first_goes_later() -> No
         tell=lambda text: None,
         kinds=[region.kind("subnet"), region.kind("instance")],
     )
-    assert {resource.id for resource in swept.ended} == {"s-1", "i-1"}
-    assert [resource.id for resource in swept.left] == ["i-2"]
-    assert (swept.not_ended, dict(swept.refusals)) == ((), {})
+    assert {resource.id for resource in deletion.ended} == {"s-1", "i-1"}
+    assert [resource.id for resource in deletion.left] == ["i-2"]
+    assert (deletion.not_ended, dict(deletion.refusals)) == ((), {})
 
 
 def test_the_table_names_each_kind_once_and_machines_end_before_networks() -> None:
@@ -217,8 +217,8 @@ def test_a_round_that_may_not_be_any_more_ends_nothing() -> None:
     assert (region.ended, looks) == (["i-1"], [2, 1])
 
 
-def test_what_a_state_has_got_since_the_sweep_began_is_no_orphan() -> None:
-    """A sweep takes minutes: a whole `up` may begin and end in them."""
+def test_what_a_state_has_got_since_the_deletion_began_is_no_orphan() -> None:
+    """The deletion takes minutes: a whole `up` may begin and end in them."""
     region = FakeRegion(things={"i-1": thing("i-1"), "s-1": thing("s-1", "subnet")}, holds={"i-1": "s-1"})
     asked: list[frozenset[str]] = []
 
@@ -227,7 +227,7 @@ def test_what_a_state_has_got_since_the_sweep_began_is_no_orphan() -> None:
         region.late += [] if "i-7" in region.things else [thing("i-7"), thing("i-lost")]
         return {"test:instance": frozenset({"i-7"} & region.things.keys())}
 
-    ended, _ = swept(region, set(), known_now=known_now)
+    ended, _ = deleted(region, set(), known_now=known_now)
     assert (set(ended), set(region.things)) == ({"i-1", "s-1", "i-lost"}, {"i-7"})
     assert len(asked) == 2, "once for what was there, once for what came; not for what is tried again"
 
@@ -242,7 +242,7 @@ def test_while_somebody_changes_the_state_nothing_that_came_since_is_ended() -> 
         return {}
 
     with pytest.raises(CloudError, match="somebody is changing it"):
-        swept(region, set(), known_now=known_now)
+        deleted(region, set(), known_now=known_now)
     assert (region.ended, set(region.things)) == (["i-1"], {"i-7"})
 
 
@@ -271,7 +271,7 @@ def test_an_end_to_which_aws_gave_no_answer_is_asked_for_again() -> None:
 def test_what_comes_back_under_the_clusters_own_name_is_another_runs_and_asked_about_again() -> None:
     name = "clusterctl-0123456789ab"
     region, states = FakeRegion(things={name: thing(name)}), iter([{}, {"test:instance": frozenset({name})}])
-    sweep(
+    delete_orphans(
         NoClients(),
         "0123456789ab",
         {},
