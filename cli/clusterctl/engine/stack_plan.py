@@ -64,7 +64,8 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     further = partial(further_problems, catalog=catalog, now=now, is_rehearsal=is_rehearsal)
     in_file = size_in_file(stack.cluster_file)
     overrides = without_ended_size(settings.overrides, settings.nodes_over, in_file=in_file)
-    config = load_cluster(stack.cluster_file, overrides=overrides, further=further, source=stack.source)
+    written = load_cluster(stack.cluster_file, overrides=overrides, further=further, source=stack.source)
+    config = written.narrowed(settings.chosen)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     identity = _identity(config, settings, known, now=now)
     planned = plan(
@@ -98,7 +99,7 @@ def _identity(config: ClusterConfig, settings: StackSettings, known: Inventory |
     identity = stand_in_identity(
         owner=config.owner or login_name(),
         image_id=_image_id(config.image),
-        zone=config.zone or settings.adopted.zone,
+        zone=config.zone or settings.zone,
         region=config.region,
         now=now,
     )

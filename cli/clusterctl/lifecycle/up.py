@@ -14,8 +14,8 @@ from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
+from clusterctl.cloud.capacity_probe import Candidate
 from clusterctl.cloud.clients import Clients
-from clusterctl.cost.after_deadline import bills_a_month_after
 from clusterctl.engine.progress import summary
 from clusterctl.engine.selected_stack import selected_meanwhile
 from clusterctl.engine.size_note import size_note
@@ -39,16 +39,16 @@ from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
+from clusterctl.lifecycle.room_stage import candidates_of, chosen, room_words
 from clusterctl.lifecycle.running_jobs import refuse_running
-from clusterctl.lifecycle.spend_gate import agree, spending
+from clusterctl.lifecycle.spend_gate import agree
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
+from clusterctl.lifecycle.up_words import headline, price_question, warning_lines
 from clusterctl.output import Output, unshown_by
 from clusterctl.status.nodes_table import nodes_json
-from clusterctl.text.headline import machine_words, machines_and_gpus, rehearsed
 from clusterctl.text.instant import utc_now
-from clusterctl.text.quantities import clock, duration, usd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,13 +158,15 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
         with said_of_the_flag(up.request.nodes):
             run_checks_of_time("up", planned_now(planned))
     if found is None:
+        living = planned.state
+        planned = choose(up, planned)
         up.change.engine.create_stack()
-        living, intent = planned.state, planned.intent
     else:
         living, intent = repair(up, planned, anew=slots_of(anew))
+        planned = choose(up, replace(planned, intent=intent))
     runs = runs_for(living, planned.plan, anew=sorted(slots_of(anew)))
     with selecting(up.change, is_new=found is None):
-        make(up, planned, intent, runs=runs)
+        make(up, planned, runs=runs)
 
 
 def selecting(change: Change, *, is_new: bool) -> AbstractContextManager[None]:
@@ -190,7 +192,16 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
     )
     run_checks("up", asked)
     intent = adopt(change, asked.intent, state, now=now)
-    return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now))
+    candidates = candidates_of(change.clients, intent, state, source=change.stack.source)
+    return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now), candidates=candidates)
+
+
+def choose(up: Up, planned: WithPlan) -> WithPlan:
+    """What is made, of the type and in the zone that AWS has room in. Raises NoCapacity, CloudError."""
+    decided = chosen(up.change, planned)
+    if decided.plan.instance_type != planned.plan.instance_type:  # checked so far was the dearest
+        run_checks("up", WithPreview(**vars(decided), makes_machines=True), after=WithIntent)
+    return decided
 
 
 def planned_now(planned: WithPlan) -> WithPlan:
@@ -217,14 +228,6 @@ def refuse_running_jobs(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> N
     going = {instance.slot for instance in planned.state.instances} - stays
     again = f"clusterctl up {up.shown}" + ("" if up.request.nodes is None else f" --nodes {up.request.nodes}")
     refuse_running(up.change, planned.state, going, is_forced=up.request.is_forced, again=again)
-
-
-def warning_lines(cluster_plan: ClusterPlan, *, overrides: Mapping[str, object]) -> Iterator[str]:
-    """The plan's problems that keep nobody from an `up`."""
-    for problem in cluster_plan.problems:
-        key = problem.path.rpartition(".")[2]
-        said_in = f"config clusterctl:{key}" if key in overrides else problem.path
-        yield f"  warning  {said_in}: {problem.message}".replace(" : ", " ")
 
 
 def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Iterator[str]:
@@ -266,7 +269,14 @@ def ask(up: Up, previewed: WithPreview) -> bool:
     agree(
         change.output,
         cluster_plan,
-        question=question_of(change.clients, cluster_plan, previewed.state, anew=previewed.anew, now=now),
+        question=question_of(
+            change.clients,
+            cluster_plan,
+            previewed.state,
+            anew=previewed.anew,
+            now=now,
+            candidates=previewed.candidates,
+        ),
         now=now,
         shown=up.shown,
         asks=not request.as_json,
@@ -297,9 +307,9 @@ def forget_missing(change: Change, state: StackState, *, nodes: int, was_cut_off
     return forget_ended(change, state.without(gone))
 
 
-def make(up: Up, planned: WithPlan, intent: Intent, *, runs: Runs) -> None:
+def make(up: Up, planned: WithPlan, *, runs: Runs) -> None:
     """Runs the engine, and waits for the nodes. Raises the error of what failed, after undoing it."""
-    change, cluster_plan = up.change, planned.plan
+    change, cluster_plan, intent = up.change, planned.plan, planned.intent
     # Whatever becomes of this run: the machines that stay have a reservation, or none.
     kept = {key: value for key, value in intent.changes.items() if key == "unreserved"}
     before = with_values(read_config(change.engine.environment.config_file), kept)
@@ -338,13 +348,22 @@ def slots_of(nodes: Sequence[NodePreview]) -> frozenset[int]:
     return frozenset(node.slot for node in nodes)
 
 
-def question_of(clients: Clients, cluster_plan: ClusterPlan, state: StackState, *, anew: int, now: datetime) -> str:
+def question_of(
+    clients: Clients,
+    cluster_plan: ClusterPlan,
+    state: StackState,
+    *,
+    anew: int,
+    now: datetime,
+    candidates: Sequence[Candidate] = (),
+) -> str:
     """What a person agrees to; a machine that died or was taken back does not run, though the state has it.
 
     Raises CloudError.
     """
     running = len(living_slots(clients, state))
-    return price_question(cluster_plan, running=running, anew=anew, now=now)
+    asking = room_words(candidates, cluster_plan)
+    return price_question(cluster_plan, running=running, anew=anew, now=now, asking=asking)
 
 
 FLAG = "--nodes"
@@ -361,35 +380,3 @@ def said_of_the_flag(nodes: int | None) -> Iterator[None]:
             raise
         problems = [problem.replace(AS_READ, FLAG) for problem in e.problems]
         raise ConfigError(e.message, problems=problems, hint=e.hint) from e
-
-
-def headline(cluster_plan: ClusterPlan, *, is_rehearsal: bool) -> str:
-    """`train · us-west-2b · 4 × p5.48xlarge · 32 × H100 80GB (rehearsed: …)`."""
-    zone = cluster_plan.chosen_zone or cluster_plan.region
-    machines = machines_and_gpus(
-        len(cluster_plan.slots), _machine(cluster_plan), cluster_plan.gpus_per_node, cluster_plan.gpu_name
-    )
-    label = rehearsed(is_rehearsal, cluster_plan.gpus_per_node > 0)
-    return f"{cluster_plan.name} · {zone} · {machines}{label}"
-
-
-def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime, anew: int = 0) -> str:
-    """`This will run at $221.54/h until 17:22 UTC (4 h 31 m: $1000.00 in all). Create 4 × p5.48xlarge?`."""
-    deadline, wanted = cluster_plan.deadline, len(cluster_plan.slots)
-    total = spending(cluster_plan, now=now).until_deadline_usd
-    budget = "" if deadline.budget_usd is None else f" of a budget of {usd(deadline.budget_usd)}"
-    replaced = f", {anew} of them made anew" if anew else ""
-    change = f"Change {running} → {wanted} nodes{replaced}?"
-    what = change if running else f"Create {wanted} × {_machine(cluster_plan)}?"
-    until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}: {usd(total)} in all{budget})"
-    tail = cluster_plan.price.reservation_tail_usd
-    after = "" if not tail else f", at worst {usd(tail)} more for a reservation that AWS ends up to 1 h late"
-    rate = f"{usd(cluster_plan.price.total_usd_per_hour)}/h"
-    most = f"{rate} at most" if cluster_plan.price.spot is not None else rate
-    stays = bills_a_month_after(cluster_plan)
-    beyond = "" if stays is None else f" After that, {stays}."
-    return f"This will run at {most} until {until}{after}.{beyond} {what}"
-
-
-def _machine(cluster_plan: ClusterPlan) -> str:
-    return machine_words(cluster_plan.instance_type, cluster_plan.capacity)

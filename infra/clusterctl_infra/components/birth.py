@@ -97,6 +97,12 @@ class Birth:
                 f"{' and '.join(named)}: not looked up yet, and plain pulumi up does not: run clusterctl up. Nothing "
                 "was changed"
             )
+        if config.is_list and not self.settings.down:
+            types = ", ".join(config.instance_choice(self.catalog).tried)
+            raise PlanRefused(
+                f"{types}: which of them AWS has room for was not asked yet, and plain pulumi up does not ask: run "
+                "clusterctl up. Nothing was changed"
+            )
 
     def _refuse_errors(self, made: ClusterPlan) -> None:
         """Raises ConfigError with the lines of the file, where the configuration comes from one."""

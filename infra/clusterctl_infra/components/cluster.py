@@ -135,7 +135,7 @@ class Cluster(pulumi.ComponentResource):
         config, draft, invoke = self._birth.config, self._draft, self._invoke_options()
         zone = lookups.zone_candidate(
             config,
-            adopted=self._birth.settings.adopted.zone,
+            known=self._birth.settings.zone,
             instance_type=draft.instance_type,
             must_exist=not self._birth.settings.down,
             opts=invoke,
@@ -156,6 +156,7 @@ class Cluster(pulumi.ComponentResource):
             run=self._birth.settings.run,
             launch=launch_facts(placement=draft.placement, capacity=draft.capacity) if draft.slots else None,
             slot_range=slot_range(draft),
+            instance_type=None if self._birth.settings.chosen is None else self._birth.settings.chosen.instance_type,
             opts=self._child(),
         )
 

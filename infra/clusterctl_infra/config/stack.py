@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from clusterctl_infra.adopted import NOTHING_ADOPTED, Adopted, adopted_from_json
+from clusterctl_infra.config.choice import Chosen, chosen_from_json
 from clusterctl_infra.config.document import read_document
 from clusterctl_infra.config.flag_size import NODES_OVER
 from clusterctl_infra.errors import ConfigError
@@ -33,6 +34,7 @@ OWN_KEYS = (
     "extended-budget",
     "generation-floor",
     "adopted",
+    "chosen",
 )
 """Written by clusterctl alone; a person's own settings are the others."""
 
@@ -65,10 +67,17 @@ class StackSettings:
     """The number that the membership has at least, since nodes reported one below it that the state did not know."""
     adopted: Adopted = NOTHING_ADOPTED
     """What exists and is used, as AWS described it before the last run."""
+    chosen: Chosen | None = None
+    """The type and zone that `clusterctl up` found room for; None: nothing was asked."""
     nodes_over: str | None = None
     """What cluster.yaml said when `up --nodes` gave the size in `overrides`; None: no flag did."""
     cluster_file: Path | None = None
     """Where the configuration was read, as a person in the program's folder calls it; None: a program made it."""
+
+    @property
+    def zone(self) -> str | None:
+        """Where a new cluster has to be: beside what is adopted, else where there is room; None: nothing says it."""
+        return self.adopted.zone or (None if self.chosen is None else self.chosen.zone)
 
 
 def stack_settings(values: Mapping[str, str]) -> StackSettings:
@@ -87,6 +96,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         extended_from=_instant(values, "extended-from"),
         generation_floor=_count("generation-floor", values.get("generation-floor", "0"), fewest=0, most=LARGEST_WHOLE),
         adopted=_adopted(values.get("adopted")),
+        chosen=_chosen(values.get("chosen")),
         nodes_over=values.get(NODES_OVER),
     )
 
@@ -158,6 +168,18 @@ def _adopted(text: str | None) -> Adopted:
         raise ConfigError(
             f"clusterctl:adopted is no description of what is used ({e}); clusterctl writes it, no person does",
             hint="pulumi config rm clusterctl:adopted",
+        ) from e
+
+
+def _chosen(text: str | None) -> Chosen | None:
+    if not text:
+        return None
+    try:
+        return chosen_from_json(text)
+    except (KeyError, TypeError, ValueError, RecursionError) as e:
+        raise ConfigError(
+            f"clusterctl:chosen is no type and zone ({e}); clusterctl writes it, no person does",
+            hint="pulumi config rm clusterctl:chosen",
         ) from e
 
 

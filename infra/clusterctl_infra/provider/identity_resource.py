@@ -24,7 +24,8 @@ _IMAGE_ID = re.compile(r"ami-[0-9a-f]{8,17}")
 class IdentityResource:
     """Makes identities; `owner`, `image_candidate` and `zone_candidate` count at birth only.
 
-    `launch`: how the run's machines are launched; nothing while there are none on purpose.
+    `launch`: how the run's machines are launched; nothing while there are none on purpose. `instance_type`: what a list
+    of types came to; nothing without a list.
     """
 
     home: LocalHome
@@ -59,7 +60,9 @@ class IdentityResource:
         """
         if inputs["name"] != state["name"]:
             return Difference(changed=("name",), replaced=("name",))
-        changed = tuple(key for key in ("run", "image_spec", "launch") if inputs.get(key) != state.get(key))
+        changed = tuple(
+            key for key in ("run", "image_spec", "launch", "instance_type") if inputs.get(key) != state.get(key)
+        )
         _refuse_other_range(state.get("slot_range"), inputs.get("slot_range"))
         if "launch" in changed and "run" not in changed:
             _refuse_other_launch(state.get("launch") or {}, inputs.get("launch") or {})
@@ -83,6 +86,7 @@ class IdentityResource:
         if not place.preview:
             self._refuse_without_proof()
         outputs = {**state, "seed": Secret(state["seed"]), "launch": inputs.get("launch")}
+        outputs["instance_type"] = inputs.get("instance_type")
         if inputs["run"] != state["run"]:
             outputs |= {"run": inputs["run"], "started_at": self._now()}
         if inputs["image_spec"] != state["image_spec"]:
@@ -114,6 +118,7 @@ def _chosen(inputs: Properties) -> dict[str, Any]:
         "run": inputs["run"],
         "launch": inputs.get("launch"),
         "slot_range": inputs.get("slot_range"),
+        "instance_type": inputs.get("instance_type"),
     }
 
 

@@ -9,6 +9,7 @@ from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_describe import DESCRIBE, check_all_found
 from clusterctl_rehearsal.api.ec2_end import END
+from clusterctl_rehearsal.api.ec2_make import MAKE
 from clusterctl_rehearsal.api.filters import matching, page
 from clusterctl_rehearsal.api.spot_prices import describe_spot_prices
 from clusterctl_rehearsal.api.topology import describe_topology
@@ -92,6 +93,7 @@ def _vpc_attribute(call: Call) -> dict[str, Any]:
 EC2: dict[str, Handler] = {
     **DESCRIBE,
     **END,
+    **MAKE,
     "DescribeAccountAttributes": _account_attributes,
     "DescribeInstanceTypeOfferings": _offerings,
     "DescribeNetworkInterfaces": _listed(
