@@ -115,6 +115,16 @@ class Clients:
         return self._client("pricing", region="us-east-1")
 
     @functools.cached_property
+    def ssm(self) -> Any:
+        """AWS Systems Manager, whose public parameters name the newest images."""
+        return self._client("ssm")
+
+    @functools.cached_property
+    def s3(self) -> Any:
+        """Amazon S3."""
+        return self._client("s3")
+
+    @functools.cached_property
     def scheduler(self) -> Any:
         """Amazon EventBridge Scheduler."""
         return self._client("scheduler")

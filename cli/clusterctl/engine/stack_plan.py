@@ -41,6 +41,8 @@ class StackPlan:
     """A plan and what is said beside it."""
 
     plan: ClusterPlan
+    config: ClusterConfig
+    """What the plan was made from."""
     instance_type: InstanceType
     is_rehearsal: bool
     is_running: bool
@@ -83,6 +85,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     flow = expenses(planned.price, settings.ledger, started_at=planned.started_at, now=now, nodes=len(planned.slots))
     return StackPlan(
         plan=planned if is_rehearsal else judged_for_aws(planned, config),
+        config=config,
         instance_type=instance_type,
         is_rehearsal=is_rehearsal,
         is_running=known is not None,

@@ -11,7 +11,7 @@ from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_views import tagged
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 
 _RESERVATION_INPUTS: Mapping[str, str] = {
@@ -61,7 +61,15 @@ def _instant(value: object) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def _dry_run_alone(call: Call) -> dict[str, Any]:
+    """Whether one may is all that is asked so: the engine makes these."""
+    if call.parameters.get("DryRun"):
+        raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
+    raise StandInRefusal(f"the stand-in answers {call.operation} with DryRun alone")
+
+
 MAKE: dict[str, Handler] = {
     "CreatePlacementGroup": _create_placement_group,
     "CreateCapacityReservation": _create_capacity_reservation,
+    **dict.fromkeys(("CreateVpc", "CreateInternetGateway", "CreateLaunchTemplate", "AllocateAddress"), _dry_run_alone),
 }

@@ -75,6 +75,9 @@ class FakeSession:
     asked: list[str] = field(default_factory=list)
     """What all its services were asked for."""
 
+    def get_credentials(self) -> None:
+        """Nobody says when they end."""
+
     def client(self, service: str, *, region_name: str, **settings: object) -> FakeService:
         return FakeService(
             {(call, name): rows for (region, call, name), rows in self.answers.items() if region == region_name},
