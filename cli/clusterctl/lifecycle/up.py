@@ -33,7 +33,7 @@ from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.drift import living_slots, lost_beside, missing_instances
 from clusterctl.lifecycle.ending_stage import wait_for_ending
 from clusterctl.lifecycle.failed_up import raise_failed
-from clusterctl.lifecycle.intent import Intent, for_up, of_a_new_life, plan_of, read_intent
+from clusterctl.lifecycle.intent import Intent, for_up, of_a_new_life, plan_of, read_intent, with_changes
 from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines
@@ -191,7 +191,7 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
         reorders_ranks=up.request.reorders_ranks,
     )
     run_checks("up", asked)
-    intent = adopt(change, asked.intent, state, now=now)
+    intent = adopt(change, with_account(change.clients, asked.intent), state, now=now)
     candidates = candidates_of(change.clients, intent, state, source=change.stack.source)
     return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now), candidates=candidates)
 
@@ -208,6 +208,11 @@ def planned_now(planned: WithPlan) -> WithPlan:
     """The plan made anew: whoever was asked may have thought about it until after the deadline."""
     now = utc_now()
     return replace(planned, now=now, plan=plan_of(planned.intent, planned.state, now=now))
+
+
+def with_account(clients: Clients, intent: Intent) -> Intent:
+    """The intent with the account that the credentials are of, in which alone the provider then works."""
+    return with_changes(intent, {"account": clients.account()})
 
 
 def show_preview(up: Up, planned: WithPlan) -> tuple[NodePreview, ...]:

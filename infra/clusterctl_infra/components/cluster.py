@@ -299,8 +299,15 @@ class Cluster(pulumi.ComponentResource):
         given = self.get_provider("aws:ec2/instance:Instance")
         if given is not None:
             return given
-        region = self._birth.config.region
-        return aws.Provider(f"{self._prefix}-aws", region=region, max_retries=AWS_ATTEMPTS, opts=self._child())
+        account = self._birth.settings.account
+        return aws.Provider(
+            f"{self._prefix}-aws",
+            region=self._birth.config.region,
+            # With another account's credentials a refresh would find no machine, and forget those that live.
+            allowed_account_ids=None if account is None else [account],
+            max_retries=AWS_ATTEMPTS,
+            opts=self._child(),
+        )
 
     def _invoke_options(self) -> pulumi.InvokeOutputOptions:
         return pulumi.InvokeOutputOptions(parent=self, provider=self._aws)

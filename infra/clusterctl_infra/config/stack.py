@@ -35,6 +35,7 @@ OWN_KEYS = (
     "generation-floor",
     "adopted",
     "chosen",
+    "account",
 )
 """Written by clusterctl alone; a person's own settings are the others."""
 
@@ -69,6 +70,8 @@ class StackSettings:
     """What exists and is used, as AWS described it before the last run."""
     chosen: Chosen | None = None
     """The type and zone that `clusterctl up` found room for; None: nothing was asked."""
+    account: str | None = None
+    """The AWS account that the provider may work in, by its number, as `clusterctl up` found it; None: in any."""
     nodes_over: str | None = None
     """What cluster.yaml said when `up --nodes` gave the size in `overrides`; None: no flag did."""
     cluster_file: Path | None = None
@@ -97,6 +100,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         generation_floor=_count("generation-floor", values.get("generation-floor", "0"), fewest=0, most=LARGEST_WHOLE),
         adopted=_adopted(values.get("adopted")),
         chosen=_chosen(values.get("chosen")),
+        account=_account(values.get("account")),
         nodes_over=values.get(NODES_OVER),
     )
 
@@ -181,6 +185,17 @@ def _chosen(text: str | None) -> Chosen | None:
             f"clusterctl:chosen is no type and zone ({e}); clusterctl writes it, no person does",
             hint="pulumi config rm clusterctl:chosen",
         ) from e
+
+
+def _account(text: str | None) -> str | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) == 12):
+        raise ConfigError(
+            f"clusterctl:account: {text!r}: no account's number, which has 12 digits; clusterctl writes it",
+            hint="pulumi config rm clusterctl:account",
+        )
+    return text
 
 
 def _flag(key: str, text: str) -> bool:

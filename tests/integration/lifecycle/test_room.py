@@ -20,8 +20,8 @@ def probes(cluster: Rehearsed) -> list[str]:
     return [row.token for row in cluster.resources() if PROBE_TAG in row.tags]
 
 
-def chosen(cluster: Rehearsed) -> str:
-    return str(yaml.safe_load((cluster.folder / "Pulumi.dev.yaml").read_text())["config"]["clusterctl:chosen"])
+def written(cluster: Rehearsed, key: str) -> str:
+    return str(yaml.safe_load((cluster.folder / "Pulumi.dev.yaml").read_text())["config"][f"clusterctl:{key}"])
 
 
 def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorded: Rehearsed) -> None:
@@ -45,7 +45,7 @@ def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorde
     assert "p5en.48xlarge  us-west-2a, us-west-2b, us-west-2c  InsufficientInstanceCapacity" in made.stderr, made.text
     assert "p5.48xlarge    us-west-2b                          room for 2" in made.stderr, made.text
     assert probes(recorded) == []
-    assert chosen(recorded) == '{"instance_type":"p5.48xlarge","zone":"us-west-2b"}'
+    assert written(recorded, "chosen") == '{"instance_type":"p5.48xlarge","zone":"us-west-2b"}'
     (reservation,) = (row for row in recorded.resources() if row.token == RESERVATION)
     assert (reservation.inputs["instanceType"], reservation.inputs["availabilityZone"]) == ("p5.48xlarge", "us-west-2b")
 
@@ -53,6 +53,20 @@ def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorde
     recorded.write(machines="none", instance_type=["p6-b200.48xlarge", "p5en.48xlarge"])
     recorded.up()
     assert instances(recorded) == before, "a list replaces no living node"
-    assert "p5.48xlarge" in chosen(recorded)
+    assert "p5.48xlarge" in written(recorded, "chosen")
     plain = recorded.pulumi("preview", "--expect-no-changes")
     assert plain.exit_code == 0, plain.text
+    assert_the_account_is_looked_at(recorded, before)
+
+
+def assert_the_account_is_looked_at(cluster: Rehearsed, before: list[str]) -> None:
+    """On the same cluster: with another account's credentials nothing is even previewed."""
+    cluster.pulumi("config", "rm", "clusterctl:account")
+    old = cluster.pulumi("up", "--yes", "--skip-preview")
+    assert old.exit_code == 0, old.text
+    cluster.up()
+    assert instances(cluster) == before, "an old state, without the account, is left as it is"
+    assert written(cluster, "account") == "000000000000"
+    cluster.pulumi("config", "set", "clusterctl:account", "111122223333")
+    refused = cluster.pulumi("preview")
+    assert (refused.exit_code != 0, "AWS account ID not allowed: 000000000000" in refused.text) == (True, True)
