@@ -45,7 +45,7 @@ class Birth:
         identity = stand_in_identity(
             owner=self.config.owner or "",
             image_id=None,
-            zone=self.config.zone or self.settings.adopted.zone,
+            zone=self.config.zone or self.settings.zone,
             region=self.config.region,
             now=self.now,
         )

@@ -82,7 +82,7 @@ class RehearsalProvider(Plugin):
         return provider_pb2.ConfigureResponse(acceptSecrets=False, supportsPreview=True)
 
     def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        """Another region is another provider; all else of its settings changes in place (pulumi-aws 7, resources.go)."""
+        """Another region is another provider; its other settings change in place (pulumi-aws 7)."""
         old, new = from_struct(request.old_inputs), from_struct(request.news)
         changed = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
         return provider_pb2.DiffResponse(

@@ -184,6 +184,16 @@ def test_a_state_from_before_networks_were_adopted_has_no_difference(own_home: P
     assert identities(own_home).difference(old, INPUTS, inputs) == Difference(changed=())
 
 
+def test_what_a_list_of_types_came_to_is_kept_and_no_replacement(own_home: Path) -> None:
+    old, chosen = born(own_home), {**INPUTS, "instance_type": "p5.48xlarge"}
+    assert identities(own_home).difference(old, INPUTS, chosen) == Difference(changed=("instance_type",))
+    after = reveal(identities(own_home).update(old, chosen, PREVIEW))
+    assert isinstance(after, dict)
+    assert (after["instance_type"], after["cluster_id"]) == ("p5.48xlarge", old["cluster_id"])
+    del old["instance_type"]  # a state from before there were lists
+    assert identities(own_home).difference(old, INPUTS, INPUTS) == Difference(changed=())
+
+
 def test_the_range_of_addresses_is_kept_for_life(own_home: Path) -> None:
     chosen = {**INPUTS, "slot_range": "subnet-0a1b2c3d 172.31.16.40/29"}
     state = reveal(identities(own_home).create(chosen, PLACE)[1])
