@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from clusterctl_infra.config.choice import Chosen, chosen_to_json
@@ -26,8 +26,13 @@ from clusterctl.text.table import render_table
 ROOM = "room"
 
 
-def candidates_of(clients: Clients, intent: Intent, state: StackState, *, source: str) -> tuple[Candidate, ...]:
-    """What may be chosen from; empty where type and zone are known. Raises CloudError where AWS offers none of it."""
+def candidates_of(
+    clients: Clients, intent: Intent, state: StackState, *, source: str, before: Callable[[], None] = lambda: None
+) -> tuple[Candidate, ...]:
+    """What may be chosen from; empty where type and zone are known. Raises CloudError where AWS offers none of it.
+
+    `before` is called before AWS is asked.
+    """
     config = intent.config
     if state.instances or config.market != "on-demand":
         return ()
@@ -35,6 +40,7 @@ def candidates_of(clients: Clients, intent: Intent, state: StackState, *, source
     zone = config.zone or intent.settings.adopted.zone if identity is None else identity.zone
     if zone is not None and not config.is_list:
         return ()
+    before()
     choice = config.instance_choice(intent.catalog)
     names = choice.tried or (choice.name,)
     found = tuple(each for each in offered(clients, names) if zone in (None, each.zone))

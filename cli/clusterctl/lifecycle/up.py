@@ -17,6 +17,7 @@ from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl.cloud.capacity_probe import Candidate
 from clusterctl.cloud.clients import Clients
 from clusterctl.engine.progress import summary
+from clusterctl.engine.region import tell_region
 from clusterctl.engine.selected_stack import selected_meanwhile
 from clusterctl.engine.size_note import size_note
 from clusterctl.engine.stack import Stack, read_stack
@@ -192,7 +193,12 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
     )
     run_checks("up", asked)
     intent = adopt(change, with_account(change.clients, asked.intent), state, now=now)
-    candidates = candidates_of(change.clients, intent, state, source=change.stack.source)
+
+    def before() -> None:
+        if change.is_rehearsal:  # its zones are what rehearsal.yaml says
+            tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
+
+    candidates = candidates_of(change.clients, intent, state, source=change.stack.source, before=before)
     return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now), candidates=candidates)
 
 
