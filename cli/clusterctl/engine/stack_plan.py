@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.instance import FIRST_LAYOUT, NEWEST_LAYOUT, InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.flag_size import NODES_OVER, size_in_file, without_ended_size
 from clusterctl_infra.config.load import later_problems, load_cluster, login_name
@@ -105,6 +105,7 @@ def _identity(config: ClusterConfig, settings: StackSettings, known: Inventory |
         zone=config.zone or settings.zone,
         region=config.region,
         now=now,
+        layout=settings.layout or (NEWEST_LAYOUT if known is None and not settings.down else FIRST_LAYOUT),
     )
     return identity if known is None else as_known(identity, known)
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from clusterctl_infra.catalog.instance import FIRST_LAYOUT, NEWEST_LAYOUT
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.config.choice import Chosen, chosen_to_json
 from clusterctl_infra.config.flag_size import size_of_one_run
@@ -118,8 +119,15 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
         # Other machines stand elsewhere: a new run is ordered anew.
         **({} if keeps_ranks(intent, identity, run) else {"slot-ranks": None}),
         **_choice(intent, state),
+        "layout": _layout(identity),
     }
     return with_changes(intent, changes)
+
+
+def _layout(identity: Identity | None) -> str | None:
+    """How interfaces are laid out: as a cluster was born, and a new one as is best now; None: the first way."""
+    layout = NEWEST_LAYOUT if identity is None else identity.layout
+    return None if layout == FIRST_LAYOUT else str(layout)
 
 
 def _choice(intent: Intent, state: StackState) -> dict[str, str | None]:

@@ -156,6 +156,7 @@ class Cluster(pulumi.ComponentResource):
             run=self._birth.settings.run,
             launch=launch_facts(placement=draft.placement, capacity=draft.capacity) if draft.slots else None,
             slot_range=slot_range(draft),
+            layout=self._birth.settings.layout,
             instance_type=None if self._birth.settings.chosen is None else self._birth.settings.chosen.instance_type,
             opts=self._child(),
         )

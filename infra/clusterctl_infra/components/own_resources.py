@@ -35,6 +35,7 @@ class IdentityResource(pulumi.CustomResource):
         launch: Mapping[str, str] | None = None,
         slot_range: str | None = None,
         instance_type: str | None = None,
+        layout: int | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {
@@ -47,6 +48,7 @@ class IdentityResource(pulumi.CustomResource):
             "launch": launch,
             "slot_range": slot_range,
             "instance_type": instance_type,
+            "layout": layout,
         }
         outputs = dict.fromkeys(("cluster_id", "started_at", "image_id", "zone", "seed"))
         super().__init__(

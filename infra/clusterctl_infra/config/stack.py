@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from clusterctl_infra.adopted import NOTHING_ADOPTED, Adopted, adopted_from_json
+from clusterctl_infra.catalog.instance import FIRST_LAYOUT, NEWEST_LAYOUT
 from clusterctl_infra.config.choice import Chosen, chosen_from_json
 from clusterctl_infra.config.document import read_document
 from clusterctl_infra.config.flag_size import NODES_OVER
@@ -36,6 +37,7 @@ OWN_KEYS = (
     "adopted",
     "chosen",
     "account",
+    "layout",
 )
 """Written by clusterctl alone; a person's own settings are the others."""
 
@@ -72,6 +74,8 @@ class StackSettings:
     """The type and zone that `clusterctl up` found room for; None: nothing was asked."""
     account: str | None = None
     """The AWS account that the provider may work in, by its number, as `clusterctl up` found it; None: in any."""
+    layout: int | None = None
+    """How interfaces are laid out since the cluster's birth; None: as they were before it was written down."""
     nodes_over: str | None = None
     """What cluster.yaml said when `up --nodes` gave the size in `overrides`; None: no flag did."""
     cluster_file: Path | None = None
@@ -101,6 +105,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         adopted=_adopted(values.get("adopted")),
         chosen=_chosen(values.get("chosen")),
         account=_account(values.get("account")),
+        layout=_layout(values.get("layout")),
         nodes_over=values.get(NODES_OVER),
     )
 
@@ -196,6 +201,10 @@ def _account(text: str | None) -> str | None:
             hint="pulumi config rm clusterctl:account",
         )
     return text
+
+
+def _layout(text: str | None) -> int | None:
+    return None if text is None else _count("layout", text, fewest=FIRST_LAYOUT, most=NEWEST_LAYOUT)
 
 
 def _flag(key: str, text: str) -> bool:

@@ -64,6 +64,8 @@ class IdentityResource:
             key for key in ("run", "image_spec", "launch", "instance_type") if inputs.get(key) != state.get(key)
         )
         _refuse_other_range(state.get("slot_range"), inputs.get("slot_range"))
+        if inputs.get("launch"):
+            _refuse_other_layout(state.get("layout"), inputs.get("layout"))
         if "launch" in changed and "run" not in changed:
             _refuse_other_launch(state.get("launch") or {}, inputs.get("launch") or {})
         return Difference(changed=changed)
@@ -119,6 +121,7 @@ def _chosen(inputs: Properties) -> dict[str, Any]:
         "launch": inputs.get("launch"),
         "slot_range": inputs.get("slot_range"),
         "instance_type": inputs.get("instance_type"),
+        "layout": inputs.get("layout"),
     }
 
 
@@ -135,6 +138,15 @@ def _refuse_other_range(before: str | None, after: str | None) -> None:
         raise ResourceRefused(
             f"the nodes' addresses are in {where} since the cluster's birth, and would be in {after}: run clusterctl "
             "up, which reads them from the state. Nothing was changed"
+        )
+
+
+def _refuse_other_layout(before: float | None, after: float | None) -> None:
+    """Every node would be made anew with other interfaces."""
+    if before != after:
+        raise ResourceRefused(
+            f"the nodes' interfaces have the layout {before or 1:g} since the cluster's birth, and would have "
+            f"{after or 1:g}: run clusterctl up, which reads it from the state. Nothing was changed"
         )
 
 

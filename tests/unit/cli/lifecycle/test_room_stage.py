@@ -81,6 +81,14 @@ def test_a_living_cluster_keeps_its_type_whatever_the_list_says_now(tmp_path: Pa
     assert plan_of(other, state, now=BORN).instance_type == "p5.48xlarge"
 
 
+def test_a_cluster_keeps_the_layout_of_its_birth_and_a_new_one_has_the_newest(tmp_path: Path) -> None:
+    text = CLUSTER.replace("p5.48xlarge", "g5.8xlarge")
+    old, new = wanted(tmp_path, text, state_of()), wanted(tmp_path, text, StackState())
+    assert (old.changes["layout"], new.changes["layout"]) == (None, "2")
+    assert len(plan_of(old, state_of(), now=BORN).interface_layout) == 2
+    assert plan_of(new, StackState(), now=BORN).interface_layout == ((0, 0, "efa"),)
+
+
 def test_what_was_chosen_for_a_cluster_that_is_gone_counts_no_more(tmp_path: Path) -> None:
     config = f"config:\n  clusterctl:chosen: {json.dumps(CHOSEN)}\n"
     intent = wanted(tmp_path, LIST, StackState(), config)
