@@ -321,8 +321,9 @@ def forget_missing(change: Change, state: StackState, *, nodes: int, was_cut_off
 def make(up: Up, planned: WithPlan, *, runs: Runs) -> None:
     """Runs the engine, and waits for the nodes. Raises the error of what failed, after undoing it."""
     change, cluster_plan, intent = up.change, planned.plan, planned.intent
-    # Whatever becomes of this run: the machines that stay have a reservation, or none.
-    kept = {key: value for key, value in intent.changes.items() if key == "unreserved"}
+    # Whatever becomes of this run: the machines that stay have a reservation, or none, and are what they are.
+    stays = ("unreserved", "chosen", "layout") if planned.state.instances else ("unreserved",)
+    kept = {key: value for key, value in intent.changes.items() if key in stays}
     before = with_values(read_config(change.engine.environment.config_file), kept)
     display = Display(change.output)
     stage = NodeStage(change, intent.config, cluster_plan, display, waits=change.has_machines)

@@ -43,9 +43,9 @@ def test_every_type_uses_all_the_efa_it_has(row: InstanceType) -> None:
 
 
 def test_a_type_with_one_card_and_one_efa_has_one_interface_for_both_and_two_in_the_first_layout() -> None:
-    one = [row.name for row in CATALOG.types.values() if row.interfaces() == ((0, 0, "efa"),)]
-    assert {"g5.8xlarge", "g6e.8xlarge", "c5n.18xlarge"} <= set(one)
-    assert not {"g5.xlarge", "g6e.24xlarge", "p5.48xlarge"} & set(one)
+    single = [row.name for row in CATALOG.types.values() if row.interfaces() == ((0, 0, "efa"),)]
+    assert {"g5.8xlarge", "g6e.8xlarge", "c5n.18xlarge"} <= set(single)
+    assert not {"g5.xlarge", "g6e.24xlarge", "p5.48xlarge"} & set(single)
     assert CATALOG.types["g5.8xlarge"].interfaces(layout=1) == ((0, 0, "interface"), (0, 1, "efa-only"))
     assert CATALOG.types["g5.8xlarge"].interfaces(fabric=False) == ((0, 0, "interface"),)
     assert CATALOG.types["p5.48xlarge"].interfaces(layout=1) == CATALOG.types["p5.48xlarge"].interfaces()
