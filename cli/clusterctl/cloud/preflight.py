@@ -35,6 +35,7 @@ OLD_IMAGE = timedelta(days=180)
 """A choice: drivers and kernels of half a year ago lack fixes that are public."""
 SHORT_CREDENTIALS = timedelta(hours=1)
 """A choice: an `up` with FSx takes a quarter of an hour, and what follows it should have time."""
+CREDENTIALS = "credentials"
 NO_ID = "0" * 12
 
 
@@ -100,7 +101,8 @@ def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, 
             with aws_errors(f"asking about {about}"):
                 return tuple(question(clients, needs, now))
         except CloudError as e:
-            return (Finding(about=about, level="unknown", value=e.message, helps=e.hint),)
+            level: Level = "error" if about == CREDENTIALS else "unknown"  # nobody is told anything without
+            return (Finding(about=about, level=level, value=e.message, helps=e.hint),)
 
     with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
         return tuple(finding for found in pool.map(answer, QUESTIONS) for finding in found)
@@ -111,13 +113,13 @@ def credentials(clients: Clients, needs: Needs, now: datetime) -> Iterator[Findi
     who = f"{identity['Arn']} in account {identity['Account']}"
     ends_at = expiry_of(clients)
     if ends_at is None:
-        yield Finding(about="credentials", level="ok", value=who)
+        yield Finding(about=CREDENTIALS, level="ok", value=who)
         return
     left = ends_at - now
     limit = f"valid for {duration(max(left, timedelta(0)))} more"
     is_short = left < SHORT_CREDENTIALS
     helps = "aws sso login" if is_short else None
-    yield Finding(about="credentials", level="warning" if is_short else "ok", value=who, limit=limit, helps=helps)
+    yield Finding(about=CREDENTIALS, level="warning" if is_short else "ok", value=who, limit=limit, helps=helps)
 
 
 def expiry_of(clients: Clients) -> datetime | None:
@@ -331,7 +333,7 @@ def _raise(clients: Clients, name: str, code: str | None, wanted: int, *, servic
 
 
 QUESTIONS: tuple[tuple[str, Question], ...] = (
-    ("credentials", credentials),
+    (CREDENTIALS, credentials),
     ("region", region),
     ("image", image),
     ("type", offers),

@@ -31,7 +31,11 @@ class FakeService:
 
     def get_caller_identity(self) -> dict[str, Any]:
         headers = {} if self.sent_at is None else {"date": self.sent_at}
-        return {"Account": ACCOUNT, "ResponseMetadata": {"HTTPHeaders": headers}}
+        return {
+            "Account": ACCOUNT,
+            "Arn": f"arn:aws:iam::{ACCOUNT}:user/ada",
+            "ResponseMetadata": {"HTTPHeaders": headers},
+        }
 
     def get_paginator(self, call: str) -> FakePages:
         return FakePages(getattr(self, call))

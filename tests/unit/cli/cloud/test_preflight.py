@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any  # rows as EC2 answers
 
 import pytest
+from botocore.exceptions import ClientError
 from clusterctl.cloud.preflight import Finding, Needs, ask_all, credentials, image_findings
 from clusterctl_infra.catalog.reader import load_catalog
 
@@ -79,6 +80,17 @@ def test_what_aws_would_refuse_is_an_error_with_its_value(
     errors = [row for row in ask_all(clients_of(answers), needs, now=NOW) if row.level == "error"]
     assert [row.about for row in errors] == [about]
     assert told in errors[0].value
+
+
+def test_credentials_that_aws_does_not_take_are_an_error() -> None:
+    class Sts:
+        def get_caller_identity(self) -> dict[str, Any]:
+            raise ClientError({"Error": {"Code": "ExpiredToken", "Message": "expired"}}, "GetCallerIdentity")
+
+    clients = clients_of(WELL)
+    vars(clients)["sts"] = Sts()
+    (found,) = (row for row in ask_all(clients, NEEDS, now=NOW) if row.about == "credentials")
+    assert (found.level, found.helps) == ("error", "aws sts get-caller-identity")
 
 
 def test_a_right_that_is_missing_is_named() -> None:
