@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import api, barrier, engine, fanout, jobs, rehearsed, round_trips, startup, top
+from bench import api, barrier, engine, fanout, jobs, preflight, rehearsed, round_trips, startup, top
 from bench.machine import describe_machine
 
 Table = Callable[[], list[tuple[str, ...]]]
@@ -19,6 +19,7 @@ TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "top": (top.table, ("nodes × GPUs", "every", "CPU", "memory", "aim")),
     "fanout": (fanout.table, ("servers", "tool", "median", "× Go", "processor", "peak MiB", "aim")),
     "round-trips": (round_trips.table, ("tool", "round trips beside TCP's own", "aim")),
+    "preflight": (preflight.table, ("nodes", "each call", "plan --online", "over plan", "aim")),
     "engine": (
         engine.table,
         (

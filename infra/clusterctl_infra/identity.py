@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+from clusterctl_infra.catalog.instance import FIRST_LAYOUT, NEWEST_LAYOUT
+
 CLUSTER_ID_LENGTH = 12
 STAND_IN_ID = "0" * CLUSTER_ID_LENGTH
 """Of a plan that is made before there is a cluster."""
@@ -29,9 +31,19 @@ class Identity:
     """The availability zone, chosen once."""
     seed: bytes
     """32 secret bytes from which all keys derive."""
+    layout: int = FIRST_LAYOUT
+    """How its machines' interfaces are laid out; those of before it was written down have the first one."""
 
 
-def stand_in_identity(*, owner: str, image_id: str | None, zone: str | None, region: str, now: datetime) -> Identity:
+def stand_in_identity(
+    *,
+    owner: str,
+    image_id: str | None,
+    zone: str | None,
+    region: str,
+    now: datetime,
+    layout: int = NEWEST_LAYOUT,
+) -> Identity:
     """An identity for plans made before the first `up`: same lengths, keys that no machine will ever carry."""
     return Identity(
         cluster_id=STAND_IN_ID,
@@ -41,4 +53,5 @@ def stand_in_identity(*, owner: str, image_id: str | None, zone: str | None, reg
         image_id=image_id or "ami-" + "0" * 17,
         zone=zone or f"{region}?",
         seed=hashlib.sha256(b"clusterctl stand-in seed: never on a machine").digest(),
+        layout=layout,
     )

@@ -40,7 +40,10 @@ def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(rec
     assert "VcpuLimitExceeded: 2 × p5.48xlarge are 384 vCPUs, and this account may have 192" in refused.stderr
     assert "next: clusterctl rehearse fault quota vcpus=384" in refused.stderr
     assert recorded.resources() == []
+    online = recorded.run("plan", str(recorded.folder), "--online")
+    assert (online.exit_code, "vCPU quota   error  2 × p5.48xlarge: 384" in online.stdout) == (1, True), online.text
     recorded.fault("quota", "vcpus=384")
+    assert recorded.run("plan", str(recorded.folder), "--online", "--fail-on", "warning").exit_code == 0
     recorded.up()
     before = recorded.instance_ids()
     grown = recorded.run("up", str(recorded.folder), "--nodes", "3")

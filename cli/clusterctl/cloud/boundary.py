@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol  # `Any`: answers of services for which no types are installed
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class Clients(Protocol):
         """The whole answer of sts:GetCallerIdentity, which needs no permission. Raises botocore's errors."""
 
     @property
+    def credentials_end_at(self) -> datetime | None:
+        """When the credentials end; None: they do not, or nobody says it."""
+
+    @property
     def ec2(self) -> EC2Client:
         """Amazon EC2; its lists come in pages."""
 
@@ -54,6 +59,18 @@ class Clients(Protocol):
     @property
     def pricing(self) -> Any:
         """The AWS Price List, of every region."""
+
+    @property
+    def ssm(self) -> Any:
+        """AWS Systems Manager, whose public parameters name the newest images."""
+
+    @property
+    def s3(self) -> Any:
+        """Amazon S3."""
+
+    @property
+    def sts(self) -> Any:
+        """AWS Security Token Service."""
 
     @property
     def scheduler(self) -> Any:

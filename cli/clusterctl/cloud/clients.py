@@ -129,6 +129,16 @@ class AwsClients:
         return self._client("pricing", region="us-east-1")
 
     @functools.cached_property
+    def ssm(self) -> Any:
+        """AWS Systems Manager, whose public parameters name the newest images."""
+        return self._client("ssm")
+
+    @functools.cached_property
+    def s3(self) -> Any:
+        """Amazon S3."""
+        return self._client("s3")
+
+    @functools.cached_property
     def scheduler(self) -> Any:
         """Amazon EventBridge Scheduler."""
         return self._client("scheduler")
@@ -162,6 +172,13 @@ class AwsClients:
     def sts(self) -> Any:
         """AWS Security Token Service."""
         return self._client("sts")
+
+    @property
+    def credentials_end_at(self) -> datetime | None:
+        """When the credentials end; None: they do not, or nobody says it."""
+        found = self.session.get_credentials()
+        ends_at = getattr(found, "_expiry_time", None)  # botocore 1.44 tells it nowhere else
+        return ends_at if isinstance(ends_at, datetime) else None
 
     @functools.cached_property
     def session(self) -> boto3.Session:

@@ -36,10 +36,13 @@ def vcpu_limit(clients: Clients, family: str) -> int | None:
     That is no failure: whoever lacks servicequotas:GetServiceQuota has AWS's own refusal, later.
     """
     code = quota_code(family)
-    if code is None:
-        return None
+    return None if code is None else quota(clients, "ec2", code)
+
+
+def quota(clients: Clients, service: str, code: str) -> int | None:
+    """What Service Quotas says of a quota such as L-417A185B; None where it does not say it."""
     try:
-        answer = clients.service_quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)
+        answer = clients.service_quotas.get_service_quota(ServiceCode=service, QuotaCode=code)
     except (BotoCoreError, ClientError, ResponseParserError):
         return None
     value = answer.get("Quota", {}).get("Value")
@@ -64,6 +67,8 @@ LIMIT_ATTRIBUTE: Any = "vpc-max-elastic-ips"
 """EC2 API, DescribeAccountAttributes (2026-11-21)."""
 QUOTA_CODE = "L-0263D0A3"
 """Of `EC2-VPC Elastic IPs` in Service Quotas (2026-11-21)."""
+VPC_QUOTA_CODE = "L-F678F1CE"
+"""Of `VPCs per Region` in Service Quotas (Amazon VPC User Guide, "Amazon VPC quotas"; general knowledge)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,14 +82,21 @@ class AddressRoom:
 
 def address_room(clients: Clients, *, own_id: str | None) -> AddressRoom:
     """What the account may have, and what others than the cluster with this id have. Raises CloudError."""
+    limit = quota(clients, "ec2", QUOTA_CODE)
+    with aws_errors("asking how many elastic IPs there may be"):
+        addresses = clients.ec2.describe_addresses()["Addresses"]
+    others = [row for row in addresses if own_id is None or tags_of(row.get("Tags")).get(ID_TAG) != own_id]
+    return AddressRoom(limit=_old_limit(clients) if limit is None else limit, taken=len(others))
+
+
+def _old_limit(clients: Clients) -> int:
+    """The attribute from before Service Quotas, for whoever may not ask that. Raises CloudError."""
     with aws_errors("asking how many elastic IPs there may be"):
         rows = clients.ec2.describe_account_attributes(AttributeNames=[LIMIT_ATTRIBUTE])["AccountAttributes"]
         values = [value["AttributeValue"] for row in rows for value in row["AttributeValues"]]
-        addresses = clients.ec2.describe_addresses()["Addresses"]
     if not values or not values[0].isdigit():
         raise CloudError(f"asking how many elastic IPs there may be: AWS said {values!r}", code="NoAnswer")
-    others = [row for row in addresses if own_id is None or tags_of(row.get("Tags")).get(ID_TAG) != own_id]
-    return AddressRoom(limit=int(values[0]), taken=len(others))
+    return int(values[0])
 
 
 def addresses_wanted(cluster_plan: ClusterPlan) -> int:
@@ -107,13 +119,15 @@ def refuse_without_room(room: AddressRoom, wanted: int, *, region: str, is_rehea
     )
 
 
-def raise_quota(name: str, code: str | None, wanted: int, *, region: str, is_rehearsal: bool) -> str:
+def raise_quota(
+    name: str, code: str | None, wanted: int, *, region: str, is_rehearsal: bool, service: str = "ec2"
+) -> str:
     """`name`: the rehearsed region's word for it; `code`: Service Quotas', such as L-417A185B, None: not known here."""
     if is_rehearsal:
         return f"clusterctl rehearse fault quota {name}={wanted}"
     if code is None:
-        return f"aws service-quotas list-service-quotas --region {region} --service-code ec2 --output table"
+        return f"aws service-quotas list-service-quotas --region {region} --service-code {service} --output table"
     return (
-        f"aws service-quotas request-service-quota-increase --region {region} --service-code ec2 --quota-code {code} "
-        f"--desired-value {wanted}"
+        f"aws service-quotas request-service-quota-increase --region {region} --service-code {service} "
+        f"--quota-code {code} --desired-value {wanted}"
     )

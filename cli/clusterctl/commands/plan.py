@@ -16,6 +16,7 @@ from clusterctl.engine.stack_plan import plan_stack, refuse_problems
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.next_up import next_up, next_up_json
 from clusterctl.lifecycle.plan_view import plan_json, plan_text
+from clusterctl.lifecycle.preflight import LEVELS, fails, findings_json, findings_text, online_findings
 from clusterctl.options import StackFolder, json_option
 from clusterctl.output import Output
 
@@ -24,23 +25,31 @@ from clusterctl.output import Output
 @click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), default=".")
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="As `up --rehearse` would: on the stand-in for AWS.")
+@click.option("--online", is_flag=True, help="Ask AWS, too: credentials, image, quotas, capacity, network, rights.")
+@click.option("--fail-on", type=click.Choice(LEVELS), default=LEVELS[0], show_default=True, help="With --online.")
 @json_option
 @click.pass_obj
-def command(output: Output, stack_dir: Path, stack_name: str, rehearse: bool, as_json: bool) -> int:
+def command(
+    output: Output, stack_dir: Path, stack_name: str, rehearse: bool, online: bool, fail_on: str, as_json: bool
+) -> int:
     """What the stack in the folder STACK means: nodes, addresses, interfaces, price, deadline.
 
-    AWS is asked nothing, and nothing is made. All problems are told at once, and then the exit code is 2. Where the
-    stack has a cluster, what `up` would do to it is told from Pulumi's state: nodes that are made, ended or made anew
-    and why, what waits until a node is replaced, and what is refused, with exit code 2, too.
+    AWS is asked nothing without --online, and nothing is made. All problems are told at once, and then the exit code
+    is 2. Where the stack has a cluster, what `up` would do to it is told from Pulumi's state: nodes that are made,
+    ended or made anew and why, what waits until a node is replaced, and what is refused, with exit code 2, too.
+    --online asks AWS about all that `up` needs of it, and shows value, limit and what helps; exit code 1 where one of
+    that is an error, and with --fail-on warning where one is a warning.
 
     \b
-    Example:
+    Examples:
       clusterctl plan stacks/train
+      clusterctl plan stacks/train --online --fail-on warning
     """
     stack = read_stack(stack_dir, name=stack_name, verb="plan", rehearse=rehearse)
     now = datetime.now(UTC).replace(microsecond=0)
     home = home_directory(os.environ)
-    stack_plan = plan_stack(stack, load_catalog(home.prices_file), home=home, now=now, rehearse=rehearse)
+    catalog = load_catalog(home.prices_file)
+    stack_plan = plan_stack(stack, catalog, home=home, now=now, rehearse=rehearse)
     found, trouble = None, None
     try:
         found = next_up(stack, home=home, environ=os.environ, rehearse=rehearse, now=now)
@@ -48,11 +57,17 @@ def command(output: Output, stack_dir: Path, stack_name: str, rehearse: bool, as
         trouble = e.message
     except OSError as e:  # a home that is full, or read-only: the plan itself needs neither
         trouble = str(e)
+    findings = online_findings(stack, stack_plan, catalog, home=home, environ=os.environ, now=now) if online else ()
     if as_json:
-        output.json({**plan_json(stack_plan), "next_up": None if found is None else next_up_json(found)})
+        told = findings_json(findings) if online else None
+        output.json({**plan_json(stack_plan), "next_up": found and next_up_json(found), "online": told})
     refuse_problems(stack_plan.plan, stack, overrides=stack_plan.overrides)
     if not as_json:
         output.data(plan_text(stack_plan, found, now=now))
+    if findings and not as_json:
+        output.data(f"\n{findings_text(findings)}")
     if trouble is not None:
         output.note(f"  what up would do to the cluster is not known: {trouble}")
-    return 2 if found is not None and found.refused else 0
+    if found is not None and found.refused:
+        return 2
+    return int(fails(findings, fail_on=fail_on))

@@ -46,6 +46,8 @@ class RunRecord:
     """As it is typed behind `up` from anywhere; empty in the file of an older clusterctl."""
     engines: tuple[EngineStart, ...] = ()
     """Those that may have taken the stack's lock, of the unfinished runs before it, too."""
+    probe: str = ""
+    """The id of what AWS is being asked for room with; empty: nothing of that is there."""
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -85,6 +87,7 @@ def read_record(path: Path) -> RunRecord | None:
             tokens=row.texts("tokens"),
             stack=row.text_or_none("stack") or "",
             engines=tuple(_engine(start) for start in row.objects("engines")),
+            probe=row.text_or_none("probe") or "",
         )
     except (OSError, NotAsExpected):
         return None

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.instance import FIRST_LAYOUT, NEWEST_LAYOUT, InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.flag_size import NODES_OVER, size_in_file, without_ended_size
 from clusterctl_infra.config.load import later_problems, load_cluster, login_name
@@ -41,6 +41,8 @@ class StackPlan:
     """A plan and what is said beside it."""
 
     plan: ClusterPlan
+    config: ClusterConfig
+    """What the plan was made from."""
     instance_type: InstanceType
     is_rehearsal: bool
     is_running: bool
@@ -64,7 +66,8 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     further = partial(further_problems, catalog=catalog, now=now, is_rehearsal=is_rehearsal)
     in_file = size_in_file(stack.cluster_file)
     overrides = without_ended_size(settings.overrides, settings.nodes_over, in_file=in_file)
-    config = load_cluster(stack.cluster_file, overrides=overrides, further=further, source=stack.source)
+    written = load_cluster(stack.cluster_file, overrides=overrides, further=further, source=stack.source)
+    config = written.narrowed(settings.chosen)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     identity = _identity(config, settings, known, now=now)
     planned = plan(
@@ -82,6 +85,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     flow = expenses(planned.price, settings.ledger, started_at=planned.started_at, now=now, nodes=len(planned.slots))
     return StackPlan(
         plan=planned if is_rehearsal else judged_for_aws(planned, config),
+        config=config,
         instance_type=instance_type,
         is_rehearsal=is_rehearsal,
         is_running=known is not None,
@@ -98,9 +102,10 @@ def _identity(config: ClusterConfig, settings: StackSettings, known: Inventory |
     identity = stand_in_identity(
         owner=config.owner or login_name(),
         image_id=_image_id(config.image),
-        zone=config.zone or settings.adopted.zone,
+        zone=config.zone or settings.zone,
         region=config.region,
         now=now,
+        layout=settings.layout or (NEWEST_LAYOUT if known is None and not settings.down else FIRST_LAYOUT),
     )
     return identity if known is None else as_known(identity, known)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any  # JSON objects before they are checked
 
+from clusterctl_infra.catalog.instance import FIRST_LAYOUT
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.ledger import Ledger, ledger_from_json
@@ -206,6 +207,7 @@ def identity_in(state: StackState, *, region: str) -> Identity | None:
             image_id=outputs.text("image_id"),
             zone=outputs.text("zone"),
             seed=stand_in_identity(owner=owner, image_id=None, zone=None, region=region, now=started_at).seed,
+            layout=outputs.whole("layout") if outputs.has("layout") else FIRST_LAYOUT,
         )
     except NotAsExpected as e:
         raise EngineError(f"the state's {resource.urn} cannot be read: {e}", hint="pulumi stack export") from e

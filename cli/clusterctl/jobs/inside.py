@@ -18,8 +18,10 @@ from clusterctl.on_node.job.judge import RUNNING, STOPPING
 from clusterctl.on_node.job.launch import first_rank
 from clusterctl.output import Output
 from clusterctl.ssh.command import Command
-from clusterctl.ssh.on_nodes import Shown, run_on_one, run_on_several
+from clusterctl.ssh.new_links import NewLinks
+from clusterctl.ssh.on_nodes import run_on_one, run_on_several
 from clusterctl.ssh.remote_command import RemoteCommand, input_for
+from clusterctl.ssh.request import Shown
 from clusterctl.system.caller import this_process
 
 HINT = "clusterctl job --help"
@@ -67,7 +69,7 @@ def run_inside(
         stdin=input_for(this_process().stdin, nodes=len(chosen)),
     )
     run = run_on_one if len(chosen) == 1 else run_on_several
-    return run(remote, output, shown=Shown.JSON if request.as_json else Shown.LIVE)
+    return run(remote, output, NewLinks(), shown=Shown.JSON if request.as_json else Shown.LIVE)
 
 
 def chosen_members(request: InsideRequest) -> tuple[InventoryNode, ...]:

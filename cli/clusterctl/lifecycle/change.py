@@ -6,19 +6,21 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.errors import CloudError, ClusterctlError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.region_keys import RegionAccess
 
 from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.capacity_probe import LASTS, LATE, end_probe
 from clusterctl.cloud.clients import AwsClients, refuse_account
+from clusterctl.cloud.delete_orphans import NOT_ENDED
 from clusterctl.cloud.machine_resources import RESERVATION
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.cost.sighting import SeenMachine
@@ -39,6 +41,7 @@ from clusterctl.output import Output
 from clusterctl.text.next_commands import stack_words
 
 ChangeVerb = Literal["up", "extend", "replace", "down"]
+PROBE = "probe"
 KEPT_LOGS = 20
 STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
 REPAIR_STOPPED = "stopped in the middle of the repair: what a run that was cut off made is there, and may bill."
@@ -254,10 +257,47 @@ class Change:
     def _record(self, tokens: tuple[str, ...]) -> None:
         file = self.home.run_file(self.cluster)
         before = read_record(file)
-        engines = () if before is None else before.engines
-        write_record(
-            file, new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory), engines=engines)
-        )
+        new = new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory))
+        kept = new if before is None else replace(new, engines=before.engines, probe=before.probe)
+        write_record(file, kept)
+
+    @contextlib.contextmanager
+    def probing(self, probe_id: str) -> Iterator[None]:
+        """While entered, the record of this run says what AWS is asked for room with: it is ended whoever is killed."""
+        self._note_probe(probe_id)
+        self._begun.append(PROBE)
+        try:
+            yield
+        except CloudError as e:
+            if e.code == NOT_ENDED:
+                raise
+            self._forget_probe()
+            raise
+        self._forget_probe()
+
+    def end_left_probe(self) -> None:
+        """Ends what a killed run left when it asked for room; what AWS does not let go is told, and ends by itself."""
+        probe_id = "" if self.previous is None else self.previous.probe
+        if not probe_id:
+            return
+        try:
+            end_probe(self.clients, probe_id, tell=self.tell)
+        except CloudError as e:
+            self.tell(
+                f"{e.message}. AWS ends it within {(LASTS + LATE).total_seconds() / 60:.0f} minutes of its making"
+            )
+            return
+        self._note_probe("")
+
+    def _forget_probe(self) -> None:
+        self._note_probe("")
+        self._begun.remove(PROBE)
+
+    def _note_probe(self, probe_id: str) -> None:
+        file = self.home.run_file(self.cluster)
+        record = read_record(file)
+        if record is not None:
+            write_record(file, replace(record, probe=probe_id))
 
 
 VPC_TYPE = "aws:ec2/vpc:Vpc"

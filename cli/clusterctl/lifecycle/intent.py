@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from clusterctl_infra.catalog.instance import FIRST_LAYOUT, NEWEST_LAYOUT
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
+from clusterctl_infra.config.choice import Chosen, chosen_to_json
 from clusterctl_infra.config.flag_size import size_of_one_run
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
@@ -51,6 +53,8 @@ class Intent:
     config_text: str
     """The stack's config with the changes, as it was read."""
     catalog: Catalog
+    written: ClusterConfig | None = None
+    """The configuration before a list in it was narrowed to the type that was chosen; None: it is as it was written."""
 
 
 def read_intent(
@@ -76,7 +80,14 @@ def read_intent(
     catalog = load_catalog(fresh_prices)
     further = partial(further_problems, catalog=catalog, now=datetime.now(UTC), is_rehearsal=is_rehearsal)
     config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
-    return Intent(config=config, settings=settings, changes=changes, config_text=text, catalog=catalog)
+    return Intent(
+        config=config.narrowed(settings.chosen),
+        settings=settings,
+        changes=changes,
+        config_text=text,
+        catalog=catalog,
+        written=config,
+    )
 
 
 def of_a_new_life(intent: Intent, stack: Stack, *, fresh_prices: Path | None = None) -> Intent:
@@ -107,8 +118,31 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
         **({} if identity is not None and identity.run == run else {"until": None}),
         # Other machines stand elsewhere: a new run is ordered anew.
         **({} if keeps_ranks(intent, identity, run) else {"slot-ranks": None}),
+        **_choice(intent, state),
+        "layout": _layout(identity),
     }
     return with_changes(intent, changes)
+
+
+def _layout(identity: Identity | None) -> str | None:
+    """How interfaces are laid out: as a cluster was born, and a new one as is best now; None: the first way."""
+    layout = NEWEST_LAYOUT if identity is None else identity.layout
+    return None if layout == FIRST_LAYOUT else str(layout)
+
+
+def _choice(intent: Intent, state: StackState) -> dict[str, str | None]:
+    """Type and zone as they are chosen already: a living cluster's own, whatever a list says now."""
+    identity = state.find(IDENTITY_TYPE)
+    if identity is None:
+        return {"chosen": None}
+    written = intent.config if intent.written is None else intent.written
+    if not written.is_list:
+        return {}
+    kinds = [instance.instance_type for instance in state.instances]
+    if not kinds:
+        return {"chosen": None}
+    name = next((kind for kind in kinds if kind is not None), identity.outputs.get("instance_type"))
+    return {"chosen": chosen_to_json(Chosen(instance_type=name, zone=str(identity.outputs["zone"])))}
 
 
 def _is_launched_anew(intent: Intent, state: StackState) -> bool:
@@ -164,7 +198,7 @@ def identity_for(intent: Intent, state: StackState, *, now: datetime) -> Identit
     found = identity_in(state, region=config.region)
     if found is None:
         owner = config.owner or "unknown"
-        zone = config.zone or intent.settings.adopted.zone
+        zone = config.zone or intent.settings.zone
         return stand_in_identity(owner=owner, image_id=None, zone=zone, region=config.region, now=now)
     if intent.settings.run != found.run:
         return replace(found, run=intent.settings.run, started_at=now)
@@ -207,11 +241,15 @@ def refuse(
 def with_changes(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
     """The intent with other values in the stack's config; None: not there."""
     text = with_values(intent.config_text, changes)
+    settings = stack_settings(config_values(text))
+    written = intent.config if intent.written is None else intent.written
     return replace(
         intent,
+        config=written.narrowed(settings.chosen),
         changes={**intent.changes, **changes},
         config_text=text,
-        settings=stack_settings(config_values(text)),
+        settings=settings,
+        written=written,
     )
 
 

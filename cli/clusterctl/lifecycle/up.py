@@ -15,8 +15,9 @@ from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cost.after_deadline import bills_a_month_after
+from clusterctl.cloud.capacity_probe import Candidate
 from clusterctl.engine.progress import summary
+from clusterctl.engine.region import tell_region
 from clusterctl.engine.selected_stack import selected_meanwhile
 from clusterctl.engine.size_note import size_note
 from clusterctl.engine.stack import Stack, read_stack
@@ -33,23 +34,23 @@ from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.drift import living_slots, lost_beside, missing_instances
 from clusterctl.lifecycle.ending_stage import wait_for_ending
 from clusterctl.lifecycle.failed_up import raise_failed
-from clusterctl.lifecycle.intent import Intent, for_up, of_a_new_life, plan_of, read_intent
+from clusterctl.lifecycle.intent import Intent, for_up, of_a_new_life, plan_of, read_intent, with_changes
 from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines
-from clusterctl.lifecycle.price_age import age_told, with_todays_prices
+from clusterctl.lifecycle.price_age import with_todays_prices
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
+from clusterctl.lifecycle.room_stage import candidates_of, chosen, room_words
 from clusterctl.lifecycle.running_jobs import refuse_running
-from clusterctl.lifecycle.spend_gate import BY_FLAG, agree, spending
+from clusterctl.lifecycle.spend_gate import BY_FLAG, agree
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
+from clusterctl.lifecycle.up_words import headline, price_question, warning_lines
 from clusterctl.output import Output, unshown_by
 from clusterctl.status.nodes_table import nodes_json
-from clusterctl.text.headline import machine_words, machines_and_gpus, rehearsed
 from clusterctl.text.instant import utc_now
-from clusterctl.text.quantities import clock, duration, usd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,13 +162,15 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
         with said_of_the_flag(up.request.nodes):
             run_checks_of_time("up", planned_now(planned))
     if found is None:
+        living = planned.state
+        planned = choose(up, planned)
         up.change.engine.create_stack()
-        living, intent = planned.state, planned.intent
     else:
         living, intent = repair(up, planned, anew=slots_of(anew))
+        planned = choose(up, replace(planned, intent=intent))
     runs = runs_for(living, planned.plan, anew=sorted(slots_of(anew)))
     with selecting(up.change, is_new=found is None):
-        make(up, planned, intent, runs=runs)
+        make(up, planned, runs=runs)
 
 
 def selecting(change: Change, *, is_new: bool) -> AbstractContextManager[None]:
@@ -192,14 +195,34 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
         reorders_ranks=up.request.reorders_ranks,
     )
     run_checks("up", asked)
-    intent = with_todays_prices(change, adopt(change, asked.intent, state, now=now), state, now=now)
-    return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now))
+    adopted = adopt(change, with_account(change.clients, asked.intent), state, now=now)
+    intent = with_todays_prices(change, adopted, state, now=now)
+
+    def before() -> None:
+        if change.is_rehearsal:  # its zones are what rehearsal.yaml says
+            tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
+
+    candidates = candidates_of(change.clients, intent, state, source=change.stack.source, before=before)
+    return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now), candidates=candidates)
+
+
+def choose(up: Up, planned: WithPlan) -> WithPlan:
+    """What is made, of the type and in the zone that AWS has room in. Raises NoCapacity, CloudError."""
+    decided = chosen(up.change, planned)
+    if decided.plan.instance_type != planned.plan.instance_type:  # checked so far was the dearest
+        run_checks("up", WithPreview(**vars(decided), makes_machines=True), after=WithIntent)
+    return decided
 
 
 def planned_now(planned: WithPlan) -> WithPlan:
     """The plan made anew: whoever was asked may have thought about it until after the deadline."""
     now = utc_now()
     return replace(planned, now=now, plan=plan_of(planned.intent, planned.state, now=now))
+
+
+def with_account(clients: Clients, intent: Intent) -> Intent:
+    """The intent with the account that the credentials are of, in which alone the provider then works."""
+    return with_changes(intent, {"account": clients.account()})
 
 
 def show_preview(up: Up, planned: WithPlan) -> tuple[NodePreview, ...]:
@@ -220,14 +243,6 @@ def refuse_running_jobs(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> N
     going = {instance.slot for instance in planned.state.instances} - stays
     again = f"clusterctl up {up.shown}" + ("" if up.request.nodes is None else f" --nodes {up.request.nodes}")
     refuse_running(up.change, planned.state, going, is_forced=up.request.is_forced, again=again)
-
-
-def warning_lines(cluster_plan: ClusterPlan, *, overrides: Mapping[str, object]) -> Iterator[str]:
-    """The plan's problems that keep nobody from an `up`."""
-    for problem in cluster_plan.problems:
-        key = problem.path.rpartition(".")[2]
-        said_in = f"config clusterctl:{key}" if key in overrides else problem.path
-        yield f"  warning  {said_in}: {problem.message}".replace(" : ", " ")
 
 
 def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Iterator[str]:
@@ -269,7 +284,14 @@ def ask(up: Up, previewed: WithPreview) -> bool:
     agree(
         change.output,
         cluster_plan,
-        question=question_of(change.clients, cluster_plan, previewed.state, anew=previewed.anew, now=now),
+        question=question_of(
+            change.clients,
+            cluster_plan,
+            previewed.state,
+            anew=previewed.anew,
+            now=now,
+            candidates=previewed.candidates,
+        ),
         now=now,
         shown=up.shown,
         asks=not request.as_json,
@@ -301,11 +323,12 @@ def forget_missing(change: Change, state: StackState, *, nodes: int, was_cut_off
     return forget_ended(change, state.without(gone))
 
 
-def make(up: Up, planned: WithPlan, intent: Intent, *, runs: Runs) -> None:
+def make(up: Up, planned: WithPlan, *, runs: Runs) -> None:
     """Runs the engine, and waits for the nodes. Raises the error of what failed, after undoing it."""
-    change, cluster_plan = up.change, planned.plan
-    # Whatever becomes of this run: the machines that stay have a reservation, or none.
-    kept = {key: value for key, value in intent.changes.items() if key == "unreserved"}
+    change, cluster_plan, intent = up.change, planned.plan, planned.intent
+    # Whatever becomes of this run: the machines that stay have a reservation, or none, and are what they are.
+    stays = ("unreserved", "chosen", "layout") if planned.state.instances else ("unreserved",)
+    kept = {key: value for key, value in intent.changes.items() if key in stays}
     before = with_values(read_config(change.engine.environment.config_file), kept)
     display = Display(change.output)
     stage = NodeStage(change, intent.config, cluster_plan, display, waits=change.has_machines)
@@ -342,13 +365,22 @@ def slots_of(nodes: Sequence[NodePreview]) -> frozenset[int]:
     return frozenset(node.slot for node in nodes)
 
 
-def question_of(clients: Clients, cluster_plan: ClusterPlan, state: StackState, *, anew: int, now: datetime) -> str:
+def question_of(
+    clients: Clients,
+    cluster_plan: ClusterPlan,
+    state: StackState,
+    *,
+    anew: int,
+    now: datetime,
+    candidates: Sequence[Candidate] = (),
+) -> str:
     """What a person agrees to; a machine that died or was taken back does not run, though the state has it.
 
     Raises CloudError.
     """
     running = len(living_slots(clients, state))
-    return price_question(cluster_plan, running=running, anew=anew, now=now)
+    asking = room_words(candidates, cluster_plan)
+    return price_question(cluster_plan, running=running, anew=anew, now=now, asking=asking)
 
 
 FLAG = "--nodes"
@@ -365,36 +397,3 @@ def said_of_the_flag(nodes: int | None) -> Iterator[None]:
             raise
         problems = [problem.replace(AS_READ, FLAG) for problem in e.problems]
         raise ConfigError(e.message, problems=problems, hint=e.hint) from e
-
-
-def headline(cluster_plan: ClusterPlan, *, is_rehearsal: bool) -> str:
-    """`train · us-west-2b · 4 × p5.48xlarge · 32 × H100 80GB (rehearsed: …)`."""
-    zone = cluster_plan.chosen_zone or cluster_plan.region
-    machines = machines_and_gpus(
-        len(cluster_plan.slots), _machine(cluster_plan), cluster_plan.gpus_per_node, cluster_plan.gpu_name
-    )
-    label = rehearsed(is_rehearsal, cluster_plan.gpus_per_node > 0)
-    return f"{cluster_plan.name} · {zone} · {machines}{label}"
-
-
-def price_question(cluster_plan: ClusterPlan, *, running: int, now: datetime, anew: int = 0) -> str:
-    """`This will run at $221.54/h until 17:22 UTC (4 h 31 m: $1000.00 in all). Create 4 × p5.48xlarge?`."""
-    deadline, wanted = cluster_plan.deadline, len(cluster_plan.slots)
-    total = spending(cluster_plan, now=now).until_deadline_usd
-    budget = "" if deadline.budget_usd is None else f" of a budget of {usd(deadline.budget_usd)}"
-    replaced = f", {anew} of them made anew" if anew else ""
-    change = f"Change {running} → {wanted} nodes{replaced}?"
-    what = change if running else f"Create {wanted} × {_machine(cluster_plan)}?"
-    until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}: {usd(total)} in all{budget})"
-    tail = cluster_plan.price.reservation_tail_usd
-    after = "" if not tail else f", at worst {usd(tail)} more for a reservation that AWS ends up to 1 h late"
-    rate = f"{usd(cluster_plan.price.total_usd_per_hour)}/h"
-    most = f"{rate} at most" if cluster_plan.price.spot is not None else rate
-    stays = bills_a_month_after(cluster_plan)
-    beyond = "" if stays is None else f" After that, {stays}."
-    age = age_told(cluster_plan, today=now.date())
-    return f"This will run at {most} until {until}{after}.{beyond}{age} {what}"
-
-
-def _machine(cluster_plan: ClusterPlan) -> str:
-    return machine_words(cluster_plan.instance_type, cluster_plan.capacity)

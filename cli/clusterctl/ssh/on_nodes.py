@@ -49,7 +49,7 @@ def carry_out(request: SshRequest, output: Output, caller: Caller, *, keep: Call
 
 def run_and_show(request: SshRequest, remote: RemoteCommand, output: Output, links: Links) -> int:
     """The exit code, all output shown. Raises ClusterctlError."""
-    show = _run_on_one if is_for_one(request, remote) else _run_on_several
+    show = run_on_one if is_for_one(request, remote) else run_on_several
     return show(remote, output, links, shown=request.shown)
 
 
@@ -58,7 +58,7 @@ def _is_of_persons_own(remote: RemoteCommand) -> bool:
     return any(isinstance(node, PersonsNode) for node in remote.nodes)
 
 
-def _run_on_one(remote: RemoteCommand, output: Output, links: Links, *, shown: Shown) -> int:
+def run_on_one(remote: RemoteCommand, output: Output, links: Links, *, shown: Shown) -> int:
     """The command's own exit code; its output raw, this process's stdin passed on. Raises NotReached."""
     (node,) = remote.nodes
     if shown is Shown.JSON:
@@ -73,7 +73,7 @@ def _run_on_one(remote: RemoteCommand, output: Output, links: Links, *, shown: S
     return result.exit_code or 0
 
 
-def _run_on_several(remote: RemoteCommand, output: Output, links: Links, *, shown: Shown) -> int:
+def run_on_several(remote: RemoteCommand, output: Output, links: Links, *, shown: Shown) -> int:
     """0 when every node ended with 0, else 4 and a summary."""
     results = _run_shown(shown)(remote, output, links).values()
     summary = failure_summary(results)

@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+FIRST_LAYOUT, NEWEST_LAYOUT = 1, 2
+"""How interfaces are laid out; a cluster keeps the layout that it was born with, since another one is another machine.
+
+2: a type with one card and one EFA has one interface for both, and so AWS gives it a public address of its own accord;
+in 1 it had two, and an elastic IP each.
+"""
 InterfaceKind = Literal["interface", "efa", "efa-only"]
 Interface = tuple[int, int, InterfaceKind]
 """(network card index, device index, kind); (0, 0, …) is the primary one and the only one with an address."""
@@ -49,7 +55,7 @@ class InstanceType:
     def has_efa(self) -> bool:
         return self.max_efa_interfaces > 0
 
-    def interfaces(self, *, fabric: bool = True) -> tuple[Interface, ...]:
+    def interfaces(self, *, fabric: bool = True, layout: int = NEWEST_LAYOUT) -> tuple[Interface, ...]:
         """All interfaces of a node, the primary one first; without `fabric`, that one alone.
 
         The layout of AWS ParallelCluster (queues_stack.py, `add_network_interfaces`, commit 03b015a): card 0
@@ -58,6 +64,8 @@ class InstanceType:
         """
         if not fabric or not self.has_efa:
             return ((0, 0, "interface"),)
+        if layout >= 2 and self.network_cards == self.max_efa_interfaces == 1:
+            return ((0, 0, "efa"),)
         if self.max_efa_interfaces != self.network_cards:
             first: tuple[Interface, ...] = ((0, 0, "interface"),)
         elif self.max_interfaces_per_card == 1:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any  # resource outputs before they are read
 
 from clusterctl_bootstrap.node_plan import MountPlan
 
+from clusterctl_infra.catalog.instance import FIRST_LAYOUT
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.components.refusal import PlanRefused, refused
 from clusterctl_infra.config.load import later_problems
@@ -45,15 +46,21 @@ class Birth:
         identity = stand_in_identity(
             owner=self.config.owner or "",
             image_id=None,
-            zone=self.config.zone or self.settings.adopted.zone,
+            zone=self.config.zone or self.settings.zone,
             region=self.config.region,
             now=self.now,
+            layout=self._layout,
         )
         return self._plan(identity)
 
     def plan(self, facts: Facts) -> ClusterPlan:
         """The plan of the cluster with these facts. Raises PlanRefused."""
-        return self._plan(identity_from(facts))
+        return self._plan(replace(identity_from(facts), layout=self._layout))
+
+    @property
+    def _layout(self) -> int:
+        """Of the machines' interfaces; the identity refuses another one than it was born with."""
+        return self.settings.layout or FIRST_LAYOUT
 
     def user_data_base64(self, facts: Facts, made: ClusterPlan, mounts: Sequence[MountPlan], slot: int) -> str:
         """What `slot` is told at birth; a secret."""
@@ -96,6 +103,12 @@ class Birth:
             raise PlanRefused(
                 f"{' and '.join(named)}: not looked up yet, and plain pulumi up does not: run clusterctl up. Nothing "
                 "was changed"
+            )
+        if config.is_list and not self.settings.down:
+            types = ", ".join(config.instance_choice(self.catalog).tried)
+            raise PlanRefused(
+                f"{types}: which of them AWS has room for was not asked yet, and plain pulumi up does not ask: run "
+                "clusterctl up. Nothing was changed"
             )
 
     def _refuse_errors(self, made: ClusterPlan) -> None:

@@ -135,7 +135,7 @@ class Cluster(pulumi.ComponentResource):
         config, draft, invoke = self._birth.config, self._draft, self._invoke_options()
         zone = lookups.zone_candidate(
             config,
-            adopted=self._birth.settings.adopted.zone,
+            known=self._birth.settings.zone,
             instance_type=draft.instance_type,
             must_exist=not self._birth.settings.down,
             opts=invoke,
@@ -156,6 +156,8 @@ class Cluster(pulumi.ComponentResource):
             run=self._birth.settings.run,
             launch=launch_facts(placement=draft.placement, capacity=draft.capacity) if draft.slots else None,
             slot_range=slot_range(draft),
+            layout=self._birth.settings.layout,
+            instance_type=None if self._birth.settings.chosen is None else self._birth.settings.chosen.instance_type,
             opts=self._child(),
         )
 
@@ -299,8 +301,15 @@ class Cluster(pulumi.ComponentResource):
         given = self.get_provider("aws:ec2/instance:Instance")
         if given is not None:
             return given
-        region = self._birth.config.region
-        return aws.Provider(f"{self._prefix}-aws", region=region, max_retries=AWS_ATTEMPTS, opts=self._child())
+        account = self._birth.settings.account
+        return aws.Provider(
+            f"{self._prefix}-aws",
+            region=self._birth.config.region,
+            # With another account's credentials a refresh would find no machine, and forget those that live.
+            allowed_account_ids=None if account is None else [account],
+            max_retries=AWS_ATTEMPTS,
+            opts=self._child(),
+        )
 
     def _invoke_options(self) -> pulumi.InvokeOutputOptions:
         return pulumi.InvokeOutputOptions(parent=self, provider=self._aws)

@@ -48,21 +48,21 @@ def bucket_regions(
 def zone_candidate(
     config: ClusterConfig,
     *,
-    adopted: str | None,
+    known: str | None,
     instance_type: str,
     must_exist: bool,
     opts: pulumi.InvokeOutputOptions,
 ) -> pulumi.Output[str]:
-    """The zone that was asked for, or that of what is `adopted`, else the first that offers the type.
+    """The zone that was asked for, or the one that is `known` to be it, else the first that offers the type.
 
     An existing cluster keeps its own.
 
     Where an account uses Local or Wavelength Zones, AWS names them, too, such as us-west-2-lax-1a, which would come
     before us-west-2a: prices and services are others there (EC2 User Guide, "Regions and Zones"; 2026-11-22).
     """
-    known = config.zone or adopted
-    if known is not None:
-        return pulumi.Output.from_input(known)
+    asked = config.zone or known
+    if asked is not None:
+        return pulumi.Output.from_input(asked)
     offerings = aws.ec2.get_instance_type_offerings_output(
         filters=[{"name": "instance-type", "values": [instance_type]}],
         location_type="availability-zone",

@@ -34,6 +34,8 @@ class IdentityResource(pulumi.CustomResource):
         run: int,
         launch: Mapping[str, str] | None = None,
         slot_range: str | None = None,
+        instance_type: str | None = None,
+        layout: int | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {
@@ -45,6 +47,8 @@ class IdentityResource(pulumi.CustomResource):
             "run": run,
             "launch": launch,
             "slot_range": slot_range,
+            "instance_type": instance_type,
+            "layout": layout,
         }
         outputs = dict.fromkeys(("cluster_id", "started_at", "image_id", "zone", "seed"))
         super().__init__(

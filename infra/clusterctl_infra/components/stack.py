@@ -29,9 +29,10 @@ def load_stack(folder: Path) -> tuple[ClusterConfig, StackSettings]:
     settings = dataclasses.replace(settings, overrides=overrides, cluster_file=shown)
     further = partial(problems_of_sound_parts, catalog=load_catalog(), now=datetime.now(UTC))
     try:
-        return load_cluster(file, overrides=settings.overrides, further=further, source=str(shown)), settings
+        config = load_cluster(file, overrides=settings.overrides, further=further, source=str(shown))
     except ConfigError as e:
         raise refused(e) from e
+    return config.narrowed(settings.chosen), settings
 
 
 def current_settings() -> StackSettings:

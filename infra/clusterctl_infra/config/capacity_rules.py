@@ -33,6 +33,17 @@ def capacity_has_one_source(config: ClusterConfig, catalog: Catalog) -> Iterator
         )
 
 
+def lists_are_for_on_demand(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """Room is asked for by a reservation: of spot machines none tells, and one that exists has its type."""
+    if not config.is_list or config.market == "on-demand":
+        return
+    key = "gpus" if config.gpus is not None else "instance_type"
+    why = f"{config.reservation_id} has its type: name that one"
+    if config.market == "spot":
+        why = "not built yet for spot machines, of which no reservation tells whether there is room: name one"
+    yield (key,), f"{shown(getattr(config, key))}: a list is for machines on demand; {why}"
+
+
 def block_has_no_placement_group(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     """Machines of a block are close to each other without one (EC2 User Guide, "Capacity Blocks for ML"; 2026-11)."""
     if config.capacity_block is not None and "placement" in config.model_fields_set and config.placement == "cluster":

@@ -5,15 +5,17 @@ Every refusal is a ValueError whose sentence follows "gpus: 'h100:9': " in the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 
 from clusterctl_infra.catalog.gpus import EXAMPLES, GpuSpec, GpuSpecUnreadable, counts_of, gpu_keys, parse_gpus
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.nearest import did_you_mean
 
-MULTI_ENTRY = "a list tried in order; name one"
 SIBLINGS_SHOWN = 3
 
 
@@ -24,6 +26,17 @@ class InstanceChoice:
     name: str
     others: tuple[str, ...] = ()
     note: str | None = None
+    tried: tuple[str, ...] = ()
+    """Of a list: its types in the order in which `clusterctl up` asks for them; `name` is the dearest of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What `clusterctl up` found room for; kept in the stack's config, so that every later run means the same."""
+
+    instance_type: str | None
+    """None: cluster.yaml names one type, and no list."""
+    zone: str
 
 
 def choose_instance(
@@ -38,9 +51,39 @@ def choose_instance(
     if (gpus is None) == (instance_type is None):
         raise ValueError("name exactly one of gpus and instance_type")
     if gpus is not None:
-        return choose_by_gpus(catalog, _one(gpus), region=region, fabric=fabric)
+        by_gpus = partial(choose_by_gpus, catalog, region=region, fabric=fabric)
+        return by_gpus(gpus) if isinstance(gpus, str) else _dearest(catalog, map(by_gpus, gpus), region=region)
     assert instance_type is not None
-    return InstanceChoice(name=check_instance_type(catalog, _one(instance_type), region=region).name)
+    if isinstance(instance_type, str):
+        return _named(catalog, instance_type, region=region)
+    return _dearest(catalog, (_named(catalog, name, region=region) for name in instance_type), region=region)
+
+
+def _named(catalog: Catalog, name: str, *, region: str) -> InstanceChoice:
+    return InstanceChoice(name=check_instance_type(catalog, name, region=region).name)
+
+
+def _dearest(catalog: Catalog, choices: Iterable[InstanceChoice], *, region: str) -> InstanceChoice:
+    """Of a list the dearest type: whatever is found room for costs no more than what was agreed to."""
+    tried = tuple(dict.fromkeys(choice.name for choice in choices))
+    prices = {name: catalog.price_usd_per_hour(name, region) for name in tried}
+    name = max(tried, key=lambda name: math.inf if prices[name] is None else float(prices[name] or 0.0))
+    note = f"{', '.join(tried)} are tried in this order, and {name} is the dearest" if len(tried) > 1 else None
+    return InstanceChoice(name=name, others=tuple(each for each in tried if each != name), note=note, tried=tried)
+
+
+def chosen_to_json(chosen: Chosen) -> str:
+    """One line of JSON."""
+    return json.dumps(asdict(chosen), separators=(",", ":"))
+
+
+def chosen_from_json(text: str) -> Chosen:
+    """What `chosen_to_json` wrote. Raises KeyError, TypeError, ValueError."""
+    row = json.loads(text)
+    name, zone = row["instance_type"], row["zone"]
+    if not isinstance(zone, str) or not isinstance(name, str | None):
+        raise TypeError("no texts")
+    return Chosen(instance_type=name, zone=zone)
 
 
 def check_instance_type(catalog: Catalog, name: str, *, region: str | None) -> InstanceType:
@@ -115,9 +158,3 @@ def _near_type(catalog: Catalog, name: str) -> str:
 
 def _offered(catalog: Catalog, name: str) -> str:
     return f"it is in {', '.join(catalog.regions_with_price(name))}"
-
-
-def _one(value: str | Sequence[str]) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"not built yet: {MULTI_ENTRY}")
-    return value

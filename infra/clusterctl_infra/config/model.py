@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
-from clusterctl_infra.config.choice import InstanceChoice, choose_instance
+from clusterctl_infra.config.choice import Chosen, InstanceChoice, choose_instance
 from clusterctl_infra.config.fields import (
     KMS_EXAMPLE,
     Bastion,
@@ -192,17 +192,28 @@ class ClusterConfig(BaseModel):
     region: Text = Field(description="The AWS region.", examples=["us-west-2"])
     zone: Text | None = Field(
         default=None,
-        description="The availability zone; left out, one is chosen at birth and kept.",
+        description=(
+            "The availability zone; left out, the first with room is chosen at birth and kept. `clusterctl up` asks "
+            "for room first, plain `pulumi up` does not."
+        ),
         examples=["us-west-2b"],
     )
     nodes: NodeCount = Field(description="How many nodes.")
     gpus: OneOrList | None = Field(
         default=None,
-        description="GPUs per node. Of several fitting instance types the cheapest of the region is taken.",
-        examples=["h100:8", "8xh100", "h100-80gb.sxm.8x"],
+        description=(
+            "GPUs per node. Of several fitting instance types the cheapest of the region is taken. A list is tried in "
+            "order when the cluster is made."
+        ),
+        examples=["h100:8", "8xh100", "h100-80gb.sxm.8x", ["h200:8", "h100:8"]],
     )
     instance_type: OneOrList | None = Field(
-        default=None, description="The EC2 instance type, instead of `gpus`.", examples=["p5.48xlarge"]
+        default=None,
+        description=(
+            "The EC2 instance type, instead of `gpus`. Of a list `clusterctl up` asks AWS for room for one after the "
+            "other, in each zone, and the cluster keeps the first that there is room for."
+        ),
+        examples=["p5.48xlarge", ["p5en.48xlarge", "p5.48xlarge"]],
     )
     image: Text = Field(
         default=DEFAULT_IMAGE,
@@ -309,8 +320,22 @@ class ClusterConfig(BaseModel):
         """The reservation or block that exists and is to be used."""
         return self.capacity_block or self.reservation
 
+    @property
+    def is_list(self) -> bool:
+        """Whether several types, or several kinds of GPUs, are named, to be tried in order."""
+        return isinstance(self.instance_type or self.gpus, tuple)
+
+    def narrowed(self, chosen: Chosen | None) -> ClusterConfig:
+        """The configuration with the type that its list came to; as it is without a list, or without a choice."""
+        if chosen is None or chosen.instance_type is None or not self.is_list:
+            return self
+        return self.model_copy(update={"gpus": None, "instance_type": chosen.instance_type})
+
     def instance_choice(self, catalog: Catalog) -> InstanceChoice:
-        """The one instance type that nodes have, and why, where there was a choice. Raises ConfigError."""
+        """The one instance type that nodes have, and why, where there was a choice; of a list the dearest.
+
+        Raises ConfigError.
+        """
         try:
             return choose_instance(
                 catalog, region=self.region, gpus=self.gpus, instance_type=self.instance_type, fabric=self.fabric
@@ -324,6 +349,15 @@ class ClusterConfig(BaseModel):
             return catalog.instance_type(self.instance_type_name(catalog))
         except ConfigError:
             return None
+
+    def instance_rows(self, catalog: Catalog) -> tuple[InstanceType, ...]:
+        """What the catalog knows of every type that nodes may have: of each in a list; empty where none can be."""
+        try:
+            choice = self.instance_choice(catalog)
+        except ConfigError:
+            return ()
+        rows = (catalog.instance_type(name) for name in choice.tried or (choice.name,))
+        return tuple(row for row in rows if row is not None)
 
     def instance_type_name(self, catalog: Catalog) -> str:
         """The one instance type that nodes have. Raises ConfigError."""

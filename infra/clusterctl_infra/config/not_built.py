@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from clusterctl_infra.config.choice import MULTI_ENTRY
 from clusterctl_infra.config.document import Tree
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.problems import ConfigProblem
@@ -35,13 +34,7 @@ def _value_at(value: object, path: tuple[str, ...]) -> object:
     return value
 
 
-def _is_several(value: object) -> bool:
-    return isinstance(value, list | tuple) and len(value) > 1
-
-
 NOT_BUILT = (
-    NotBuilt(path=("gpus",), asked=_is_several, sentence=MULTI_ENTRY),
-    NotBuilt(path=("instance_type",), asked=_is_several, sentence=MULTI_ENTRY),
     NotBuilt(
         path=("capacity_block",),
         asked=lambda value: isinstance(value, dict),

@@ -16,6 +16,7 @@ from clusterctl_infra.config.capacity_rules import (
     adopted_network_has_its_ranges,
     block_has_no_placement_group,
     capacity_has_one_source,
+    lists_are_for_on_demand,
 )
 from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus
 from clusterctl_infra.config.document import Path
@@ -146,13 +147,15 @@ def image_exists(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path
 def image_fits_architecture(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     if config.image not in catalog.images:
         return
-    row = config.instance_row(catalog)
-    if row is not None and catalog.image_parameter(config.image, row.architecture) is None:
+    for row in config.instance_rows(catalog):
+        if catalog.image_parameter(config.image, row.architecture) is not None:
+            continue
         fitting = [name for name in catalog.images if catalog.image_parameter(name, row.architecture) is not None]
         yield (
             ("image",),
             f"{shown(config.image)}: not made for {row.architecture} ({row.name}); {', '.join(fitting)} are",
         )
+        return
 
 
 def keys_are_in_the_region(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
@@ -249,6 +252,7 @@ RULES = (
     _rule(image_exists, "image"),
     _rule(image_fits_architecture, "image", "region", "gpus", "instance_type", "fabric"),
     _rule(capacity_has_one_source, "capacity", "reservation", "capacity_block"),
+    _rule(lists_are_for_on_demand, "gpus", "instance_type", "capacity", "reservation", "capacity_block"),
     _rule(block_has_no_placement_group, "capacity_block", "placement"),
     _rule(adopted_network_has_its_ranges, "network"),
     _rule(keys_are_in_the_region, "kms_key", "region"),

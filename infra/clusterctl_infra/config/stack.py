@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 
 from clusterctl_infra.adopted import NOTHING_ADOPTED, Adopted, adopted_from_json
+from clusterctl_infra.catalog.instance import FIRST_LAYOUT, NEWEST_LAYOUT
+from clusterctl_infra.config.choice import Chosen, chosen_from_json
 from clusterctl_infra.config.document import read_document
 from clusterctl_infra.config.flag_size import NODES_OVER
 from clusterctl_infra.errors import ConfigError
@@ -33,6 +35,9 @@ OWN_KEYS = (
     "extended-budget",
     "generation-floor",
     "adopted",
+    "chosen",
+    "account",
+    "layout",
 )
 """Written by clusterctl alone; a person's own settings are the others."""
 
@@ -65,10 +70,21 @@ class StackSettings:
     """The number that the membership has at least, since nodes reported one below it that the state did not know."""
     adopted: Adopted = NOTHING_ADOPTED
     """What exists and is used, as AWS described it before the last run."""
+    chosen: Chosen | None = None
+    """The type and zone that `clusterctl up` found room for; None: nothing was asked."""
+    account: str | None = None
+    """The AWS account that the provider may work in, by its number, as `clusterctl up` found it; None: in any."""
+    layout: int | None = None
+    """How interfaces are laid out since the cluster's birth; None: as they were before it was written down."""
     nodes_over: str | None = None
     """What cluster.yaml said when `up --nodes` gave the size in `overrides`; None: no flag did."""
     cluster_file: Path | None = None
     """Where the configuration was read, as a person in the program's folder calls it; None: a program made it."""
+
+    @property
+    def zone(self) -> str | None:
+        """Where a new cluster has to be: beside what is adopted, else where there is room; None: nothing says it."""
+        return self.adopted.zone or (None if self.chosen is None else self.chosen.zone)
 
 
 def stack_settings(values: Mapping[str, str]) -> StackSettings:
@@ -87,6 +103,9 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         extended_from=_instant(values, "extended-from"),
         generation_floor=_count("generation-floor", values.get("generation-floor", "0"), fewest=0, most=LARGEST_WHOLE),
         adopted=_adopted(values.get("adopted")),
+        chosen=_chosen(values.get("chosen")),
+        account=_account(values.get("account")),
+        layout=_layout(values.get("layout")),
         nodes_over=values.get(NODES_OVER),
     )
 
@@ -159,6 +178,33 @@ def _adopted(text: str | None) -> Adopted:
             f"clusterctl:adopted is no description of what is used ({e}); clusterctl writes it, no person does",
             hint="pulumi config rm clusterctl:adopted",
         ) from e
+
+
+def _chosen(text: str | None) -> Chosen | None:
+    if not text:
+        return None
+    try:
+        return chosen_from_json(text)
+    except (KeyError, TypeError, ValueError, RecursionError) as e:
+        raise ConfigError(
+            f"clusterctl:chosen is no type and zone ({e}); clusterctl writes it, no person does",
+            hint="pulumi config rm clusterctl:chosen",
+        ) from e
+
+
+def _account(text: str | None) -> str | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) == 12):
+        raise ConfigError(
+            f"clusterctl:account: {text!r}: no account's number, which has 12 digits; clusterctl writes it",
+            hint="pulumi config rm clusterctl:account",
+        )
+    return text
+
+
+def _layout(text: str | None) -> int | None:
+    return None if text is None else _count("layout", text, fewest=FIRST_LAYOUT, most=NEWEST_LAYOUT)
 
 
 def _flag(key: str, text: str) -> bool:

@@ -56,8 +56,8 @@ def local_disks_are_there(config: ClusterConfig, catalog: Catalog) -> Iterator[t
         yield ("storage", index, "nvme"), "a node's disks are one volume: mount them once"
     if not asking:
         return
-    row = config.instance_row(catalog)
-    if row is not None and not row.nvme_gb:
+    row = next((row for row in config.instance_rows(catalog) if not row.nvme_gb), None)
+    if row is not None:
         yield ("storage", asking[0], "nvme"), f"{row.name} has no disks of its own; leave it out"
 
 

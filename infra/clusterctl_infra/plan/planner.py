@@ -120,7 +120,7 @@ def _ranks(config: ClusterConfig, slot_ranks: Sequence[int], nodes: int) -> Sequ
 def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[int]) -> ClusterPlan:
     """The plan before anybody has looked for problems in it; a node for each rank."""
     config, identity, instance_type, nodes = given.config, given.identity, given.instance_type, len(ranks)
-    layout = tuple(interface_layout(config, instance_type))
+    layout = tuple(interface_layout(config, instance_type, identity))
     capacity = adopted_capacity(config, given.adopted)
     network = network_plan(config, interfaces_per_node=len(layout), found=adopted_network(config, given.adopted))
     price = price_plan(config, given.catalog, network, storage, instance_type=instance_type.name, nodes=nodes)

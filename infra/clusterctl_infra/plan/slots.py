@@ -20,9 +20,9 @@ from clusterctl_infra.replaceable import digested, trigger_text
 Layout = Sequence[Interface]
 
 
-def interface_layout(config: ClusterConfig, instance_type: InstanceType) -> Layout:
+def interface_layout(config: ClusterConfig, instance_type: InstanceType, identity: Identity) -> Layout:
     """(card, device, kind) of every interface of a node; a single plain one without fabric."""
-    return instance_type.interfaces(fabric=config.fabric != "none")
+    return instance_type.interfaces(fabric=config.fabric != "none", layout=identity.layout)
 
 
 def slot_plans(
@@ -35,7 +35,7 @@ def slot_plans(
     ranks: Sequence[int],
 ) -> tuple[SlotPlan, ...]:
     """As many slots as there are ranks."""
-    layout = interface_layout(config, instance_type)
+    layout = interface_layout(config, instance_type, identity)
     shared = digested(_shared_facts(config, instance_type, network, identity, layout))
     return tuple(
         _slot_plan(config, network, identity, tags, layout=layout, shared=shared, slot=slot, rank=rank)

@@ -24,7 +24,8 @@ _IMAGE_ID = re.compile(r"ami-[0-9a-f]{8,17}")
 class IdentityResource:
     """Makes identities; `owner`, `image_candidate` and `zone_candidate` count at birth only.
 
-    `launch`: how the run's machines are launched; nothing while there are none on purpose.
+    `launch`: how the run's machines are launched; nothing while there are none on purpose. `instance_type`: what a list
+    of types came to; nothing without a list.
     """
 
     home: LocalHome
@@ -59,8 +60,12 @@ class IdentityResource:
         """
         if inputs["name"] != state["name"]:
             return Difference(changed=("name",), replaced=("name",))
-        changed = tuple(key for key in ("run", "image_spec", "launch") if inputs.get(key) != state.get(key))
+        changed = tuple(
+            key for key in ("run", "image_spec", "launch", "instance_type") if inputs.get(key) != state.get(key)
+        )
         _refuse_other_range(state.get("slot_range"), inputs.get("slot_range"))
+        if inputs.get("launch"):
+            _refuse_other_layout(state.get("layout"), inputs.get("layout"))
         if "launch" in changed and "run" not in changed:
             _refuse_other_launch(state.get("launch") or {}, inputs.get("launch") or {})
         return Difference(changed=changed)
@@ -83,6 +88,7 @@ class IdentityResource:
         if not place.preview:
             self._refuse_without_proof()
         outputs = {**state, "seed": Secret(state["seed"]), "launch": inputs.get("launch")}
+        outputs["instance_type"] = inputs.get("instance_type")
         if inputs["run"] != state["run"]:
             outputs |= {"run": inputs["run"], "started_at": self._now()}
         if inputs["image_spec"] != state["image_spec"]:
@@ -114,6 +120,8 @@ def _chosen(inputs: Properties) -> dict[str, Any]:
         "run": inputs["run"],
         "launch": inputs.get("launch"),
         "slot_range": inputs.get("slot_range"),
+        "instance_type": inputs.get("instance_type"),
+        "layout": inputs.get("layout"),
     }
 
 
@@ -130,6 +138,15 @@ def _refuse_other_range(before: str | None, after: str | None) -> None:
         raise ResourceRefused(
             f"the nodes' addresses are in {where} since the cluster's birth, and would be in {after}: run clusterctl "
             "up, which reads them from the state. Nothing was changed"
+        )
+
+
+def _refuse_other_layout(before: float | None, after: float | None) -> None:
+    """Every node would be made anew with other interfaces."""
+    if before != after:
+        raise ResourceRefused(
+            f"the nodes' interfaces have the layout {before or 1:g} since the cluster's birth, and would have "
+            f"{after or 1:g}: run clusterctl up, which reads it from the state. Nothing was changed"
         )
 
 

@@ -10,10 +10,12 @@ from clusterctl_rehearsal.api.block_offerings import describe_block_offerings
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_describe import DESCRIBE, check_all_found
 from clusterctl_rehearsal.api.ec2_end import END
+from clusterctl_rehearsal.api.ec2_make import MAKE
 from clusterctl_rehearsal.api.filters import matching, page
 from clusterctl_rehearsal.api.spot_prices import describe_spot_prices
 from clusterctl_rehearsal.api.topology import describe_topology
-from clusterctl_rehearsal.region.lookups import offerings
+from clusterctl_rehearsal.region.journal import IMAGE_DISK_GIB
+from clusterctl_rehearsal.region.lookups import image_architecture, offerings
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types.network import VPC
 from clusterctl_rehearsal.region.types.table import TYPES
@@ -90,9 +92,28 @@ def _vpc_attribute(call: Call) -> dict[str, Any]:
     return {"VpcId": vpc_id, asked[:1].upper() + asked[1:]: {"Value": value}}
 
 
+def _images(call: Call) -> dict[str, Any]:
+    """Every image is there; an id that a parameter named for arm64 is for that."""
+    settings = call.region.settings()
+    made = f"{settings.images_dated or '2026-11-01'}T00:00:00.000Z"
+    rows = [
+        {
+            "ImageId": id,
+            "State": "available",
+            "Architecture": image_architecture(id, settings, call.region.catalog),
+            "CreationDate": made,
+            "RootDeviceName": "/dev/sda1",
+            "BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": IMAGE_DISK_GIB}}],
+        }
+        for id in call.parameters.get("ImageIds") or []
+    ]
+    return {"Images": rows}
+
+
 EC2: dict[str, Handler] = {
     **DESCRIBE,
     **END,
+    **MAKE,
     "DescribeAccountAttributes": _account_attributes,
     "DescribeCapacityBlockOfferings": describe_block_offerings,
     "DescribeInstanceTypeOfferings": _offerings,
@@ -114,6 +135,7 @@ EC2: dict[str, Handler] = {
         compute.volumes,
         {"attachment.instance-id": "Attachments.InstanceId", "status": "State"},
     ),
+    "DescribeImages": _images,
     "DescribeRegions": _regions,
     "DescribeVpcAttribute": _vpc_attribute,
     "DescribeInstanceTopology": describe_topology,

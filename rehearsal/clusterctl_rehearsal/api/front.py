@@ -42,6 +42,8 @@ class Reply:
     status: int
     body: bytes
     content_type: str = "text/xml"
+    bucket_region: str = ""
+    """Where a bucket is, which S3 says in a header."""
 
 
 class Api:
@@ -70,6 +72,8 @@ class Api:
         """The answer to a request, or AWS's refusal of it."""
         scope = _SCOPE.search(headers.get("Authorization", ""))
         region_name, service = scope.groups() if scope else ("us-east-1", "sts")
+        if service == "s3":
+            return self._bucket(method, path, region_name)
         if service in _REST_SERVICES:
             return self._rest(service, method, path, region_name)
         if service in self._json_services:
@@ -126,6 +130,13 @@ class Api:
             return Reply(status=200 if result else 204, body=body, content_type=_REST_TYPE)
         except AwsError as e:
             return _rest_refusal(e)
+
+    def _bucket(self, method: str, target: str, region_name: str) -> Reply:
+        """S3's HeadBucket, which is answered by status and header alone; every bucket is in the region that asks."""
+        self._before()
+        name, known = target.partition("?")[0].strip("/"), self._region.settings().buckets
+        is_there = method == "HEAD" and "/" not in name and (not known or name in known)
+        return Reply(status=200 if is_there else 404, body=b"", bucket_region=region_name if is_there else "")
 
     def _call(self, handler: Handler, operation: str, params: dict[str, Any], region_name: str) -> dict[str, Any]:
         self._before()

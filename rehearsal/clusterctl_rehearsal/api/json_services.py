@@ -22,8 +22,9 @@ def _parameter(call: Call) -> dict[str, Any]:
 
 
 def _service_quota(call: Call) -> dict[str, Any]:
-    """One number stands for every family's quota of machines on demand; without it the region answers as AWS does."""
-    code, limit = call.parameters["QuotaCode"], call.region.settings().quotas.get("vcpus")
+    """One number stands for every family's quota of machines on demand; without one the region answers as AWS does."""
+    code = call.parameters["QuotaCode"]
+    limit = call.region.settings().quotas.get(_QUOTAS.get(code, ""))
     if limit is None:
         raise AwsError("NoSuchResourceException", f"The request failed because the specified quota {code} has no value")
     return {"Quota": {"ServiceCode": call.parameters["ServiceCode"], "QuotaCode": code, "Value": float(limit)}}
@@ -52,6 +53,12 @@ def _is_kind(arn: str, kind: str) -> bool:
     return parts[2] == service and (not resource or parts[5].split("/")[0] == resource)
 
 
+_QUOTAS = {
+    **dict.fromkeys(("L-417A185B", "L-DB2E81BA", "L-1216C47A"), "vcpus"),
+    "L-0263D0A3": "addresses",
+    "L-F678F1CE": "vpcs",
+}
+"""Code in Service Quotas → the rehearsed region's word for it."""
 STS: dict[str, Handler] = {"GetCallerIdentity": _caller_identity}
 SERVICE_QUOTAS: dict[str, Handler] = {"GetServiceQuota": _service_quota}
 SSM: dict[str, Handler] = {"GetParameter": _parameter}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any  # property values
 
@@ -20,11 +21,19 @@ from clusterctl_rehearsal.plugin.difference import difference
 from clusterctl_rehearsal.plugin.errors import provider_error
 from clusterctl_rehearsal.plugin.stack_settings import StackContext
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
+from clusterctl_rehearsal.region.record import ACCOUNT_ID
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import SettingsError
 from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
 from clusterctl_rehearsal.region.types.row import ResourceType
 from clusterctl_rehearsal.region.types.table import resource_type
+
+
+def _allowed_accounts(value: object) -> Sequence[str]:
+    """A provider's list comes as a list, or as its JSON."""
+    listed = json.loads(value) if isinstance(value, str) else value
+    return [str(each) for each in listed] if isinstance(listed, list) else []
+
 
 THROTTLED = ("RequestLimitExceeded", "Throttling")
 MAX_WAIT_S = 20.0
@@ -64,10 +73,23 @@ class RehearsalProvider(Plugin):
             refuse(
                 context, "Invalid provider configuration: missing region; next: pulumi config set aws:region us-west-2"
             )
+        allowed = _allowed_accounts(from_struct(request.args).get("allowedAccountIds"))
+        if allowed and ACCOUNT_ID not in allowed:  # terraform-provider-aws 6, internal/conns/config.go
+            refuse(context, f"AWS account ID not allowed: {ACCOUNT_ID}")
         with _refusals(context):
             self._stack.prove()
             self._client.ask("settings", {"settings": self._stack.settings()})
         return provider_pb2.ConfigureResponse(acceptSecrets=False, supportsPreview=True)
+
+    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+        """Another region is another provider; its other settings change in place (pulumi-aws 7)."""
+        old, new = from_struct(request.old_inputs), from_struct(request.news)
+        changed = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
+        return provider_pb2.DiffResponse(
+            changes=_Diff.DIFF_SOME if changed else _Diff.DIFF_NONE,
+            diffs=changed,
+            replaces=[key for key in changed if key == "region"],
+        )
 
     def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
         row = self._row(request.urn, context)

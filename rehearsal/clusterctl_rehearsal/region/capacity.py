@@ -6,7 +6,7 @@ from clusterctl_infra.catalog.reader import Catalog
 
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
-from clusterctl_rehearsal.region.settings import Settings
+from clusterctl_rehearsal.region.settings import IN_ZONE, Settings
 from clusterctl_rehearsal.region.spot import is_spot
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.network import INSTANCE
@@ -20,37 +20,50 @@ def reserved_by(store: Store, reservation_id: str) -> int:
     return sum(row.facts.get("reservation") == reservation_id for row in store.live(INSTANCE))
 
 
-def counted(store: Store, region: str, instance_type: str | None = None) -> list[tuple[str, int]]:
-    """(instance type, count) of everything that takes capacity: reservations whole, instances outside of them."""
-    rows = on_demand(store, region) + [
-        (str(row.facts["instance_type"]), 1) for row in store.live(INSTANCE) if row.region == region and is_spot(row)
+def counted(
+    store: Store, region: str, instance_type: str | None = None, *, zone: str | None = None
+) -> list[tuple[str, int]]:
+    """(instance type, count) of everything that takes capacity: reservations whole, instances outside of them.
+
+    `zone`: of that one alone.
+    """
+    rows = on_demand(store, region, zone=zone) + [
+        (str(row.facts["instance_type"]), 1)
+        for row in store.live(INSTANCE)
+        if row.region == region and is_spot(row) and zone in (None, row.facts["zone"])
     ]
     return [row for row in rows if instance_type is None or row[0] == instance_type]
 
 
-def on_demand(store: Store, region: str) -> list[tuple[str, int]]:
+def on_demand(store: Store, region: str, *, zone: str | None = None) -> list[tuple[str, int]]:
     """(instance type, count) of what takes capacity on demand: no spot machines, which have a quota of their own."""
     rows = [
         (str(row.inputs["instanceType"]), int(row.inputs["instanceCount"]))
         for row in store.live(CAPACITY_RESERVATION)
-        if row.region == region
+        if row.region == region and zone in (None, row.inputs["availabilityZone"])
     ]
     living = {row.id for row in store.live(CAPACITY_RESERVATION)}
     rows += [
         (str(row.facts["instance_type"]), 1)
         for row in store.live(INSTANCE)
-        if row.region == region and row.facts.get("reservation") not in living and not is_spot(row)
+        if row.region == region
+        and row.facts.get("reservation") not in living
+        and not is_spot(row)
+        and zone in (None, row.facts["zone"])
     ]
     return rows
 
 
-def check_room(store: Store, settings: Settings, region: str, instance_type: str, *, more: int, message: str) -> None:
-    """Raises InsufficientInstanceCapacity unless the region has `more` of the type."""
-    limit = settings.capacity.get(instance_type)
-    if limit is None or more <= 0:
-        return
-    if sum(count for _, count in counted(store, region, instance_type)) + more > limit:
-        raise AwsError("InsufficientInstanceCapacity", message, status=500)
+def check_room(
+    store: Store, settings: Settings, region: str, instance_type: str, *, zone: str, more: int, message: str
+) -> None:
+    """Raises InsufficientInstanceCapacity unless the region, and its zone, have `more` of the type."""
+    limits = ((instance_type, None), (f"{instance_type}{IN_ZONE}{zone}", zone))
+    for name, place in limits:
+        limit = settings.capacity.get(name)
+        taken = sum(count for _, count in counted(store, region, instance_type, zone=place))
+        if limit is not None and more > 0 and taken + more > limit:
+            raise AwsError("InsufficientInstanceCapacity", message, status=500)
 
 
 def check_vcpus(store: Store, settings: Settings, catalog: Catalog, region: str, *, more: int) -> None:

@@ -10,7 +10,7 @@ from typing import NoReturn
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.nearest import did_you_mean
 
-from clusterctl_rehearsal.region.settings import QUOTAS, unknown_quota, unknown_type
+from clusterctl_rehearsal.region.settings import QUOTAS, capacity_problem, unknown_quota
 from clusterctl_rehearsal.region.spot_notices import NOTICE_S
 
 OFF = ("off", "none", "all")
@@ -42,10 +42,11 @@ def parse_named_count(args: Sequence[str]) -> tuple[str, int | None]:
 
 
 def check_capacity(args: Sequence[str], catalog: Catalog) -> None:
-    """Raises FaultError unless they are an instance type of the catalog and a count."""
+    """Raises FaultError unless they are an instance type of the catalog, or one in a zone, and a count."""
     name, _ = parse_named_count(args)
-    if name not in catalog.types:
-        raise FaultError(unknown_type(name, catalog.names()))
+    problem = capacity_problem(name, catalog.names())
+    if problem is not None:
+        raise FaultError(problem)
 
 
 def check_quota(args: Sequence[str], _: Catalog) -> None:

@@ -33,6 +33,13 @@ def parameter_value(name: str, settings: Settings) -> str:
     return "ami-" + hashlib.sha256(f"{settings.images_dated}{name}".encode()).hexdigest()[:17]
 
 
+def image_architecture(id: str, settings: Settings, catalog: Catalog) -> str:
+    """What an image is built for: arm64 where a parameter of that names it, and x86_64 else."""
+    parameters = (image.parameters.get("arm64") for image in catalog.images.values())
+    arm = {parameter_value(name, settings) for name in parameters if name is not None}
+    return "arm64" if id in arm else "x86_64"
+
+
 def zone_names(region: str, settings: Settings) -> list[str]:
     """Every availability zone of the region."""
     return [region + letter for letter in settings.zones]

@@ -177,7 +177,7 @@ def _reservation(
             "InvalidParameterValue", f"The subnet is in {zone}; the requested Availability Zone is {launch.zone}."
         )
     if launch.spot is not None:  # no reserved place is for it
-        _check_spot(request, launch, launch.spot, kind)
+        _check_spot(request, launch, launch.spot, kind, zone=zone)
         return None
     found = fitting_reservation(
         request.store,
@@ -193,16 +193,16 @@ def _reservation(
     if found is None:
         check_vcpus(request.store, request.settings, request.catalog, request.region, more=kind.vcpus)
         sentence = shortage(kind.name, zone, request.zone_names())
-        check_room(request.store, request.settings, request.region, kind.name, more=1, message=sentence)
+        check_room(request.store, request.settings, request.region, kind.name, zone=zone, more=1, message=sentence)
     return found
 
 
-def _check_spot(request: Request, launch: Launch, spot: SpotRequest, kind: InstanceType) -> None:
+def _check_spot(request: Request, launch: Launch, spot: SpotRequest, kind: InstanceType, *, zone: str) -> None:
     targeted = launch.reservation_id is not None or launch.reservation_preference == "capacity-reservations-only"
     check_options(spot, is_targeted=targeted)
     check_price(spot, request.catalog.spot_price_usd_per_hour(kind.name, request.region))
     check_quota(request.store, request.settings, request.catalog, request.region, more=kind.vcpus)
-    check_room(request.store, request.settings, request.region, kind.name, more=1, message=NO_SPOT_CAPACITY)
+    check_room(request.store, request.settings, request.region, kind.name, zone=zone, more=1, message=NO_SPOT_CAPACITY)
 
 
 def _with_outputs(record: Record, launch: Launch) -> Record:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import Any  # YAML and JSON values before they are checked
@@ -12,6 +13,9 @@ from clusterctl_infra.nearest import did_you_mean
 
 QUOTAS = ("vcpus", "spot_vcpus", "addresses", "vpcs")
 """Of on-demand machines, of spot machines, of elastic IPs, of VPCs."""
+IN_ZONE = "@"
+"""Between an instance type and the zone that a limit of capacity is about."""
+_ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
 MACHINE_KINDS = ("auto", "nspawn", "process", "none")
 
 
@@ -26,7 +30,7 @@ class Settings:
     machines: str = "auto"
     """What boots behind an instance: auto, nspawn, process, none."""
     capacity: Mapping[str, int] = field(default_factory=dict)
-    """Instance type → how many the region has; a type not named has enough."""
+    """Instance type, or type and zone (`p5.48xlarge@us-west-2a`) → how many there are; of others there are enough."""
     quotas: Mapping[str, int] = field(default_factory=lambda: {"addresses": 5, "vpcs": 5})
     """By the names in QUOTAS; the two here are new accounts' defaults."""
     zones: tuple[str, ...] = ("a", "b", "c")
@@ -88,6 +92,15 @@ def unknown_type(name: str, types: Iterable[str]) -> str:
     """`p5.48xlage: there is no such instance type (did you mean p5.48xlarge?)`."""
     known = "; clusterctl prices lists those that are known"
     return f"{name}: there is no such instance type" + (did_you_mean(name, types) or known)
+
+
+def capacity_problem(name: str, types: Collection[str]) -> str | None:
+    """What is wrong with the name of a limit, which is a type, or a type in a zone; None: nothing."""
+    kind, at, zone = name.partition(IN_ZONE)
+    if kind not in types:
+        return unknown_type(kind, types)
+    is_zone = _ZONE.fullmatch(zone) is not None
+    return f"{name}: {zone!r} is no zone, such as us-west-2a" if at and not is_zone else None
 
 
 def _unknown(key: str, known: tuple[str, ...]) -> str:

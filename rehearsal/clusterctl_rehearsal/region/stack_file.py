@@ -10,7 +10,7 @@ import yaml
 from clusterctl_infra.catalog.reader import load_catalog
 
 from clusterctl_rehearsal.region.existing import existing_problem
-from clusterctl_rehearsal.region.settings import Settings, SettingsError, settings_from_rows, unknown_type
+from clusterctl_rehearsal.region.settings import Settings, SettingsError, capacity_problem, settings_from_rows
 
 SETTINGS_FILE = "rehearsal.yaml"
 
@@ -37,7 +37,9 @@ def read_settings(folder: Path) -> dict[str, Any]:
 def _refuse_unknown_types(settings: Settings, path: Path) -> None:
     """Of a type that is misspelt there would be enough."""
     types = load_catalog().names()
-    unknown = [f"capacity.{unknown_type(name, types)}" for name in settings.capacity if name not in types]
+    unknown = [
+        f"capacity.{problem}" for name in settings.capacity if (problem := capacity_problem(name, types)) is not None
+    ]
     if unknown:
         raise SettingsError(f"{path}: " + "; ".join(unknown))
 

@@ -10,7 +10,7 @@ from clusterctl.engine.stack import read_stack
 from clusterctl.engine.stack_plan import StackPlan, plan_stack
 from clusterctl.home import Home
 from clusterctl.lifecycle.plan_view import plan_json, plan_text
-from clusterctl.lifecycle.up import headline, price_question
+from clusterctl.lifecycle.up_words import headline, price_question
 from clusterctl_infra.catalog.reader import load_catalog
 
 from tests.unit.infra.plan.plan_cases import BORN, a_plan

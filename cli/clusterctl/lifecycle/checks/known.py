@@ -8,6 +8,7 @@ from datetime import datetime
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.capacity_probe import Candidate
 from clusterctl.engine.boundary import Engine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
@@ -87,6 +88,8 @@ class WithPlan(WithIntent):
     """The plan of the intent, too."""
 
     plan: ClusterPlan
+    candidates: tuple[Candidate, ...] = ()
+    """Types and zones that AWS is asked for room in before anything is made; the plan is of the dearest type."""
     wish: DeadlineRequest | None = None
     """Which new end `extend` is asked for."""
     deadline_before: datetime | None = None

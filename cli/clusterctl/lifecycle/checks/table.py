@@ -325,6 +325,15 @@ CHECKS: tuple[Check[Any], ...] = (
         refuse=with_aws.vcpus,
         refuses="more vCPUs on demand than the account may have",
     ),
+    Check(
+        name="preflight",
+        verbs=(UP,),
+        asks=Asks.AWS,
+        needs=WithPreview,
+        refuse=with_aws.preflight,
+        refuses="on AWS, what `clusterctl plan --online` finds to be an error: region, image, type, quotas, "
+        "reservation, subnet, buckets, rights",
+    ),
 )
 
 

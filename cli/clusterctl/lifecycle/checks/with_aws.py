@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from clusterctl.cloud.clock import refuse_wrong_clock
+from clusterctl.cloud.preflight import ask_all
 from clusterctl.lifecycle.change import account_of, refuse_other_account
 from clusterctl.lifecycle.checks.known import WithHold, WithPreview, WithState
 from clusterctl.lifecycle.ending_stage import refuse_ending
+from clusterctl.lifecycle.preflight import needs_of, refuse_findings, told_finding
 from clusterctl.lifecycle.spot_checks import refuse_below_spot_price, refuse_without_rights
 from clusterctl.lifecycle.up_checks import (
     refuse_namesake,
@@ -56,6 +58,27 @@ def spot_price(known: WithPreview) -> None:
 
 def addresses(known: WithPreview) -> None:
     refuse_without_addresses(known.change, known.plan, known.state)
+
+
+def preflight(known: WithPreview) -> None:
+    """What it warns of is told; where no machine is made, and in a rehearsal, nothing is asked."""
+    change, state = known.change, known.state
+    machines = len(known.plan.slots) - len(state.machines) + known.anew
+    if change.is_rehearsal or machines <= 0:
+        return
+    needs = needs_of(
+        known.intent.config,
+        known.intent.catalog,
+        known.plan,
+        machines=machines,
+        own_id=state.cluster_id,
+        source=known.source,
+    )
+    findings = ask_all(known.clients, needs, now=known.now)
+    for row in findings:
+        if row.level in ("warning", "unknown"):
+            change.output.note(f"  warning  {told_finding(row)}")
+    refuse_findings(findings)
 
 
 def vcpus(known: WithPreview) -> None:

@@ -41,7 +41,13 @@ def _check_reservation(request: Request) -> None:
         raise AwsError("InvalidParameterValue", f"Value ({count}) for parameter InstanceCount is invalid.")
     check_vcpus(request.store, request.settings, request.catalog, request.region, more=(count - before) * kind.vcpus)
     check_room(
-        request.store, request.settings, request.region, name, more=count - before, message="Insufficient capacity."
+        request.store,
+        request.settings,
+        request.region,
+        name,
+        zone=inputs["availabilityZone"],
+        more=count - before,
+        message="Insufficient capacity.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Self  # services as boto3 gives them
 
 from clusterctl_infra.errors import CloudError
@@ -35,6 +36,10 @@ class FakeClients:
         return {"Account": self.account()}
 
     @property
+    def credentials_end_at(self) -> datetime | None:
+        return None
+
+    @property
     def ec2(self) -> Any:
         return self._service("ec2")
 
@@ -53,6 +58,18 @@ class FakeClients:
     @property
     def pricing(self) -> Any:
         return self._service("pricing")
+
+    @property
+    def ssm(self) -> Any:
+        return self._service("ssm")
+
+    @property
+    def s3(self) -> Any:
+        return self._service("s3")
+
+    @property
+    def sts(self) -> Any:
+        return self._service("sts")
 
     @property
     def scheduler(self) -> Any:

@@ -31,7 +31,11 @@ class FakeService:
 
     def get_caller_identity(self) -> dict[str, Any]:
         headers = {} if self.sent_at is None else {"date": self.sent_at}
-        return {"Account": ACCOUNT, "ResponseMetadata": {"HTTPHeaders": headers}}
+        return {
+            "Account": ACCOUNT,
+            "Arn": f"arn:aws:iam::{ACCOUNT}:user/ada",
+            "ResponseMetadata": {"HTTPHeaders": headers},
+        }
 
     def get_paginator(self, call: str) -> FakePages:
         return FakePages(getattr(self, call))
@@ -74,6 +78,9 @@ class FakeSession:
     sent_at: str | None = None
     asked: list[str] = field(default_factory=list)
     """What all its services were asked for."""
+
+    def get_credentials(self) -> None:
+        """Nobody says when they end."""
 
     def client(self, service: str, *, region_name: str, **settings: object) -> FakeService:
         return FakeService(

@@ -37,14 +37,26 @@ def test_what_fits_is_let_through_and_what_does_not_is_refused_with_the_numbers(
     assert refused.value.hint == "clusterctl rehearse fault quota addresses=6"
 
 
-@pytest.mark.parametrize(("value", "room"), [("20", AddressRoom(limit=20, taken=1)), ("none", None)])
-def test_aws_says_how_many_there_may_be(value: str, room: AddressRoom | None) -> None:
+OWN = {"PublicIp": "203.0.113.2", "Tags": [{"Key": "clusterctl:id", "Value": "0123456789ab"}]}
+ASKED = {"ServiceCode": "ec2", "QuotaCode": "L-0263D0A3"}
+
+
+def test_service_quotas_says_how_many_there_may_be() -> None:
     clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1")
-    with Stubber(clients.ec2) as aws:
+    with Stubber(clients.ec2) as aws, Stubber(clients.service_quotas) as quotas:
+        quotas.add_response("get_service_quota", {"Quota": {"Value": 20.0}}, ASKED)
+        aws.add_response("describe_addresses", {"Addresses": [{"PublicIp": "203.0.113.1"}, OWN]})
+        assert address_room(clients, own_id="0123456789ab") == AddressRoom(limit=20, taken=1)
+
+
+@pytest.mark.parametrize(("value", "room"), [("20", AddressRoom(limit=20, taken=1)), ("none", None)])
+def test_where_service_quotas_does_not_the_old_attribute_says_it(value: str, room: AddressRoom | None) -> None:
+    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1")
+    with Stubber(clients.ec2) as aws, Stubber(clients.service_quotas) as quotas:
+        quotas.add_client_error("get_service_quota", "AccessDeniedException", expected_params=ASKED)
+        aws.add_response("describe_addresses", {"Addresses": [{"PublicIp": "203.0.113.1"}, OWN]})
         attribute = {"AttributeName": "vpc-max-elastic-ips", "AttributeValues": [{"AttributeValue": value}]}
         aws.add_response("describe_account_attributes", {"AccountAttributes": [attribute]})
-        own = {"PublicIp": "203.0.113.2", "Tags": [{"Key": "clusterctl:id", "Value": "0123456789ab"}]}
-        aws.add_response("describe_addresses", {"Addresses": [{"PublicIp": "203.0.113.1"}, own]})
         if room is None:
             with pytest.raises(CloudError, match="AWS said"):
                 address_room(clients, own_id="0123456789ab")

@@ -11,7 +11,7 @@ import pytest
 from clusterctl.cloud.boundary import Clients
 from clusterctl.lifecycle.intent import Intent
 from clusterctl.lifecycle.price_age import age_told, priced_today
-from clusterctl.lifecycle.up import price_question
+from clusterctl.lifecycle.up_words import price_question
 from clusterctl_infra.catalog.fresh_prices import read_fresh_prices
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.stack import stack_settings

@@ -10,7 +10,7 @@ from clusterctl.engine.stack_config import with_values
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.intent import Intent, for_up, plan_of, refuse
 from clusterctl.lifecycle.price_age import age_told
-from clusterctl.lifecycle.up import price_question
+from clusterctl.lifecycle.up_words import price_question
 from clusterctl_infra.errors import CapExceeded, ConfigError
 
 from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER, intent_of, state_of

@@ -10,7 +10,7 @@ from typing import Any  # configurations as YAML gives them
 import pytest
 from clusterctl.commands.up import command as up_command
 from clusterctl.lifecycle.spend_gate import LOUD_TOTAL_USD, LOUD_USD_PER_HOUR, Spending, agree, spending, why_loud
-from clusterctl.lifecycle.up import price_question
+from clusterctl.lifecycle.up_words import price_question
 from clusterctl.output import Output
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.plan.model import ClusterPlan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from clusterctl.cloud.resource import CloudResource, type_of
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.reap.remains import Remains, remains_of
 from clusterctl.reap.verdict import Asked, KnownHere, Verdict, judge, latest_deadline, spared_since
+from clusterctl_infra.names import PROBE_TAG
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +27,11 @@ def past(*, by: timedelta) -> Remains:
     return remains(thing("instance", "i-1", deadline=written(NOW - by)))
 
 
+def asked_for_room(*, by: timedelta) -> Remains:
+    made = thing("capacity reservation", "cr-1", deadline=written(NOW - by))
+    return remains(replace(made, tags={**made.tags, PROBE_TAG: "true"}))
+
+
 def judged(found: Remains, known: KnownHere | None = None, *, all_regions: bool = False, **asked: object) -> Verdict:
     wish = Asked(grace=GRACE, **asked)  # type: ignore[arg-type]
     return judge(found, wish, known, now=NOW, all_regions=all_regions)
@@ -38,6 +45,8 @@ CASES = {
     "mine, before its deadline": (past(by=-LATE), mine(), {}, False, "its deadline is 14:00 UTC"),
     "a colleague's and past its deadline": (past(by=LATE), None, {}, False, "a colleague's"),
     "a colleague's, for a scheduler": (past(by=LATE), None, {"anyones": True}, True, "2 h past"),
+    "nobody's, made to ask for room": (asked_for_room(by=LATE), None, {}, True, "asked for room, and cut off"),
+    "nobody's, asking for room now": (asked_for_room(by=-LATE), None, {}, False, "its deadline is"),
     "a colleague's that lives, for a scheduler": (past(by=-LATE), None, {"anyones": True}, False, "deadline is"),
     "named, though it lives": (past(by=-LATE), None, {"clusters": frozenset({ID})}, True, "named"),
     "another one is named": (past(by=-LATE), mine(), {"clusters": frozenset({OTHER})}, False, "deadline is"),

@@ -42,6 +42,15 @@ def test_every_type_uses_all_the_efa_it_has(row: InstanceType) -> None:
     assert sum(kind != "interface" for _, _, kind in row.interfaces()) == row.max_efa_interfaces
 
 
+def test_a_type_with_one_card_and_one_efa_has_one_interface_for_both_and_two_in_the_first_layout() -> None:
+    single = [row.name for row in CATALOG.types.values() if row.interfaces() == ((0, 0, "efa"),)]
+    assert {"g5.8xlarge", "g6e.8xlarge", "c5n.18xlarge"} <= set(single)
+    assert not {"g5.xlarge", "g6e.24xlarge", "p5.48xlarge"} & set(single)
+    assert CATALOG.types["g5.8xlarge"].interfaces(layout=1) == ((0, 0, "interface"), (0, 1, "efa-only"))
+    assert CATALOG.types["g5.8xlarge"].interfaces(fabric=False) == ((0, 0, "interface"),)
+    assert CATALOG.types["p5.48xlarge"].interfaces(layout=1) == CATALOG.types["p5.48xlarge"].interfaces()
+
+
 @pytest.mark.parametrize(
     ("name", "count", "second", "last"),
     [
@@ -50,7 +59,6 @@ def test_every_type_uses_all_the_efa_it_has(row: InstanceType) -> None:
         ("p4d.24xlarge", 5, (0, 1, "efa-only"), (3, 1, "efa-only")),
         ("p6-b200.48xlarge", 9, (0, 1, "efa-only"), (7, 1, "efa-only")),
         ("p6-b300.48xlarge", 17, (1, 1, "efa-only"), (16, 1, "efa-only")),
-        ("c5n.18xlarge", 2, (0, 1, "efa-only"), (0, 1, "efa-only")),
     ],
 )
 def test_the_layout_of_a_type_is_the_one_of_parallelcluster(

@@ -148,12 +148,13 @@ def cluster_program(
     run: int = 1,
     ledger: Ledger | None = None,
     unreserved: bool = False,
+    account: str | None = None,
     catalog: Catalog | None = None,
     **changes: Any,
 ) -> Callable[[], Any]:
     """A stack with one cluster, which exports its inventory."""
-    account = Ledger() if ledger is None else ledger
-    settings = StackSettings(overrides={}, ledger=account, down=down, run=run, unreserved=unreserved)
+    kept = Ledger() if ledger is None else ledger
+    settings = StackSettings(overrides={}, ledger=kept, down=down, run=run, unreserved=unreserved, account=account)
     config = a_config(**changes)
 
     def program() -> Any:

@@ -134,6 +134,13 @@ def test_a_shortage_is_said_within_minutes(four_nodes: Recording) -> None:
     assert provider.inputs["maxRetries"] in (8, "8")
 
 
+def test_the_provider_works_in_the_account_that_was_written_down_and_in_any_before(four_nodes: Recording) -> None:
+    (anywhere,) = four_nodes.of_type("pulumi:providers:aws")
+    assert "allowedAccountIds" not in anywhere.inputs
+    (provider,) = record(cluster_program(account="111122223333")).of_type("pulumi:providers:aws")
+    assert "111122223333" in str(provider.inputs["allowedAccountIds"])
+
+
 def test_the_firewall_names_itself_in_both_directions(four_nodes: Recording) -> None:
     rows = {row.name: row.inputs for token in RULES for row in four_nodes.of_type(token)}
     for name in ("train-from-nodes", "train-to-nodes"):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pulumi
 import pytest
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.components.birth import Birth
 from clusterctl_infra.components.cluster import Cluster, ClusterArgs
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.components.stack import current_settings, load_stack
@@ -35,6 +38,17 @@ def test_the_stack_s_config_overrides_simple_fields(tmp_path: Path) -> None:
     config, settings = load_stack(tmp_path)
     assert (config.nodes, config.region) == (6, "us-west-2")
     assert (settings.run, settings.down, dict(settings.overrides)) == (2, False, {"nodes": "6"})
+
+
+def test_plain_pulumi_refuses_a_list_of_types_until_one_was_chosen(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER.replace("p5.48xlarge", "[p5en.48xlarge, p5.48xlarge]"))
+    config, settings = load_stack(tmp_path)
+    with pytest.raises(PlanRefused, match="which of them AWS has room for was not asked yet"):
+        Birth(config=config, catalog=load_catalog(), settings=settings, now=datetime.now(UTC)).draft()
+    pulumi.runtime.set_all_config({"clusterctl:chosen": '{"instance_type":"p5.48xlarge","zone":"us-west-2b"}'})
+    config, settings = load_stack(tmp_path)
+    drafted = Birth(config=config, catalog=load_catalog(), settings=settings, now=datetime.now(UTC)).draft()
+    assert (drafted.instance_type, drafted.zone) == ("p5.48xlarge", "us-west-2b")
 
 
 def test_zero_nodes_are_a_setting_of_the_stack() -> None:

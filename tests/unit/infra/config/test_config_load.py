@@ -57,7 +57,8 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("gpus: a100:3", "'a100:3': a node with A100 has 8 (p4d.24xlarge p4de.24xlarge) of them"),
         ("gpus: h1000:8", "no such GPU (did you mean h100?)"),
         ("gpus: a100-60gb:8", "AWS has A100 40GB and A100 80GB only"),
-        ("gpus: [h100:8, h200:8]", "not built yet: a list tried in order; name one"),
+        ("gpus: [h100:8, h900:8]", "gpus[1]: 'h900:8'"),
+        ("gpus: [h100:8, h200:8]\ncapacity: spot", "a list is for machines on demand; not built yet for spot machines"),
         ("gpus: []", "an empty list"),
         ("gpus: {h100: 8}", "not a single value"),
         ("gpus: p5.48xlarge", "not a GPU specification"),
@@ -178,7 +179,8 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(line: str, sentence: str) -
             "t3.micro",
             "placement: 'cluster': AWS takes no t3.micro into a cluster placement group; write placement: none",
         ),
-        ("[p5.48xlarge, p5en.48xlarge]", "not built yet: a list tried in order; name one"),
+        ("[m5.xlarge, p6-b200.48xlarge]", "instance_type[1]: 'p6-b200.48xlarge': not offered in eu-west-1"),
+        ("[m5.xlarge, t3.micro]", "AWS takes no t3.micro into a cluster placement group"),
     ],
 )
 def test_an_instance_type_is_checked(name: str, sentence: str) -> None:

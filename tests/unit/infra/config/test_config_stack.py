@@ -34,6 +34,15 @@ def test_what_is_not_a_setting_is_an_override() -> None:
     assert (settings.overrides, settings.ledger, settings.down, settings.run) == ({"nodes": "8"}, LEDGER, True, 2)
 
 
+def test_type_and_zone_that_were_chosen_and_the_account_are_settings() -> None:
+    chosen = '{"instance_type":"p5.48xlarge","zone":"us-west-2b"}'
+    settings = stack_settings({"chosen": chosen, "account": "012345678901"})
+    assert settings.chosen is not None
+    assert (settings.chosen.instance_type, settings.zone) == ("p5.48xlarge", "us-west-2b")
+    assert (settings.account, settings.overrides) == ("012345678901", {})
+    assert (stack_settings({}).zone, stack_settings({}).account) == (None, None)
+
+
 def test_a_moved_end_is_a_setting() -> None:
     settings = stack_settings({"until": "2026-11-21T16:00:00+00:00", "extended-from": "2026-11-21T14:00:00Z"})
     assert settings.until == datetime(2026, 11, 21, 16, 0, tzinfo=UTC)
@@ -54,6 +63,11 @@ def test_ranks_that_were_ordered_once_are_a_setting() -> None:
         ("ledger", '[{"slot": 0}]'),
         ("down", "yes"),
         ("down", ""),
+        ("account", "12345678901"),
+        ("account", "12345678901x"),
+        ("chosen", "p5.48xlarge"),
+        ("chosen", '{"instance_type": 7, "zone": "us-west-2b"}'),
+        ("chosen", '{"instance_type": null}'),
         ("slot-ranks", "0,1"),
         ("slot-ranks", "[1, 0]"),
         ("slot-ranks", "[0, 0]"),

@@ -184,6 +184,28 @@ def test_a_state_from_before_networks_were_adopted_has_no_difference(own_home: P
     assert identities(own_home).difference(old, INPUTS, inputs) == Difference(changed=())
 
 
+def test_what_a_list_of_types_came_to_is_kept_and_no_replacement(own_home: Path) -> None:
+    old, chosen = born(own_home), {**INPUTS, "instance_type": "p5.48xlarge"}
+    assert identities(own_home).difference(old, INPUTS, chosen) == Difference(changed=("instance_type",))
+    after = reveal(identities(own_home).update(old, chosen, PREVIEW))
+    assert isinstance(after, dict)
+    assert (after["instance_type"], after["cluster_id"]) == ("p5.48xlarge", old["cluster_id"])
+    del old["instance_type"]  # a state from before there were lists
+    assert identities(own_home).difference(old, INPUTS, INPUTS) == Difference(changed=())
+
+
+def test_the_layout_of_interfaces_is_kept_for_life(own_home: Path) -> None:
+    newest = {**INPUTS, "layout": 2}
+    state = reveal(identities(own_home).create(newest, PLACE)[1])
+    assert isinstance(state, dict)
+    assert identities(own_home).difference(state, newest, newest) == Difference(changed=())
+    assert identities(own_home).difference(state, newest, {**INPUTS, "launch": None}).changed == ("launch",)
+    with pytest.raises(ResourceRefused, match="have the layout 2 since the cluster's birth, and would have 1"):
+        identities(own_home).difference(state, newest, INPUTS)
+    with pytest.raises(ResourceRefused, match="have the layout 1 since the cluster's birth, and would have 2"):
+        identities(own_home).difference(born(own_home), INPUTS, newest)
+
+
 def test_the_range_of_addresses_is_kept_for_life(own_home: Path) -> None:
     chosen = {**INPUTS, "slot_range": "subnet-0a1b2c3d 172.31.16.40/29"}
     state = reveal(identities(own_home).create(chosen, PLACE)[1])

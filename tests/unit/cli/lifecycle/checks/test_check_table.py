@@ -199,6 +199,9 @@ NO_MACHINE: Answers = {(REGION, "describe_instances", "Reservations"): []}
 NO_ADDRESS: Answers = {
     (REGION, "describe_account_attributes", "AccountAttributes"): [{"AttributeValues": [{"AttributeValue": "0"}]}]
 }
+CLOSED_REGION: Answers = {
+    (REGION, "describe_regions", "Regions"): [{"RegionName": REGION, "OptInStatus": "not-opted-in"}]
+}
 Given = Mapping[str, Any] | Callable[[Path], dict[str, Any]]
 CASES: Mapping[str, tuple[Given, str]] = {
     "program": ({"program": "missing.py"}, r"has no missing\.py"),
@@ -239,6 +242,7 @@ CASES: Mapping[str, tuple[Given, str]] = {
         r"costs \$900\.00 in us-west-2b now, and the maximum is",
     ),
     "addresses": ({"answers": NO_ADDRESS}, r"the cluster needs 1 elastic IPs"),
+    "preflight": ({"answers": CLOSED_REGION, "without": is_slot(3)}, r"AWS would refuse it: .*us-west-2: not-opted-in"),
 }
 OF_THEIR_OWN = {"room at home", "room for the config", "writable config", "way in", "vCPUs"}
 """With tests below."""

@@ -1,0 +1,202 @@
+"""Whether AWS has room for machines of a type in a zone: asked by a reservation that is cancelled at once.
+
+Everything that is made carries a probe's own id and no cluster's, so that it can be ended whoever was killed when.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any  # EC2's requests: typed dictionaries with every key optional
+
+from botocore.exceptions import ClientError
+from clusterctl_infra.config.rules import is_zone_of
+from clusterctl_infra.names import DEADLINE_TAG, ID_TAG, NAME_TAG, OWNER_TAG, PROBE_TAG
+
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.delete_orphans import delete_orphans
+from clusterctl.cloud.deletion_attempts import pause_s
+from clusterctl.cloud.machine_resources import MACHINE_KINDS, RESERVATION
+from clusterctl.cloud.refusal import aws_errors, code_of
+
+if TYPE_CHECKING:
+    from types_boto3_ec2.type_defs import TagSpecificationTypeDef
+
+LASTS = timedelta(minutes=5)
+"""Until AWS itself ends a probe that nobody cancelled; no shortest time is documented, and clocks may differ by one
+minute (CreateCapacityReservation in botocore 1.44; 2026-11-25)."""
+LATE = timedelta(hours=1)
+"""So much later than its end date AWS may end a reservation (the same page)."""
+PENDING_S = 60.0
+"""How long a reservation may be neither granted nor refused."""
+END_S = 120.0
+NO_ROOM = ("InsufficientInstanceCapacity", "InsufficientCapacity", "InsufficientHostCapacity", "failed", "pending")
+"""EC2's codes, and states of a reservation, that say that there is no room now (EC2 API; 2026-11-25)."""
+NEXT = (*NO_ROOM, "VcpuLimitExceeded", "InstanceLimitExceeded", "Unsupported", "InvalidInstanceType")
+"""What may be otherwise for another type or zone; every other refusal ends the asking."""
+KINDS = tuple(kind for kind in MACHINE_KINDS if kind.name in (RESERVATION, "placement group"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A type in a zone."""
+
+    instance_type: str
+    zone: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """What AWS said to one candidate."""
+
+    candidate: Candidate
+    refusal: str | None
+    """AWS's code, or the state of the reservation; None: there is room."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """What is asked of every candidate."""
+
+    probe_id: str
+    """12 hex digits, made for this probe."""
+    cluster: str
+    owner: str
+    places: int
+    is_grouped: bool
+    """In a placement group."""
+
+
+def offered(clients: Clients, names: Sequence[str]) -> tuple[Candidate, ...]:
+    """The types in the zones of the region that offer them: types in their order, zones by name. Raises CloudError."""
+    filters: Any = [{"Name": "instance-type", "Values": list(names)}]
+    with aws_errors(f"asking which zones of {clients.region} offer {', '.join(names)}"):
+        pages = clients.ec2.get_paginator("describe_instance_type_offerings").paginate(
+            LocationType="availability-zone", Filters=filters
+        )
+        found = {(str(row["InstanceType"]), row["Location"]) for page in pages for row in page["InstanceTypeOfferings"]}
+    zones = sorted({zone for _, zone in found if is_zone_of(zone, clients.region)})
+    return tuple(Candidate(instance_type=name, zone=zone) for name in names for zone in zones if (name, zone) in found)
+
+
+def ask_for_room(
+    clients: Clients,
+    probe: Probe,
+    candidates: Sequence[Candidate],
+    *,
+    now: Callable[[], datetime],
+    tell: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[Attempt, ...]:
+    """What AWS said to one after the other, until there was room; nothing that was made for it is left.
+
+    Raises CloudError for a refusal that would be the same for every candidate, and when something could not be ended.
+    """
+    attempts: list[Attempt] = []
+    is_clean = False
+    try:
+        with aws_errors(f"asking whether there is room for {probe.places} machines"):
+            group = _make_group(clients, probe, ends_at=now() + LASTS) if probe.is_grouped else None
+            for candidate in candidates:
+                refusal = _ask(clients, probe, candidate, group=group, ends_at=now() + LASTS, sleep=sleep)
+                attempts.append(Attempt(candidate=candidate, refusal=refusal))
+                if refusal is None:
+                    break
+            if group is not None:
+                clients.ec2.delete_placement_group(GroupName=_group_name(probe))
+            is_clean = True
+    finally:
+        if not is_clean:
+            end_probe(clients, probe.probe_id, tell=tell, sleep=sleep)
+    return tuple(attempts)
+
+
+def end_probe(
+    clients: Clients, probe_id: str, *, tell: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Ends what is left of a probe. Raises CloudError when AWS does not let it go in time."""
+    delete_orphans(
+        clients,
+        probe_id,
+        {},
+        data_since=None,
+        pause=lambda: sleep(pause_s(clients)),
+        timeout_s=END_S,
+        tell=lambda what: tell(f"ending {what}, with which room was asked for"),
+        kinds=KINDS,
+    )
+
+
+def _make_group(clients: Clients, probe: Probe, *, ends_at: datetime) -> str:
+    """The ARN of a placement group, in which nothing is until a reservation is granted."""
+    answer = clients.ec2.create_placement_group(
+        GroupName=_group_name(probe),
+        Strategy="cluster",
+        TagSpecifications=_tagged("placement-group", probe, ends_at=ends_at),
+    )
+    return str(answer["PlacementGroup"]["GroupArn"])
+
+
+def _ask(
+    clients: Clients,
+    probe: Probe,
+    candidate: Candidate,
+    *,
+    group: str | None,
+    ends_at: datetime,
+    sleep: Callable[[float], None],
+) -> str | None:
+    """AWS's refusal, None for room; the reservation is cancelled already. Raises botocore's errors."""
+    placed: Any = {} if group is None else {"PlacementGroupArn": group}
+    try:
+        row = clients.ec2.create_capacity_reservation(
+            ClientToken=f"{probe.probe_id}-{candidate.instance_type}-{candidate.zone}",
+            InstanceType=candidate.instance_type,
+            InstancePlatform="Linux/UNIX",
+            AvailabilityZone=candidate.zone,
+            InstanceCount=probe.places,
+            InstanceMatchCriteria="targeted",
+            EndDateType="limited",
+            EndDate=ends_at,
+            TagSpecifications=_tagged("capacity-reservation", probe, ends_at=ends_at),
+            **placed,
+        )["CapacityReservation"]
+    except ClientError as e:
+        if code_of(e) not in NEXT:
+            raise
+        return code_of(e)
+    id = row["CapacityReservationId"]
+    state = _settled(clients, id, str(row["State"]), sleep=sleep)
+    clients.ec2.cancel_capacity_reservation(CapacityReservationId=id)
+    return None if state == "active" else state
+
+
+def _settled(clients: Clients, id: str, state: str, *, sleep: Callable[[float], None]) -> str:
+    """The reservation's state when it is no longer pending, or has been for too long."""
+    left_s = PENDING_S
+    while state == "pending" and left_s > 0:
+        sleep(pause_s(clients))
+        left_s -= pause_s(clients)
+        with suppress(ClientError):  # it may not be seen yet
+            rows = clients.ec2.describe_capacity_reservations(CapacityReservationIds=[id])["CapacityReservations"]
+            state = str(rows[0]["State"]) if rows else state
+    return state
+
+
+def _group_name(probe: Probe) -> str:
+    return f"clusterctl-probe-{probe.probe_id}"
+
+
+def _tagged(kind: Any, probe: Probe, *, ends_at: datetime) -> list[TagSpecificationTypeDef]:
+    """`kind`: EC2's word, one of hundreds in its types. The deadline is the probe's own end."""
+    tags: Mapping[str, str] = {
+        ID_TAG: probe.probe_id,
+        NAME_TAG: probe.cluster,
+        OWNER_TAG: probe.owner,
+        DEADLINE_TAG: ends_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        PROBE_TAG: "true",
+    }
+    return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]

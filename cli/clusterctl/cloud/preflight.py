@@ -1,0 +1,340 @@
+"""What AWS says beforehand about all that an `up` needs of it: one function a question, and all asked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal  # EC2's answers: typed dictionaries with every key optional
+
+from botocore.exceptions import BotoCoreError, ClientError
+from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG
+
+from clusterctl.cloud.adopted_capacity import capacity_problem, find_capacity
+from clusterctl.cloud.adopted_network import find_network, network_problem
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.capacity_probe import offered
+from clusterctl.cloud.quotas import (
+    QUOTA_CODE,
+    VPC_QUOTA_CODE,
+    address_room,
+    quota,
+    quota_code,
+    raise_quota,
+    vcpu_limit,
+)
+from clusterctl.cloud.refusal import aws_errors, code_of
+from clusterctl.text.quantities import duration
+
+Level = Literal["ok", "warning", "error", "unknown"]
+PARALLEL = 16
+OLD_IMAGE = timedelta(days=180)
+"""A choice: drivers and kernels of half a year ago lack fixes that are public."""
+SHORT_CREDENTIALS = timedelta(hours=1)
+"""A choice: an `up` with FSx takes a quarter of an hour, and what follows it should have time."""
+CREDENTIALS = "credentials"
+NO_ID = "0" * 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One answer."""
+
+    about: str
+    level: Level
+    value: str
+    limit: str = ""
+    helps: str | None = None
+    """A command, or what to write."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What an `up` will ask of AWS."""
+
+    region: str
+    zone: str | None
+    """None: not chosen yet."""
+    types: tuple[InstanceType, ...]
+    """The nodes' one type, or all of a list."""
+    nodes: int
+    machines: int
+    """Of the nodes, those that are to be made."""
+    market: str
+    image: str
+    """An AMI id, or the SSM parameter that has one."""
+    root_disk_gib: int
+    addresses: int
+    """Elastic IPs."""
+    reservation_id: str | None
+    vpc_id: str | None
+    subnet_id: str | None
+    """Both of a network that exists; None: one is made."""
+    is_public: bool
+    buckets: tuple[str, ...]
+    own_id: str | None
+    """The cluster's; None: it has none yet."""
+    source: str
+    """The file that says all this, as a person calls it."""
+
+
+Question = Callable[[Clients, Needs, datetime], Iterator[Finding]]
+
+
+def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, ...]:
+    """Every answer, in the order of the questions; what AWS does not tell is a finding, too.
+
+    Raises CloudError where there is nobody to ask as.
+    """
+    with aws_errors(f"asking AWS in {clients.region}"):
+        for make in (lambda: clients.sts, lambda: clients.ec2, lambda: clients.ssm, lambda: clients.service_quotas):
+            make()  # boto3 makes clients in one thread at a time
+        if needs.buckets:
+            clients.s3  # noqa: B018  asked for so that it is there
+
+    def answer(row: tuple[str, Question]) -> tuple[Finding, ...]:
+        about, question = row
+        try:
+            with aws_errors(f"asking about {about}"):
+                return tuple(question(clients, needs, now))
+        except CloudError as e:
+            level: Level = "error" if about == CREDENTIALS else "unknown"  # nobody is told anything without
+            return (Finding(about=about, level=level, value=e.message, helps=e.hint),)
+
+    with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
+        return tuple(finding for found in pool.map(answer, QUESTIONS) for finding in found)
+
+
+def credentials(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    identity = clients.caller_identity()
+    who = f"{identity['Arn']} in account {identity['Account']}"
+    ends_at = clients.credentials_end_at
+    if ends_at is None:
+        yield Finding(about=CREDENTIALS, level="ok", value=who)
+        return
+    left = ends_at - now
+    limit = f"valid for {duration(max(left, timedelta(0)))} more"
+    is_short = left < SHORT_CREDENTIALS
+    helps = "aws sso login" if is_short else None
+    yield Finding(about=CREDENTIALS, level="warning" if is_short else "ok", value=who, limit=limit, helps=helps)
+
+
+def region(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    rows = clients.ec2.describe_regions(AllRegions=True)["Regions"]
+    status = next(
+        (row.get("OptInStatus") for row in rows if row["RegionName"] == needs.region), "AWS names no such one"
+    )
+    is_open, is_closed = status in ("opt-in-not-required", "opted-in"), status == "not-opted-in"
+    level: Level = "ok" if is_open else "error" if is_closed else "unknown"
+    helps = f"aws account enable-region --region-name {needs.region}" if is_closed else None
+    yield Finding(about="region", level=level, value=f"{needs.region}: {status}", helps=helps)
+
+
+def image(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    id = needs.image
+    if not id.startswith("ami-"):
+        id = str(clients.ssm.get_parameter(Name=id)["Parameter"]["Value"])
+    try:
+        rows = clients.ec2.describe_images(ImageIds=[id])["Images"]
+    except ClientError as e:
+        if not code_of(e).startswith("InvalidAMIID"):
+            raise
+        rows = []
+    if not rows:
+        yield Finding(about="image", level="error", value=f"{id}: not in {needs.region}, or not shared with you")
+        return
+    yield from image_findings(id, rows[0], needs, now=now)
+
+
+def image_findings(id: str, row: Mapping[str, Any], needs: Needs, *, now: datetime) -> Iterator[Finding]:
+    """What is to say of one row of DescribeImages."""
+    built_for = row.get("Architecture", "unknown")
+    wrong = next((kind for kind in needs.types if kind.architecture != built_for), None)
+    if wrong is not None:
+        limit = f"{wrong.name} is {wrong.architecture}"
+        helps = f"another image: in {needs.source}"
+        yield Finding(about="image", level="error", value=f"{id} is for {built_for}", limit=limit, helps=helps)
+    devices = row.get("BlockDeviceMappings", [])
+    sizes = [int(device.get("Ebs", {}).get("VolumeSize", 0)) for device in devices]
+    if sizes and sizes[0] > needs.root_disk_gib:
+        limit = f"root_disk is {needs.root_disk_gib}GiB"
+        helps = f"root_disk: {sizes[0]}GiB in {needs.source}"
+        yield Finding(about="image", level="error", value=f"{id} has {sizes[0]} GiB", limit=limit, helps=helps)
+    made_at = datetime.fromisoformat(row["CreationDate"]) if row.get("CreationDate") else None
+    age = None if made_at is None else now - made_at
+    told = id if age is None else f"{id}, {age.days} days old"
+    is_old = age is not None and age > OLD_IMAGE
+    limit = f"warned of from {OLD_IMAGE.days} days on" if is_old else ""
+    yield Finding(about="image", level="warning" if is_old else "ok", value=told, limit=limit)
+
+
+def offers(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    found = offered(clients, [kind.name for kind in needs.types])
+    for kind in needs.types:
+        zones = [each.zone for each in found if each.instance_type == kind.name]
+        is_there = bool(zones) and needs.zone in (None, *zones)
+        where = f"{kind.name} in {', '.join(zones) or 'no zone'}"
+        limit = "" if needs.zone is None else f"zone: {needs.zone}"
+        helps = None if is_there else f"another zone or type: in {needs.source}"
+        yield Finding(about="type", level="ok" if is_there else "error", value=where, limit=limit, helps=helps)
+
+
+def vcpus(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    if needs.market != "on-demand":
+        return
+    for kind in needs.types:
+        limit, wanted = vcpu_limit(clients, kind.family), needs.nodes * kind.vcpus
+        value = f"{needs.nodes} × {kind.name}: {wanted:,}"
+        if limit is None:
+            yield Finding(about="vCPU quota", level="unknown", value=value, limit="AWS does not tell it")
+            continue
+        helps = _raise(clients, "vcpus", quota_code(kind.family), wanted) if wanted > limit else None
+        level: Level = "error" if wanted > limit else "ok"
+        yield Finding(about="vCPU quota", level=level, value=value, limit=f"{limit:,} on demand", helps=helps)
+
+
+def addresses(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    if not needs.addresses:
+        return
+    room = address_room(clients, own_id=needs.own_id)
+    wanted = room.taken + needs.addresses
+    helps = _raise(clients, "addresses", QUOTA_CODE, wanted) if wanted > room.limit else None
+    value = f"{needs.addresses}, and others have {room.taken}"
+    level: Level = "error" if wanted > room.limit else "ok"
+    yield Finding(about="elastic IPs", level=level, value=value, limit=f"{room.limit} in all", helps=helps)
+
+
+def vpcs(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    if needs.vpc_id is not None or needs.own_id is not None:
+        return
+    pages = clients.ec2.get_paginator("describe_vpcs").paginate()
+    there = sum(len(page["Vpcs"]) for page in pages)
+    limit = quota(clients, "vpc", VPC_QUOTA_CODE)
+    if limit is None:
+        yield Finding(about="VPCs", level="unknown", value=f"{there}, and one more", limit="AWS does not tell it")
+        return
+    helps = _raise(clients, "vpcs", VPC_QUOTA_CODE, there + 1, service="vpc") if there >= limit else None
+    level: Level = "error" if there >= limit else "ok"
+    yield Finding(about="VPCs", level=level, value=f"{there}, and one more", limit=f"{limit} in all", helps=helps)
+
+
+def capacity(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    if needs.reservation_id is None:
+        return
+    found = find_capacity(clients, needs.reservation_id)
+    as_block = needs.market == "capacity-block"
+    problem = capacity_problem(found, as_block=as_block, machines=needs.machines, now=now)
+    value = f"{found.reservation_id} is {found.state}, {found.free} of {found.places} places free"
+    helps = None if problem is None else f"another one, or fewer nodes: in {needs.source}"
+    level: Level = "ok" if problem is None else "error"
+    yield Finding(
+        about="reservation", level=level, value=problem or value, limit=f"{needs.machines} needed", helps=helps
+    )
+
+
+def subnet(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    if needs.vpc_id is None or needs.subnet_id is None:
+        return
+    found = find_network(clients, vpc_id=needs.vpc_id, subnet_id=needs.subnet_id, own_id=needs.own_id)
+    problem = network_problem(found, is_public=needs.is_public, machines=needs.machines)
+    value = f"{found.subnet_id} has {found.free} addresses free"
+    helps = None if problem is None else f"another subnet: in {needs.source}"
+    level: Level = "ok" if problem is None else "error"
+    yield Finding(about="subnet", level=level, value=problem or value, limit=f"{needs.machines} needed", helps=helps)
+
+
+def buckets(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    for name in needs.buckets:
+        try:
+            answer = clients.s3.head_bucket(Bucket=name)
+        except ClientError as e:
+            told = {"404": "there is no such bucket", "403": "you may not look at it"}.get(code_of(e), code_of(e))
+            yield Finding(about="bucket", level="error", value=f"{name}: {told}", helps=f"aws s3 ls s3://{name}")
+            continue
+        where = answer.get("BucketRegion") or "a region that S3 does not name"
+        is_near = where == needs.region
+        limit = "" if is_near else f"nodes in {needs.region} pay for every byte"
+        yield Finding(about="bucket", level="ok" if is_near else "warning", value=f"{name}: {where}", limit=limit)
+
+
+def rights(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
+    with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
+        said = dict(pool.map(lambda row: (row[0], _dry_run(row[1])), dry_runs(clients, needs).items()))
+    lacking = [right for right, code in said.items() if code is not None]
+    limit = f"{len(said)} dry runs"
+    if lacking:
+        value, helps = f"you may not {', '.join(lacking)}", "aws sts get-caller-identity"
+        yield Finding(about="rights", level="error", value=value, limit=limit, helps=helps)
+    else:
+        yield Finding(about="rights", level="ok", value="none is known to lack", limit=limit)
+
+
+def dry_runs(clients: Clients, needs: Needs) -> Mapping[str, Callable[[], object]]:
+    """The right → the call that AWS only looks at; with a tag, since a policy may ask for the cluster's."""
+    ec2: Any = clients.ec2
+    kind, zone = needs.types[0].name, needs.zone or f"{needs.region}a"
+
+    def tagged(word: str) -> dict[str, Any]:
+        tag = {"Key": ID_TAG, "Value": needs.own_id or NO_ID}
+        return {"DryRun": True, "TagSpecifications": [{"ResourceType": word, "Tags": [tag]}]}
+
+    own_network = {
+        "ec2:CreateVpc": lambda: ec2.create_vpc(CidrBlock="10.0.0.0/16", **tagged("vpc")),
+        "ec2:CreateInternetGateway": lambda: ec2.create_internet_gateway(**tagged("internet-gateway")),
+    }
+    reserves = {
+        "ec2:CreateCapacityReservation": lambda: ec2.create_capacity_reservation(
+            InstanceType=kind,
+            InstancePlatform="Linux/UNIX",
+            AvailabilityZone=zone,
+            InstanceCount=1,
+            **tagged("capacity-reservation"),
+        ),
+        "ec2:CreatePlacementGroup": lambda: ec2.create_placement_group(
+            GroupName="clusterctl-dry-run", Strategy="cluster", **tagged("placement-group")
+        ),
+    }
+    return {
+        **({} if needs.vpc_id is not None else own_network),
+        **({"ec2:AllocateAddress": lambda: ec2.allocate_address(**tagged("elastic-ip"))} if needs.addresses else {}),
+        **(reserves if needs.market == "on-demand" else {}),
+        "ec2:CreateLaunchTemplate": lambda: ec2.create_launch_template(
+            LaunchTemplateName="clusterctl-dry-run",
+            LaunchTemplateData={"InstanceType": kind},
+            **tagged("launch-template"),
+        ),
+    }
+
+
+def _dry_run(call: Callable[[], object]) -> str | None:
+    """AWS's code where the right is missing; every other answer says that it is there, or nothing about it."""
+    try:
+        call()
+    except ClientError as e:
+        code = code_of(e)
+        return code if any(word in code for word in ("Unauthorized", "AccessDenied")) else None
+    except BotoCoreError:
+        return None
+    return None
+
+
+def _raise(clients: Clients, name: str, code: str | None, wanted: int, *, service: str = "ec2") -> str:
+    return raise_quota(name, code, wanted, region=clients.region, is_rehearsal=clients.is_rehearsal, service=service)
+
+
+QUESTIONS: tuple[tuple[str, Question], ...] = (
+    (CREDENTIALS, credentials),
+    ("region", region),
+    ("image", image),
+    ("type", offers),
+    ("vCPU quota", vcpus),
+    ("elastic IPs", addresses),
+    ("VPCs", vpcs),
+    ("reservation", capacity),
+    ("subnet", subnet),
+    ("bucket", buckets),
+    ("rights", rights),
+)

@@ -1,0 +1,107 @@
+"""What an `up` will ask of AWS, looked at before: by `plan --online`, and by each `up` on AWS."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.storage_model import BucketPlan
+
+from clusterctl.cloud.clients import AwsClients
+from clusterctl.cloud.preflight import Finding, Needs, ask_all
+from clusterctl.cloud.quotas import addresses_wanted
+from clusterctl.engine.region import region_access, tell_region
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.stack_plan import StackPlan
+from clusterctl.home import Home
+from clusterctl.text.table import render_table
+
+LEVELS = ("error", "warning")
+"""What `--fail-on` may name, the worse first."""
+
+
+def needs_of(
+    config: ClusterConfig,
+    catalog: Catalog,
+    cluster_plan: ClusterPlan,
+    *,
+    machines: int,
+    own_id: str | None,
+    source: str,
+) -> Needs:
+    """What the plan asks of AWS; `machines`: of its nodes those that are made, `own_id`: None before there is one."""
+    types = config.instance_rows(catalog)
+    adopt = config.network.adopt
+    parameter = catalog.image_parameter(config.image, types[0].architecture)
+    return Needs(
+        region=config.region,
+        zone=cluster_plan.chosen_zone,
+        types=types,
+        nodes=config.nodes,
+        machines=machines,
+        market=config.market,
+        image=cluster_plan.image_id if own_id is not None else parameter or config.image,
+        root_disk_gib=config.root_disk,
+        addresses=addresses_wanted(cluster_plan),
+        reservation_id=config.reservation_id,
+        vpc_id=None if adopt is None else adopt.vpc_id,
+        subnet_id=None if adopt is None else adopt.node_subnet_id,
+        is_public=config.access.mode == "public",
+        buckets=tuple(dict.fromkeys(row.bucket for row in cluster_plan.storage if isinstance(row, BucketPlan))),
+        own_id=own_id,
+        source=source,
+    )
+
+
+def online_findings(
+    stack: Stack, stack_plan: StackPlan, catalog: Catalog, *, home: Home, environ: Mapping[str, str], now: datetime
+) -> tuple[Finding, ...]:
+    """What AWS, or the rehearsed region, says to a plan. Raises CloudError, RehearsalError."""
+    cluster_plan = stack_plan.plan
+    if stack_plan.is_rehearsal:
+        tell_region(home, environ, stack.directory, cluster=cluster_plan.name)
+    rehearsed = region_access(home, environ) if stack_plan.is_rehearsal else None
+    needs = needs_of(
+        stack_plan.config,
+        catalog,
+        cluster_plan,
+        machines=0 if stack_plan.is_running else len(cluster_plan.slots),
+        own_id=cluster_plan.cluster_id if stack_plan.is_running else None,
+        source=stack.source,
+    )
+    return ask_all(AwsClients.at(rehearsed, region=cluster_plan.region), needs, now=now)
+
+
+def findings_text(findings: Sequence[Finding]) -> str:
+    """The findings as a table, errors and warnings in place."""
+    rows = [(row.about, row.level, row.value, row.limit, row.helps or "") for row in findings]
+    return render_table(("online", "", "value", "limit", "what helps"), rows)
+
+
+def findings_json(findings: Sequence[Finding]) -> list[dict[str, object]]:
+    """For `--json`."""
+    return [dataclasses.asdict(row) for row in findings]
+
+
+def fails(findings: Sequence[Finding], *, fail_on: str) -> bool:
+    """Whether one of them is as bad as `fail_on`, or worse."""
+    bad = LEVELS[: LEVELS.index(fail_on) + 1]
+    return any(row.level in bad for row in findings)
+
+
+def refuse_findings(findings: Sequence[Finding]) -> None:
+    """Raises CloudError with all that AWS would refuse later, and what helps against the first of it."""
+    errors = [row for row in findings if row.level == "error"]
+    if errors:
+        told = "; ".join(told_finding(row) for row in errors)
+        raise CloudError(f"AWS would refuse it: {told}. Nothing was changed", code="Preflight", hint=errors[0].helps)
+
+
+def told_finding(row: Finding) -> str:
+    """`vCPU quota: 4 × p5.48xlarge: 768 (384 on demand)`."""
+    return f"{row.about}: {row.value}" + (f" ({row.limit})" if row.limit else "")

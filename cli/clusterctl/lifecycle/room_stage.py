@@ -1,0 +1,135 @@
+"""Before a new cluster is made: which type and which zone AWS has room in, asked in order and written down."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from clusterctl_infra.config.choice import Chosen, chosen_to_json
+from clusterctl_infra.errors import CloudError, NoCapacity
+from clusterctl_infra.identity import CLUSTER_ID_LENGTH
+from clusterctl_infra.plan.model import ClusterPlan
+
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.capacity_probe import LASTS, LATE, NO_ROOM, Attempt, Candidate, Probe, ask_for_room, offered
+from clusterctl.engine.state import StackState, identity_in
+from clusterctl.lifecycle.change import Change
+from clusterctl.lifecycle.checks.known import WithPlan
+from clusterctl.lifecycle.intent import Intent, plan_of, with_changes
+from clusterctl.text.instant import utc_now
+from clusterctl.text.next_commands import edit
+from clusterctl.text.quantities import usd
+from clusterctl.text.table import render_table
+
+ROOM = "room"
+
+
+def candidates_of(
+    clients: Clients, intent: Intent, state: StackState, *, source: str, before: Callable[[], None] = lambda: None
+) -> tuple[Candidate, ...]:
+    """What may be chosen from; empty where type and zone are known. Raises CloudError where AWS offers none of it.
+
+    `before` is called before AWS is asked.
+    """
+    config = intent.config
+    if state.instances or config.market != "on-demand":
+        return ()
+    identity = identity_in(state, region=config.region)
+    zone = config.zone or intent.settings.adopted.zone if identity is None else identity.zone
+    if zone is not None and not config.is_list:
+        return ()
+    before()
+    choice = config.instance_choice(intent.catalog)
+    names = choice.tried or (choice.name,)
+    found = tuple(each for each in offered(clients, names) if zone in (None, each.zone))
+    if not found:
+        raise CloudError(
+            f"AWS offers {' and '.join(names)} nowhere in {zone or config.region}: choose another type, or another "
+            "region. Nothing was made",
+            code="Unsupported",
+            hint=edit(source),
+        )
+    return found
+
+
+def room_words(candidates: Sequence[Candidate], cluster_plan: ClusterPlan) -> str | None:
+    """What asking costs, and which of the types is counted; None where nothing is asked.
+
+    `AWS is asked for room first, by reservations that are cancelled at once: $3.67 for each minute, …`.
+    """
+    if len(candidates) < 2:
+        return None
+    price = cluster_plan.price.node_usd_per_hour
+    hourly = None if price is None else price * len(cluster_plan.slots)
+    worst = None if hourly is None else hourly * ((LASTS + LATE).total_seconds() / 3600)
+    minute = None if hourly is None else hourly / 60
+    names = dict.fromkeys(candidate.instance_type for candidate in candidates)
+    dearest = f"{cluster_plan.instance_type} is the dearest of {', '.join(names)}. " if len(names) > 1 else ""
+    return (
+        f"{dearest}AWS is asked for room first, by a reservation that is cancelled at once: {usd(minute)} for each "
+        f"minute that it lives, {usd(worst)} at worst, should this computer die meanwhile."
+    )
+
+
+def chosen(change: Change, planned: WithPlan) -> WithPlan:
+    """What is to be made, with the type and zone that AWS has room in. Raises NoCapacity, CloudError."""
+    candidates = planned.candidates
+    if not candidates:
+        return planned
+    found = candidates[0] if len(candidates) == 1 else _asked(change, planned)
+    name = found.instance_type if planned.intent.config.is_list else None
+    text = chosen_to_json(Chosen(instance_type=name, zone=found.zone))
+    now, intent = utc_now(), with_changes(planned.intent, {"chosen": text})
+    return replace(planned, now=now, intent=intent, plan=plan_of(intent, planned.state, now=now), candidates=())
+
+
+def _asked(change: Change, planned: WithPlan) -> Candidate:
+    config = planned.intent.config
+    probe = Probe(
+        probe_id=secrets.token_hex(CLUSTER_ID_LENGTH // 2),
+        cluster=change.name,
+        owner=planned.plan.owner,
+        places=len(planned.plan.slots),
+        is_grouped=config.grouping == "cluster",
+    )
+    with change.probing(probe.probe_id):
+        attempts = ask_for_room(change.clients, probe, planned.candidates, now=utc_now, tell=change.tell)
+    last = attempts[-1]
+    if config.is_list or any(attempt.refusal for attempt in attempts):
+        change.output.note(room_table(attempts, places=probe.places))
+    if last.refusal is None:
+        return last.candidate
+    raise _no_room(attempts, planned)
+
+
+def room_table(attempts: Sequence[Attempt], *, places: int) -> str:
+    """What AWS said to each type and zone, zones with the same answer together."""
+    return render_table(("type", "zones", "AWS says"), _rows(attempts, places=places))
+
+
+def _rows(attempts: Sequence[Attempt], *, places: int) -> Iterator[tuple[str, str, str]]:
+    def same(attempt: Attempt) -> tuple[str, str | None]:
+        return attempt.candidate.instance_type, attempt.refusal
+
+    for (name, refusal), group in itertools.groupby(attempts, key=same):
+        zones = ", ".join(attempt.candidate.zone for attempt in group)
+        yield name, zones, f"{ROOM} for {places}" if refusal is None else refusal
+
+
+def _no_room(attempts: Sequence[Attempt], planned: WithPlan) -> CloudError:
+    """NoCapacity where waiting may help."""
+    names = dict.fromkeys(attempt.candidate.instance_type for attempt in attempts)
+    zones = dict.fromkeys(attempt.candidate.zone for attempt in attempts)
+    lacks = next((attempt for attempt in attempts if attempt.refusal in NO_ROOM), None)
+    kept = "What was there before is as it was." if not planned.state.is_empty else "No node runs, nothing bills."
+    told = (
+        f"there is no room for {len(planned.plan.slots)} × {' or '.join(names)} in {', '.join(zones)}; nothing was "
+        f"made. {kept}"
+    )
+    again = f"clusterctl up {planned.shown} --retry-until-up"
+    if lacks is not None:
+        return NoCapacity(f"InsufficientInstanceCapacity: {told}", code="InsufficientInstanceCapacity", hint=again)
+    code = attempts[0].refusal or "Unsupported"
+    return CloudError(f"{code}: {told}", code=code, hint=edit(planned.source))

@@ -1,0 +1,126 @@
+"""What AWS is asked before an `up`: each answer is a finding with value, limit and what helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any  # rows as EC2 answers
+
+import pytest
+from botocore.exceptions import ClientError
+from clusterctl.cloud.preflight import Finding, Needs, ask_all, credentials, image_findings
+from clusterctl_infra.catalog.reader import load_catalog
+
+from tests.unit.cli.cloud.fake_session import clients_of
+
+NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
+REGION = "us-west-2"
+P5 = load_catalog().types["p5.48xlarge"]
+NEEDS = Needs(
+    region=REGION,
+    zone="us-west-2b",
+    types=(P5,),
+    nodes=4,
+    machines=4,
+    market="on-demand",
+    image="ami-0123456789abcdef0",
+    root_disk_gib=200,
+    addresses=4,
+    reservation_id=None,
+    vpc_id=None,
+    subnet_id=None,
+    is_public=True,
+    buckets=(),
+    own_id=None,
+    source="cluster.yaml",
+)
+IMAGE: dict[str, Any] = {
+    "Architecture": "x86_64",
+    "CreationDate": "2026-11-01T00:00:00.000Z",
+    "BlockDeviceMappings": [{"Ebs": {"VolumeSize": 100}}],
+}
+OPEN = {"RegionName": REGION, "OptInStatus": "opt-in-not-required"}
+OFFERED = {"InstanceType": "p5.48xlarge", "Location": "us-west-2b"}
+FIVE = [{"AttributeValues": [{"AttributeValue": "5"}]}]
+WELL: dict[tuple[str, str, str], list[dict[str, Any]]] = {
+    (REGION, "describe_regions", "Regions"): [OPEN],
+    (REGION, "describe_images", "Images"): [IMAGE],
+    (REGION, "describe_instance_type_offerings", "InstanceTypeOfferings"): [OFFERED],
+    (REGION, "describe_account_attributes", "AccountAttributes"): FIVE,
+}
+
+
+def levels(findings: tuple[Finding, ...]) -> dict[str, str]:
+    return {row.about: row.level for row in findings}
+
+
+def test_what_aws_does_not_tell_hides_nothing_of_the_rest() -> None:
+    found = ask_all(clients_of(WELL, refused={("ec2", "describe_images"): "UnauthorizedOperation"}), NEEDS, now=NOW)
+    told = levels(found)
+    assert told["image"] == "unknown"
+    assert (told["region"], told["type"], told["elastic IPs"]) == ("ok", "ok", "ok")
+    image = next(row for row in found if row.about == "image")
+    assert image.value.startswith("UnauthorizedOperation: asking about image")
+
+
+@pytest.mark.parametrize(
+    ("call", "needs", "about", "told"),
+    [
+        (("describe_addresses", "Addresses", [{}, {}]), NEEDS, "elastic IPs", "4, and others have 2"),
+        (("describe_instance_type_offerings", "InstanceTypeOfferings", []), NEEDS, "type", "p5.48xlarge in no zone"),
+        (None, replace(NEEDS, zone="us-west-2d"), "type", "p5.48xlarge in us-west-2b"),
+        (None, replace(NEEDS, root_disk_gib=50), "image", "ami-0123456789abcdef0 has 100 GiB"),
+        (("describe_images", "Images", []), NEEDS, "image", "not in us-west-2, or not shared with you"),
+    ],
+)
+def test_what_aws_would_refuse_is_an_error_with_its_value(
+    call: tuple[str, str, list[dict[str, Any]]] | None, needs: Needs, about: str, told: str
+) -> None:
+    answers = WELL if call is None else {**WELL, (REGION, call[0], call[1]): call[2]}
+    errors = [row for row in ask_all(clients_of(answers), needs, now=NOW) if row.level == "error"]
+    assert [row.about for row in errors] == [about]
+    assert told in errors[0].value
+
+
+def test_credentials_that_aws_does_not_take_are_an_error() -> None:
+    class Sts:
+        def get_caller_identity(self) -> dict[str, Any]:
+            raise ClientError({"Error": {"Code": "ExpiredToken", "Message": "expired"}}, "GetCallerIdentity")
+
+    clients = clients_of(WELL)
+    vars(clients)["sts"] = Sts()
+    (found,) = (row for row in ask_all(clients, NEEDS, now=NOW) if row.about == "credentials")
+    assert (found.level, found.helps) == ("error", "aws sts get-caller-identity")
+
+
+def test_a_right_that_is_missing_is_named() -> None:
+    clients = clients_of(WELL, refused={("ec2", "create_vpc"): "UnauthorizedOperation"})
+    (lacking,) = (row for row in ask_all(clients, NEEDS, now=NOW) if row.about == "rights")
+    assert (lacking.level, lacking.value) == ("error", "you may not ec2:CreateVpc")
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (IMAGE, [("ok", "ami-1, 24 days old")]),
+        ({**IMAGE, "CreationDate": "2026-01-01T00:00:00.000Z"}, [("warning", "ami-1, 328 days old")]),
+        ({**IMAGE, "Architecture": "arm64"}, [("error", "ami-1 is for arm64"), ("ok", "ami-1, 24 days old")]),
+    ],
+)
+def test_an_images_architecture_and_age_are_looked_at(row: dict[str, Any], found: list[tuple[str, str]]) -> None:
+    assert [(each.level, each.value) for each in image_findings("ami-1", row, NEEDS, now=NOW)] == found
+
+
+@pytest.mark.parametrize(("left", "level"), [(timedelta(minutes=20), "warning"), (timedelta(hours=8), "ok")])
+def test_credentials_that_end_soon_are_warned_of(left: timedelta, level: str) -> None:
+    class Session:
+        _expiry_time = NOW + left
+
+        def get_credentials(self) -> Session:
+            return self
+
+    clients = clients_of({})
+    vars(clients)["session"] = Session()
+    vars(clients)["sts"] = type("Sts", (), {"get_caller_identity": lambda self: {"Arn": "arn:ada", "Account": "1"}})()
+    (found,) = credentials(clients, NEEDS, NOW)
+    assert (found.level, found.value) == (level, "arn:ada in account 1")
