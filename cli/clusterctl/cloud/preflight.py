@@ -90,10 +90,8 @@ def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, 
     Raises CloudError where there is nobody to ask as.
     """
     with aws_errors(f"asking AWS in {clients.region}"):
-        for make in (lambda: clients.sts, lambda: clients.ec2, lambda: clients.ssm, lambda: clients.service_quotas):
-            make()  # boto3 makes clients in one thread at a time
-        if needs.buckets:
-            clients.s3  # noqa: B018  asked for so that it is there
+        for service in ("sts", "ec2", "ssm", "service_quotas", *(("s3",) if needs.buckets else ())):
+            getattr(clients, service)  # boto3 makes clients in one thread at a time
 
     def answer(row: tuple[str, Question]) -> tuple[Finding, ...]:
         about, question = row
