@@ -21,7 +21,7 @@ NOT_THERE = 94
 
 @cache
 def archive() -> bytes:
-    """A zip archive that Python runs as it stands."""
+    """A zip archive of all that the program is."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as zipped:
         for name, text in sorted(_sources().items()):
@@ -30,14 +30,18 @@ def archive() -> bytes:
 
 
 def path() -> str:
-    """Where it lies on a node: another place for each version, so a running job keeps the one it was started with."""
-    return f"{FOLDER}/{hashlib.sha256(archive()).hexdigest()[:16]}.pyz"
+    """Where it lies on a node: another place for each version, so a running job keeps the one it was started with.
+
+    A folder, not the archive: of that Python would compile every module anew at each of the starts that a job makes on
+    a node, half of their time (155 and 77 ms of the processor, Python 3.11, 2026-11-26).
+    """
+    return f"{FOLDER}/{hashlib.sha256(archive()).hexdigest()[:16]}"
 
 
 def command(verb: str, *arguments: str) -> str:
     """The line for a node's shell that runs it as root; `NOT_THERE` where it is not in place."""
     run = shlex.join(["sudo", "-n", "python3", "-I", path(), verb, *arguments])
-    return "exec sh -c " + shlex.quote(f"[ -s {path()} ] || exit {NOT_THERE}; exec {run}")
+    return "exec sh -c " + shlex.quote(f"[ -s {path()}/__main__.py ] || exit {NOT_THERE}; exec {run}")
 
 
 def install_command() -> str:
@@ -45,10 +49,14 @@ def install_command() -> str:
 
     By root, and before it is run: the login user, as which jobs run, must not be able to change it.
     """
-    fresh, digest = f"{path()}.$$", hashlib.sha256(archive()).hexdigest()
-    check = f'[ "$(sha256sum < {fresh})" = "{digest}  -" ]'
-    whole = f"mkdir -p {FOLDER} && cat > {fresh} && {check} && mv {fresh} {path()}"
-    put = f"umask 022; {whole} || {{ rm -f {fresh}; exit 1; }}"
+    place, digest = path(), hashlib.sha256(archive()).hexdigest()
+    fresh, packed = f"{place}.$$", f"{place}.$$.zip"
+    check = f'[ "$(sha256sum < {packed})" = "{digest}  -" ]'
+    unpack = f"python3 -I -m zipfile -e {packed} {fresh}"
+    # Of two commands that put it there at once one is later, and finds it whole.
+    move = f"{{ mv -T {fresh} {place} 2>/dev/null || [ -s {place}/__main__.py ]; }}"
+    whole = f"mkdir -p {FOLDER} && cat > {packed} && {check} && {unpack} && {move}"
+    put = f"umask 022; {whole}; code=$?; rm -rf {fresh} {packed}; exit $code"
     return "exec sudo -n sh -c " + shlex.quote(put)
 
 
