@@ -53,8 +53,13 @@ class Home:
         return self.path / "apps"
 
     @property
-    def jobs_dir(self) -> Path:
+    def job_clusters_dir(self) -> Path:
         """One file per job that this computer started: the name of its cluster."""
+        return self.path / "job-clusters"
+
+    @property
+    def jobs_dir(self) -> Path:
+        """One folder per cluster, and in it one per job: the output that is kept of it."""
         return self.path / "jobs"
 
     @property

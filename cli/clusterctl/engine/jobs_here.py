@@ -18,11 +18,11 @@ LONGEST_NAME = 200
 def note_job(job: str, cluster: str, home: Home) -> None:
     """Keeps where the job runs, and forgets the oldest; a disk that takes no more is no reason to fail a job."""
     with contextlib.suppress(OSError):
-        make_private_folder(home.jobs_dir)
-        known = sorted(home.jobs_dir.iterdir(), key=lambda path: path.stat().st_mtime)
+        make_private_folder(home.job_clusters_dir)
+        known = sorted(home.job_clusters_dir.iterdir(), key=lambda path: path.stat().st_mtime)
         for path in known[: max(0, len(known) + 1 - MOST_JOBS)]:
             path.unlink(missing_ok=True)
-        (home.jobs_dir / job).write_text(f"{cluster}\n", encoding="utf-8")
+        (home.job_clusters_dir / job).write_text(f"{cluster}\n", encoding="utf-8")
 
 
 def cluster_of_job(job: str, home: Home) -> str | None:
@@ -30,7 +30,7 @@ def cluster_of_job(job: str, home: Home) -> str | None:
     if not job or len(job) > LONGEST_NAME or Path(job).name != job:
         return None
     try:
-        cluster = (home.jobs_dir / job).read_text(encoding="utf-8").strip()
+        cluster = (home.job_clusters_dir / job).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return None
     known = cluster_names(home)

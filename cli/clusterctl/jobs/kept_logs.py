@@ -87,7 +87,7 @@ def kept_job(home: Home, cluster: str | None, name: str) -> KeptJob | None:
     if NAME.fullmatch(name) is None:
         return None
     if cluster is None:
-        places = sorted(kept_folder(home, "").glob("*"))
+        places = sorted(home.jobs_dir.glob("*"))
     else:
         places = [kept_folder(home, each) for each in (cluster, cluster + REHEARSAL_SUFFIX)]
     found = [kept for place in places if (kept := _read(place / name)) is not None]
@@ -96,7 +96,7 @@ def kept_job(home: Home, cluster: str | None, name: str) -> KeptJob | None:
 
 def kept_folder(home: Home, cluster: str) -> Path:
     """Where the jobs of a cluster are kept."""
-    return home.path / "jobs" / cluster
+    return home.jobs_dir / cluster
 
 
 def kept_lines(kept: KeptJob, *, slots: Sequence[int], attempt: int) -> Iterator[OutputLine]:

@@ -33,9 +33,18 @@ def test_the_oldest_are_forgotten(tmp_path: Path) -> None:
     home = home_with(tmp_path, "train")
     for number in range(MOST_JOBS):
         note_job(f"job{number}", "train", home)
-        os.utime(home.jobs_dir / f"job{number}", (number, number))
+        os.utime(home.job_clusters_dir / f"job{number}", (number, number))
     note_job("last", "train", home)
     assert cluster_of_job("job0", home) is None
     assert cluster_of_job("job1", home) == "train"
     assert cluster_of_job("last", home) == "train"
-    assert len(list(home.jobs_dir.iterdir())) == MOST_JOBS
+    assert len(list(home.job_clusters_dir.iterdir())) == MOST_JOBS
+
+
+def test_the_output_that_is_kept_of_a_job_called_as_its_cluster_is_in_nobody_s_way(tmp_path: Path) -> None:
+    home = home_with(tmp_path, "train")
+    for number in range(MOST_JOBS):
+        (home.jobs_dir / f"cluster{number}/first").mkdir(parents=True)
+    (home.jobs_dir / "train/train").mkdir(parents=True)
+    note_job("train", "train", home)
+    assert cluster_of_job("train", home) == "train"
