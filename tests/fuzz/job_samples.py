@@ -19,8 +19,12 @@ JOBS: dict[str, Any] = {
         {
             "spec": {
                 "job": "train",
+                "cluster": "train",
+                "cluster_id": "0123456789ab",
                 "attempt": 1,
                 "launcher": "torchrun",
+                "launcher_options": ["--role", "trainer"],
+                "shared": "/shared/clusterctl-jobs/train-0123456789ab/train",
                 "by": "ada@laptop",
                 "command": ["train.py", ""],
                 "environment": {"EPOCHS": "3"},
@@ -41,9 +45,15 @@ JOBS: dict[str, Any] = {
     "generation": 1,
     "gpus": 8,
     "phase": "ready",
+    "engine": "",
+    "shared": None,
     "holders": [{"job": "other", "gpus": None}],
     "is_name_taken": False,
     "ports_in_use": [28000],
     "state": {"state": "running", "since_s": 1795255200.5},
+    "lock": "torch==2.9.0 --hash=sha256:0123\n",
+    "interpreter": "/usr/bin/python3",
+    "version": "3.12.3",
+    "events": [{"at_s": 1795255200.5, "event": "rank ended", "attempt": 1, "rank": 3, "code": 7, "signal": None}],
 }
 JOB_ROWS = [[1, 9, "1795255200.5 0 loss 0.1"], {"state": JOB_STATE}, {"over": JOB_STATE}]

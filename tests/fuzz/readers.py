@@ -14,6 +14,7 @@ from clusterctl.cloud.instances import instance_state
 from clusterctl.cost.sighting_file import read_reserved, read_seen
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.state import deadline_in, generation_in, identity_in, ledger_in, parse_state
+from clusterctl.jobs.events import event_json, event_row, merged_events
 from clusterctl.jobs.following import JobFollowing, OutputLine
 from clusterctl.jobs.job_state import job_states, merged
 from clusterctl.jobs.node_answers import JobNodes
@@ -144,8 +145,12 @@ def _job_answers(data: bytes) -> None:
     result = NodeResult(
         slot=0, name="train-0", exit_code=0, signal=None, failure=None, stdout=data, stderr=b"", duration_s=1.0
     )
-    for verb in ("probe", "take", "pull", "cancel"):
+    for verb in ("probe", "take", "pull", "lock", "ready", "cancel"):
         job_answer_of(verb, node, result)
+    told = job_answer_of("events", node, result)
+    for event in merged_events({0: told.words.get("events", ()) if told.error is None else ()}):
+        event_row(event)
+        json.dumps(event_json(event))
     answer = job_answer_of("list", node, result)
     if answer.error is None and "jobs" in answer.words:
         for job in job_states({0: answer.words}):

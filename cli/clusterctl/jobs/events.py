@@ -56,4 +56,4 @@ def event_row(event: JobEvent) -> Sequence[str]:
 def event_json(event: JobEvent) -> dict[str, object]:
     """One line of NDJSON."""
     at = datetime.fromtimestamp(event.at_s, UTC).isoformat()
-    return {"time": at, "slot": event.slot, "event": event.event, **event.words}
+    return {**event.words, "time": at, "slot": event.slot, "event": event.event}

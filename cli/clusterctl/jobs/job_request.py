@@ -132,7 +132,7 @@ def copy_out(
 
 def _show_events(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -> int:
     answers = nodes.ask(_chosen(flags, job, nodes), "events", job.name)
-    events = merged_events({slot: each.words.get("events") or [] for slot, each in answers.items()})
+    events = merged_events({slot: each.words.get("events", ()) for slot, each in answers.items()})
     show_events(events, output, as_json=flags.as_json)
     unheard = [answer for answer in answers.values() if answer.error is not None]
     for answer in unheard:

@@ -19,6 +19,10 @@ MOST_ROW_BYTES = 1024 * 1024
 MOST_WORD = 128 * 1024
 """Characters of one word of a command, or one variable: as many as Linux takes (MAX_ARG_STRLEN)."""
 MOST_WORDS = 10_000
+MOST_LOCK = 1024 * 1024
+"""Characters of a lock: of each package its name, version and hash."""
+MOST_EVENTS = 100_000
+"""More than there is room for in a node's file."""
 MOST_SLOT, MOST_PROCESSES, MOST_GPUS, MOST_PORT = 100_000, 4096, 1024, 65_535
 LATEST_S = 4102444800.0
 """2100-01-01: what is later is no time that a person can read."""
@@ -37,6 +41,16 @@ def checked_answer(verb: str, words: object) -> Mapping[str, Any]:
         _check_holders(row)
     elif verb == "pull":
         row.text("image_id")
+    elif verb == "lock":
+        row.text("lock", most=MOST_LOCK)
+    elif verb == "ready":
+        row.text("interpreter")
+        row.text("version")
+    elif verb == "events":
+        _refuse_missing(row, "events", may_be_null=False)
+        for event in row.objects("events", most=MOST_EVENTS):
+            event.text("event")
+            event.number("at_s", low=0, high=LATEST_S)
     elif verb == "cancel":
         checked_state(row.fields("state").row)
     elif verb == "list":
@@ -87,6 +101,8 @@ def _check_probe(row: Fields) -> None:
     row.whole("generation")
     row.whole("gpus", high=MOST_GPUS)
     row.text("phase")
+    row.text("engine")
+    row.text_or_none("shared")
     _refuse_missing(row, "is_name_taken", may_be_null=False)
     row.flag("is_name_taken")
     _check_numbers(row, "ports_in_use", MOST_PORT)
@@ -101,7 +117,7 @@ def _check_holders(row: Fields) -> None:
 
 
 def _check_spec(row: Fields) -> None:
-    for name in ("job", "launcher", "by"):
+    for name in ("job", "cluster", "cluster_id", "launcher", "by"):
         row.text(name)
     row.whole("attempt", low=1)
     row.number("grace_s", low=0)
@@ -110,6 +126,9 @@ def _check_spec(row: Fields) -> None:
         row.number("timeout_s", low=0)
     _check_texts(row, "command")
     _check_texts(row, "secrets")
+    if row.has("launcher_options"):
+        _check_texts(row, "launcher_options")
+    row.text_or_none("shared")
     environment = row.fields("environment")
     for name in environment.row:
         environment.text(name, most=MOST_WORD)
