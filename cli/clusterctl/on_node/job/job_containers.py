@@ -9,6 +9,7 @@ from typing import Any, Mapping
 
 from clusterctl.on_node.job import container
 from clusterctl.on_node.job.container import Argv, Bind, ContainerRequest
+from clusterctl.on_node.job.job_environment import job_folder, own_folder
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 
 OWN = ("PATH", "HOME")
@@ -32,7 +33,7 @@ class JobContainers:
         variables = self._layout.attempt(job, attempt) / ("environment-%d.json" % self._count)
         kept = set(environment).difference(OWN) | set(self._spec["environment"])
         own = {name: environment[name] for name in sorted(kept)}
-        write_json(variables, {"HOME": str(self._layout.work(job)), **own})
+        write_json(variables, {"HOME": str(own_folder(self._layout, self._spec)), **own})
         inside = ["python3", "-I", str(self._program), "inside", str(variables), "--", *argv]
         request = self._request("clusterctl-%s-%d-%d" % (job, attempt, self._count))
         self._count += 1
@@ -48,7 +49,7 @@ class JobContainers:
             uid=user.pw_uid,
             gid=user.pw_gid,
             groups=tuple(group for group in os.getgrouplist(user.pw_name, user.pw_gid) if group != user.pw_gid),
-            folder=str(self._layout.code(job) / self._spec.get("folder", "")),
+            folder=str(job_folder(self._layout, self._spec)),
             binds=(*self._own_binds(), *container.present_binds(self._layout.root, shared_paths(self._layout))),
             devices=container.present_devices(self._layout.root),
             gpu_indices=self._gpu_indices(),

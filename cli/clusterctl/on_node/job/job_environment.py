@@ -5,7 +5,7 @@ from __future__ import annotations
 import pwd
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 from clusterctl.on_node.job import launch
 from clusterctl.on_node.job.layout import Layout, read_json
@@ -48,12 +48,12 @@ def _by_python(layout: Layout, job: str) -> dict[str, str]:
     return found
 
 
-def job_folder(layout: Layout, spec: dict[str, Any]) -> Path:
+def job_folder(layout: Layout, spec: Mapping[str, Any]) -> Path:
     """Where its processes begin."""
     return layout.code(spec["job"]) / str(spec.get("folder", ""))
 
 
-def own_folder(layout: Layout, spec: dict[str, Any]) -> Path:
+def own_folder(layout: Layout, spec: Mapping[str, Any]) -> Path:
     """`CLUSTERCTL_JOB_DIR`: on shared storage where the job has a folder there, else this node's own."""
     return Path(spec["shared"]) / "work" if spec.get("shared") else layout.work(spec["job"])
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Mapping, Optional
+from typing import Any, List, Mapping, Optional
 
 from clusterctl.on_node.job.launch import member_of
 from clusterctl.on_node.job.layout import Layout, read_json
@@ -42,7 +42,7 @@ def make_folder(spec: Mapping[str, Any]) -> None:
     if spec.get("shared"):
         try:
             done = subprocess.run(
-                ["mkdir", "-p", "%s/work" % spec["shared"]],
+                folder_argv(str(spec["shared"])),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=MAKE_S,
@@ -52,6 +52,14 @@ def make_folder(spec: Mapping[str, Any]) -> None:
             raise ValueError("%s: no answer within %g s" % (spec["shared"], MAKE_S)) from e
         if done.returncode:
             raise ValueError(done.stderr.decode(errors="replace").strip()[-300:])
+
+
+def folder_argv(shared: str) -> List[str]:
+    """Makes the job's folder on shared storage, its owner's alone as on a node's disk, and in it the one for its work.
+
+    `-m` is for folders that are named; those above them get the usual mode.
+    """
+    return ["mkdir", "-p", "-m", "700", shared, shared + "/work"]
 
 
 def start_copy(spec: Mapping[str, Any], program: Path) -> Optional[subprocess.Popen[bytes]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,8 @@ from clusterctl.on_node.job.container import (
     renumbered,
     run_argv,
 )
-from clusterctl.on_node.job.job_containers import has_image, shared_paths
-from clusterctl.on_node.job.layout import Layout, write_json
+from clusterctl.on_node.job.job_containers import JobContainers, has_image, shared_paths
+from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.processes import seen_from_here
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from hypothesis import given
@@ -152,6 +154,17 @@ def test_a_node_knows_which_jobs_have_containers(tmp_path: Path) -> None:
     assert not has_image(layout, "first")
     write_json(layout.spec("first"), spec(image="a:1", image_id="sha256:01"))
     assert has_image(layout, "first")
+
+
+@pytest.mark.parametrize("shared", [None, "/shared/clusterctl-jobs/train-0123/first"])
+def test_home_in_a_container_is_the_folder_for_what_is_to_last(tmp_path: Path, shared: str | None) -> None:
+    layout = Layout(tmp_path)
+    layout.attempt("first", 1).mkdir(parents=True)
+    user = pwd.getpwuid(os.getuid()).pw_name
+    containers = JobContainers(layout, spec(user=user, image_id="sha256:01", shared=shared), 0, tmp_path / "1.pyz")
+    argv = containers.argv(["a.py"], {"EPOCHS": "3", "HOME": "/home/ada"})
+    variables = read_json(Path(argv[argv.index("inside") + 1]))
+    assert variables == {"EPOCHS": "3", "HOME": str(layout.work("first")) if shared is None else f"{shared}/work"}
 
 
 def test_an_image_that_differs_between_nodes_is_named_with_them() -> None:

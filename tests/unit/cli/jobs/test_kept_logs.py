@@ -15,7 +15,7 @@ from clusterctl.on_node.job import judge
 from clusterctl.on_node.job.events import note_event, read_events
 from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.pack import log_rows, work_rows
-from clusterctl.on_node.job.shared_storage import shared_mount
+from clusterctl.on_node.job.shared_storage import folder_argv, shared_mount
 from clusterctl_infra.errors import NothingMatched
 
 from tests.unit.cli.jobs.job_specs import spec
@@ -129,3 +129,7 @@ def test_storage_counts_as_shared_where_it_is_mounted_and_takes_files(tmp_path: 
     assert shared_mount(tmp_path, {"mounts": mounts[:2]}) is None
     assert shared_mount(tmp_path, {"mounts": [{**mounts[2], "writable": False}]}) is None
     assert shared_mount(tmp_path, {}) is None
+
+
+def test_a_job_s_folder_on_shared_storage_is_its_owner_s_alone() -> None:
+    assert folder_argv("/shared/first") == ["mkdir", "-p", "-m", "700", "/shared/first", "/shared/first/work"]
