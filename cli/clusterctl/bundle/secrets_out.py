@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any  # JSON
 
 from clusterctl.jobs.env_file import SECRET
+from clusterctl.on_node.job.redaction import hidden_bytes, redacted
 
-HIDDEN = "***"
-SHORTEST = 4
-"""A shorter value is in too many words that have nothing to do with it."""
 PATTERNS = (
     (re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), rb"***"),
     (re.compile(rb"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), rb"***"),
@@ -29,8 +27,7 @@ PATTERNS = (
 
 def without_secrets(content: bytes, values: Iterable[str]) -> bytes:
     """The text without these values, and without what looks like a secret."""
-    for value in sorted((value for value in values if len(value) >= SHORTEST), key=len, reverse=True):
-        content = content.replace(value.encode(), HIDDEN.encode())
+    content = redacted(content, hidden_bytes(values))
     for pattern, shown in PATTERNS:
         content = pattern.sub(shown, content)
     return content

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,7 +22,7 @@ from clusterctl.jobs.launcher import Launch
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.spec import AUTO as NPROC_AUTO
 from clusterctl.jobs.spec import JobRequest, default_name
-from clusterctl.jobs.start import JobStart
+from clusterctl.jobs.start import JobStart, started_by
 from clusterctl.on_node.function import call
 from clusterctl.on_node.job.launchers import PLAIN, TORCHRUN
 from clusterctl.options import chosen_cluster
@@ -68,7 +65,7 @@ def started(function: Callable[..., Any], settings: FunctionSettings, content: b
         environment=settings.environment,
         timeout_s=settings.timeout_s,
         grace_s=GRACE_S,
-        by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+        by=started_by(),
     )
     with staged(settings.workdir or module_folder(function), content, including=settings.include) as snapshot:
         start = JobStart(request=request, nodes=nodes, snapshot=snapshot, secrets={}, wait_s=0.0, tell=_tell)

@@ -13,6 +13,7 @@ from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.errors import ConfigError
 
 from clusterctl.functions.needs import ClusterNeeds, Volume
+from clusterctl.text.quantities import count
 
 GIB, GB = 2**30, 10**9
 FSX_FROM_GB = 1200
@@ -111,8 +112,8 @@ def link_problem(link: str, row: InstanceType) -> str | None:
 def by_arguments(error: ConfigError) -> ConfigError:
     """The problems of a cluster.yaml that a person has not written, each by the argument that it comes from."""
     problems = [f"  {_argument(problem)}" for problem in error.problems] or [f"  {error.message}"]
-    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-    return ConfigError(f"{count}, nothing was started", problems=problems, hint="docs/python.md")
+    found = f"{count(len(problems), 'problem')}, nothing was started"
+    return ConfigError(found, problems=problems, hint="docs/python.md")
 
 
 def _argument(problem: str) -> str:

@@ -5,11 +5,9 @@ Loaded on use: pydantic takes 50 ms of a start.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from clusterctl_infra.config.document import Path as KeyPath
 from clusterctl_infra.config.document import read_document
 from clusterctl_infra.config.problems import ConfigProblem, problems_of
 from clusterctl_infra.config.quantities import parse_seconds
@@ -17,13 +15,14 @@ from clusterctl_infra.errors import ConfigError, UsageError
 from clusterctl_infra.nearest import did_you_mean
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
+from clusterctl.jobs.env_file import NAME as VARIABLE
 from clusterctl.jobs.spec import AUTO, NAME
 from clusterctl.on_node.job.launchers import LAUNCHERS
+from clusterctl.text.quantities import count
 
 HINT = "clusterctl run --help"
 MOST_BYTES = 256 * 1024
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 FLAG_OF = {
     "wait": "wait_s",
     "timeout": "timeout_s",
@@ -193,10 +192,10 @@ def parse_job_file(text: str, *, source: str) -> JobFile:
             ConfigProblem(path=(), message="not a mapping: write key: value lines, such as command: [train.py]")
         )
     if job is None or problems:
-        rows = sorted((each.line or _line_of(each.path, read.lines), each.text()) for each in problems)
+        rows = sorted((each.line or read.line_of(each.path) or 0, each.text()) for each in problems)
         told = [f"  line {line:<3} {words}" if line else f"  {words}" for line, words in rows]
-        count = "1 problem" if len(told) == 1 else f"{len(told)} problems"
-        raise ConfigError(f"{source}: {count}, nothing was started", problems=told, hint="clusterctl schema --job")
+        found = f"{source}: {count(len(told), 'problem')}, nothing was started"
+        raise ConfigError(found, problems=told, hint="clusterctl schema --job")
     return job
 
 
@@ -206,11 +205,3 @@ def job_schema() -> dict[str, Any]:
     for row in schema["properties"].values():
         row.pop("title", None)
     return {**schema, "$schema": DIALECT, "title": "job.yaml", "required": ["command"]}
-
-
-def _line_of(path: KeyPath, lines: Any) -> int:
-    """The line of the path, or of the nearest thing around it; 0 where there is none."""
-    for length in range(len(path), 0, -1):
-        if path[:length] in lines:
-            return int(lines[path[:length]])
-    return 0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import importlib
 import os
 import shlex
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,7 +20,7 @@ from clusterctl.jobs.known import job_nodes
 from clusterctl.jobs.launcher import chosen_launch
 from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
 from clusterctl.jobs.spec import AUTO, HINT, JobRequest, checked_image, checked_name, default_name
-from clusterctl.jobs.start import JobStart
+from clusterctl.jobs.start import JobStart, started_by
 from clusterctl.on_node.job import launch, launchers
 from clusterctl.options import chosen_cluster, chosen_rows
 from clusterctl.output import Output
@@ -115,7 +113,7 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
         grace_s=flags.grace_s,
         is_sudo=flags.is_sudo,
         is_shared_wanted=True,
-        by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+        by=started_by(),
     )
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
     return JobStart(

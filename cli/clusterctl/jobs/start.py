@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import secrets
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -209,6 +211,15 @@ class JobStart:
     def _check(self, answers: Mapping[int, Answer]) -> None:
         """Raises NotReached, ClusterctlError."""
         refuse_errors(list(answers.values()), f"{self.request.name} was not started")
+
+
+def started_by() -> str:
+    """`ada@laptop (4711)`: the person, the computer and the process, as a job's nodes keep it."""
+    try:
+        person = getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        person = "unknown"  # as in a container whose user has no name
+    return f"{person}@{socket.gethostname()} ({os.getpid()})"
 
 
 def by_interpreter(said: Mapping[int, Mapping[str, Any]]) -> dict[tuple[str, str], list[int]]:

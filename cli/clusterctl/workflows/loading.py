@@ -15,6 +15,7 @@ from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.nearest import did_you_mean
 from pydantic import ValidationError
 
+from clusterctl.text.quantities import count
 from clusterctl.workflows.model import File, Resources, Task, Workflow, WorkflowFile
 from clusterctl.workflows.rules import ROOT, faults, token_faults
 from clusterctl.workflows.template import Rendered, TemplateProblems, read_settings, render
@@ -102,9 +103,8 @@ def workflow_error(source: str, problems: Sequence[ConfigProblem]) -> ConfigErro
     for problem in problems:
         first.setdefault(_told_once(problem), problem)
     distinct = sorted(first.values(), key=lambda problem: (problem.line is None, problem.line or 0))
-    count = "1 problem" if len(distinct) == 1 else f"{len(distinct)} problems"
     told = [f"  line {each.line:<3} {each.text()}" if each.line else f"  {each.text()}" for each in distinct]
-    return ConfigError(f"{source}: {count}, nothing was started", problems=told)
+    return ConfigError(f"{source}: {count(len(distinct), 'problem')}, nothing was started", problems=told)
 
 
 def _told_once(problem: ConfigProblem) -> tuple[object, ...]:
@@ -192,10 +192,8 @@ def _placed(problem: ConfigProblem, read: Document, rendered: Rendered) -> Confi
     """With its line in the person's file, where that is known."""
     if problem.line is not None:
         return problem
-    for length in range(len(problem.path), 0, -1):
-        if problem.path[:length] in read.lines:
-            return replace(problem, line=rendered.line_of(read.lines[problem.path[:length]]))
-    return problem
+    line = read.line_of(problem.path)
+    return problem if line is None else replace(problem, line=rendered.line_of(line))
 
 
 def _read(path: FilePath) -> bytes:

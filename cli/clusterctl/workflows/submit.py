@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import re
 import shlex
-import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.jobs.attached import HUNG_UP, HungUp, signals_as_exceptions
 from clusterctl.jobs.known import job_nodes, known_jobs
+from clusterctl.jobs.start import started_by
 from clusterctl.options import chosen_cluster
 from clusterctl.output import Output
 from clusterctl.workflows.course import plans_json, plans_of
@@ -154,7 +153,7 @@ def _run(loaded: LoadedWorkflow, inventory: Inventory, share: str | None) -> Run
         inventory=inventory,
         share=share,
         plans=plans_json(plans_of(loaded.workflow)),
-        by=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+        by=started_by(),
     )
 
 

@@ -41,6 +41,13 @@ class Document:
     """Path → line of its key, or of the list's entry."""
     problems: tuple[DocumentProblem, ...]
 
+    def line_of(self, path: Path) -> int | None:
+        """The line of the path, or of the nearest thing around it; None where the file has neither."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.lines:
+                return self.lines[path[:length]]
+        return None
+
 
 def read_document(text: str) -> Document:
     """The document in `text`; never raises on any text."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
-from clusterctl_infra.config import document
 from clusterctl_infra.config.document import Document, Tree, read_document
 from clusterctl_infra.config.fields import TAG_LETTER
 from clusterctl_infra.config.hooks import read_script
@@ -186,7 +185,7 @@ def _read(path: Path, source: str) -> str:
 
 
 def _error(source: str, problems: list[ConfigProblem], read: Document, given: Mapping[str, str]) -> ConfigError:
-    placed = [_placed(problem, read.lines, given) for problem in _without_repeats(problems)]
+    placed = [_placed(problem, read, given) for problem in _without_repeats(problems)]
     placed.sort(key=lambda row: (row[0] is None, row[0] or 0))
     count = "1 problem" if len(placed) == 1 else f"{len(placed)} problems"
     return ConfigError(f"{source}: {count}, nothing was changed", problems=[line for _, line in placed])
@@ -196,20 +195,10 @@ def _without_repeats(problems: list[ConfigProblem]) -> list[ConfigProblem]:
     return list({(problem.path, problem.message): problem for problem in problems}.values())
 
 
-def _placed(
-    problem: ConfigProblem, lines: Mapping[document.Path, int], given: Mapping[str, str]
-) -> tuple[int | None, str]:
+def _placed(problem: ConfigProblem, read: Document, given: Mapping[str, str]) -> tuple[int | None, str]:
     key = override_of(problem.path, given)
     if key is not None:
         shown = replace(problem, path=()).text()
         return None, f"  config clusterctl:{key}: {shown}"
-    line = problem.line or _line_of(problem.path, lines)
+    line = problem.line or read.line_of(problem.path)
     return (line, f"  line {line:<3} {problem.text()}") if line is not None else (None, f"  {problem.text()}")
-
-
-def _line_of(path: document.Path, lines: Mapping[document.Path, int]) -> int | None:
-    """The line of the path, or of the nearest thing around it."""
-    for length in range(len(path), 0, -1):
-        if path[:length] in lines:
-            return lines[path[:length]]
-    return None

@@ -14,7 +14,7 @@ from clusterctl.on_node.job.keep import present_state
 from clusterctl.on_node.job.launch import first_rank, member_of
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.lease import holder
-from clusterctl.on_node.job.processes import children_of, give_up_privileges, is_alive, variables_of
+from clusterctl.on_node.job.processes import become_user, children_of, give_up_privileges, is_alive, variables_of
 from clusterctl.on_node.job.rank_end import rank_parent
 
 CLONE_NEWNS = 0x00020000
@@ -38,10 +38,7 @@ def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:
     if "TERM" in os.environ:
         environment["TERM"] = os.environ["TERM"]
     _enter_mounts((holder(layout, job) or {}).get("keeper"))
-    if os.getuid() == 0:
-        os.initgroups(user.pw_name, user.pw_gid)
-        os.setgid(user.pw_gid)
-        os.setuid(user.pw_uid)
+    become_user(user)
     if not spec["is_sudo"]:
         give_up_privileges()
     os.chdir(job_folder(layout, spec))

@@ -12,6 +12,7 @@ from typing import IO, Iterator, Tuple
 from clusterctl.on_node.job.job_environment import own_folder
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.output_log import segments
+from clusterctl.on_node.job.processes import become_user
 
 WORK, LOGS = "work", "logs"
 BUFFER_BYTES = 256 * 1024
@@ -24,11 +25,7 @@ def pack(layout: Layout, job: str, what: str, path: str, stream: IO[bytes]) -> N
     Raises OSError, ValueError, LookupError, tarfile.TarError.
     """
     spec = read_json(layout.spec(job))
-    user = pwd.getpwnam(str(spec["user"]))
-    if os.getuid() == 0:
-        os.initgroups(user.pw_name, user.pw_gid)
-        os.setgid(user.pw_gid)
-        os.setuid(user.pw_uid)
+    become_user(pwd.getpwnam(str(spec["user"])))
     rows = work_rows(own_folder(layout, spec), path) if what == WORK else log_rows(layout, job)
     with gzip.GzipFile(  # noqa: SIM117 one statement for both wants Python 3.10
         fileobj=stream, mode="wb", compresslevel=1

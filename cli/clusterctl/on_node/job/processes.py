@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pwd
 import signal
 import time
 from pathlib import Path
@@ -32,6 +33,14 @@ def end_with_parent() -> None:
 def give_up_privileges() -> None:
     """From now on no program that is run gains rights: sudo does not work."""
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def become_user(user: pwd.struct_passwd) -> None:
+    """From now on this process, where it is root's, is the user's, groups and all."""
+    if os.getuid() == 0:
+        os.initgroups(user.pw_name, user.pw_gid)
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
 
 
 def started_at(pid: int, proc: Path = Path("/proc")) -> int | None:

@@ -1,4 +1,4 @@
-"""Secrets in what ranks say: each is replaced before a line is kept or passed on. Pure."""
+"""Secrets whose values are known, replaced in what ranks say and in what goes to somebody else. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def hidden_bytes(values: Iterable[str]) -> Tuple[bytes, ...]:
     return tuple(sorted((line for line in lines if len(line) >= SHORTEST), key=lambda line: (-len(line), line)))
 
 
-def redacted(line: bytes, hidden: Iterable[bytes]) -> bytes:
-    """The line without them."""
+def redacted(content: bytes, hidden: Iterable[bytes]) -> bytes:
+    """The line, or the text, without them."""
     for secret in hidden:
-        line = line.replace(secret, HIDDEN)
-    return line
+        content = content.replace(secret, HIDDEN)
+    return content

@@ -27,6 +27,10 @@ def test_forms_of_secrets_are_replaced_and_the_rest_stays(text: bytes, shown: by
     assert without_secrets(text, ["value1", "my"]) == shown
 
 
+def test_each_line_of_a_secret_is_replaced_as_it_is_in_what_ranks_say() -> None:
+    assert without_secrets(b"it said: second line", ["first line\nsecond line"]) == b"it said: ***"
+
+
 def test_names_of_variables_and_flags_say_what_is_secret() -> None:
     words = ["train.py", "--api-key", "abcdef", "--token=ghijkl", "--tokenizer", "bert", "--password", "--verbose"]
     found = secret_values(spec(command=words, environment={"HF_TOKEN": "mnopqr", "EPOCHS": "3"}))

@@ -68,3 +68,14 @@ def test_any_text_is_read_without_an_exception(text: str) -> None:
 @given(st.text(alphabet=":-[]{},&*!|>'\"%@` \n\tab01~<?#.\\xu", max_size=60))
 def test_any_text_made_of_yaml_s_own_signs_is_read_without_an_exception(text: str) -> None:
     read_document(text)
+
+
+def test_a_place_that_the_file_does_not_have_is_told_at_what_is_around_it() -> None:
+    read = read_document("a: 1\nb:\n  - c: 1\n")
+    assert [read.line_of(path) for path in (("b", 0, "c"), ("b", 0, "d"), ("b", 7), ("z",), ())] == [
+        3,
+        3,
+        2,
+        None,
+        None,
+    ]
