@@ -17,20 +17,22 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.jobs.attached import HUNG_UP, HungUp, signals_as_exceptions
 from clusterctl.jobs.known import job_nodes, known_jobs
-from clusterctl.jobs.start import started_by
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.start import refuse_errors, started_by
 from clusterctl.options import chosen_cluster
 from clusterctl.output import Output
 from clusterctl.workflows.course import plans_json, plans_of
 from clusterctl.workflows.jobs_of_tasks import known_workflow, workflow_json
 from clusterctl.workflows.loading import LoadedWorkflow
 from clusterctl.workflows.placement import Placed, Room, place, rooms_of, unfit
-from clusterctl.workflows.shared_storage import shared_storage
 from clusterctl.workflows.submission import Submission
 from clusterctl.workflows.task_job import Run, needs_share, values_of
 from clusterctl.workflows.tokens import resolve
 
 NAME_LENGTH = 26
 """Leaves room in a job's name for the digits, the task's number and the try."""
+PROBE_NAME = "workflow"
+"""A node is probed for a job of some name; here it is asked about its storage alone."""
 HINT = "clusterctl workflow submit FILE --on-host"
 
 
@@ -76,6 +78,15 @@ def submit(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> int:
     if flags.as_json:
         output.json(workflow_json(known_workflow(known_jobs(nodes), run.id, inventory.cluster)))
     return code
+
+
+def shared_storage(nodes: JobNodes) -> str | None:
+    """Where all nodes have storage that takes files, as the lowest slot says; None: nowhere. Raises ClusterctlError."""
+    first = min(nodes.inventory.nodes, key=lambda node: node.slot)
+    answers = nodes.ask((first,), "probe", PROBE_NAME)
+    refuse_errors(list(answers.values()), "the workflow was not started")
+    found: str | None = answers[first.slot].words["shared"]
+    return found
 
 
 def _watched(submission: Submission, output: Output) -> int:

@@ -1,0 +1,37 @@
+"""What `workflow submit` looks at before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any  # JSON
+
+import pytest
+from clusterctl.jobs.node_answers import Answer
+from clusterctl.workflows.submit import shared_storage
+from clusterctl_infra.errors import NotReached
+from clusterctl_infra.outputs import InventoryNode
+
+from tests.unit.cli.workflows.workflow_files import inventory
+
+
+class ProbedNodes:
+    """Nodes that say this when they are probed, or cannot be reached."""
+
+    def __init__(self, words: Mapping[str, Any] | None) -> None:
+        self.inventory = inventory(2)
+        self._words = words
+
+    def ask(self, nodes: Sequence[InventoryNode], verb: str, *arguments: str) -> dict[int, Answer]:
+        assert (verb, [node.slot for node in nodes]) == ("probe", [0])
+        error = "not reached: timeout" if self._words is None else None
+        return {0: Answer(node=nodes[0], words=self._words or {}, error=error, is_reached=error is None)}
+
+
+@pytest.mark.parametrize("path", ["/shared", None])
+def test_storage_is_shared_where_the_lowest_slot_has_it(path: str | None) -> None:
+    assert shared_storage(ProbedNodes({"shared": path})) == path  # type: ignore[arg-type]  # its only method
+
+
+def test_a_node_that_is_not_reached_starts_nothing() -> None:
+    with pytest.raises(NotReached, match=r"the workflow was not started: Node 0 \(train-0\): not reached"):
+        shared_storage(ProbedNodes(None))  # type: ignore[arg-type]  # its only method
