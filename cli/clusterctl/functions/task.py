@@ -28,6 +28,7 @@ from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.shown import ended_text, line_text
 from clusterctl.on_node.function import call
 from clusterctl.on_node.job import judge
+from clusterctl.on_node.job.launch import first_rank, member_of
 from clusterctl.options import chosen_cluster
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
@@ -221,12 +222,8 @@ class Task:
         return {node.slot: value_of(contents[node.slot], self._where(node, local_rank)) for node in members}
 
     def _where(self, node: InventoryNode, local_rank: int) -> str:
-        before = 0
-        for member in self._spec["members"]:
-            if int(member["slot"]) == node.slot:
-                break
-            before += int(member["nproc"])
-        return f"{self.name}: Node {node.slot} ({node.name}) rank {before + local_rank}"
+        rank = first_rank(self._spec, member_of(self._spec, node.slot)) + local_rank
+        return f"{self.name}: Node {node.slot} ({node.name}) rank {rank}"
 
     def _failure(self, state: JobState) -> RemoteError:
         """The exception of the rank that failed first, else how the task ended."""

@@ -19,6 +19,7 @@ PEOPLE = (
     "another user of your computer",
     "a reader of the account",
     "somebody who can set tags",
+    "somebody who gets a bundle",
 )
 
 
