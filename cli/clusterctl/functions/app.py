@@ -16,6 +16,7 @@ from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.functions.cluster_text import AppCluster
+from clusterctl.functions.error_notes import notes_on_errors
 from clusterctl.functions.kept_cluster import checked_access, is_set, kept_cluster
 from clusterctl.functions.needs import HINT, ClusterNeeds, merged, mounts_of
 from clusterctl.functions.settings import (
@@ -30,7 +31,6 @@ from clusterctl.functions.settings import (
     function_settings,
     refuse_others,
 )
-from clusterctl.functions.whole_errors import with_whole_errors
 from clusterctl.on_node.function import in_job
 from clusterctl.on_node.job.processes import JOB_VARIABLE
 
@@ -81,7 +81,7 @@ class App:
 
         Nothing is made. Raises ConfigError with all that `plan` refuses.
         """
-        with with_whole_errors():
+        with notes_on_errors():
             folder: Path = _own_cluster().stack_folder(self._cluster(), merged(self._needs))
         return folder
 
@@ -93,7 +93,7 @@ class App:
         self._is_agreed = self._is_agreed or yes
         return AppRun(self)
 
-    @with_whole_errors()
+    @notes_on_errors()
     def function(self, **arguments: Unpack[FunctionArguments]) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]:
         """The decorator of a function that runs on nodes; `FunctionArguments` and docs/python.md have every argument.
 
@@ -215,7 +215,7 @@ class RemoteFunction(Generic[P, R]):
         """What the function gives, in this process."""
         return self._function(*args, **kwargs)
 
-    @with_whole_errors()
+    @notes_on_errors()
     def remote(self, *args: Any, all_ranks: bool = False, **kwargs: Any) -> Any:
         """What the function gives on rank 0, or with `all_ranks` a list of what it gives on each rank.
 
@@ -229,7 +229,7 @@ class RemoteFunction(Generic[P, R]):
         finally:
             self._app.call_is_over()
 
-    @with_whole_errors()
+    @notes_on_errors()
     def spawn(self, *args: Any, **kwargs: Any) -> Task:
         """The task, which goes on when this program ends. Raises ClusterctlError where nothing was started."""
         content = self._content(args, kwargs)

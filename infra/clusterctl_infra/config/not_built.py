@@ -38,6 +38,6 @@ NOT_BUILT = (
     NotBuilt(
         path=("capacity_block",),
         asked=lambda value: isinstance(value, dict),
-        sentence="finding and buying a capacity block; clusterctl capacity blocks lists them: buy one, write cr-…",
+        sentence="buying a capacity block; clusterctl capacity blocks lists what AWS sells: buy one, write cr-…",
     ),
 )

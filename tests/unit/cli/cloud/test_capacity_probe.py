@@ -14,6 +14,8 @@ from clusterctl.cloud.capacity_probe import Candidate, Probe, ask_for_room, offe
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG, PROBE_TAG
 
+from tests.unit.cli.cloud.fake_clients import FakeClients
+
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 ID = "0123456789ab"
 P5EN, P5 = "p5en.48xlarge", "p5.48xlarge"
@@ -82,8 +84,7 @@ def refused(code: str = "InsufficientInstanceCapacity") -> ClientError:
 
 
 def clients_of(ec2: FakeEc2) -> Clients:
-    found: Any = SimpleNamespace(ec2=ec2, region="us-west-2", is_rehearsal=True, warm_up=lambda: None)
-    return found  # type: ignore[no-any-return]
+    return FakeClients(ec2=ec2)
 
 
 def asked_of(ec2: FakeEc2, *, is_grouped: bool = True) -> list[tuple[str, str | None]]:

@@ -75,7 +75,7 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("capacity: reserved", "'reserved': allowed are on-demand, spot"),
         ("capacity: capacity-block", "write which one, as capacity_block: cr-…, and leave capacity out"),
         ("reservation: cr-1", "'cr-1': not the id of a capacity reservation; one looks like cr-0a1b"),
-        ("capacity_block: {find: {nodes: 4}}", "not built yet: finding and buying a capacity block"),
+        ("capacity_block: {find: {nodes: 4}}", "not built yet: buying a capacity block"),
         ("reservation: cr-0a1b2c3d\ncapacity_block: cr-0a1b2c3e", "reservation is written too; keep one of them"),
         ("reservation: cr-0a1b2c3d\ncapacity: spot", "'spot': reservation is written too, and its machines are not"),
         ("capacity_block: cr-0a1b2c3d\nplacement: cluster", "they stand close to each other without one"),

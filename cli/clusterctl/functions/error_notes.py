@@ -9,7 +9,7 @@ from clusterctl_infra.errors import ClusterctlError, ConfigError
 
 
 @contextmanager
-def with_whole_errors() -> Iterator[None]:
+def notes_on_errors() -> Iterator[None]:
     """Adds to an error what the command line prints beside its sentence. Raises it."""
     try:
         yield
