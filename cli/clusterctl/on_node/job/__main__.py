@@ -15,7 +15,7 @@ from clusterctl.on_node.job.events import read_events
 from clusterctl.on_node.job.follow import follow
 from clusterctl.on_node.job.inside import run_inside
 from clusterctl.on_node.job.job_containers import enter
-from clusterctl.on_node.job.keep import end_containers, keep, present_state, start_keeper, sweep
+from clusterctl.on_node.job.keep import clear_up, end_containers, keep, present_state, start_keeper
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.mpi_agent import write_order
 from clusterctl.on_node.job.node_ranks import become
@@ -165,7 +165,7 @@ def answer_list() -> dict[str, Any]:
 
 DONE: dict[str, Callable[[str], object]] = {
     "keep": lambda job: keep(LAYOUT, job, PROGRAM),
-    "swept": lambda job: sweep(LAYOUT, job),
+    "clear-up": lambda job: clear_up(LAYOUT, job),
     "end-containers": lambda job: end_containers(LAYOUT, job),
     "supervise": lambda job: Supervisor(LAYOUT, job, PROGRAM).run(),
     "share-logs": lambda job: share_logs(LAYOUT, job),

@@ -92,7 +92,7 @@ def service_argv(job: str, program: Path, *, is_sudo: bool, has_image: bool = Fa
         "TasksMax=infinity",
         "OOMPolicy=continue",
         *(["ExecStopPost=" + " ".join(containers_end_argv(job, program))] if has_image else []),
-        "ExecStopPost=%s -I %s swept %s" % (sys.executable, program, job),
+        "ExecStopPost=%s -I %s clear-up %s" % (sys.executable, program, job),
         *([] if is_sudo else safe),
     ]
     return [
@@ -121,7 +121,7 @@ def keep(layout: Layout, job: str, program: Path) -> None:
         lease.forget(layout, job)
 
 
-def sweep(layout: Layout, job: str) -> None:
+def clear_up(layout: Layout, job: str) -> None:
     """After the service has ended, also by a kill of its keeper: nothing says that the job runs."""
     tell_lost(layout, job, "its keeper there was killed")
     shutil.rmtree(layout.tmp(job), ignore_errors=True)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from clusterctl.on_node.job.keep import sweep, with_own_tmp
+from clusterctl.on_node.job.keep import clear_up, with_own_tmp
 from clusterctl.on_node.job.layout import Layout, write_json
 
 
@@ -36,5 +36,5 @@ def test_what_lay_in_it_is_gone_once_the_job_has_ended(layout: Layout) -> None:
     write_json(layout.spec("first"), {"has_own_tmp": True})
     with_own_tmp(layout, "first")
     (layout.tmp("first") / "secret").write_text("s")
-    sweep(layout, "first")
+    clear_up(layout, "first")
     assert not layout.tmp("first").exists()
