@@ -56,6 +56,12 @@ class Notice:
 Item = OutputLine | NodeState | Notice
 
 
+def output_line(slot: int, line: str) -> OutputLine:
+    """From `SECONDS RANK TEXT`, as nodes keep output. Raises ValueError for what is none, as a line that was torn."""
+    at_s, rank, text = line.split(" ", 2)
+    return OutputLine(slot=slot, at_s=checked_time(at_s), rank=checked_rank(rank), text=text)
+
+
 class JobFollowing:
     """What the nodes' threads tell, for the one that shows it."""
 
@@ -126,8 +132,7 @@ class JobFollowing:
         try:
             segment, offset, line = words
             place = (int(segment), int(offset))
-            at_s, rank, text = str(line).split(" ", 2)
-            item = OutputLine(slot=node.slot, at_s=checked_time(at_s), rank=checked_rank(rank), text=text)
+            item = output_line(node.slot, str(line))
         except (TypeError, ValueError):
             return  # a line that was torn, as on a full disk: those behind it are whole
         self._lost_s.pop(node.slot, None)

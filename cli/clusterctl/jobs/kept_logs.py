@@ -22,7 +22,7 @@ from clusterctl_infra.put_in_place import put_in_place
 
 from clusterctl.home import Home
 from clusterctl.jobs.fetching import Fetched, fetch
-from clusterctl.jobs.following import OutputLine
+from clusterctl.jobs.following import OutputLine, output_line
 from clusterctl.jobs.job_state import JobState, merged
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.spec import NAME
@@ -108,10 +108,9 @@ def kept_lines(kept: KeptJob, *, slots: Sequence[int], attempt: int) -> Iterator
 def _node_lines(folder: Path, slot: int) -> Iterator[OutputLine]:
     for _, line in read_from(folder, (1, 0)):
         try:
-            at_s, rank, text = line.split(" ", 2)
-            yield OutputLine(slot=slot, at_s=float(at_s), rank=rank, text=text)
+            yield output_line(slot, line)
         except ValueError:
-            continue  # a line that was torn
+            continue
 
 
 def _read(folder: Path) -> KeptJob | None:

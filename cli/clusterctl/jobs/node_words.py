@@ -5,10 +5,11 @@ Pure. A field that nobody here reads is not looked at, so an older or a newer pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any  # JSON
 
-from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed
+from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed, shortened
 
 from clusterctl.on_node.job import judge
 
@@ -23,6 +24,8 @@ MOST_LOCK = 1024 * 1024
 """Characters of a lock: of each package its name, version and hash."""
 MOST_EVENTS = 100_000
 """More than there is room for in a node's file."""
+CLUSTER_ID = re.compile(r"[0-9a-f]{12}")
+"""It becomes a part of a folder's name where a job is kept."""
 MOST_SLOT, MOST_PROCESSES, MOST_GPUS, MOST_PORT = 100_000, 4096, 1024, 65_535
 LATEST_S = 4102444800.0
 """2100-01-01: what is later is no time that a person can read."""
@@ -117,8 +120,10 @@ def _check_holders(row: Fields) -> None:
 
 
 def _check_spec(row: Fields) -> None:
-    for name in ("job", "cluster", "cluster_id", "launcher", "by"):
+    for name in ("job", "cluster", "launcher", "by"):
         row.text(name)
+    if CLUSTER_ID.fullmatch(row.text("cluster_id")) is None:
+        raise NotAsExpected(f"{row.place}cluster_id is {shortened(row.row['cluster_id'])}: no id of a cluster")
     row.whole("attempt", low=1)
     row.number("grace_s", low=0)
     _refuse_missing(row, "timeout_s")

@@ -26,7 +26,7 @@ def note_event(layout: Layout, job: str, event: str, **words: Any) -> None:
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """All of them in their order; a line that was torn is left out."""
+    """All of them in their order; what is none, as a line that was torn, is left out."""
     found = []
     try:
         lines = path.read_text(errors="replace").splitlines()
@@ -36,6 +36,6 @@ def read_events(path: Path) -> list[dict[str, Any]]:
         try:
             words = json.loads(line)
             found.append({**words, "at_s": float(words["at_s"]), "event": str(words["event"])})
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
             continue
     return found

@@ -20,6 +20,9 @@ from clusterctl_infra.errors import NothingMatched
 
 from tests.unit.cli.jobs.job_specs import spec
 
+ODD_LINES = "nan 0 x\n1e99 0 x\n4.0 ² x\n-1 0 x\n"
+"""No time, and no rank: a node that is hostile wrote them."""
+
 
 def state(name: str, **more: Any) -> dict[str, Any]:
     return {"state": name, "since_s": 5.0, **more}
@@ -36,7 +39,7 @@ def test_a_kept_job_tells_how_it_ended_and_its_lines_by_time(tmp_path: Path) -> 
     home = Home(path=tmp_path)
     ended = state(judge.SUCCEEDED, outcome=judge.outcome(judge.SUCCEEDED, "", ()))
     folder = keep(home, "train@rehearsal", {"1": ended, "3": ended})
-    for slot, lines in (("1", "1.0 0 a\n3.0 0 c\ntorn\n"), ("3", "2.0 4 b\n")):
+    for slot, lines in (("1", f"1.0 0 a\n3.0 0 c\ntorn\n{ODD_LINES}"), ("3", "2.0 4 b\n")):
         (folder / f"node-{slot}/attempt-1").mkdir(parents=True)
         (folder / f"node-{slot}/attempt-1/output.000001").write_text(lines)
     kept = kept_job(home, "train", "first")
@@ -100,7 +103,7 @@ def test_events_are_told_by_time_and_what_is_none_is_left_out(tmp_path: Path) ->
     note_event(layout, "first", "running", attempt=1)
     note_event(layout, "first", "rank ended", attempt=1, rank=3, code=7, signal=None)
     with layout.events("first").open("a") as stream:
-        stream.write('{"torn')
+        stream.write("[" * 100_000 + '\n{"event": "x", "at_s": 1' + "0" * 400 + '}\n{"torn')
     events = merged_events(
         {1: read_events(layout.events("first")), 3: [None, {"at_s": "x"}, {"at_s": 1e99, "event": ""}]}
     )

@@ -38,6 +38,7 @@ def test_a_sound_answer_is_taken_and_an_empty_one_is_not(verb: str) -> None:
         ("probe", {"engine": None}, "engine is missing"),
         ("probe", {"shared": 5}, "shared is 5: no text"),
         ("list", spec_with(cluster_id=None), "cluster_id is missing"),
+        ("list", spec_with(cluster_id="../../home"), "cluster_id is '../../home': no id of a cluster"),
         ("list", spec_with(launcher_options=5), "launcher_options is no list"),
         ("list", spec_with(shared=["/shared"]), "shared is .*: no text"),
     ],
