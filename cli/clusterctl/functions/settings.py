@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from clusterctl.functions.needs import (
     refuse_priority,
     volumes_of,
 )
+from clusterctl.jobs.env_file import VARIABLE
 from clusterctl.jobs.spec import checked_name
 
 AUTO, MANUAL = "auto", "manual"
@@ -41,7 +41,6 @@ OF_APP = ("access", "idle", "region", "rehearse", "terminate_on_exit")
 ON_HOST = "CLUSTERCTL_ON_HOST"
 AMOUNTS = {"max_run_time_hours": "hours", "max_price_per_hour": "US dollars", "budget_usd": "US dollars"}
 SECONDS_AN_HOUR = 3600.0
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, kw_only=True)

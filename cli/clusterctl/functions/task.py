@@ -19,6 +19,7 @@ from clusterctl_infra.private_home import secure_home
 from clusterctl.engine.jobs_here import cluster_of_job
 from clusterctl.engine.stacks_near import CLUSTER_FILE
 from clusterctl.functions.results import fetched, remote_error, value_of
+from clusterctl.functions.settings import SECONDS_AN_HOUR
 from clusterctl.home import home_directory
 from clusterctl.jobs.attached import has_ranks
 from clusterctl.jobs.following import JobFollowing, Notice, OutputLine
@@ -35,7 +36,6 @@ from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.text.visible import visible, visible_in_a_line
 
 CONNECT_S = 15.0
-SECONDS_AN_HOUR = 3600.0
 Shown = Callable[[OutputLine | Notice], None]
 
 

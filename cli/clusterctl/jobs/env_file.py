@@ -8,7 +8,7 @@ from pathlib import Path
 from clusterctl_infra.errors import ConfigError, UsageError
 
 HINT = "clusterctl run --help"
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 SECRET = re.compile(r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|KEY)(?:_|$)", re.IGNORECASE)
 """A part of a name: what it names is treated as a secret. `HF_TOKEN`, `AWS_SECRET_ACCESS_KEY`, not `TOKENIZERS`."""
 MOST_BYTES = 256 * 1024
@@ -43,7 +43,7 @@ def parse_env_file(text: str) -> tuple[dict[str, str], list[str]]:
         if not stripped or stripped.startswith("#"):
             continue
         name, equals, value = stripped.partition("=")
-        if not equals or NAME.fullmatch(name) is None:
+        if not equals or VARIABLE.fullmatch(name) is None:
             # The value is not shown: it may be a secret.
             problems.append(f"  line {number:<3} {name[:40] + equals!r}: write NAME=VALUE")
             continue

@@ -15,7 +15,7 @@ from clusterctl_infra.errors import ConfigError, UsageError
 from clusterctl_infra.nearest import did_you_mean
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from clusterctl.jobs.env_file import NAME as VARIABLE
+from clusterctl.jobs.env_file import VARIABLE
 from clusterctl.jobs.spec import AUTO, NAME
 from clusterctl.on_node.job.launchers import LAUNCHERS
 from clusterctl.text.quantities import count
