@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.home import Home
@@ -38,7 +37,7 @@ def keep_all(inventory: Inventory, home: Home) -> list[str]:
             is_late = left_s < 1.0
             fetched = [] if is_late else keep_job(job, nodes, there, home, timeout_s=left_s)
             (left if is_late or any(each.error is not None for each in fetched) else kept).append(job.name)
-    except (ClusterctlError, OSError, ValueError, LookupError) as e:
+    except Exception as e:  # noqa: BLE001 the cluster is ended next, whatever its nodes have made of this
         return [f"their output is not kept here: {e}"]
     told = [f"the output of {count(len(kept), 'job')} is kept here: clusterctl job logs {kept[0]}"] if kept else []
     return told + ([f"not all output came in time: {', '.join(left)}"] if left else [])

@@ -108,7 +108,8 @@ def unpack(archive: IO[bytes], node: InventoryNode, target: Path, *, most_bytes:
                     files += 1
                 except tarfile.FilterError:
                     left_out.append(member.name)
-    except (OSError, EOFError, tarfile.TarError) as e:
+    except (OSError, EOFError, ValueError, OverflowError, tarfile.TarError) as e:
+        # A name with NUL is a ValueError, a time beyond the clock's an OverflowError.
         why = os.strerror(e.errno) if isinstance(e, OSError) and e.errno else str(e) or "it broke off"
         return Fetched(node=node, files=files, size_bytes=size_bytes, error=f"not all came: {why}")
     return Fetched(node=node, files=files, size_bytes=size_bytes, left_out=tuple(left_out))

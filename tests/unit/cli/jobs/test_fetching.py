@@ -29,6 +29,13 @@ def link(name: str, target: str) -> tuple[tarfile.TarInfo, bytes]:
     return row, b""
 
 
+def odd(name: str, **facts: object) -> tuple[tarfile.TarInfo, bytes]:
+    row = tarfile.TarInfo(name)
+    for fact, value in facts.items():
+        setattr(row, fact, value)
+    return row, b"x"
+
+
 def test_files_come_with_their_folders(tmp_path: Path) -> None:
     packed = archive((tarfile.TarInfo("a/b.txt"), b"12"), (tarfile.TarInfo("c"), b"3"))
     fetched = unpack(io.BytesIO(packed), NODE, tmp_path / "here")
@@ -64,3 +71,12 @@ def test_an_archive_that_unfolds_to_more_than_was_meant_is_left(tmp_path: Path) 
     fetched = unpack(io.BytesIO(packed), NODE, tmp_path, most_bytes=150)
     assert fetched.error == "more than 150 bytes; the rest was left there"
     assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("row", [odd("late", mtime=2**70), odd("named", pax_headers={"path": "a\0b"})])
+def test_what_no_file_has_ends_that_nodes_archive_and_nothing_else(
+    tmp_path: Path, row: tuple[tarfile.TarInfo, bytes]
+) -> None:
+    fetched = unpack(io.BytesIO(archive(row)), NODE, tmp_path / "here")
+    assert fetched.error is not None
+    assert fetched.error.startswith("not all came: ")
