@@ -67,7 +67,7 @@ def fetch(
             said[node.slot] = (said[node.slot] + chunk)[-MOST_WORDS_BYTES:]
 
         def write(node: InventoryNode, chunk: bytes) -> None:
-            archives[node.slot].write(chunk)
+            write_within(archives[node.slot], chunk, most_bytes)
 
         results = run_on_nodes(
             nodes.inventory,
@@ -88,6 +88,11 @@ def fetch(
             why = outcome(result) if result.failure is None else result.failure.told_under(node.name)
             found.append(Fetched(node=node, error=last[-1].removeprefix("clusterctl: ") if last else why))
         return found
+
+
+def write_within(archive: IO[bytes], chunk: bytes, most_bytes: int) -> None:
+    """Writes of the chunk what the archive has room for: a node that sends without end fills no disk here."""
+    archive.write(chunk[: max(0, most_bytes - archive.tell())])
 
 
 def unpack(archive: IO[bytes], node: InventoryNode, target: Path, *, most_bytes: int = NO_LIMIT) -> Fetched:

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from clusterctl.jobs.fetching import unpack
+from clusterctl.jobs.fetching import unpack, write_within
 
 from tests.unit.cli.jobs.test_spec import NODES
 
@@ -80,3 +80,10 @@ def test_what_no_file_has_ends_that_nodes_archive_and_nothing_else(
     fetched = unpack(io.BytesIO(archive(row)), NODE, tmp_path / "here")
     assert fetched.error is not None
     assert fetched.error.startswith("not all came: ")
+
+
+def test_a_node_that_sends_without_end_fills_no_disk_here() -> None:
+    spooled = io.BytesIO()
+    for _ in range(3):
+        write_within(spooled, b"0123456789", 15)
+    assert spooled.getvalue() == b"012345678901234"
