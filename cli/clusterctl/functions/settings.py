@@ -45,7 +45,7 @@ SECONDS_AN_HOUR = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionSettings:
-    """One function's."""
+    """What the arguments of one function mean."""
 
     cluster: str | None
     """None: the app's own."""

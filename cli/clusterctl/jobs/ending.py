@@ -22,7 +22,7 @@ KEEP_S = 60.0
 
 
 def keep_all(inventory: Inventory, home: Home) -> list[str]:
-    """Brings what is not here yet; what a person is to know of it."""
+    """Brings the output of jobs that is not here yet; gives the lines that a person is told."""
     began_s = time.monotonic()
     try:
         nodes = JobNodes(inventory=inventory, keys=usable_keys(inventory, home), deadlines=Deadlines.within(CONNECT_S))
@@ -44,7 +44,7 @@ def keep_all(inventory: Inventory, home: Home) -> list[str]:
 
 
 def _is_here(job: JobState, inventory: Inventory, home: Home) -> bool:
-    """Whether all of it came when it ended."""
+    """Whether the job's output came here after the job had ended, from all of its nodes."""
     here = kept_job(home, inventory.cluster, job.name)
     if here is None or here.state.spec.get("cluster_id") != inventory.cluster_id or not job.is_over:
         return False

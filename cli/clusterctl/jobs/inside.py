@@ -35,7 +35,7 @@ class InsideRequest:
     members: tuple[InventoryNode, ...]
     """Those of the job's nodes that were chosen."""
     is_choice: bool
-    """Whether somebody chose them."""
+    """Whether `--node` chose them; else they are all of the job's."""
     rank: int | None
     words: tuple[str, ...]
     as_json: bool

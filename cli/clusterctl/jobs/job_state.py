@@ -34,7 +34,7 @@ class JobState:
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """Of its nodes, ascending."""
+        """The slots of its nodes, ascending."""
         return tuple(sorted(int(member["slot"]) for member in self.spec["members"]))
 
     @property

@@ -18,7 +18,7 @@ from clusterctl.text.node_set import ALL, parse_node_set
 
 
 def show_state(job: JobState, output: Output, *, as_json: bool) -> None:
-    """`job show`."""
+    """Prints what `job show` says of it."""
     if as_json:
         output.json(state_json(job))
     else:
@@ -26,7 +26,7 @@ def show_state(job: JobState, output: Output, *, as_json: bool) -> None:
 
 
 def show_line(line: OutputLine, job: JobState, output: Output, *, as_json: bool) -> None:
-    """One line of `job logs`."""
+    """Prints one line of `job logs`."""
     if as_json:
         output.json(line_json(line), is_line=True)
     else:
@@ -34,7 +34,7 @@ def show_line(line: OutputLine, job: JobState, output: Output, *, as_json: bool)
 
 
 def show_events(events: Sequence[JobEvent], output: Output, *, as_json: bool) -> None:
-    """`job events`."""
+    """Prints the table of `job events`."""
     if as_json:
         output.json([event_json(event) for event in events])
     else:

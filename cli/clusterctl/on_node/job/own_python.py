@@ -118,7 +118,7 @@ def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python:
 
 
 def new_environment(place: Path, python: str, run: Run) -> List[str]:
-    """An empty one; its pip. Raises ValueError."""
+    """Makes an empty environment; gives the argv of its pip. Raises ValueError."""
     code, said = run([python, "-m", "venv", str(place)])
     if code:
         why = "python3-venv is missing (packages: in cluster.yaml)" if "ensurepip" in said else last_of(said)

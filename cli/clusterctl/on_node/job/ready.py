@@ -22,7 +22,7 @@ SETUPS = "var/lib/clusterctl/setups"
 
 
 class Readying:
-    """One job's on this node; everything is run as the job's user, with a log, while the node is held."""
+    """Makes one job ready on this node, which is held for it: everything runs as the job's user, with a log."""
 
     def __init__(self, layout: Layout, job: str, program: Path) -> None:
         self._layout, self._job, self._program = layout, job, program
@@ -32,13 +32,13 @@ class Readying:
         self._log = layout.attempt(job, self._spec["attempt"]) / "ready.log"
 
     def lock(self) -> Dict[str, Any]:
-        """The requirements with each version; for the job's first node. Raises ValueError."""
+        """Resolves the requirements, on the job's first node alone; gives each with its version. Raises ValueError."""
         self._make_folders()
         python = own_python.find_python(self._spec.get("python"), self._user.pw_dir)
         return {"lock": own_python.lock(self._layout, self._spec, own_python.facts_of(python, self.run), self.run)}
 
     def make(self, lock_text: str) -> Dict[str, Any]:
-        """All of it; which interpreter the job has. Raises ValueError with the reason."""
+        """Makes the job's environment and runs its setup command; gives the job's interpreter. Raises ValueError."""
         self._make_folders()
         named = own_python.find_python(self._spec.get("python"), self._user.pw_dir)
         python = own_python.facts_of(named, self.run)
