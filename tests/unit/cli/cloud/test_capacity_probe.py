@@ -31,6 +31,8 @@ class FakeEc2:
     asked: list[dict[str, Any]] = field(default_factory=list)
     later: str = "active"
     """The state of what was pending, when it is looked at."""
+    in_use: int = 0
+    """So many times AWS says that the group is in use though its reservation was cancelled."""
 
     def create_placement_group(self, **asked: Any) -> dict[str, Any]:
         arn = f"arn:aws:ec2:us-west-2:123456789012:placement-group/{asked['GroupName']}"
@@ -55,10 +57,15 @@ class FakeEc2:
         return {"CapacityReservation": row}
 
     def cancel_capacity_reservation(self, **named: str) -> None:
+        if self.later == "failed":
+            raise refused("IncorrectState")
         del self.reservations[named["CapacityReservationId"]]
 
     def delete_placement_group(self, **named: str) -> None:
-        assert not self.reservations, "AWS refuses to delete a group with a reservation in it"
+        if self.in_use:
+            self.in_use -= 1
+            raise refused("InvalidPlacementGroup.InUse")
+        assert not self._living(), "AWS refuses to delete a group with a reservation in it"
         del self.groups[named["GroupName"]]
 
     def describe_placement_groups(self, **_: Any) -> dict[str, Any]:
@@ -68,8 +75,11 @@ class FakeEc2:
         rows = [self.reservations[id] for id in named["CapacityReservationIds"]]
         return {"CapacityReservations": [{**row, "State": self.later} for row in rows]}
 
+    def _living(self) -> list[dict[str, Any]]:
+        return [] if self.later == "failed" else list(self.reservations.values())
+
     def get_paginator(self, operation: str) -> Any:
-        rows = {"describe_capacity_reservations": {"CapacityReservations": list(self.reservations.values())}}
+        rows = {"describe_capacity_reservations": {"CapacityReservations": self._living()}}
         zones = [("p5en.48xlarge", "us-west-2c"), ("p5.48xlarge", "us-west-2b"), ("p5.48xlarge", "us-west-2a")]
         beside = [("p5.48xlarge", "us-west-2-lax-1a")]
         listed = [{"InstanceType": name, "Location": zone} for name, zone in (*zones, *beside)]
@@ -119,11 +129,22 @@ def test_without_a_placement_group_none_is_made() -> None:
     assert "PlacementGroupArn" not in ec2.asked[0]
 
 
-@pytest.mark.parametrize(("later", "refusal"), [("active", None), ("failed", "failed"), ("pending", "pending")])
+@pytest.mark.parametrize(("later", "refusal"), [("active", None), ("pending", "pending")])
 def test_a_reservation_that_is_pending_is_waited_for_and_cancelled(later: str, refusal: str | None) -> None:
     ec2 = FakeEc2(answers={(P5EN, "us-west-2a"): "pending"}, later=later)
     assert asked_of(ec2)[0] == (f"{P5EN}@a", refusal)
     assert ec2.reservations == {}
+
+
+def test_after_a_reservation_that_failed_which_aws_does_not_cancel_the_next_zone_is_asked() -> None:
+    ec2 = FakeEc2(answers={(P5EN, "us-west-2a"): "pending"}, later="failed")
+    assert [refusal for _, refusal in asked_of(ec2)][:2] == ["failed", "InsufficientInstanceCapacity"]
+
+
+def test_there_is_room_though_aws_lets_the_group_go_only_later() -> None:
+    ec2 = FakeEc2(answers={(P5EN, "us-west-2a"): "active"}, in_use=2)
+    assert asked_of(ec2) == [(f"{P5EN}@a", None)]
+    assert (ec2.reservations, ec2.groups) == ({}, {})
 
 
 def test_a_right_that_is_missing_ends_the_asking() -> None:
