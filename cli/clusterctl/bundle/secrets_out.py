@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any  # JSON
@@ -29,11 +30,17 @@ PATTERNS = (
 
 def without_secrets(content: bytes, values: Iterable[str]) -> bytes:
     """The text without these values, and without what looks like a secret."""
-    for value in sorted((value for value in values if len(value) >= SHORTEST), key=len, reverse=True):
-        content = content.replace(value.encode(), HIDDEN.encode())
+    forms = {form for value in values if len(value) >= SHORTEST for form in _written(value)}
+    for form in sorted(forms, key=len, reverse=True):
+        content = content.replace(form.encode("utf-8", "surrogateescape"), HIDDEN.encode())
     for pattern, shown in PATTERNS:
         content = pattern.sub(shown, content)
     return content
+
+
+def _written(value: str) -> tuple[str, ...]:
+    """As it is, and as JSON writes it: quotes, backslashes and other letters than ASCII's are others there."""
+    return (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
 
 
 def secret_values(spec: Mapping[str, Any]) -> list[str]:

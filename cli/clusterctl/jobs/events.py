@@ -56,4 +56,7 @@ def event_row(event: JobEvent) -> Sequence[str]:
 def event_json(event: JobEvent) -> dict[str, object]:
     """One line of NDJSON."""
     at = datetime.fromtimestamp(event.at_s, UTC).isoformat()
-    return {"time": at, "slot": event.slot, "event": event.event, **event.words}
+    # Which node said it is not for the node to say.
+    return {"time": at, "slot": event.slot, "event": event.event} | {
+        name: value for name, value in event.words.items() if name not in ("time", "slot", "event")
+    }

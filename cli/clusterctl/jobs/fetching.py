@@ -67,7 +67,8 @@ def fetch(
             said[node.slot] = (said[node.slot] + chunk)[-MOST_WORDS_BYTES:]
 
         def write(node: InventoryNode, chunk: bytes) -> None:
-            archives[node.slot].write(chunk)
+            if archives[node.slot].tell() <= most_bytes:  # what is packed is smaller than what is in it
+                archives[node.slot].write(chunk)
 
         results = run_on_nodes(
             nodes.inventory,
