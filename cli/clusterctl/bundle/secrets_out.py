@@ -32,7 +32,7 @@ def without_secrets(content: bytes, values: Iterable[str]) -> bytes:
     """The text without these values, and without what looks like a secret."""
     forms = {form for value in values if len(value) >= SHORTEST for form in _written(value)}
     for form in sorted(forms, key=len, reverse=True):
-        content = content.replace(form.encode("utf-8", "surrogateescape"), HIDDEN.encode())
+        content = content.replace(form.encode("utf-8", "surrogatepass"), HIDDEN.encode())
     for pattern, shown in PATTERNS:
         content = pattern.sub(shown, content)
     return content

@@ -39,3 +39,7 @@ def test_a_secret_is_found_as_json_writes_it() -> None:
     secret = 'a"b\\c-\u00fc'
     for text in (json.dumps({"x": secret}), json.dumps({"x": secret}, ensure_ascii=False), f'{{"x": "{secret}"}}'):
         assert without_secrets(text.encode(), [secret]) == b'{"x": "***"}'
+
+
+def test_a_value_that_is_no_text_ends_nothing() -> None:
+    assert without_secrets(b"all of it", ["half \ud800 a letter"]) == b"all of it"
