@@ -70,6 +70,8 @@ class Probe:
     places: int
     is_grouped: bool
     """In a placement group."""
+    tags: Mapping[str, str]
+    """A person's own: an account may refuse what lacks some of them."""
 
 
 def offered(clients: Clients, names: Sequence[str]) -> tuple[Candidate, ...]:
@@ -203,6 +205,7 @@ def _group_name(probe: Probe) -> str:
 def _tagged(kind: Any, probe: Probe, *, ends_at: datetime) -> list[TagSpecificationTypeDef]:
     """`kind`: EC2's word, one of hundreds in its types. The deadline is the probe's own end."""
     tags: Mapping[str, str] = {
+        **probe.tags,
         ID_TAG: probe.probe_id,
         NAME_TAG: probe.cluster,
         OWNER_TAG: probe.owner,

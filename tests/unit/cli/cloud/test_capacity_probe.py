@@ -16,6 +16,7 @@ from clusterctl_infra.names import ID_TAG, PROBE_TAG
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 ID = "0123456789ab"
+OWN_TAGS = {"team": "vision", ID_TAG: "another"}
 P5EN, P5 = "p5en.48xlarge", "p5.48xlarge"
 ORDER = tuple(Candidate(instance_type=name, zone=f"us-west-2{zone}") for name in (P5EN, P5) for zone in "ab")
 
@@ -97,7 +98,7 @@ def clients_of(ec2: FakeEc2) -> Clients:
 
 
 def asked_of(ec2: FakeEc2, *, is_grouped: bool = True) -> list[tuple[str, str | None]]:
-    probe = Probe(probe_id=ID, cluster="train", owner="ada", places=4, is_grouped=is_grouped)
+    probe = Probe(probe_id=ID, cluster="train", owner="ada", places=4, is_grouped=is_grouped, tags=OWN_TAGS)
     attempts = ask_for_room(clients_of(ec2), probe, ORDER, now=lambda: NOW, tell=lambda _: None, sleep=lambda _: None)
     return [(f"{each.candidate.instance_type}@{each.candidate.zone[-1]}", each.refusal) for each in attempts]
 
@@ -120,6 +121,7 @@ def test_a_reservation_is_for_all_nodes_in_a_group_ends_soon_and_carries_the_pro
     assert (asked["InstanceCount"], asked["InstanceMatchCriteria"]) == (4, "targeted")
     assert asked["PlacementGroupArn"].endswith(f"/clusterctl-probe-{ID}")
     assert (asked["EndDate"] - NOW).total_seconds() == 300
+    assert tags["team"] == "vision", "an account may refuse what lacks it"
     assert (tags[ID_TAG], tags[PROBE_TAG], tags["clusterctl:deadline"]) == (ID, "true", "2026-11-25T12:05:00Z")
 
 
