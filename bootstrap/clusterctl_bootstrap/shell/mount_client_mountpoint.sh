@@ -1,4 +1,5 @@
-# The last word of VALIDSIG is the fingerprint of the primary key (GnuPG, doc/DETAILS).
+# The last word of VALIDSIG is the fingerprint of the primary key (GnuPG, doc/DETAILS). From the line's beginning: other
+# lines end with the name that whoever made a key gave it.
 [ -e /sbin/mount.mount-s3 ] || {
 cd "$(mktemp -d)" && chmod 755 . && export GNUPGHOME="$PWD" || exit
 f=mount-s3-@VERSION@-@ARCHITECTURE@.deb
@@ -6,6 +7,6 @@ for x in public_keys/KEYS @VERSION@/@ARCHITECTURE@/$f @VERSION@/@ARCHITECTURE@/$
 fetch "https://s3.amazonaws.com/mountpoint-s3-release/$x" "${x##*/}"
 done
 gpg -q --import KEYS
-gpg --status-fd 1 --verify $f.asc $f | grep -q 'VALIDSIG .*@FINGERPRINT@$' || { echo "$f is not signed by @FINGERPRINT@"; exit 1; }
+gpg --status-fd 1 --verify $f.asc $f | grep -q '^.GNUPG:. VALIDSIG .* @FINGERPRINT@$' || { echo "$f is not signed by @FINGERPRINT@"; exit 1; }
 install ./$f
 }

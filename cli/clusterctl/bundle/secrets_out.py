@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any  # JSON
@@ -27,10 +28,15 @@ PATTERNS = (
 
 def without_secrets(content: bytes, values: Iterable[str]) -> bytes:
     """The text without these values, and without what looks like a secret."""
-    content = redacted(content, hidden_bytes(values))
+    content = redacted(content, hidden_bytes(form for value in values for form in _written(value)))
     for pattern, shown in PATTERNS:
         content = pattern.sub(shown, content)
     return content
+
+
+def _written(value: str) -> tuple[str, ...]:
+    """As it is, and as JSON writes it: quotes, backslashes and other letters than ASCII's are others there."""
+    return (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
 
 
 def secret_values(spec: Mapping[str, Any]) -> list[str]:

@@ -37,6 +37,8 @@ NO_ROOM = ("InsufficientInstanceCapacity", "InsufficientCapacity", "Insufficient
 """EC2's codes, and states of a reservation, that say that there is no room now (EC2 API; 2026-11-25)."""
 NEXT = (*NO_ROOM, "VcpuLimitExceeded", "InstanceLimitExceeded", "Unsupported", "InvalidInstanceType")
 """What may be otherwise for another type or zone; every other refusal ends the asking."""
+OVER = ("failed", "expired", "cancelled")
+"""States of a reservation that AWS does not cancel: nothing is left of it, and nothing bills (the same page)."""
 KINDS = tuple(kind for kind in MACHINE_KINDS if kind.name in (RESERVATION, "placement group"))
 
 
@@ -68,6 +70,8 @@ class Probe:
     places: int
     is_grouped: bool
     """In a placement group."""
+    tags: Mapping[str, str]
+    """A person's own: an account may refuse what lacks some of them."""
 
 
 def offered(clients: Clients, names: Sequence[str]) -> tuple[Candidate, ...]:
@@ -105,9 +109,7 @@ def ask_for_room(
                 attempts.append(Attempt(candidate=candidate, refusal=refusal))
                 if refusal is None:
                     break
-            if group is not None:
-                clients.ec2.delete_placement_group(GroupName=_group_name(probe))
-            is_clean = True
+            is_clean = group is None or _is_group_deleted(clients, probe)
     finally:
         if not is_clean:
             end_probe(clients, probe.probe_id, tell=tell, sleep=sleep)
@@ -140,6 +142,15 @@ def _make_group(clients: Clients, probe: Probe, *, ends_at: datetime) -> str:
     return str(answer["PlacementGroup"]["GroupArn"])
 
 
+def _is_group_deleted(clients: Clients, probe: Probe) -> bool:
+    """Not at once where AWS still has the reservation in it, which was cancelled a moment ago."""
+    try:
+        clients.ec2.delete_placement_group(GroupName=_group_name(probe))
+    except ClientError:
+        return False
+    return True
+
+
 def _ask(
     clients: Clients,
     probe: Probe,
@@ -170,7 +181,8 @@ def _ask(
         return code_of(e)
     id = row["CapacityReservationId"]
     state = _settled(clients, id, str(row["State"]), sleep=sleep)
-    clients.ec2.cancel_capacity_reservation(CapacityReservationId=id)
+    if state not in OVER:
+        clients.ec2.cancel_capacity_reservation(CapacityReservationId=id)
     return None if state == "active" else state
 
 
@@ -193,6 +205,7 @@ def _group_name(probe: Probe) -> str:
 def _tagged(kind: Any, probe: Probe, *, ends_at: datetime) -> list[TagSpecificationTypeDef]:
     """`kind`: EC2's word, one of hundreds in its types. The deadline is the probe's own end."""
     tags: Mapping[str, str] = {
+        **probe.tags,
         ID_TAG: probe.probe_id,
         NAME_TAG: probe.cluster,
         OWNER_TAG: probe.owner,

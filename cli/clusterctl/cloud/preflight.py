@@ -79,6 +79,8 @@ class Needs:
     """The cluster's; None: it has none yet."""
     source: str
     """The file that says all this, as a person calls it."""
+    tags: Mapping[str, str]
+    """Of all that is made: an account may refuse what lacks some of them."""
 
 
 Question = Callable[[Clients, Needs, datetime], Iterator[Finding]]
@@ -271,13 +273,14 @@ def rights(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
 
 
 def dry_runs(clients: Clients, needs: Needs) -> Mapping[str, Callable[[], object]]:
-    """The right → the call that AWS only looks at; with a tag, since a policy may ask for the cluster's."""
+    """The right → the call that AWS only looks at; with the cluster's tags, for which a policy may ask."""
     ec2: Any = clients.ec2
     kind, zone = needs.types[0].name, needs.zone or f"{needs.region}a"
 
     def tagged(word: str) -> dict[str, Any]:
-        tag = {"Key": ID_TAG, "Value": needs.own_id or NO_ID}
-        return {"DryRun": True, "TagSpecifications": [{"ResourceType": word, "Tags": [tag]}]}
+        tags = {**needs.tags, ID_TAG: needs.own_id or NO_ID}
+        rows = [{"Key": key, "Value": value} for key, value in tags.items()]
+        return {"DryRun": True, "TagSpecifications": [{"ResourceType": word, "Tags": rows}]}
 
     own_network = {
         "ec2:CreateVpc": lambda: ec2.create_vpc(CidrBlock="10.0.0.0/16", **tagged("vpc")),

@@ -17,7 +17,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.functions.cluster_text import AppCluster
 from clusterctl.functions.error_notes import notes_on_errors
-from clusterctl.functions.kept_cluster import checked_access, is_set, kept_cluster
+from clusterctl.functions.kept_cluster import checked_access, is_set, kept_cluster, noting_half_made
 from clusterctl.functions.needs import HINT, ClusterNeeds, merged, mounts_of
 from clusterctl.functions.settings import (
     JOB,
@@ -31,6 +31,7 @@ from clusterctl.functions.settings import (
     function_settings,
     refuse_others,
 )
+from clusterctl.home import home_directory
 from clusterctl.on_node.function import in_job
 from clusterctl.on_node.job.processes import JOB_VARIABLE
 
@@ -126,10 +127,19 @@ class App:
         cluster, needs = self._cluster(), merged(self._needs)
         inventory = kept_cluster(cluster, needs) if is_fresh else None
         if inventory is None:
-            is_agreed = self._is_agreed or is_set(YES, os.environ)
-            inventory = _own_cluster().brought_up(cluster, needs, is_agreed=is_agreed)
+            inventory = self._brought_up(cluster, needs)
         self._has_used_own = True
         return inventory
+
+    def _brought_up(self, cluster: AppCluster, needs: ClusterNeeds) -> Inventory:
+        """Whatever stops it half-way, what it has made by then is used, and `terminate_on_exit` ends it."""
+        is_agreed = self._is_agreed or is_set(YES, os.environ)
+        with noting_half_made(cluster, home_directory(os.environ), self._note_own):
+            made: Inventory = _own_cluster().brought_up(cluster, needs, is_agreed=is_agreed)
+        return made
+
+    def _note_own(self) -> None:
+        self._has_used_own = True
 
     def refuse_spawn(self, function: str) -> None:
         """Raises UsageError where nobody would be there to end the cluster."""

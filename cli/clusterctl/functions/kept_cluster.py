@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,6 +42,18 @@ def known_here(cluster: AppCluster, home: Home) -> Inventory | None:
         return None
     is_own = inventory.stack_dir == str(folder_of(cluster, home))
     return inventory if is_own and not inventory.run_nodes_down else None
+
+
+@contextlib.contextmanager
+def noting_half_made(cluster: AppCluster, home: Home, note: Callable[[], None]) -> Iterator[None]:
+    """While it is brought up: `note` is called where that fails, or is stopped, and the cluster is there by then."""
+    is_new = known_here(cluster, home) is None
+    try:
+        yield
+    except BaseException:
+        if is_new and known_here(cluster, home) is not None:
+            note()
+        raise
 
 
 def folder_of(cluster: AppCluster, home: Home) -> Path:

@@ -44,8 +44,8 @@ def parse_env_file(text: str) -> tuple[dict[str, str], list[str]]:
             continue
         name, equals, value = stripped.partition("=")
         if not equals or VARIABLE.fullmatch(name) is None:
-            # The value is not shown: it may be a secret.
-            problems.append(f"  line {number:<3} {name[:40] + equals!r}: write NAME=VALUE")
+            # Nothing of it is shown: it may be a secret, also before an =, as in a line of a key.
+            problems.append(f"  line {number:<3} write NAME=VALUE")
             continue
         value = value.strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":

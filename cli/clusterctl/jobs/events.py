@@ -56,4 +56,5 @@ def event_row(event: JobEvent) -> Sequence[str]:
 def event_json(event: JobEvent) -> dict[str, object]:
     """One line of NDJSON."""
     at = datetime.fromtimestamp(event.at_s, UTC).isoformat()
+    # Which node said it is not for the node to say.
     return {**event.words, "time": at, "slot": event.slot, "event": event.event}

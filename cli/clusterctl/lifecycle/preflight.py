@@ -55,6 +55,7 @@ def needs_of(
         buckets=tuple(dict.fromkeys(row.bucket for row in cluster_plan.storage if isinstance(row, BucketPlan))),
         own_id=own_id,
         source=source,
+        tags=cluster_plan.tags,
     )
 
 

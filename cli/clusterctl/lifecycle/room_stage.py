@@ -93,6 +93,7 @@ def _asked(change: Change, planned: WithPlan) -> Candidate:
         owner=planned.plan.owner,
         places=len(planned.plan.slots),
         is_grouped=config.grouping == "cluster",
+        tags=config.tags,
     )
     with change.probing(probe.probe_id):
         attempts = ask_for_room(change.clients, probe, planned.candidates, now=utc_now, tell=change.tell)

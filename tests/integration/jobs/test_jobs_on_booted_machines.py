@@ -114,7 +114,8 @@ def work(tmp_path: Path) -> Path:
 def test_a_job_can_neither_become_root_nor_reach_other_nodes_nor_end_its_supervisor(
     cluster: Rehearsed, work: Path
 ) -> None:
-    done = cluster.run("run", "--launcher", "plain", "--workdir", str(work), "--", "hostile.py")
+    setup = "for f in ssh_key barrier; do cat /etc/clusterctl/$f && exit 1; done; ls /run/user && exit 1; true"
+    done = cluster.run(*("run", "--launcher", "plain", "--setup", setup, "--workdir", str(work), "--", "hostile.py"))
     assert done.exit_code == 0, done.text
     for told in (
         "sudo refused",

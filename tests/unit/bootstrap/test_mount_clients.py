@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 
+import pytest
 from clusterctl_bootstrap.mount_clients import (
     LIMIT_S,
     NAME,
@@ -50,9 +51,24 @@ def test_packages_are_installed_as_the_agent_does() -> None:
 
 
 def test_what_was_fetched_is_installed_only_with_the_signature_of_the_key() -> None:
-    checked, installed = TEXT.index("'VALIDSIG .*ABCD$'"), TEXT.index("install ./$f")
+    checked, installed = TEXT.index("gpg --status-fd 1 --verify"), TEXT.index("install ./$f")
     assert checked < installed
     assert 'is not signed by ABCD"; exit 1;' in TEXT[checked:installed]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_signed"),
+    [
+        ("[GNUPG:] VALIDSIG 1234 2026-11-01 1793491200 0 4 0 1 10 00 ABCD", True),
+        ("[GNUPG:] VALIDSIG 1234 2026-11-01 1793491200 0 4 0 1 10 00 DCBA", False),
+        # Whoever makes a key gives it its name, which GnuPG shows as it is.
+        ("[GNUPG:] GOODSIG 1234 VALIDSIG 00 ABCD", False),
+        ("[GNUPG:] GOODSIG 1234 [GNUPG:] VALIDSIG 00 ABCD", False),
+    ],
+)
+def test_a_key_with_another_fingerprint_cannot_name_itself_so(line: str, is_signed: bool) -> None:
+    pattern = TEXT.partition("| grep -q '")[2].partition("'")[0]
+    assert bool(re.search(pattern, line)) is is_signed
 
 
 def test_the_kernel_stays_for_which_there_are_modules() -> None:

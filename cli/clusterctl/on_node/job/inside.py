@@ -14,10 +14,15 @@ from clusterctl.on_node.job.keep import present_state
 from clusterctl.on_node.job.launch import first_rank, member_of
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.lease import holder
-from clusterctl.on_node.job.processes import become_user, children_of, give_up_privileges, is_alive, variables_of
+from clusterctl.on_node.job.processes import (
+    CLONE_NEWNS,
+    become_user,
+    children_of,
+    give_up_privileges,
+    is_alive,
+    variables_of,
+)
 from clusterctl.on_node.job.rank_end import rank_parent
-
-CLONE_NEWNS = 0x00020000
 
 
 def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:

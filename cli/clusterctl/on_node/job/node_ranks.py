@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import signal
@@ -27,7 +28,8 @@ from clusterctl.on_node.job.processes import (
     seen_from_here,
 )
 from clusterctl.on_node.job.processes import send as send_signal
-from clusterctl.on_node.job.rank_end import rank_end, rank_parent
+from clusterctl.on_node.job.rank_end import own_bytes, rank_end, rank_parent
+from clusterctl.on_node.job.redaction import hidden_bytes
 
 POLL_S = 0.05
 LAST_WORDS_S = 1.0
@@ -47,7 +49,8 @@ class NodeRanks:
         self._user = pwd.getpwnam(spec["user"])
         self._is_mpi = spec["launcher"] == launchers.MPI
         self._log = OutputLog(layout.attempt(spec["job"], spec["attempt"]))
-        self._output = LauncherOutput(self._log)
+        hidden = hidden_bytes(secrets_of(layout.secrets(spec["job"]), self._user.pw_uid))
+        self._output = LauncherOutput(self._log, hidden=hidden)
         self._children: list[subprocess.Popen[bytes]] = []
         self._carried_out: set[str] = set()
         self.is_started = False
@@ -239,6 +242,18 @@ class NodeRanks:
         job = self._spec["job"]
         output = self._layout.output(job, self._spec["attempt"])
         return {**launchers.mpi_variables(str(self._layout.folder(job))), OUTPUT_VARIABLE: str(output)}
+
+
+def secrets_of(folder: Path, uid: int) -> list[str]:
+    """The values of a job's secrets, in a folder of its user's; what is no file of that user's is none."""
+    found = []
+    try:
+        for path in sorted(folder.iterdir()):
+            with contextlib.suppress(OSError, ValueError):
+                found.append(own_bytes(path, uid).decode("utf-8", "replace"))
+    except FileNotFoundError:
+        return []
+    return found
 
 
 def become(*, is_privileged: bool) -> None:

@@ -8,6 +8,8 @@ from collections import deque
 from pathlib import Path
 from typing import IO, Iterator, Optional, Tuple
 
+from clusterctl.on_node.job.redaction import redacted
+
 SEGMENT_BYTES = 16 * 1024 * 1024
 SEGMENTS = 4
 READ_BYTES = 256 * 1024
@@ -59,8 +61,10 @@ class OutputLog:
 class LauncherOutput:
     """What launchers and ranks say, copied to the log by a thread for each stream."""
 
-    def __init__(self, log: OutputLog) -> None:
+    def __init__(self, log: OutputLog, *, hidden: Tuple[bytes, ...] = ()) -> None:
+        """`hidden`: secrets, which are replaced in what launchers say; ranks' parents do it for ranks."""
         self._log = log
+        self._hidden = hidden
         self._copiers: list[threading.Thread] = []
         self._last: deque[str] = deque(maxlen=LAST_LINES)
 
@@ -90,8 +94,9 @@ class LauncherOutput:
             if tab and rank.isdigit():
                 self._log.write(rank.decode(), text)
             else:
-                self._last.append(line.decode("utf-8", "replace").rstrip("\n"))
-                self._log.write("-", line.rstrip(b"\n"))
+                shown = redacted(line.rstrip(b"\n"), self._hidden)
+                self._last.append(shown.decode("utf-8", "replace"))
+                self._log.write("-", shown)
 
 
 def segment(folder: Path, number: int) -> Path:

@@ -22,6 +22,8 @@ LOOK = "import json, platform, sys; print(json.dumps([sys.executable, platform.p
 DONE_FILE = "made-by-clusterctl"
 MOST_ENVIRONMENTS = 10
 """On a node's own disk; those that were not used for the longest go."""
+MOST_BYTES = 4 * 1024 * 1024
+"""Of a file of requirements, or of its lock."""
 RESOLVE = ("install", "--dry-run", "--quiet", "--ignore-installed", "--report", "-")
 
 
@@ -64,10 +66,10 @@ def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> s
     Raises ValueError with pip's own last words.
     """
     source = job_folder(layout, spec) / spec["requirements"]
-    text = source.read_text()
+    text = text_of(source, run)
     place = environments(layout, spec) / ("lock-%s.txt" % digest(text, *python[1:]))
     if place.is_file():
-        return place.read_text()
+        return text_of(place, run)
     scratch = place.with_suffix(".resolver-%d" % os.getpid())
     try:
         pip = new_environment(scratch, python[0], run)
@@ -79,6 +81,19 @@ def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> s
         return found
     finally:
         run(["rm", "-rf", str(scratch)])
+
+
+def text_of(path: Path, run: Run) -> str:
+    """What is in a file that lies in a folder of the job's user. Raises ValueError.
+
+    Read as that user: a job may have put a link there to what only root may read, and the text goes back to the user.
+    """
+    code, said = run(["head", "-c", str(MOST_BYTES), "--", str(path)], keeps_output=True)
+    if code:
+        raise ValueError("%s: %s" % (path.name, last_of(said)))
+    if len(said) >= MOST_BYTES:
+        raise ValueError("%s: longer than %d bytes" % (path.name, MOST_BYTES))
+    return said
 
 
 def locked(text: str, report: Dict[str, Any]) -> str:

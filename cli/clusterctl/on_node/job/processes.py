@@ -13,6 +13,8 @@ from typing import Iterable
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 POLL_S = 0.05
 JOB_VARIABLE = "CLUSTERCTL_JOB"
+CLONE_NEWNS = 0x00020000
+MS_BIND, MS_REC, MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
 
 
 def _prctl(option: int, value: int) -> None:
@@ -41,6 +43,31 @@ def become_user(user: pwd.struct_passwd) -> None:
         os.initgroups(user.pw_name, user.pw_gid)
         os.setgid(user.pw_gid)
         os.setuid(user.pw_uid)
+
+
+def hide(paths: Iterable[str], place: Path) -> None:
+    """Root's: for this process, and all that it starts, what lies at these paths is nothing, which nobody may read.
+
+    `place`: a folder for that nothing. Raises OSError.
+    """
+    file, folder = place / "no-file", place / "no-folder"
+    folder.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    for nothing in (file, folder):
+        nothing.chmod(0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS):
+        raise OSError(ctypes.get_errno(), "unshare")
+    _mount(libc, None, "/", MS_REC | MS_PRIVATE)
+    for path in paths:
+        if os.path.exists(path):
+            _mount(libc, folder if os.path.isdir(path) else file, path, MS_BIND)
+
+
+def _mount(libc: ctypes.CDLL, source: Path | None, target: str, flags: int) -> None:
+    what = None if source is None else os.fsencode(source)
+    if libc.mount(what, os.fsencode(target), None, ctypes.c_ulong(flags), None):
+        raise OSError(ctypes.get_errno(), "mount", target)
 
 
 def started_at(pid: int, proc: Path = Path("/proc")) -> int | None:

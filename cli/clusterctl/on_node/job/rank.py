@@ -73,7 +73,7 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
     output.close()
     number = -status if status < 0 else None
     ended = {"code": None if number else status, "signal": number, "lines": output.last_lines()}
-    _tell(folder, rank, local_rank, {**ended, "error": _own_error(hidden)})
+    _tell(folder, rank, local_rank, {**ended, "error": own_error(hidden)})
     return 128 + number if number else status
 
 
@@ -151,11 +151,13 @@ def _pass_stop_on(child: subprocess.Popen[bytes]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _own_error(hidden: Tuple[bytes, ...]) -> str | None:
+def own_error(hidden: Tuple[bytes, ...]) -> str | None:
     """What torch's `@record` wrote of the exception, where the script uses it."""
     try:
-        found: Any = json.loads(redacted(Path(os.environ["TORCHELASTIC_ERROR_FILE"]).read_bytes(), hidden))
-        return str(found["message"]["message"])[:LAST_BYTES]
+        found: Any = json.loads(Path(os.environ["TORCHELASTIC_ERROR_FILE"]).read_bytes())
+        # Not before it is read: JSON writes quotes, backslashes and other letters than ASCII's in a way of its own.
+        told = str(found["message"]["message"]).encode("utf-8", "replace")
+        return redacted(told, hidden).decode("utf-8", "replace")[:LAST_BYTES]
     except (OSError, ValueError, LookupError, TypeError):
         return None
 

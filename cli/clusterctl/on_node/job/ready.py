@@ -12,13 +12,16 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from clusterctl.on_node.job import lease, own_python
 from clusterctl.on_node.job.job_environment import job_environment, job_folder
+from clusterctl.on_node.job.keep import HIDDEN
 from clusterctl.on_node.job.launch import member_of
 from clusterctl.on_node.job.layout import Layout, read_json
+from clusterctl.on_node.job.processes import hide
 
 POLL_S = 0.1
 RENEW_S = 5.0
 END_BYTES = 1024 * 1024
 SETUPS = "var/lib/clusterctl/setups"
+NOTHING = "run/clusterctl/nothing"
 
 
 class Readying:
@@ -33,12 +36,14 @@ class Readying:
 
     def lock(self) -> Dict[str, Any]:
         """Resolves the requirements, on the job's first node alone; gives each with its version. Raises ValueError."""
+        self._hide()
         self._make_folders()
         python = own_python.find_python(self._spec.get("python"), self._user.pw_dir)
         return {"lock": own_python.lock(self._layout, self._spec, own_python.facts_of(python, self.run), self.run)}
 
     def make(self, lock_text: str) -> Dict[str, Any]:
         """Makes the job's environment and runs its setup command; gives the job's interpreter. Raises ValueError."""
+        self._hide()
         self._make_folders()
         named = own_python.find_python(self._spec.get("python"), self._user.pw_dir)
         python = own_python.facts_of(named, self.run)
@@ -65,6 +70,11 @@ class Readying:
             raise ValueError("--setup exited with code %d: %s" % (code, own_python.last_of(said)))
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
+
+    def _hide(self) -> None:
+        """As from the job itself: packages that are installed, and the setup command, run programs of others, too."""
+        if os.getuid() == 0 and not self._spec["is_sudo"]:
+            hide(HIDDEN, self._layout.root / NOTHING)
 
     def _make_folders(self) -> None:
         """For the login user's files, where they are not there yet."""

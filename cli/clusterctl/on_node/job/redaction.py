@@ -11,7 +11,7 @@ HIDDEN = b"***"
 
 def hidden_bytes(values: Iterable[str]) -> Tuple[bytes, ...]:
     """What is replaced: each line of each value, the longest first."""
-    lines = {line.strip().encode() for value in values for line in value.splitlines()}
+    lines = {line.strip().encode("utf-8", "surrogatepass") for value in values for line in value.splitlines()}
     return tuple(sorted((line for line in lines if len(line) >= SHORTEST), key=lambda line: (-len(line), line)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from clusterctl.bundle.secrets_out import secret_values, without_secrets
 
@@ -35,3 +37,13 @@ def test_names_of_variables_and_flags_say_what_is_secret() -> None:
     words = ["train.py", "--api-key", "abcdef", "--token=ghijkl", "--tokenizer", "bert", "--password", "--verbose"]
     found = secret_values(spec(command=words, environment={"HF_TOKEN": "mnopqr", "EPOCHS": "3"}))
     assert sorted(found) == ["abcdef", "ghijkl", "mnopqr"]
+
+
+def test_a_secret_is_found_as_json_writes_it() -> None:
+    secret = 'a"b\\c-\u00fc'
+    for text in (json.dumps({"x": secret}), json.dumps({"x": secret}, ensure_ascii=False), f'{{"x": "{secret}"}}'):
+        assert without_secrets(text.encode(), [secret]) == b'{"x": "***"}'
+
+
+def test_a_value_that_is_no_text_ends_nothing() -> None:
+    assert without_secrets(b"all of it", ["half \ud800 a letter"]) == b"all of it"

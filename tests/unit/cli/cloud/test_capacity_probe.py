@@ -18,6 +18,7 @@ from tests.unit.cli.cloud.fake_clients import FakeClients
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 ID = "0123456789ab"
+OWN_TAGS = {"team": "vision", ID_TAG: "another"}
 P5EN, P5 = "p5en.48xlarge", "p5.48xlarge"
 ORDER = tuple(Candidate(instance_type=name, zone=f"us-west-2{zone}") for name in (P5EN, P5) for zone in "ab")
 
@@ -33,6 +34,8 @@ class FakeEc2:
     asked: list[dict[str, Any]] = field(default_factory=list)
     later: str = "active"
     """The state of what was pending, when it is looked at."""
+    in_use: int = 0
+    """So many times AWS says that the group is in use though its reservation was cancelled."""
 
     def create_placement_group(self, **asked: Any) -> dict[str, Any]:
         arn = f"arn:aws:ec2:us-west-2:123456789012:placement-group/{asked['GroupName']}"
@@ -57,10 +60,15 @@ class FakeEc2:
         return {"CapacityReservation": row}
 
     def cancel_capacity_reservation(self, **named: str) -> None:
+        if self.later == "failed":
+            raise refused("IncorrectState")
         del self.reservations[named["CapacityReservationId"]]
 
     def delete_placement_group(self, **named: str) -> None:
-        assert not self.reservations, "AWS refuses to delete a group with a reservation in it"
+        if self.in_use:
+            self.in_use -= 1
+            raise refused("InvalidPlacementGroup.InUse")
+        assert not self._living(), "AWS refuses to delete a group with a reservation in it"
         del self.groups[named["GroupName"]]
 
     def describe_placement_groups(self, **_: Any) -> dict[str, Any]:
@@ -70,8 +78,11 @@ class FakeEc2:
         rows = [self.reservations[id] for id in named["CapacityReservationIds"]]
         return {"CapacityReservations": [{**row, "State": self.later} for row in rows]}
 
+    def _living(self) -> list[dict[str, Any]]:
+        return [] if self.later == "failed" else list(self.reservations.values())
+
     def get_paginator(self, operation: str) -> Any:
-        rows = {"describe_capacity_reservations": {"CapacityReservations": list(self.reservations.values())}}
+        rows = {"describe_capacity_reservations": {"CapacityReservations": self._living()}}
         zones = [("p5en.48xlarge", "us-west-2c"), ("p5.48xlarge", "us-west-2b"), ("p5.48xlarge", "us-west-2a")]
         beside = [("p5.48xlarge", "us-west-2-lax-1a")]
         listed = [{"InstanceType": name, "Location": zone} for name, zone in (*zones, *beside)]
@@ -88,7 +99,7 @@ def clients_of(ec2: FakeEc2) -> Clients:
 
 
 def asked_of(ec2: FakeEc2, *, is_grouped: bool = True) -> list[tuple[str, str | None]]:
-    probe = Probe(probe_id=ID, cluster="train", owner="ada", places=4, is_grouped=is_grouped)
+    probe = Probe(probe_id=ID, cluster="train", owner="ada", places=4, is_grouped=is_grouped, tags=OWN_TAGS)
     attempts = ask_for_room(clients_of(ec2), probe, ORDER, now=lambda: NOW, tell=lambda _: None, sleep=lambda _: None)
     return [(f"{each.candidate.instance_type}@{each.candidate.zone[-1]}", each.refusal) for each in attempts]
 
@@ -111,6 +122,7 @@ def test_a_reservation_is_for_all_nodes_in_a_group_ends_soon_and_carries_the_pro
     assert (asked["InstanceCount"], asked["InstanceMatchCriteria"]) == (4, "targeted")
     assert asked["PlacementGroupArn"].endswith(f"/clusterctl-probe-{ID}")
     assert (asked["EndDate"] - NOW).total_seconds() == 300
+    assert tags["team"] == "vision", "an account may refuse what lacks it"
     assert (tags[ID_TAG], tags[PROBE_TAG], tags["clusterctl:deadline"]) == (ID, "true", "2026-11-25T12:05:00Z")
 
 
@@ -120,11 +132,22 @@ def test_without_a_placement_group_none_is_made() -> None:
     assert "PlacementGroupArn" not in ec2.asked[0]
 
 
-@pytest.mark.parametrize(("later", "refusal"), [("active", None), ("failed", "failed"), ("pending", "pending")])
+@pytest.mark.parametrize(("later", "refusal"), [("active", None), ("pending", "pending")])
 def test_a_reservation_that_is_pending_is_waited_for_and_cancelled(later: str, refusal: str | None) -> None:
     ec2 = FakeEc2(answers={(P5EN, "us-west-2a"): "pending"}, later=later)
     assert asked_of(ec2)[0] == (f"{P5EN}@a", refusal)
     assert ec2.reservations == {}
+
+
+def test_after_a_reservation_that_failed_which_aws_does_not_cancel_the_next_zone_is_asked() -> None:
+    ec2 = FakeEc2(answers={(P5EN, "us-west-2a"): "pending"}, later="failed")
+    assert [refusal for _, refusal in asked_of(ec2)][:2] == ["failed", "InsufficientInstanceCapacity"]
+
+
+def test_there_is_room_though_aws_lets_the_group_go_only_later() -> None:
+    ec2 = FakeEc2(answers={(P5EN, "us-west-2a"): "active"}, in_use=2)
+    assert asked_of(ec2) == [(f"{P5EN}@a", None)]
+    assert (ec2.reservations, ec2.groups) == ({}, {})
 
 
 def test_a_right_that_is_missing_ends_the_asking() -> None:

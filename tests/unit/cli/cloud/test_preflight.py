@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any  # rows as EC2 answers
 
 import pytest
 from botocore.exceptions import ClientError
-from clusterctl.cloud.preflight import Finding, Needs, ask_all, credentials, image_findings
+from clusterctl.cloud.preflight import Finding, Needs, ask_all, credentials, dry_runs, image_findings
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.names import ID_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
 
@@ -33,6 +35,7 @@ NEEDS = Needs(
     buckets=(),
     own_id=None,
     source="cluster.yaml",
+    tags={"team": "vision", ID_TAG: "0123456789ab"},
 )
 IMAGE: dict[str, Any] = {
     "Architecture": "x86_64",
@@ -124,3 +127,20 @@ def test_credentials_that_end_soon_are_warned_of(left: timedelta, level: str) ->
     vars(clients)["sts"] = type("Sts", (), {"get_caller_identity": lambda self: {"Arn": "arn:ada", "Account": "1"}})()
     (found,) = credentials(clients, NEEDS, NOW)
     assert (found.level, found.value) == (level, "arn:ada in account 1")
+
+
+def test_a_dry_run_has_the_tags_that_what_is_made_has() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def note(**words: Any) -> None:
+        asked.append(words)
+
+    ec2: Any = type("FakeEc2", (), {"__getattr__": lambda self, name: note})()
+    clients: Any = SimpleNamespace(ec2=ec2, region=REGION)
+    for call in dry_runs(clients, NEEDS).values():
+        call()
+    assert len(asked) == 6
+    for words in asked:
+        assert words["DryRun"] is True
+        tags = {row["Key"]: row["Value"] for row in words["TagSpecifications"][0]["Tags"]}
+        assert tags == {"team": "vision", ID_TAG: "0" * 12}, "nobody's id, since there is no cluster yet"

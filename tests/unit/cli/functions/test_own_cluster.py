@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import clusterctl
 import pytest
 from clusterctl.functions.cluster_text import AppCluster
-from clusterctl.functions.kept_cluster import kept_cluster
+from clusterctl.functions.kept_cluster import kept_cluster, noting_half_made
 from clusterctl.functions.needs import ClusterNeeds
 from clusterctl.functions.own_cluster import stack_folder
 from clusterctl.home import Home
@@ -132,3 +132,22 @@ def test_a_path_does_not_change_its_volume_while_the_cluster_is_there() -> None:
     assert app_with(volumes={"/shared": VOLUME}).stack.is_dir()
     with pytest.raises(UsageError, match=r"volumes\['/shared'\] is other, and the cluster has data there"):
         _ = app_with(volumes={"/shared": {**VOLUME, "name": "other"}}, num_instances=2).stack
+
+
+def test_a_cluster_that_was_half_made_when_somebody_stopped_it_is_noted_to_be_ended(
+    home: Home, kept: Inventory
+) -> None:
+    noted: list[str] = []
+
+    def half_make() -> None:
+        write_inventory(home, kept)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), noting_half_made(APP, home, lambda: noted.append("was there before")):
+        raise KeyboardInterrupt
+    home.inventory_file("exp").unlink()
+    with pytest.raises(UsageError), noting_half_made(APP, home, lambda: noted.append("never made")):
+        raise UsageError("not agreed to", hint="-")
+    with pytest.raises(KeyboardInterrupt), noting_half_made(APP, home, lambda: noted.append("half made")):
+        half_make()
+    assert noted == ["half made"]

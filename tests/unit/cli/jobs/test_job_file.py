@@ -97,13 +97,8 @@ def test_variables_are_read_line_by_line_and_secrets_are_kept_apart(tmp_path: Pa
 
 
 def test_lines_that_are_no_variables_are_told_without_what_may_be_secret(tmp_path: Path) -> None:
-    _, problems = parse_env_file("A=1\nnothing\n1B=secret\nC D=secret\n")
-    assert [row.split(":")[0].strip() for row in problems] == [
-        "line 2   'nothing'",
-        "line 3   '1B='",
-        "line 4   'C D='",
-    ]
-    assert "secret" not in "".join(problems)
+    _, problems = parse_env_file("A=1\nsecret\n1B=secret\nsecret/s==\n")
+    assert [" ".join(row.split()) for row in problems] == [f"line {number} write NAME=VALUE" for number in (2, 3, 4)]
     (tmp_path / "vars.env").write_text("1B=secret\n")
     with pytest.raises(ConfigError, match="nothing was started"):
         read_env_file(tmp_path / "vars.env")

@@ -8,7 +8,7 @@ from typing import Any  # JSON
 
 import pytest
 from clusterctl.home import Home
-from clusterctl.jobs.events import event_row, merged_events
+from clusterctl.jobs.events import event_json, event_row, merged_events
 from clusterctl.jobs.inside import slot_of_rank
 from clusterctl.jobs.kept_logs import kept_folder, kept_job, kept_lines
 from clusterctl.on_node.job import judge
@@ -136,3 +136,8 @@ def test_storage_counts_as_shared_where_it_is_mounted_and_takes_files(tmp_path: 
 
 def test_a_job_s_folder_on_shared_storage_is_its_owner_s_alone() -> None:
     assert folder_argv("/shared/first") == ["mkdir", "-p", "-m", "700", "/shared/first", "/shared/first/work"]
+
+
+def test_a_node_does_not_say_that_another_one_said_it() -> None:
+    (event,) = merged_events({1: [{"at_s": 5.0, "event": "running", "slot": 0, "time": "never", "attempt": 1}]})
+    assert event_json(event) == {"time": "1970-01-01T00:00:05+00:00", "slot": 1, "event": "running", "attempt": 1}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 from pathlib import Path
 
 import pytest
-from clusterctl.on_node.job.rank import RankOutput
+from clusterctl.on_node.job.node_ranks import secrets_of
+from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
+from clusterctl.on_node.job.rank import RankOutput, own_error
 from clusterctl.on_node.job.redaction import hidden_bytes, redacted
 
 
@@ -32,3 +36,34 @@ def test_a_rank_s_secret_is_in_neither_its_log_nor_its_last_words(tmp_path: Path
     assert (tmp_path / "3.log").read_bytes() == b"my ***\n"
     assert output.last_lines() == ["my ***"]
     output.close()
+
+
+def test_a_launcher_s_traceback_of_a_rank_shows_no_secret(tmp_path: Path) -> None:
+    log = OutputLog(tmp_path)
+    output = LauncherOutput(log, hidden=hidden_bytes(["s3cret"]))
+    output.follow(io.BytesIO(b"traceback: bad token s3cret\n"))
+    output.drain(60.0)
+    log.close()
+    assert output.last_lines() == ["traceback: bad token ***"]
+    assert (tmp_path / "output.000001").read_bytes().endswith(b" - traceback: bad token ***\n")
+
+
+def test_a_secret_that_json_writes_otherwise_is_not_in_a_rank_s_own_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = 'a"b\\c-\u00fc'
+    file = tmp_path / "error.json"
+    file.write_text(json.dumps({"message": {"message": f"RuntimeError: bad token {secret}"}}))
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(file))
+    assert own_error(hidden_bytes([secret])) == "RuntimeError: bad token ***"
+
+
+def test_root_takes_no_link_of_the_user_s_for_a_secret_and_waits_for_no_pipe(tmp_path: Path) -> None:
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    (tmp_path / "root-s").write_text("root's own")
+    (folder / "LINK").symlink_to(tmp_path / "root-s")
+    os.mkfifo(folder / "PIPE")
+    (folder / "TOKEN").write_text("s3cret")
+    assert secrets_of(folder, os.getuid()) == ["s3cret"]
+    assert secrets_of(tmp_path / "none", os.getuid()) == []

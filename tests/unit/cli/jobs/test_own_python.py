@@ -1,0 +1,55 @@
+"""Files in folders of the login user are read as that user: a job may have put a link there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from clusterctl.on_node.job import own_python
+from clusterctl.on_node.job.layout import Layout
+
+SPEC = {"job": "train-1", "requirements": "requirements.txt"}
+PYTHON = ["/usr/bin/python3", "3.10.12", "Linux"]
+DENIED = "head: cannot open it: Permission denied"
+
+
+class FakeRun:
+    """Runs as the login user, who may not read what only root may: of links to that, head says no more than so."""
+
+    def __init__(self, readable: Sequence[Path]) -> None:
+        self._readable = readable
+
+    def __call__(self, argv: Sequence[str], *, keeps_output: bool = False) -> tuple[int, str]:
+        if argv[0] != "head":
+            return 0, ""
+        path = Path(argv[-1])
+        return (0, path.read_text()) if path in self._readable else (1, DENIED)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    found = Layout(tmp_path)
+    found.code("train-1").mkdir(parents=True)
+    own_python.environments(found, SPEC).mkdir(parents=True)
+    (tmp_path / "root-s").write_text("the node's key")
+    return found
+
+
+def test_requirements_that_are_a_link_to_what_root_may_read_are_not_read(layout: Layout, tmp_path: Path) -> None:
+    (layout.code("train-1") / "requirements.txt").symlink_to(tmp_path / "root-s")
+    with pytest.raises(ValueError, match="Permission denied"):
+        own_python.lock(layout, SPEC, PYTHON, FakeRun([]))
+
+
+def test_a_lock_that_another_job_made_a_link_is_not_sent_to_the_nodes(layout: Layout, tmp_path: Path) -> None:
+    source = layout.code("train-1") / "requirements.txt"
+    source.write_text("numpy\n")
+    digest = own_python.digest("numpy\n", *PYTHON[1:])
+    place = own_python.environments(layout, SPEC) / f"lock-{digest}.txt"
+    place.symlink_to(tmp_path / "root-s")
+    with pytest.raises(ValueError, match="Permission denied"):
+        own_python.lock(layout, SPEC, PYTHON, FakeRun([source]))
+    place.unlink()
+    place.write_text("numpy==2.0\n")
+    assert own_python.lock(layout, SPEC, PYTHON, FakeRun([source, place])) == "numpy==2.0\n"
