@@ -65,7 +65,7 @@ def load_workflow(path: FilePath, settings: Settings) -> LoadedWorkflow:
     except UnicodeDecodeError as e:
         line = data.count(b"\n", 0, e.start) + 1
         raise ConfigError(f"{path}: not UTF-8 text (line {line})") from e
-    return read_workflow(text, source=str(path), settings=settings, read_file=lambda name: _read(path.parent / name))
+    return read_workflow(text, source=str(path), settings=settings, read_file=lambda name: _read(path.parent, name))
 
 
 def render_text(text: str, *, source: str, settings: Settings) -> Rendered:
@@ -196,7 +196,14 @@ def _placed(problem: ConfigProblem, read: Document, rendered: Rendered) -> Confi
     return problem if line is None else replace(problem, line=rendered.line_of(line))
 
 
-def _read(path: FilePath) -> bytes:
+def _read(folder: FilePath, name: str) -> bytes:
+    """A file of the workflow's folder: its author, who may be somebody else, has no other file of ours sent away.
+
+    Raises OSError, ValueError.
+    """
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError("outside the folder of the workflow's file; copy it there")
     if path.is_file() and path.stat().st_size > MOST_FILE_BYTES:
         raise ValueError(f"{path.stat().st_size} bytes; at most {MOST_FILE_BYTES}: data belongs on shared storage")
     return path.read_bytes()

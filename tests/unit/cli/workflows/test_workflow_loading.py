@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from clusterctl.workflows.loading import load_workflow
+from clusterctl.workflows.template import Settings
+from clusterctl_infra.errors import ConfigError
 
 from tests.unit.cli.workflows.workflow_files import SCALED, SMALL, guide_files, needs_guide, problems, read
 
@@ -169,6 +174,22 @@ def test_a_local_files_tokens_are_checked_too() -> None:
     text = SMALL + "    files: [{path: /tmp/t.py, localpath: train.py}]\n"
     told = "train.py: {{host:master}}: no task 'master' in the group only"
     assert problems(text) == [f"line 7 workflow.tasks[0].files[0].localpath: {told}"]
+
+
+@pytest.mark.parametrize("name", ["../key", "link", "{outside}"])
+def test_a_workflow_sends_no_file_from_outside_its_folder(tmp_path: Path, name: str) -> None:
+    folder, key = tmp_path / "theirs", tmp_path / "key"
+    folder.mkdir()
+    key.write_text("mine")
+    (folder / "link").symlink_to(key)
+    (folder / "train.py").touch()
+    file = folder / "workflow.yaml"
+    file.write_text(SMALL + f"    files: [{{path: /tmp/t, localpath: {name.format(outside=key)}}}]\n")
+    with pytest.raises(ConfigError) as caught:
+        load_workflow(file, Settings())
+    assert "outside the folder of the workflow's file; copy it there" in str(caught.value.problems)
+    file.write_text(SMALL + "    files: [{path: /tmp/t, localpath: train.py}]\n")
+    assert load_workflow(file, Settings()).contents
 
 
 @pytest.mark.parametrize(
