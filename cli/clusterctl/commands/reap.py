@@ -55,7 +55,7 @@ def command(
       clusterctl reap --cluster 0123456789ab --yes
     """
     if dry_run and yes:
-        raise UsageError("both --dry-run and --yes: say one", hint="clusterctl reap --help")
+        raise UsageError("--dry-run and --yes: give only one of them", hint="clusterctl reap --help")
     asked = Asked(grace=timedelta(seconds=grace), clusters=frozenset(clusters), data=frozenset(data), anyones=anyones)
     request = ReapRequest(
         asked=asked, region=region, all_regions=all_regions, rehearse=rehearse, acts=yes, as_json=as_json

@@ -68,7 +68,7 @@ def command(
     """
     if cluster is not None:
         if stack_dir is not None:
-            raise UsageError(f"both the folder {stack_dir} and --cluster {cluster}: say one")
+            raise UsageError(f"the folder {stack_dir} and --cluster {cluster}: give only one of them")
         where = whereabouts_of_cluster(chosen_cluster(cluster))
         stack_dir, stack_name, rehearse = where.stack.directory, where.stack.name, where.rehearse
     request = UpRequest(

@@ -220,7 +220,7 @@ def _refuse_uneven(request: JobRequest, members: Sequence[Mapping[str, Any]]) ->
     if launcher in EVEN and len(counts) > 1:
         told = ", ".join(f"{member['name']} {member['nproc']}" for member in members)
         hint = "clusterctl run --nproc N, or --launcher torchrun"
-        raise UsageError(f"{launcher} starts as many processes on every node, and these have {told}", hint=hint)
+        raise UsageError(f"{launcher} starts equally many processes on every node, and these have {told}", hint=hint)
     if launcher == MPI and len(members) > MOST_NODES:
         raise UsageError(f"MPI on {len(members)} nodes is not built yet: at most {MOST_NODES}", hint=HINT)
 
