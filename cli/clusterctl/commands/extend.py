@@ -25,7 +25,7 @@ class ExtendCommand(click.Command):
         shorter = next((word for word in args if re.fullmatch(r"-(\d+[smhd])+", word)), None)
         if shorter is not None and not ctx.resilient_parsing:
             raise UsageError(
-                f"{shorter}: extend adds time and takes none away; for an earlier end, name its moment",
+                f"{shorter}: extend only adds time; for an earlier end, give a moment by --until",
                 hint="clusterctl extend --until 17:30",
             )
         return super().parse_args(ctx, args)

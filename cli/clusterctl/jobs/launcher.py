@@ -55,7 +55,7 @@ class Launch:
 def chosen_launch(words: Sequence[str], launcher: str | None) -> Launch:
     """The launcher that was named, else the one that is certain. Raises UsageError."""
     if not words or not words[0]:
-        raise UsageError("no program was named: write it behind --", hint=HINT)
+        raise UsageError("no program was named: write it after --", hint=HINT)
     if launcher is not None and launcher not in LAUNCHERS:
         nearest = did_you_mean(launcher, LAUNCHERS) or f"; there is {', '.join(LAUNCHERS)}"
         raise UsageError(f"--launcher {launcher!r}: no such launcher{nearest}", hint=HINT)

@@ -102,7 +102,7 @@ def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, name
         if answer["phase"] != "ready":
             found.append(f"{told}: not ready ({answer['phase']}): clusterctl status")
         if request.image is not None and not answer["engine"]:
-            found.append(f"{told}: neither docker nor podman is there, so it runs no --image")
+            found.append(f"{told}: has neither docker nor podman, so --image cannot run there")
         found += [f"{told}: {problem}" for problem in _gpu_problems(request, int(answer["gpus"]))]
     return found
 
