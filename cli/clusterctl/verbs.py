@@ -20,7 +20,7 @@ VERBS = {
     "capacity": "Capacity blocks that AWS offers, with their price.",
     "nodes": "The nodes of a cluster; asks nobody.",
     "sweep": "Every node's health: GPUs, fabric, disks, versions.",
-    "check": "Can the nodes train together? Names, clocks, TCP, disks, GPU memory.",
+    "check": "Can the nodes train together? Names, clocks, TCP, disks, GPUs.",
     "top": "What every GPU does now, live.",
     "logs": "Logs of many nodes, merged by time.",
     "ssh": "Run a command on nodes, or log in to one.",

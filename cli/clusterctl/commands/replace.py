@@ -22,7 +22,7 @@ from clusterctl.text.next_commands import replace_slot
 @time_option(
     "--ready-timeout",
     default=None,
-    help="How long the node may take: 10m (a rehearsal: 2m), 30m for each hook, more while it gets on.",
+    help="How long the node may take: 10m (a rehearsal: 2m), 30m for each hook, longer while it makes progress.",
 )
 @click.pass_obj
 def command(

@@ -33,7 +33,7 @@ from clusterctl.output import Output
 @time_option(
     "--ready-timeout",
     default=None,
-    help="How long nodes may take: 10m (a rehearsal: 2m), 30m for each hook, more while they get on.",
+    help="How long nodes may take: 10m (a rehearsal: 2m), 30m for each hook, longer while they make progress.",
 )
 @json_option
 @click.pass_obj
