@@ -76,7 +76,9 @@ def cluster_option(function: F) -> F:
 def inventory_option(function: F) -> F:
     """Adds `--inventory FILE`, passed as `file`."""
     kind = click.Path(path_type=Path)
-    return click.option("--inventory", "file", metavar="FILE", type=kind, help="Machines from a file.")(function)
+    return click.option("--inventory", "file", metavar="FILE", type=kind, help="Use the machines in this file.")(
+        function
+    )
 
 
 def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
@@ -89,7 +91,7 @@ def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
 def connect_timeout_option(*, default: str | None, shown: str | None = None) -> Callable[[F], F]:
     """Adds `--connect-timeout TIME`, passed as `connect_timeout` in seconds; `shown` says what None stands for."""
     told = "" if shown is None else f" ({shown})"
-    help = f"How long a node may take until it is logged in to{told}."
+    help = f"How long connecting and logging in to a node may take{told}."
     return time_option("--connect-timeout", default=default, help=help)
 
 
@@ -132,7 +134,7 @@ def environment_pairs(ctx: click.Context, param: click.Parameter, values: tuple[
 def environment_option(function: F) -> F:
     """Adds `--env KEY=VALUE`, as often as wanted, passed as the dictionary `env`."""
 
-    help_text = "A variable for the command; more than once for several."
+    help_text = "A variable for the command; may be repeated."
     return click.option("--env", metavar="KEY=VALUE", multiple=True, callback=environment_pairs, help=help_text)(
         function
     )

@@ -96,7 +96,7 @@ def help_width() -> int:
 @click.version_option(VERSION, "--version", prog_name="clusterctl", message="%(prog)s %(version)s")
 @click.pass_obj
 def cli(output: Output) -> None:
-    """GPU clusters for training: made by Pulumi, lived with through one command."""
+    """Multi-node GPU clusters on AWS: made by Pulumi, used through one command."""
     changed = secure_home(os.environ)
     if changed is not None:
         output.note(f"clusterctl: {changed}")

@@ -17,25 +17,25 @@ HEAD = """\
 
 This page is generated from the commands by `scripts/docs`.
 
-`--cluster NAME` says which cluster; else `$CLUSTERCTL_CLUSTER`, else the only one known on this computer. `train`
-also means `train@rehearsal` when no other cluster is called so. Nodes are written `2`, `0,2-5`, `train-2`,
-`train-[0-1,3]` or `all`. What was asked for goes to stdout, everything else to stderr. What is known on this computer
-lies below `$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
+`--cluster NAME` says which cluster; else it is `$CLUSTERCTL_CLUSTER`, else the only one that this computer knows.
+`train` also means `train@rehearsal` if no other cluster has that name. Nodes are written `2`, `0,2-5`, `train-2`,
+`train-[0-1,3]` or `all`. Results go to stdout, everything else to stderr. clusterctl keeps what it knows in
+`$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
 
 | exit code | meaning |
 |---|---|
 | 0 | all is well |
-| 1 | what was wanted could not be done, for a reason that is named |
+| 1 | it could not be done; the reason is named |
 | 2 | a flag, an argument or cluster.yaml is wrong; nothing was done |
 | 3 | no such cluster, no such node |
-| 4 | some of several nodes failed (`ssh`, `cp`, `sync`), were not heard or have no such log (`logs`, `top`), \
+| 4 | some of several nodes failed (`ssh`, `cp`, `sync`), did not answer or have no such log (`logs`, `top`), \
 are not ready (`status`, `up`, `replace`), did not take the new deadline (`extend`) \
-or have a fault (`sweep`, `check`); what bills is left, or AWS does not say whether (`down`, `reap`) |
-| 70 | a fault of clusterctl's own; the traceback is in `$CLUSTERCTL_HOME/log` |
+or have a fault (`sweep`, `check`); something still bills, or AWS did not say whether (`down`, `reap`) |
+| 70 | a bug in clusterctl; the traceback is in `$CLUSTERCTL_HOME/log` |
 | 130 | Ctrl-C |
 | 255 | the one node named was not reached, or its command was ended at `--timeout`; else the command's own code |
 
-With `--json`, `ssh`, `sweep`, `check`, `top` and `logs` tell of a node's failure in the same words: `node`, `slot`,
+With `--json`, `ssh`, `sweep`, `check`, `top` and `logs` report a node's failure in the same fields: `node`, `slot`,
 `rank`, and `error_class`, `error_phase`, `message`, which are null where nothing failed. `error_phase` is one of
 {phases}.
 
@@ -73,7 +73,7 @@ def _paragraphs(help_text: str) -> Iterator[str]:
             lines = lines[1:]
             yield "\n".join(f"    {line.strip()}" for line in lines) + "\n"
         else:
-            yield "\n".join(lines) + "\n"
+            yield "\n".join(f"    {line.removeprefix('  ')}" for line in lines) + "\n"
 
 
 def _flags(command: click.Command, context: click.Context) -> Iterator[str]:

@@ -27,12 +27,12 @@ SWEEP_S = 60.0
 @click.argument("job", metavar="[JOB]", required=False)
 @click.pass_obj
 def command(output: Output, cluster: str | None, target: Path | None, connect_timeout: float, job: str | None) -> int:
-    """One archive with what is known of a cluster, for a colleague or an issue; with JOB its output and states, too.
+    """Packs what is known of a cluster into one archive, for a colleague or an issue; with JOB its output, too.
 
-    It has versions, the cluster as this computer knows it, all jobs' states, what each node says of itself (status,
-    disks, memory, GPUs, kernel log, our units), and a sweep. Of a cluster that is gone it has what was kept of the
-    job. What looks like a secret is replaced by ***: the values of --secret, variables and flags whose names say so,
-    and keys in known forms. Look through it before you send it. The exit code is 4 when a node was not heard.
+    The archive has versions, the cluster as this computer knows it, all jobs' states, what each node says of itself
+    (status, disks, memory, GPUs, kernel log, clusterctl's units), and a sweep. If the cluster is gone, it has what was
+    kept of the job. *** replaces what looks like a secret: the values of --secret, variables and flags whose names say
+    so, and keys in known forms. Look through it before you send it. The exit code is 4 when a node did not answer.
 
     \b
     Examples:

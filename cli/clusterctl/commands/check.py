@@ -32,12 +32,12 @@ from clusterctl.ssh.remote_command import usable_keys
 def command(
     output: Output, cluster: str | None, node: str, timeout: float, connect_timeout: float, as_json: bool
 ) -> int:
-    """What most often keeps a training from starting: names, clocks, TCP between all nodes, disks, GPU memory.
+    """Checks what most often keeps a training from starting: names, clocks, TCP, disks, GPU memory.
 
-    Each node opens a port of jobs, torchrun's two, and one of those that NCCL and gloo choose from, and connects to
-    these ports of every other node. Nothing is installed or needed on the nodes but Python. A port that another program
-    has is told and not judged. The exit code is 4 when a pair fails, a name means another address, or a node has a
-    fault or was not reached.
+    Each node listens on a port of jobs, on torchrun's two, and on one of those that NCCL and gloo choose from, and
+    connects to these ports of every other node. The nodes need nothing but Python. A port that another program uses is
+    reported, not judged. The exit code is 4 when a pair fails, a name means another address, or a node has a fault or
+    was not reached.
 
     \b
     Examples:

@@ -24,12 +24,12 @@ WATCH_S = 10.0
 @json_option
 @click.pass_obj
 def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> None:
-    """What the cluster has cost so far, costs now, and will have cost when it ends: per node and kind.
+    """Shows what the cluster has cost, costs per hour, and will have cost at its end, by node and kind.
 
-    An estimate: times as AWS told them, else (~) from this computer's account of the cluster; list prices with their
-    date. A slot that is reserved and empty bills like a full one, and is named. Spot machines are counted at their
-    maximum price, the most that AWS bills; what they cost by the spot prices of their time, as AWS tells them, stands
-    below. In a rehearsal all money is simulated.
+    It is an estimate: from the times that AWS told, else (~) from what this computer recorded, and from dated list
+    prices. A slot that is reserved and empty bills like a full one, and is named. Spot machines are counted at their
+    maximum price, the most that AWS bills; below stands what they cost by the spot prices of their time, as AWS tells
+    them. In a rehearsal all money is simulated.
 
     \b
     Examples:

@@ -34,19 +34,18 @@ def command(
     recursive: bool,
     words: tuple[str, ...],
 ) -> int:
-    """Files to nodes, back, and from node to node; a place on nodes is written 2:/path, 0,2-5:/path or all:/path.
+    """Copies files to nodes, back, and between nodes; 2:/path, 0,2-5:/path or all:/path is a path on nodes.
 
-    A path that does not begin with a slash is below the login user's home. A file is gathered beside its
-    target, checked by SHA-256, and put in place at once, with the permission bits of its source, over an older
-    one too. A link as the target stays, and what it points to is written. From several nodes each file comes
-    into a folder named after its node. The exit code is 4 when some of several copies failed.
+    A path without a leading slash is relative to the login user's home. Each copy is verified by SHA-256 and then
+    replaces its target at once, with the permissions of its source. If the target is a link, the file that it points
+    to is written. From several nodes each file goes into a folder named after its node. The exit code is 4 when some
+    of several copies failed.
 
-    The same command goes on where a broken one stopped, in .NAME.clusterctl-DIGEST beside the target, and copies
-    nothing that is there already. Where the file has changed meanwhile, the next copy to that place removes what
-    the broken one had left. Of a file that grows comes what it was at first.
+    To resume an interrupted copy, type the same command again: what is complete is not copied again. (Until then a
+    part lies in .NAME.clusterctl-DIGEST beside the target; if the file has changed, the next copy to that place
+    removes it.) A file that grows is copied as it was at first.
 
-    A file of 16 MB or more for three nodes or more goes from here to one of them, and from there on from node
-    to node; one that fails is left out, and the others get it from another. Machines of --inventory get it from here.
+    For three or more nodes a file of 16 MB or more is passed on from node to node (not to machines of --inventory).
 
     \b
     Examples:

@@ -20,8 +20,8 @@ from clusterctl.output import Output
 @click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), required=False)
 @cluster_option
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
-@click.option("--rehearse", is_flag=True, help="What `up --rehearse` made of STACK.")
-@click.option("--all", "is_all", is_flag=True, help="Storage too: the data in it is lost.")
+@click.option("--rehearse", is_flag=True, help="The cluster that `up --rehearse` made of STACK.")
+@click.option("--all", "is_all", is_flag=True, help="End storage, too: the data in it is lost.")
 @click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")
 @click.pass_obj
 def command(
@@ -33,14 +33,14 @@ def command(
     is_all: bool,
     yes: bool,
 ) -> None:
-    """Ends the cluster of the folder STACK, or of --cluster: its nodes, and all else unless storage holds data.
+    """Ends the cluster of the folder STACK, or of --cluster: its nodes, and the rest but storage with data.
 
-    Shows what goes, what stays and what that costs. Afterwards AWS is asked again: the exit code is 4, with a list,
-    when something that bills is left.
+    Shows what goes, what stays and what that costs. Afterwards it asks AWS again: the exit code is 4, with a list,
+    when something still bills.
 
-    Works on a half-made cluster too, after its deadline, and when its machines are gone already. Where the state
-    cannot be written (a full disk), machines and then reservations are ended by their tags: the exit code is 1, with
-    what still bills, and the next down ends the rest.
+    down also works on a half-made cluster, after the deadline, and when the machines are gone already. If the state
+    cannot be written (a full disk), it ends machines and then reservations by their tags: the exit code is 1, what
+    still bills is listed, and the next down ends the rest.
 
     \b
     Examples:

@@ -30,7 +30,7 @@ from clusterctl.ssh.watchdog import ENVIRONMENT_FILE
 @json_option
 @click.pass_obj
 def command(output: Output, cluster: str | None, node: str, connect_timeout: float, as_json: bool) -> None:
-    """What /etc/clusterctl/env has on a node, read there: rank, addresses, counts, your own variables.
+    """Shows the variables in /etc/clusterctl/env of a node: rank, addresses, counts, your own.
 
     \b
     Example:

@@ -25,7 +25,7 @@ class ExtendCommand(click.Command):
         shorter = next((word for word in args if re.fullmatch(r"-(\d+[smhd])+", word)), None)
         if shorter is not None and not ctx.resilient_parsing:
             raise UsageError(
-                f"{shorter}: extend adds time and takes none away; for an earlier end, name its moment",
+                f"{shorter}: extend only adds time; for an earlier end, give a moment by --until",
                 hint="clusterctl extend --until 17:30",
             )
         return super().parse_args(ctx, args)
@@ -34,9 +34,9 @@ class ExtendCommand(click.Command):
 @click.command("extend", cls=ExtendCommand)
 @click.argument("longer", metavar="[TIME]", required=False)
 @click.option("--until", metavar="MOMENT", help="The new end, earlier or later: 17:30 or 2026-11-22T08:00, UTC.")
-@click.option("--budget", metavar="USD", help="Another budget; it counts over all runs of the cluster.")
+@click.option("--budget", metavar="USD", help="The new budget, over all runs of the cluster.")
 @cluster_option
-@click.option("--yes", "-y", is_flag=True, help="Agree to what it adds without being asked.")
+@click.option("--yes", "-y", is_flag=True, help="Agree to the added cost without being asked.")
 @json_option
 @click.pass_obj
 def command(
@@ -48,12 +48,12 @@ def command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Moves the deadline by TIME, or --until a moment, or to where another --budget is spent; nothing else changes.
+    """Moves the deadline: by TIME, to --until a moment, or to when another --budget is spent.
 
-    Later: the nodes are told first, then AWS. Earlier: AWS first. Until all is moved, the earlier of the two ends the
-    cluster. A node that did not take it is named with what that means, and the exit code is 4. On AWS what it adds is
-    agreed to first. It holds for this run; --budget holds for later runs too, until all of the cluster is gone: one
-    made anew begins with what cluster.yaml says.
+    Until the deadline has moved everywhere, the earlier of the two ends the cluster. A node that did not take the new
+    one is named, with what that means, and the exit code is 4. On AWS you agree to the added cost first. A new
+    deadline holds for this run. A new budget holds for later runs, too, until the whole cluster is gone; a cluster
+    made after that begins with what cluster.yaml says.
 
     \b
     Examples:

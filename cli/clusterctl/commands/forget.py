@@ -17,11 +17,11 @@ from clusterctl.output import Output
 @click.option("--yes", "-y", is_flag=True, help="Also where AWS does not say whether machines run.")
 @click.pass_obj
 def command(output: Output, cluster: str, yes: bool) -> None:
-    """Drops what this computer knows of the cluster NAME: its addresses and its login key.
+    """Makes this computer forget the cluster NAME: its addresses and its login key.
 
-    For a cluster that is gone, and that `down` did not end: its folder or its state is lost, or another computer ended
-    it. AWS is asked first: while anything of it bills it is not forgotten, and where AWS does not answer, you are
-    asked. Pulumi's state stays as it is.
+    For a cluster that is gone, but was not ended by `down` here: its folder or its state is lost, or another computer
+    ended it. AWS is asked first: as long as anything of the cluster bills, nothing is forgotten; if AWS does not
+    answer, you are asked. Pulumi's state is not changed.
 
     \b
     Example:

@@ -27,10 +27,10 @@ from clusterctl.ssh.single.forwarding import forward, parse_ports
 def command(
     output: Output, cluster: str | None, file: Path | None, node: str, connect_timeout: float, port: str
 ) -> NoReturn:
-    """A node's port on this computer's 127.0.0.1, for a notebook or TensorBoard, until Ctrl-C.
+    """Opens a node's port on this computer's 127.0.0.1, for a notebook or TensorBoard, until Ctrl-C.
 
-    Nobody else's computer reaches it. A connection that is lost is made again. What listens on the node may
-    listen on its localhost alone.
+    No other computer can reach it here. A lost connection is made again. The program on the node may listen on
+    localhost alone.
 
     \b
     Examples:

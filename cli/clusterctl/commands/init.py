@@ -44,10 +44,11 @@ def command(
     runtime: str,
     budget: str | None,
 ) -> None:
-    """Writes the folder NAME with all that `plan` and `up` need; the cluster and its Pulumi project are called so, too.
+    """Writes a new stack folder NAME, which `plan` and `up` take as it is.
 
-    Nothing is asked of AWS, and nothing is made there. What `plan` would refuse is refused here, all at once, and then
-    nothing is written. Everything else that a cluster can have is added to the folder's cluster.yaml.
+    NAME is also the name of the cluster and of its Pulumi project. AWS is not asked. If `plan` would refuse the
+    result, all problems are reported and nothing is written. Add everything else that a cluster can have to the
+    folder's cluster.yaml.
 
     \b
     Example:

@@ -8,24 +8,24 @@ from clusterctl.jobs.job_request import VERBS, JobFlags, carry_out
 from clusterctl.options import cluster_option, connect_timeout_option, json_option, node_option
 from clusterctl.output import Output
 
-HELP = """One job, from any computer that knows the cluster.
+HELP = """Shows, follows, cancels or enters one job, from any computer that knows the cluster.
 
 \b
-  show    how it goes, on which nodes, and why it ended
-  logs    what it has said; -f goes on with it
+  show    its state, its nodes, and why it ended
+  logs    its output; -f follows it
   events  what happened to it, on which node, and when
-  attach  as logs -f from its start; Ctrl-C asks whether to cancel
-  wait    until it has ended, without its output
-  cancel  stop it: SIGTERM, its grace, SIGKILL; waits until nothing of it is left
-  exec    a command inside it, while it runs: its environment, folder and user
-  cp      files out of its $CLUSTERCTL_JOB_DIR to a folder here
+  attach  follow its output from the start; Ctrl-C asks whether to cancel
+  wait    wait until it has ended, without its output
+  cancel  stop it by SIGTERM, then SIGKILL; waits until nothing of it is left
+  exec    run a command inside it, while it runs: its environment, folder and user
+  cp      copy files out of its $CLUSTERCTL_JOB_DIR to a folder here
 
 attach and wait give the job's own exit code, as run does. show, logs, events and cancel give 0.
 
-exec runs on the job's first node, on those of --node, or on the node of --rank, with that rank's own variables. At a
+exec runs on the job's first node, on those of --node, or on the node of --rank, with that rank's variables. At a
 terminal it has one, and without a command it is a shell. On one node the exit code is the command's own, on several
-4 when one failed. What it starts ends with the job. cp takes all, or a path below the folder; from several nodes each
-into a folder named after its node.
+4 when one failed. What exec starts ends with the job. cp copies everything, or one path below the folder; from
+several nodes each into a folder named after its node.
 
 \b
 Examples:

@@ -10,9 +10,9 @@ from clusterctl.jobs.shown import HEADER, state_json, table_row
 from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, json_option
 from clusterctl.output import Output
 
-HELP = """The jobs of a cluster and how they go, as its nodes know them: the same from every computer.
+HELP = """Lists the jobs of a cluster and their states, as its nodes know them: the same from every computer.
 
-Those that go on come first. The exit code is 4 when a node was not reached.
+Unfinished jobs come first. The exit code is 4 when a node was not reached.
 
 \b
 Examples:

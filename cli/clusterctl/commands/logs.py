@@ -27,14 +27,14 @@ from clusterctl.output import Output
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.remote_command import usable_keys
 
-HELP = """Logs of many nodes, merged by time (UTC, by this computer's clock): bootstrap, cloud-init, kernel, system.
+HELP = """Logs of many nodes, merged by time (UTC, by this computer's clock).
 
-A SOURCE is one of these, a file (/var/log/nvidia-fabricmanager.log), a unit (unit:ssh.service), or a script
-of cluster.yaml by its name (setup.sh); bootstrap when none is named. In a file's path, patterns and variables of
-the node's environment mean what they mean on each node: quote them. Of each file the last MiB is read; one on
-storage that the nodes share is shown once, as [shared]. A log
-that gives nothing for half of --timeout (a file system that hangs) is named, and the others are shown; -f goes
-on. The exit code is 4 when a node was not reached, or has no such log. --json gives one line per log line.
+A SOURCE is bootstrap (the default), cloud-init, kernel, system, a file (/var/log/nvidia-fabricmanager.log), a unit
+(unit:ssh.service), or a script of cluster.yaml by its name (setup.sh). A path may have patterns and variables, which
+each node expands: quote them. The last MiB of each file is read. A file on storage that the nodes share is shown once,
+as [shared]. A log that gives nothing for half of --timeout (a file system that hangs) is named, and the others are
+shown; with -f it goes on. --json prints one line per log line. The exit code is 4 when a node was not reached, or has
+no such log.
 
 \b
 Examples:
@@ -54,12 +54,12 @@ def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str
 @click.command("logs", help=HELP)
 @cluster_option
 @node_option(default="all", help=NODES_HELP)
-@click.option("-f", "--follow", is_flag=True, help="Go on as lines are written, over lost connections too.")
+@click.option("-f", "--follow", is_flag=True, help="Follow, over lost connections, too.")
 @time_option("--since", default=None, help="Only the last 10m, 2h.")
-@click.option("--names", is_flag=True, help="[train-0] before a line instead of [Node 0].")
-@click.option("--grep", metavar="REGEX", help="Only lines that match, looked for on the nodes.")
+@click.option("--names", is_flag=True, help="Begin lines with [train-0] instead of [Node 0].")
+@click.option("--grep", metavar="REGEX", help="Only lines that match; the nodes filter.")
 @connect_timeout_option(default="10s")
-@time_option("--timeout", default="60s", help="Give up a node whose logs have not come by then.")
+@time_option("--timeout", default="60s", help="Give up on a node whose logs take longer.")
 @json_option
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, shell_complete=complete_sources)
 @click.pass_obj

@@ -18,7 +18,7 @@ from clusterctl.status.nodes_table import nodes_json, nodes_text
 
 @click.command("nodes")
 @cluster_option
-@click.option("--stack", "stack_dir", metavar="STACK", type=StackFolder(), help="Ask the stack in a folder.")
+@click.option("--stack", "stack_dir", metavar="STACK", type=StackFolder(), help="Ask the stack in this folder.")
 @click.option(
     "--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="With --stack: which one."
 )
@@ -28,10 +28,10 @@ from clusterctl.status.nodes_table import nodes_json, nodes_text
 def command(
     output: Output, cluster: str | None, stack_dir: Path | None, stack_name: str, rehearse: bool, as_json: bool
 ) -> None:
-    """The nodes of a cluster, from the inventory alone: nobody is asked.
+    """Lists the nodes of a cluster, from what this computer knows: nobody is asked.
 
-    What the nodes do now is `clusterctl status`. On a computer that never ran the stack, --stack reads
-    its outputs once and keeps them.
+    `clusterctl status` shows what the nodes do now. On a computer that never ran the stack, --stack reads the stack's
+    outputs once and keeps them.
 
     \b
     Example:

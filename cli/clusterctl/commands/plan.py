@@ -32,13 +32,14 @@ from clusterctl.output import Output
 def command(
     output: Output, stack_dir: Path, stack_name: str, rehearse: bool, online: bool, fail_on: str, as_json: bool
 ) -> int:
-    """What the stack in the folder STACK means: nodes, addresses, interfaces, price, deadline.
+    """Shows what the stack in the folder STACK means: nodes, addresses, interfaces, price, deadline.
 
-    AWS is asked nothing without --online, and nothing is made. All problems are told at once, and then the exit code
-    is 2. Where the stack has a cluster, what `up` would do to it is told from Pulumi's state: nodes that are made,
-    ended or made anew and why, what waits until a node is replaced, and what is refused, with exit code 2, too.
-    --online asks AWS about all that `up` needs of it, and shows value, limit and what helps; exit code 1 where one of
-    that is an error, and with --fail-on warning where one is a warning.
+    Without --online AWS is not asked. All problems are reported at once, and then the exit code is 2. If the stack has
+    a cluster, plan also says what `up` would do to it, from Pulumi's state: which nodes are made, ended or replaced
+    and why, what waits for a replacement, and what is refused (exit code 2, too).
+
+    --online asks AWS about everything that `up` needs, and shows each value, its limit and what helps. The exit code
+    is 1 if one of them is an error, or, with --fail-on warning, a warning.
 
     \b
     Examples:

@@ -25,13 +25,13 @@ REFRESH = "refresh"
 @json_option
 @click.pass_obj
 def command(output: Output, words: tuple[str, ...], region: str | None, spot: bool, as_json: bool) -> None:
-    """What instance types cost per hour, from dated list prices.
+    """Shows what instance types cost per hour, from dated list prices.
 
-    TYPE is one (`p5.48xlarge`), a family (`p5`) or a GPU (`h100`).
+    TYPE is an instance type (`p5.48xlarge`), a family (`p5`) or a GPU (`h100`).
 
-    Nobody is asked: the prices were shipped with clusterctl, with their date. `prices refresh --region REGION` asks
-    AWS for today's and keeps them on this computer, where plan, up and cost use them from then on. A price that is
-    not known is `unknown`, never 0, and no cap or budget is taken for it.
+    The prices were shipped with clusterctl. `prices refresh --region REGION` asks AWS for today's and keeps them on
+    this computer, where plan, up and cost use them from then on. A price that is not known is `unknown`, never 0, and
+    no cap or budget is taken for it.
 
     \b
     Examples:

@@ -17,12 +17,12 @@ from clusterctl.reap.verdict import Asked
 
 @click.command("reap")
 @click.option("--cluster", "clusters", metavar="ID", multiple=True, help="End this one, whatever its deadline.")
-@click.option("--data", metavar="ID", multiple=True, help="End this file system or volume of it too: its data is lost.")
-@click.option("--dry-run", is_flag=True, help="Show only; it is what happens without --yes.")
+@click.option("--data", metavar="ID", multiple=True, help="End this file system or volume, too: its data is lost.")
+@click.option("--dry-run", is_flag=True, help="Show only, as without --yes.")
 @click.option("--yes", "-y", is_flag=True, help="End what may be ended; nobody is asked.")
-@click.option("--region", metavar="REGION", help="Look here; else where your clusters and AWS settings are.")
+@click.option("--region", metavar="REGION", help="Look in this region.  [those of your clusters and AWS settings]")
 @click.option("--all-regions", is_flag=True, help="Look in every region of the account.")
-@click.option("--anyones", is_flag=True, help="Past their deadlines, clusters unknown here too: for a scheduler.")
+@click.option("--anyones", is_flag=True, help="Also end clusters past their deadline that are unknown here.")
 @time_option("--grace", default="10m", help="How long past its deadline a cluster has to be.")
 @click.option("--rehearse", is_flag=True, help="The rehearsed region of this computer instead of AWS.")
 @json_option
@@ -42,12 +42,12 @@ def command(
 ) -> None:
     """Finds by tag what any cluster left in the account, whoever made it; with --yes ends what may be ended.
 
-    Shows of each cluster its age, owner, deadline, dollars a day, and what would become of it. Only a cluster past its
-    deadline is ended, and of those only the ones that this computer knows: another may be a colleague's. Data stays,
-    with the network that leads to it, unless named. Machines go first, what ends them at the deadline last.
+    For each cluster it shows age, owner, deadline, dollars a day, and what --yes would do. Only clusters past their
+    deadline are ended, and of those only the ones that this computer knows: others may be a colleague's. Data stays,
+    with the network that leads to it, unless --data names it.
 
-    The exit code is 4, with a list, when something could not be ended, or asked for again; 1 when a region or a service
-    did not tell what is there: what others told is shown, and ended, all the same.
+    The exit code is 4, with a list, when something could not be ended, or not checked again; 1 when a region or a
+    service did not answer: what the others told is shown, and ended, all the same.
 
     \b
     Examples:
@@ -55,7 +55,7 @@ def command(
       clusterctl reap --cluster 0123456789ab --yes
     """
     if dry_run and yes:
-        raise UsageError("both --dry-run and --yes: say one", hint="clusterctl reap --help")
+        raise UsageError("--dry-run and --yes: give only one of them", hint="clusterctl reap --help")
     asked = Asked(grace=timedelta(seconds=grace), clusters=frozenset(clusters), data=frozenset(data), anyones=anyones)
     request = ReapRequest(
         asked=asked, region=region, all_regions=all_regions, rehearse=rehearse, acts=yes, as_json=as_json

@@ -18,19 +18,20 @@ from clusterctl.text.next_commands import replace_slot
 @cluster_option
 @click.option("--node", metavar="N", required=True, help="The node: 3 or train-3.")
 @click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")
-@click.option("--force", "is_forced", is_flag=True, help="Though a job runs on the node: it is lost.")
+@click.option("--force", "is_forced", is_flag=True, help="Even if a job runs on the node: the job is lost.")
 @time_option(
     "--ready-timeout",
     default=None,
-    help="How long the node may take: 10m (a rehearsal: 2m), 30m for each hook, more while it gets on.",
+    help="How long the node may take: 10m (a rehearsal: 2m), 30m for each hook, longer while it makes progress.",
 )
 @click.pass_obj
 def command(
     output: Output, cluster: str | None, node: str, yes: bool, is_forced: bool, ready_timeout: float | None
 ) -> None:
-    """Remakes the machine of one slot: same name, same address, a fresh disk; the other nodes are not touched.
+    """Replaces the machine of one node: same name, same address, an empty disk. The other nodes are not touched.
 
-    Ends when that node is ready. Others are told of it meanwhile; who does not answer is named, and not waited for.
+    Ends when the new node is ready. The other nodes are told about it meanwhile; one that does not answer is named,
+    and not waited for.
 
     \b
     Example:

@@ -25,25 +25,25 @@ from clusterctl.output import Output
 
 HELP = """Start a training on many nodes at once, and watch it.
 
-The program and its arguments stand behind --; they are passed on word by word, and no shell reads them. A script
-(.py) is started by torchrun, anything else as it is, once per node; launchers may be typed as by hand, but for the
-flags that say which nodes and ranks there are. Its stdin is /dev/null. The folder that it is started from goes
-along: what git tracks, and untracked files that git does not ignore.
+The program and its arguments stand after --, and no shell reads them. A script (.py) is started by torchrun, anything
+else as it is, once per node. You may also type a launcher (torchrun, accelerate launch, mpirun, ...), without the
+flags that say which nodes and ranks there are. Stdin is /dev/null. The folder --workdir is sent along: what git
+tracks, and untracked files that git does not ignore.
 
-A file, job.yaml, may say all of it instead: the same names as the flags, and `command`, a list of words (clusterctl
-schema --job). Flags that are typed as well come before what it says; its paths begin where it lies.
+JOB.YAML can say all of it instead: the flags' names, and `command`, a list of words (clusterctl schema --job). Flags
+that you type override it. Paths in it are relative to it.
 
---requirements is resolved once, on the first node, to a lock; each node makes an environment of it, or finds the one
-that is there. --setup runs once on a node for the same line, files that it names, and interpreter. Both run as the
-login user. Variables of --env-file whose names say so (TOKEN, KEY, SECRET, PASSWORD) travel as --secret does.
+--requirements is resolved once, to a lock; each node makes an environment for the lock, or reuses one. --setup runs
+once on a node for the same line, files that it names, and interpreter. Both run as the login user. Variables of
+--env-file with TOKEN, KEY, SECRET or PASSWORD in their names are treated as with --secret.
 
-The job lives on its nodes: it goes on when this command, or this computer, ends. It runs as the login user, without
-sudo and without the key to the other nodes. Ctrl-C asks whether the job is meant, too; without a terminal SIGINT and
-SIGTERM cancel it, and SIGHUP does not.
+The job goes on when this command, or this computer, ends. It runs as the login user, without sudo and without the key
+to the other nodes. Ctrl-C asks whether to cancel it; without a terminal SIGINT and SIGTERM cancel it, and SIGHUP does
+not.
 
 The exit code is 0 when all ranks ended with 0, else that of the rank that failed first (128 + its signal), 124 when
---timeout or the cluster's deadline ended it, 130 when it was cancelled, 255 when nodes were lost; 2, 3, 1 or 255
-when nothing was started.
+--timeout or the cluster's deadline ended it, 130 when it was cancelled, 255 when nodes were lost; 2, 3, 1 or 255 when
+nothing was started.
 
 \b
 Examples:
@@ -75,22 +75,30 @@ class RunCommand(click.Command):
 @node_option(default="all", help=NODES_HELP)
 @click.option("--launcher", metavar="NAME", help=f"{', '.join(LAUNCHERS)}.  [by the program]")
 @click.option("--nproc", metavar="N", default="auto", show_default=True, help="Processes on each node; auto: its GPUs.")
-@count_option("--gpus", help="So many GPUs of each node, not whole nodes: others may have the rest.", most=1024)
-@time_option("--wait", default=None, help="Wait so long for nodes that other jobs have.")
+@count_option("--gpus", help="Use N GPUs of each node, not whole nodes: other jobs may use the rest.", most=1024)
+@time_option("--wait", default=None, help="How long to wait for nodes that other jobs use.")
 @click.option("--name", metavar="NAME", help="The job's name.  [the program and the time]")
 @environment_option
-@click.option("--env-file", metavar="FILE", type=click.Path(path_type=Path), help="Variables, NAME=VALUE lines.")
-@click.option("--secret", "secrets", metavar="NAME", multiple=True, help="A variable of yours, kept out of all logs.")
-@click.option("--image", metavar="IMAGE", help="Run the ranks in containers of it, by docker or podman of the nodes.")
+@click.option(
+    "--env-file", metavar="FILE", type=click.Path(path_type=Path), help="Variables from a file, NAME=VALUE lines."
+)
+@click.option(
+    "--secret", "secrets", metavar="NAME", multiple=True, help="A variable of this computer's, kept out of all logs."
+)
+@click.option(
+    "--image", metavar="IMAGE", help="Run the ranks in containers of this image, by the nodes' docker or podman."
+)
 @click.option("--workdir", metavar="DIR", type=click.Path(path_type=Path), default=".", help="The folder to send.  [.]")
-@click.option("--include", "including", metavar="FILE", multiple=True, help="Send this file though it looks secret.")
+@click.option("--include", "including", metavar="FILE", multiple=True, help="Send this file even if it looks secret.")
 @click.option("--python", metavar="PATH|conda:ENV", help="The interpreter on the nodes.  [python3]")
-@click.option("--requirements", metavar="FILE", type=click.Path(path_type=Path), help="pip's, of the folder sent.")
-@click.option("--setup", metavar="LINE", help="A line for a shell, once on each node before the job starts.")
-@time_option("--timeout", default=None, help="Stop the job then: 30m, 12h.")
-@time_option("--grace", default="30s", help="From SIGTERM to SIGKILL, when it is stopped.")
-@click.option("--sudo", "is_sudo", is_flag=True, help="The job may use sudo, and the key to the other nodes.")
-@click.option("--detach", "is_detached", is_flag=True, help="Do not watch it.")
+@click.option(
+    "--requirements", metavar="FILE", type=click.Path(path_type=Path), help="A requirements.txt in that folder."
+)
+@click.option("--setup", metavar="LINE", help="A shell line, run once on each node before the job starts.")
+@time_option("--timeout", default=None, help="Stop the job after this time: 30m, 12h.")
+@time_option("--grace", default="30s", help="The time from SIGTERM to SIGKILL when it is stopped.")
+@click.option("--sudo", "is_sudo", is_flag=True, help="Let the job use sudo, and the key to the other nodes.")
+@click.option("--detach", "is_detached", is_flag=True, help="Start the job and return.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Show what each node would run; nothing is started.")
 @click.option("--yes", "is_agreed", is_flag=True, help="Send a large folder without asking.")
 @connect_timeout_option(default="15s")

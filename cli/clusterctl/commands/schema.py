@@ -14,7 +14,7 @@ from clusterctl.output import Output
 @click.option("--job", "is_job", is_flag=True, help="Of job.yaml, which clusterctl run reads.")
 @click.pass_obj
 def command(output: Output, is_job: bool) -> None:
-    """The JSON Schema of cluster.yaml, or of a job file, for editors.
+    """Prints the JSON Schema of cluster.yaml, or of a job file, for editors.
 
     \b
     Example:

@@ -18,19 +18,18 @@ if TYPE_CHECKING:
 
 HELP = """Run a command on nodes, or log in to one.
 
-Everything after the options is the command: one word is a line for the shell there, several are
-passed on word by word, a single - is a script from stdin. Where the first word is a node's name, as train-2, the
-rest is for that node; where it is the name of a job that this computer started, its cluster is meant, and flags may
-follow. A command of such a name stands after --. What is piped in goes to every node; for several
-it has to fit into $TMPDIR. Without a command the system's ssh logs in. A host that does not show the host
-key it was made with is refused. The command ends with clusterctl, also when the network goes; with -t it
-ends as a terminal's commands do, by Ctrl-C, or by SIGHUP when the connection does or the network has been
-gone for 45 s.
---sudo has the node's variables too.
+Everything after the options is the command: one word is a line for the shell there, several words are passed on as
+they are, a single - is a script from stdin. If the first word is a node's name, such as train-2, the rest runs on that
+node; if it is the name of a job that this computer started, the job's cluster is meant, and options may follow. A
+command with such a name stands after --. Every node gets all of stdin; for several nodes it must fit into $TMPDIR.
+Without a command the system's ssh logs in. With --sudo the node's variables are set, too.
 
-On one node the exit code is the command's own, 255 when the node was not reached, or the command was
-ended at --timeout. On several, lines carry their node's name, and the exit code is 4 if any node failed.
---json gives one line per node.
+A host without the key that it was made with is refused. The command ends when clusterctl does, also when the network
+is cut; with -t it ends by Ctrl-C, or by SIGHUP when the connection ends or the network has been gone for 45 s.
+
+On one node the exit code is the command's own, 255 when the node was not reached, or the command was ended at
+--timeout. On several, each line begins with its node's name, and the exit code is 4 if any node failed. --json prints
+one line per node.
 
 \b
 Examples:

@@ -21,11 +21,12 @@ from clusterctl.ssh.openssh_config import ssh_config_text
 @click.option("--install", "is_installed", is_flag=True, help="Have ~/.ssh/config include all clusters, now and later.")
 @click.pass_obj
 def command(output: Output, cluster: str | None, is_installed: bool) -> None:
-    """A block for ~/.ssh/config, so that ssh, scp, rsync and editors reach the nodes by name.
+    """Prints a block for ~/.ssh/config, so that ssh, scp, rsync and editors reach the nodes by name.
 
-    The declared host keys are written to keys/CLUSTER/known_hosts below $CLUSTERCTL_HOME; no other is believed.
-    --install keeps the blocks of all clusters in ssh_config there, and has ~/.ssh/config include it in its first
-    line: up, down, extend and replace write it anew. To undo it, remove that line and the file.
+    Only the keys that the nodes were made with are accepted; they are written to keys/CLUSTER/known_hosts below
+    $CLUSTERCTL_HOME. --install writes the blocks of all clusters to ssh_config there, and makes ~/.ssh/config include
+    that file in its first line; up, down, extend and replace keep it up to date. To undo it, remove that line and the
+    file.
 
     \b
     Examples:

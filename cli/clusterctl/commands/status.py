@@ -27,11 +27,11 @@ from clusterctl.status.view import status_json, status_text
 @json_option
 @click.pass_obj
 def command(output: Output, cluster: str | None, connect_timeout: float | None, as_json: bool) -> int:
-    """What every node does now, what the cluster has cost, when it ends.
+    """Shows what every node does, what the cluster has cost, and when it ends.
 
-    AWS and every node are asked at once. Whoever does not answer is `unknown` or `unreachable`, not gone.
-    The cost is an estimate from list prices. Where several clusters are known here and none is named, each has a
-    line. The exit code is 4 when a node is not ready.
+    AWS and all nodes are asked at once. A node that does not answer is `unknown` or `unreachable`, not gone. The cost
+    is an estimate from list prices. If several clusters are known here and none is named, each has a line. The exit
+    code is 4 when a node is not ready.
 
     \b
     Examples:

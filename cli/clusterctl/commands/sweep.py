@@ -40,7 +40,7 @@ def complete_probes(ctx: click.Context, param: click.Parameter, incomplete: str)
     shell_complete=complete_probes,
     help=f"Only these, separated by commas: {', '.join(PROBES)}.",
 )
-@time_option("--watch", default=None, help="Again and again, this far apart, until Ctrl-C: 10s.")
+@time_option("--watch", default=None, help="Repeat at this interval, such as 10s, until Ctrl-C.")
 @time_option("--timeout", default="60s", help="How long a node may take for all probes; each has its own limit too.")
 @connect_timeout_option(default="10s")
 @json_option
@@ -55,11 +55,12 @@ def command(
     connect_timeout: float,
     as_json: bool,
 ) -> int:
-    """Every node's health in one table: GPUs, links, fabric, kernel log, disks, clock, versions, AWS's notices.
+    """Shows every node's health: GPUs, links, fabric, kernel log, disks, clock, versions, AWS's notices.
 
-    GPUs are judged by absolute limits and by the cluster's own median, temperatures by that of GPUs at like
-    load; versions that differ between nodes are called out. util and power are the node's mean, mem, temp and
-    clocks its most loaded, hottest and slowest GPU. The exit code is 4 when a node has a fault or was not reached.
+    GPUs are judged by absolute limits and by the cluster's own median (temperatures by that of GPUs at a similar
+    load). Versions that differ between nodes are named. util and power are means over a node's GPUs; mem, temp and
+    clocks are those of its most loaded, hottest and slowest GPU. The exit code is 4 when a node has a fault or was not
+    reached.
 
     \b
     Examples:

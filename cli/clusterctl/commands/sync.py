@@ -35,10 +35,10 @@ def command(
     source: str,
     target: str,
 ) -> int:
-    """Folders to nodes and back, by rsync: only what differs travels, and a broken run goes on.
+    """Makes folders on nodes, or here, like another one, by rsync: it sends only what differs, and resumes.
 
-    A place on nodes is written as for cp. As with rsync, a source with a slash at its end means what is in it.
-    From several nodes, each folder comes into one named after its node. rsync must be installed here and there.
+    Paths on nodes are written as for cp. As with rsync, a slash at the end of a source means its content. From several
+    nodes each folder goes into one named after its node. rsync must be installed here and on the nodes.
 
     \b
     Examples:

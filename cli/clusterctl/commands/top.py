@@ -40,11 +40,11 @@ SAMPLES_FOR_A_FRAME = 4
 def command(
     output: Output, cluster: str | None, node: str, interval: float, connect_timeout: float, as_json: bool
 ) -> int:
-    """What every node and GPU does now: a heat map of utilisation, memory, power, network, cost and time left.
+    """Shows what every node and GPU does now: utilisation, memory, power, network, cost and time left.
 
-    u m p t w n sort by utilisation, memory, power, temperature, network or node; Enter opens a node, Escape
-    goes back, q or Ctrl-C ends it. One sampler runs on each node as long as this does. Without a terminal one frame is
-    printed, and the exit code is 4 when a node was not heard.
+    The keys u m p t w n sort by utilisation, memory, power, temperature, network or node; Enter opens a node, Escape
+    goes back, q or Ctrl-C quits. Without a terminal one frame is printed, and the exit code is 4 when a node did not
+    answer.
 
     \b
     Examples:

@@ -20,18 +20,20 @@ from clusterctl.output import Output
 @click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), required=False)
 @click.option("--cluster", metavar="NAME", help="Instead of STACK: a cluster that is known on this computer.")
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
-@click.option("--rehearse", is_flag=True, help="On the stand-in for AWS on this computer: costs nothing.")
-@count_option("--nodes", help="Another size, until cluster.yaml says another number.")
+@click.option("--rehearse", is_flag=True, help="Rehearse: on this computer instead of AWS, at no cost.")
+@count_option("--nodes", help="This many nodes, until cluster.yaml says another number.")
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
 @click.option("--ask", is_flag=True, help="In a rehearsal: ask as on AWS.")
 @click.option("--retry-until-up", is_flag=True, help="While AWS has no capacity: try again, with longer pauses.")
-@time_option("--for", parameter="for_s", default="6h", help="With --retry-until-up: no try begins later.")
-@click.option("--reorder-ranks", is_flag=True, help="With ranks: topology: order the ranks anew.")
-@click.option("--force", "is_forced", is_flag=True, help="Though jobs run on nodes that this ends: they are lost.")
+@time_option("--for", parameter="for_s", default="6h", help="With --retry-until-up: start no try after this time.")
+@click.option("--reorder-ranks", is_flag=True, help="With `ranks: topology`: order the ranks again.")
+@click.option(
+    "--force", "is_forced", is_flag=True, help="Even if this ends nodes on which jobs run: the jobs are lost."
+)
 @time_option(
     "--ready-timeout",
     default=None,
-    help="How long nodes may take: 10m (a rehearsal: 2m), 30m for each hook, more while they get on.",
+    help="How long nodes may take: 10m (a rehearsal: 2m), 30m for each hook, longer while they make progress.",
 )
 @json_option
 @click.pass_obj
@@ -51,13 +53,13 @@ def command(
     as_json: bool,
     for_s: float,
 ) -> None:
-    """Creates or updates the cluster of the folder STACK: what is missing is made, what is broken is repaired first.
+    """Creates or updates the cluster of the folder STACK, and waits until every node is ready.
 
-    Ends when every node is ready; exit code 4 when one is not. All or nothing: a new cluster that AWS has no room for
-    leaves no node behind, and nothing else but storage that holds data, with its network. On AWS the price is agreed to
-    first: above $20 an hour, or $500 until the deadline, by typing the cluster's name. With --json or without a
-    terminal nobody is asked, and only --yes agrees. --json prints the nodes at the end. A rehearsal asks with --ask
-    alone. With --retry-until-up nothing is left of a try that found no capacity, and so nothing bills until the next.
+    It first repairs what an interrupted command left behind, and replaces machines that are gone. If AWS lacks
+    capacity for a new cluster, no node is left, only storage that holds data, with its network. On AWS you agree to
+    the price first: above $20 an hour, or $500 until the deadline, by typing the cluster's name. With --json or
+    without a terminal nobody is asked, and only --yes agrees; in a rehearsal only --ask asks. --json prints the nodes
+    at the end. The exit code is 4 when a node is not ready. With --retry-until-up nothing bills between two tries.
 
     \b
     Examples:
@@ -66,7 +68,7 @@ def command(
     """
     if cluster is not None:
         if stack_dir is not None:
-            raise UsageError(f"both the folder {stack_dir} and --cluster {cluster}: say one")
+            raise UsageError(f"the folder {stack_dir} and --cluster {cluster}: give only one of them")
         where = whereabouts_of_cluster(chosen_cluster(cluster))
         stack_dir, stack_name, rehearse = where.stack.directory, where.stack.name, where.rehearse
     request = UpRequest(

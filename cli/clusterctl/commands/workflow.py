@@ -11,23 +11,23 @@ from clusterctl.options import cluster_option, connect_timeout_option, environme
 from clusterctl.output import Output
 from clusterctl.workflows.request import VERBS, WorkflowFlags, carry_out
 
-HELP = """Workflows in OSMO's file format: groups of tasks, each a job on a node.
+HELP = """Runs workflows in OSMO's file format: groups of tasks, each a job on a node.
 
 \b
-  validate  FILE  what is wrong with it, all at once; nothing is started
-  spec      FILE  the file with its template rendered
+  validate  FILE  report everything that is wrong with it; nothing is started
+  spec      FILE  print the file with its template rendered
   submit    FILE  start its groups in their order, and stay until the last one has ended
   list            the workflows of a cluster, as its nodes know them
-  show      ID    how its groups and tasks go
-  logs      ID    what its tasks have said; -f goes on with it
+  show      ID    the states of its groups and tasks
+  logs      ID    the output of its tasks; -f follows it
   cancel    ID    stop what runs of it
 
-submit's exit code is 0 when all groups have completed, else that of the task that ended its group; 130 when it was
-cancelled. It drives the workflow: if it is killed, tasks that run go on, and nothing more of it is started.
-
-Examples:
+submit starts each group when its turn comes, so it has to stay: if it is killed, running tasks go on, and no further
+group is started. Its exit code is 0 when all groups have completed, else that of the task that ended its group; 130
+when it was cancelled.
 
 \b
+Examples:
   clusterctl workflow validate train.yaml
   clusterctl workflow spec train.yaml --set n_nodes=4 n_gpus_per_node=4
   clusterctl workflow submit train.yaml --set n_nodes=4 --on-host

@@ -15,7 +15,7 @@ from clusterctl.ssh.failures import NodeFailure
 
 COPY_ERRORS = (NodeFailure, CopyFailed, OSError, EOFError, paramiko.SSHException)
 """What a copy may meet; all else is a bug."""
-AGAIN = "the same command goes on where it was"
+AGAIN = "run the same command again: it resumes"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,7 +59,9 @@ class KeptParts:
         for path in list(self._paths):
             with contextlib.suppress(OSError):  # it is said beside what ended the download, and does not take its place
                 if size_bytes := os.stat(path).st_size:
-                    sentences.append(f"{_size_text(size_bytes)} are kept in {path}: the same command goes on there")
+                    sentences.append(
+                        f"{_size_text(size_bytes)} are kept in {path}: run the same command again to resume"
+                    )
                 else:
                     os.unlink(path)
         return sentences

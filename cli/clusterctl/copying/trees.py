@@ -213,7 +213,7 @@ def _run(rsyncs: Rsyncs, argv: Sequence[str], sync: TreeSync, way: RsyncWay) -> 
     except OSError as e:
         raise SyncFailed(f"{e.filename}: {e.strerror}") from e
     except SilentNode as e:
-        raise SyncFailed(f"nothing moved for {way.silence_s:g} s; the same command goes on where it was") from e
+        raise SyncFailed(f"nothing moved for {way.silence_s:g} s; run the same command again: it resumes") from e
 
 
 def summary(stats: str) -> str:

@@ -16,13 +16,13 @@ HOURS_A_MONTH = 730
 
 
 def bills_on_after(plan: ClusterPlan) -> str | None:
-    """`$1.45 an hour: addresses, gateway, storage; no deadline ends it, clusterctl down does`; None: nothing does."""
+    """`$1.45 an hour: addresses, storage; the deadline does not end it, clusterctl down does`; None: nothing does."""
     on = _bills_on(_rates_after(plan))
     return None if on is None else f"{on}; {_what_ends_it(plan)}"
 
 
 def bills_a_month_after(plan: ClusterPlan) -> str | None:
-    """`$36.50 a month: addresses, gateway; no deadline ends it, clusterctl down does`; None: nothing does."""
+    """`$36.50 a month: addresses, gateway; the deadline does not end it, clusterctl down does`; None: nothing does."""
     rates = {kind: None if rate is None else HOURS_A_MONTH * rate for kind, rate in _rates_after(plan).items()}
     on = _bills_on(rates, per="month")
     return None if on is None else f"{on}; {_what_ends_it(plan)}"
@@ -41,7 +41,7 @@ def _rates_after(plan: ClusterPlan) -> Mapping[str, float | None]:
 def _what_ends_it(plan: ClusterPlan) -> str:
     # With data that is kept, a `down` keeps the network, too.
     is_kept = any(is_retained(row) for row in plan.storage)
-    return f"no deadline ends it, clusterctl down{' --all' if is_kept else ''} does"
+    return f"the deadline does not end it, clusterctl down{' --all' if is_kept else ''} does"
 
 
 def bills_on_now(inventory: Inventory) -> str | None:

@@ -55,7 +55,7 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
             )
         raise NothingMatched(
             f"{half_made}: `up` was interrupted, so nothing is known of its nodes here. Anything it created is still "
-            f"billing. The same `up` goes on with it, and `clusterctl down {stack}` ends it",
+            f"billing. The same `up` continues it, and `clusterctl down {stack}` ends it",
             hint=f"clusterctl up {stack}",
         )
     cluster = matching_cluster(wanted, known, source=source) if wanted else _only(known, home)

@@ -98,7 +98,7 @@ def find_whereabouts(
     Raises UsageError when both a folder and a cluster are given, and ConfigError, NothingMatched, EngineError.
     """
     if directory is not None and cluster is not None:
-        raise UsageError(f"both the folder {directory} and --cluster {cluster}: say one")
+        raise UsageError(f"the folder {directory} and --cluster {cluster}: give only one of them")
     if directory is not None:
         return _of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home, in_state=in_state)
     try:

@@ -94,7 +94,7 @@ def told_of(needs: ClusterNeeds) -> Iterator[str]:
             "its NCCL_IB_… variables do nothing"
         )
     if needs.priority is not None:
-        yield f"priority={needs.priority!r}: on AWS nobody pays more to come first; these are on-demand machines"
+        yield f"priority={needs.priority!r}: AWS sells no priority; these are on-demand machines"
     if needs.left_out_image is not None:
         yield f"image={needs.left_out_image!r} is left out: functions run in the nodes' own python3"
 

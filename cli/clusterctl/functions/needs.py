@@ -100,7 +100,7 @@ def merged(needs: Mapping[str, ClusterNeeds]) -> ClusterNeeds:
                 said_by.setdefault(field.name, function)
     found = ClusterNeeds(**total)
     if found.gpu is not None and found.instance_type is not None:
-        raise UsageError("both gpu= and instance_type= are given: the type has its GPUs; say one", hint=HINT)
+        raise UsageError("gpu= and instance_type=: give only one of them, since the type has its GPUs", hint=HINT)
     return found
 
 

@@ -98,5 +98,5 @@ def words_of(content: bytes, where: str) -> tuple[Mapping[str, Any], bytes]:
     except (ValueError, RecursionError):
         words = None
     if not isinstance(words, dict):
-        raise ClusterctlError(f"{where}: what lies where its result should be is none")
+        raise ClusterctlError(f"{where}: its result is damaged")
     return words, body

@@ -146,7 +146,9 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
             raise UsageError(f"{name}={value!r}: {unit}, more than 0", hint=HINT)
     if given.cluster is not None and (described := [name for name in OWN if getattr(given, name) is not None]):
         told = f"{', '.join(f'{name}=' for name in described)} would describe a cluster of the app's own"
-        raise UsageError(f"{told}, and cluster={given.cluster!r} names one that exists: say one", hint=HINT)
+        raise UsageError(
+            f"{told}, and cluster={given.cluster!r} names one that exists: give only one of them", hint=HINT
+        )
     hours = given.max_run_time_hours
     return FunctionSettings(
         cluster=given.cluster,

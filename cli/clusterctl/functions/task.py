@@ -141,7 +141,7 @@ class Task:
     def result_of(self, state: JobState, *, all_ranks: bool) -> Any:
         """What `result` gives, of a task that has ended as `state` says. Raises as `result` does."""
         if not str(self._spec["command"][0]).startswith(f"{call.FOLDER}/"):
-            raise UsageError(f"{self.name} is no function's task, so it has no result", hint="clusterctl jobs")
+            raise UsageError(f"{self.name} is not the task of a function, so it has no result", hint="clusterctl jobs")
         if state.state != judge.SUCCEEDED:
             raise self._failure(state)
         if not all_ranks:

@@ -59,7 +59,7 @@ def run_inside(
         home = home_directory(os.environ)
         log_in(nodes.inventory, chosen, line, home=home, is_terminal_wanted=True, deadlines=nodes.deadlines)
     if not request.words:
-        raise UsageError("no command was named: write it behind --; a shell wants a terminal, and one node", hint=HINT)
+        raise UsageError("no command: write it after --; a shell needs a terminal, and one node", hint=HINT)
     remote = RemoteCommand(
         inventory=nodes.inventory,
         nodes=chosen,

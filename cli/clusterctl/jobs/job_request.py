@@ -92,7 +92,7 @@ def _carry_out_there(flags: JobFlags, output: Output) -> int:
 def _refuse_words(flags: JobFlags) -> None:
     """Raises UsageError for words where there are to be none, or too few."""
     if flags.verb not in (CP, EXEC) and flags.words:
-        raise UsageError(f"{flags.words[0]!r} behind the job's name: {flags.verb} takes none", hint=HINT)
+        raise UsageError(f"{flags.words[0]!r} after the job's name: {flags.verb} takes no more words", hint=HINT)
     if flags.verb == CP and len(flags.words) not in (1, 2):
         told = f"write: clusterctl job cp {flags.name} [PATH] DIR, with PATH below $CLUSTERCTL_JOB_DIR"
         raise UsageError(told, hint=HINT)

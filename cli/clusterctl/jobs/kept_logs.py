@@ -127,7 +127,7 @@ def _ended(words: Mapping[str, Any]) -> Mapping[str, Any]:
     """How it went on a node that is gone: what ran when this was kept has ended with it."""
     if words["state"] in judge.FINAL:
         return words
-    why = f"the cluster was ended while it was {words['state']}, or nobody kept how it ended"
+    why = f"the cluster was ended while it was {words['state']}, or how it ended was not kept"
     return {**words, "state": judge.LOST, "outcome": judge.outcome(judge.LOST, why, ())}
 
 

@@ -55,10 +55,10 @@ class Launch:
 def chosen_launch(words: Sequence[str], launcher: str | None) -> Launch:
     """The launcher that was named, else the one that is certain. Raises UsageError."""
     if not words or not words[0]:
-        raise UsageError("no program was named: write it behind --", hint=HINT)
+        raise UsageError("no program was named: write it after --", hint=HINT)
     if launcher is not None and launcher not in LAUNCHERS:
         nearest = did_you_mean(launcher, LAUNCHERS) or f"; there is {', '.join(LAUNCHERS)}"
-        raise UsageError(f"--launcher {launcher!r}: no launcher{nearest}", hint=HINT)
+        raise UsageError(f"--launcher {launcher!r}: no such launcher{nearest}", hint=HINT)
     if words[0] in NOT_BUILT:
         raise UsageError(f"{words[0]} as a launcher is not built yet; there is {', '.join(LAUNCHERS)}", hint=HINT)
     found = _typed(words, launcher)
@@ -89,4 +89,4 @@ def _refuse_impossible(launch: Launch) -> None:
     if launch.launcher == JAX and not is_python:
         raise UsageError(f"{launch.command[0]}: --launcher jax starts a Python script, or python3 -m NAME", hint=HINT)
     if launch.launcher == MPI and ":" in launch.command:
-        raise UsageError("mpirun reads a lone : as the begin of another program", hint=HINT)
+        raise UsageError("mpirun takes a lone : as the start of another program", hint=HINT)

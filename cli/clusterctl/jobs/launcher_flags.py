@@ -187,7 +187,7 @@ def refuse_owned(tool: str, word: str, name: str, flags: Flags) -> None:
     ]
     if meant:
         reason = flags.owned[name if name in meant else meant[0]]
-        raise UsageError(f"{tool} {word}: clusterctl sees to that itself; {reason}", hint=HINT)
+        raise UsageError(f"{tool} {word}: clusterctl sets it itself; {reason}", hint=HINT)
     if flags.values and not known:
         told = ", ".join(f"--{each}" for each in (*flags.switches, *flags.values))
-        raise UsageError(f"{tool} {word}: not known here; what may be typed is {told}", hint=HINT)
+        raise UsageError(f"{tool} {word}: unknown flag; allowed here: {told}", hint=HINT)

@@ -78,7 +78,7 @@ def state_text(job: JobState) -> str:
     """What `job show` prints."""
     members = [
         f"  Node {member['slot']} ({member['name']})  "
-        f"{job.by_slot.get(int(member['slot']), {}).get('state', 'not heard')}  {count(int(member['nproc']), 'rank')}"
+        f"{job.by_slot.get(int(member['slot']), {}).get('state', 'no answer')}  {count(int(member['nproc']), 'rank')}"
         f"{_gpus(member)}"
         for member in job.spec["members"]
     ]

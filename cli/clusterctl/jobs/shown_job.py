@@ -58,7 +58,7 @@ def show_kept(kept: KeptJob, verb: str, output: Output, *, node: str | None, ran
                 show_line(line, job, output, as_json=as_json)
     missing = [slot for slot in slots if not kept.node_folder(slot).is_dir()]
     if missing:
-        raise NothingMatched(f"{job.name}: nothing came from Node {missing[0]} before it was gone", hint=again)
+        raise NothingMatched(f"{job.name}: Node {missing[0]} was gone before its output was copied here", hint=again)
     return 0
 
 

@@ -102,7 +102,7 @@ def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, name
         if answer["phase"] != "ready":
             found.append(f"{told}: not ready ({answer['phase']}): clusterctl status")
         if request.image is not None and not answer["engine"]:
-            found.append(f"{told}: neither docker nor podman is there, so it runs no --image")
+            found.append(f"{told}: has neither docker nor podman, so --image cannot run there")
         found += [f"{told}: {problem}" for problem in _gpu_problems(request, int(answer["gpus"]))]
     return found
 
@@ -220,7 +220,7 @@ def _refuse_uneven(request: JobRequest, members: Sequence[Mapping[str, Any]]) ->
     if launcher in EVEN and len(counts) > 1:
         told = ", ".join(f"{member['name']} {member['nproc']}" for member in members)
         hint = "clusterctl run --nproc N, or --launcher torchrun"
-        raise UsageError(f"{launcher} starts as many processes on every node, and these have {told}", hint=hint)
+        raise UsageError(f"{launcher} starts equally many processes on every node, and these have {told}", hint=hint)
     if launcher == MPI and len(members) > MOST_NODES:
         raise UsageError(f"MPI on {len(members)} nodes is not built yet: at most {MOST_NODES}", hint=HINT)
 

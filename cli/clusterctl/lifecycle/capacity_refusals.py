@@ -45,7 +45,7 @@ def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -
     if code == "AuthFailure.ServiceLinkedRoleCreationNotPermitted":
         return Help(
             sentence="The first spot machine of an account needs a role of AWS's own, and you may not create it: "
-            "whoever may, does it once.",
+            "somebody who may has to do it once.",
             hint=ROLE,
         )
     return None

@@ -44,7 +44,7 @@ ChangeVerb = Literal["up", "extend", "replace", "down"]
 PROBE = "probe"
 KEPT_LOGS = 20
 STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
-REPAIR_STOPPED = "stopped in the middle of the repair: what a run that was cut off made is there, and may bill."
+REPAIR_STOPPED = "stopped during the repair: what an interrupted run made is still there, and may bill."
 INSISTING = "insisting; once more kills the engine, and the next run repairs"
 
 

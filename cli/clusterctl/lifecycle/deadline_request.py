@@ -135,9 +135,9 @@ T = TypeVar("T")
 def typed_request(longer: str | None, until: str | None, budget: str | None, *, now: datetime) -> DeadlineRequest:
     """What a person wants; None: not typed. Raises UsageError for words that mean no end, and for two of them."""
     if longer is None and until is None and budget is None:
-        raise UsageError("extend by how much? A time, --until or --budget", hint="clusterctl extend 2h")
+        raise UsageError("extend by how much? Give a time, --until or --budget", hint="clusterctl extend 2h")
     if longer is not None and until is not None:
-        raise UsageError(f"both {longer} and --until {until}: say one", hint="clusterctl extend --help")
+        raise UsageError(f"{longer} and --until {until}: give only one of them", hint="clusterctl extend --help")
     return DeadlineRequest(
         by=_read(longer, parse_duration, "TIME"),
         until=_read(until, lambda text: parse_instant(text, now=now), "--until"),

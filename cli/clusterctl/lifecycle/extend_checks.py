@@ -38,8 +38,8 @@ def refuse_machines_anew(state: StackState, config: ClusterConfig, cluster_plan:
     anew = made_anew(state, config, cluster_plan)
     if anew:
         raise ClusterctlError(
-            f"{source} was changed so that machines would be made anew, and extend ends none: "
-            f"{'; '.join(made_anew_lines(anew))}. Put it back, extend, and change it then",
+            f"{source} was changed so that machines would be replaced, which extend does not do: "
+            f"{'; '.join(made_anew_lines(anew))}. Undo that change, extend, and then make it again",
             hint=edit(source),
         )
 

@@ -85,7 +85,7 @@ def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -
     except EngineError:
         there = "what it made is there, and bills, also places that are reserved and empty"
     return (
-        f"The first of two runs had ended before that: {there}. Afterwards clusterctl up {shown} goes on with it, and "
+        f"The first of two runs had ended before that: {there}. Afterwards clusterctl up {shown} continues, and "
         f"clusterctl down {shown} ends it"
     )
 
@@ -100,7 +100,7 @@ def plugin_hint(stack: Stack, result: RunResult) -> str | None:
 
 def _with_room(shown: str) -> str:
     return (
-        f"What was made is there, and bills: with room again clusterctl up {shown} goes on with it, and "
+        f"What was made is there, and bills: once AWS has room, clusterctl up {shown} goes on with it, and "
         f"clusterctl down {shown} ends it"
     )
 

@@ -54,7 +54,7 @@ def refuse_other_network(state: StackState, config: ClusterConfig, *, source: st
     problems = list(_moved(state, config))
     if problems:
         raise ConfigError(
-            f"{source}: {count(len(problems), 'change')} would make the network anew, nothing was changed",
+            f"{source}: {count(len(problems), 'change')} would replace the network, nothing was changed",
             problems=[f"  {problem}" for problem in problems],
             hint=f"clusterctl down {shown} --all",
         )

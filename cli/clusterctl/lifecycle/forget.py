@@ -75,6 +75,6 @@ def _ask(request: ForgetRequest, output: Output, doubt: str) -> None:
     if request.is_agreed:
         output.note(f"{told}; {reap_cluster(known)} would find them")
         return
-    question = f"{told}. What runs bills on, and nothing here leads to it any more. Forget it all the same?"
+    question = f"{told}. What runs keeps billing, and this computer can no longer find it. Forget it anyway?"
     if not output.confirm(question):
         raise UsageError(f"{told}; nothing was forgotten", hint=reap_cluster(known))

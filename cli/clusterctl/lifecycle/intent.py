@@ -220,7 +220,8 @@ def refuse(
             told = f"clusterctl:budget_usd in {config_file}, or none there and one in {stack.source},"
         raise CapExceeded(
             f"{intent.config.name} ended at {clock(deadline.at, now)}: its budget of {usd(deadline.budget_usd)} is "
-            f"spent. It counts over all runs: a higher {told} goes on, and clusterctl down {shown} ends what is left",
+            f"spent. It counts over all runs: a higher {told} lets it continue, and clusterctl down {shown} ends "
+            "what is left",
             hint=edit(config_file) if is_kept else f"clusterctl down {shown}",
         )
     if deadline.at <= now and deadline.reason in ("reservation", "capacity-block"):

@@ -39,7 +39,7 @@ class NextUp:
     makes: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
     replaces: tuple[NodePreview, ...] = ()
-    """Made anew: what is on their disks is lost."""
+    """Made anew: the data on their disks is lost."""
     later: tuple[NodePreview, ...] = ()
     """Running on without what only a new machine takes on."""
     is_reserved: bool = True
@@ -119,14 +119,14 @@ def cluster_of(stack: Stack, *, home: Home, is_rehearsal: bool) -> Inventory | N
 def next_up_rows(found: NextUp, *, now: datetime) -> list[tuple[str, str]]:
     """The lines of `plan` about it: a word and what it is about."""
     rows = [("makes", fold_names(found.makes))] if found.makes else []
-    rows += [("ends", f"{fold_names(found.ends)}: what is on their disks is lost")] if found.ends else []
+    rows += [("ends", f"{fold_names(found.ends)}: the data on their disks is lost")] if found.ends else []
     rows += [("replace", line) for line in made_anew_lines(found.replaces, is_reserved=found.is_reserved)]
     rows += [("later", line) for line in late_lines(found.later)]
     if found.extended_until is not None:
         told = f"moved to {clock(found.extended_until, now)} by extend; caps.runtime counts from the next run on"
         rows.append(("deadline", told))
     rows += [("refused", line) for line in found.refused]
-    return rows or [("nothing", "no node is made, ended or made anew")]
+    return rows or [("nothing", "no node is made, ended or replaced")]
 
 
 def next_up_json(found: NextUp) -> dict[str, object]:

@@ -61,7 +61,7 @@ def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
         return up_again(inventory)
     if any(phase in SCRIPT_PHASES for phase in scripts):
         again = replace_again(inventory.cluster, failed)
-        return f"{up_again(inventory)}  (with the script mended: its nodes are made anew; with it as it is: {again})"
+        return f"{up_again(inventory)}  (once the script is fixed: replaces its nodes; to run the same script: {again})"
     return replace_again(inventory.cluster, failed) if failed else f"clusterctl status --cluster {inventory.cluster}"
 
 

@@ -70,14 +70,14 @@ def late(state: StackState, cluster_plan: ClusterPlan, *, except_slots: Iterable
 
 
 def made_anew_lines(found: Sequence[NodePreview], *, is_reserved: bool = True) -> list[str]:
-    """`train-1,3: made anew, what is on their disks is lost: image ami-1 → ami-2`, nodes of one reason together.
+    """`train-1,3: replaced, the data on their disks is lost: image ami-1 → ami-2`, nodes of one reason together.
 
     `is_reserved`: their places are held while they are made; those of spot machines are not.
     """
     told = []
     for reasons, nodes in _by_reasons(found).items():
         whose = "its disks" if len(nodes) == 1 else "their disks"
-        told.append(f"{fold_names(nodes)}: made anew, what is on {whose} is lost: {', '.join(reasons)}")
+        told.append(f"{fold_names(nodes)}: replaced, the data on {whose} is lost: {', '.join(reasons)}")
     if told and not is_reserved:
         told.append("no place is reserved for spot machines: these end first, and AWS may have none to put there")
     return told

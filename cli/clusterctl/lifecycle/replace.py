@@ -191,7 +191,7 @@ def ask(request: ReplaceRequest, change: Change, *, is_spot: bool) -> None:
     node = next((node for node in request.inventory.nodes if node.slot == request.slot), None)
     name = f"slot {request.slot}" if node is None else f"{node.name} ({node.instance_id})"
     held = " Its place is not reserved: AWS may have no spot machine to put there." if is_spot else ""
-    if not change.output.confirm(f"End {name} and make it anew? What is on its disks is lost.{held}"):
+    if not change.output.confirm(f"Replace the machine of {name}? The data on its disks is lost.{held}"):
         again = replace_slot(request.inventory.cluster, request.slot)
         raise UsageError("not agreed, nothing was changed", hint=f"{again} --yes")
 

@@ -78,8 +78,8 @@ def refuse_reaped(change: Change, state: StackState, *, shown: str) -> None:
         more = f" and {len(lost) - 2} more" if len(lost) > 2 else ""
         named = ", ".join(part.id.rpartition(":")[2] for part in lost[:2])
         raise CloudError(
-            f"{change.name} was reaped, or ended by hand: AWS has no machine of it, nor {named}{more}, which its state "
-            "names. Nothing was made; a down forgets what is gone, and another up begins anew",
+            f"{change.name} was reaped, or ended by hand: its state has machines and {named}{more}, which AWS has "
+            "no longer. Nothing was made; clear the state by a down, and then run up again",
             code="Reaped",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )

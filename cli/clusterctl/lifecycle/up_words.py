@@ -39,7 +39,7 @@ def price_question(
     deadline, wanted = cluster_plan.deadline, len(cluster_plan.slots)
     total = spending(cluster_plan, now=now).until_deadline_usd
     budget = "" if deadline.budget_usd is None else f" of a budget of {usd(deadline.budget_usd)}"
-    replaced = f", {anew} of them made anew" if anew else ""
+    replaced = f", {anew} of them replaced" if anew else ""
     change = f"Change {running} → {wanted} nodes{replaced}?"
     what = change if running else f"Create {wanted} × {_machine(cluster_plan)}?"
     until = f"{clock(deadline.at, now)} ({duration(deadline.at - now)}: {usd(total)} in all{budget})"

@@ -26,7 +26,7 @@ def refuse_half_made(state: StackState, *, cluster: str, shown: str, now: dateti
     slots, members = [instance.slot for instance in state.instances], len(membership.outputs["members"])
     if slots != list(range(members)):
         raise EngineError(
-            f"{cluster}: its last change left {len(slots)} of {count(members, 'node')}; it has to be whole first",
+            f"{cluster}: its last change left {len(slots)} of {count(members, 'node')}; first make it whole",
             hint=f"clusterctl up {shown}",
         )
 
@@ -43,7 +43,7 @@ def refuse_gaps(state: StackState, slot: int, *, shown: str) -> None:
     if gaps:
         told = f"slot {gaps[0]} has" if len(gaps) == 1 else f"slots {', '.join(gaps)} have"
         raise EngineError(
-            f"{told} no machine, as after an up that failed: the cluster has to be whole before a node is replaced. "
+            f"{told} no machine, as after a failed up: all slots must have one before a node is replaced. "
             "Nothing was changed",
             hint=f"clusterctl up {shown}",
         )
@@ -54,8 +54,8 @@ def refuse_half_gone(lost: Sequence[StateResource], *, cluster: str, shown: str)
     if lost:
         kinds = sorted({resource.type.rpartition(":")[2] for resource in lost})
         raise EngineError(
-            f"{cluster} is half gone, as after a down that was cut off: its state names {count(len(lost), 'thing')} of "
-            f"its nodes ({', '.join(kinds)}) that AWS has no more. No deadline was moved; clusterctl down {shown} ends "
-            "the rest, and an up makes it whole",
+            f"{cluster} is half gone, as after an interrupted down: its state has {count(len(lost), 'thing')} of "
+            f"its nodes ({', '.join(kinds)}) that AWS no longer has. The deadline was not moved; clusterctl "
+            f"down {shown} ends the rest, and an up makes it whole",
             hint=f"clusterctl up {shown}",
         )

@@ -126,7 +126,7 @@ def regions_asked(region: str | None, known: Iterable[str], configured: str | No
     """
     if region is not None:
         if all_regions:
-            raise UsageError(f"both --region {region} and --all-regions: say one")
+            raise UsageError(f"--region {region} and --all-regions: give only one of them")
         return [region]
     found = sorted({*known, *([] if configured is None else [configured])})
     if not found and not all_regions:

@@ -34,7 +34,7 @@ def command_line(argv: Sequence[str], line: str | None) -> str | None:
     if line is not None:
         if argv:
             raise UsageError(
-                f"a command twice: --command {shlex.quote(line)}, and {shlex.join(argv)}", hint="clusterctl ssh --help"
+                f"two commands: --command {shlex.quote(line)}, and {shlex.join(argv)}", hint="clusterctl ssh --help"
             )
         if not line.strip():
             raise UsageError("--command is empty", hint="clusterctl ssh --help")

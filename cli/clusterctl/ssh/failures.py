@@ -20,18 +20,18 @@ FailureKind = Literal[
     "protocol",
 ]
 FAILURE_KINDS: Mapping[FailureKind, str] = {
-    "refused": "nobody listens there",
-    "timeout": "a phase did not end in its time; in the phase `command`: ended at `--timeout`",
-    "host-key": "the machine is not the one that was declared",
-    "auth": "the machine does not want us",
-    "lost": "it was there, and then it was not",
-    "unreachable": "no way to the address, or no address",
-    "proxy": "the command that makes the way ended",
-    "session": "it lets us in and then opens no channel, or starts no command",
-    "stopped": "not run, or ended half way: another node's failure, or the person's wish",
+    "refused": "nothing listens on the port",
+    "timeout": "a phase took too long; in the phase `command`: the command was ended at `--timeout`",
+    "host-key": "the machine has another host key than the declared one",
+    "auth": "the machine refuses the login",
+    "lost": "the connection was lost",
+    "unreachable": "no route to the address, or no address",
+    "proxy": "the proxy command ended",
+    "session": "after the login the machine opens no channel, or starts no command",
+    "stopped": "not run, or ended early, because another node failed or somebody stopped it",
     "key": "no usable private key on this computer",
-    "ended": "what was to run on and on there ended by itself (`top`)",
-    "protocol": "what answers does not speak SSH as we do",
+    "ended": "a program that should keep running there ended (`top`)",
+    "protocol": "what answers does not speak SSH",
 }
 Phase = Literal["connect", "greeting", "key exchange", "login", "session", "command"]
 

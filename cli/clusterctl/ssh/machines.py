@@ -22,7 +22,7 @@ def machines_of(caller: Caller, cluster: str | None, file: Path | None) -> Inven
     if file is None:
         return find_cluster(caller.home, name=cluster, environ=caller.environ)
     if cluster is not None:
-        raise UsageError(f"both --cluster {cluster} and --inventory {file}: two sets of machines; say one")
+        raise UsageError(f"--cluster {cluster} and --inventory {file}: give only one of them")
     any_inventory = importlib.import_module("clusterctl.ssh.any_inventory")
     inventory: Inventory = any_inventory.read_any_inventory(caller.folder / file, ssh_config=caller.ssh_dir / "config")
     return inventory

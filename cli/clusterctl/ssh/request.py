@@ -161,7 +161,7 @@ WITHOUT_TERMINAL = ("--gather", "--json", "--env", "--sudo", "--timeout", "--fai
 def refuse_contradiction(*, gather: bool, as_json: bool) -> None:
     """Raises UsageError where two flags answer the same question."""
     if gather and as_json:
-        raise UsageError("--gather and --json are two ways to show the same", hint=HINT)
+        raise UsageError("--gather and --json: give only one of them", hint=HINT)
 
 
 def refuse_beside_terminal(given: Mapping[str, object]) -> None:

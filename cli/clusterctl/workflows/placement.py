@@ -169,6 +169,6 @@ def _no_room(task: Task, tasks: Sequence[Task], needs: Resources, rooms: Sequenc
     what = count(needs.gpu, "GPU") if needs.gpu else "a node of its own, as it names no GPUs"
     whole = sum(room.is_free for room in rooms)
     return (
-        f"no node is left for {task.name}, which wants {what}: it has {count(len(tasks), 'task')} at the same time, "
+        f"no node is left for {task.name}, which needs {what}: it has {count(len(tasks), 'task')} at the same time, "
         f"and of {count(len(rooms), 'node')} {whole} {'is' if whole == 1 else 'are'} free"
     )

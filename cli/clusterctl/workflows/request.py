@@ -77,7 +77,7 @@ def carry_out(flags: WorkflowFlags, output: Output) -> int:
     known = known_jobs(nodes)
     if flags.verb == LIST:
         if flags.words:
-            raise UsageError("workflow list wants no more words", hint=HINT)
+            raise UsageError("workflow list takes no more words", hint=HINT)
         workflows = workflows_of(known.jobs)
         if flags.as_json:
             output.json([workflow_json(workflow) for workflow in workflows])
@@ -123,7 +123,7 @@ def _with_file(flags: WorkflowFlags, output: Output) -> int:
 
 def _only_word(flags: WorkflowFlags, what: str) -> str:
     if len(flags.words) != 1 or not flags.words[0]:
-        raise UsageError(f"workflow {flags.verb} wants {what}", hint=HINT)
+        raise UsageError(f"workflow {flags.verb} needs {what}", hint=HINT)
     return flags.words[0]
 
 

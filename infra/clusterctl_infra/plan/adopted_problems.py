@@ -58,7 +58,7 @@ def adopted_range_holds_nodes(case: Case) -> Iterator[Problem]:
         yield error(
             "nodes",
             f"{case.config.nodes}: the addresses {found.slot_cidr} in {found.subnet_id}, chosen when the cluster was "
-            f"made, hold {room} nodes; for more, end the cluster and make it anew: clusterctl down --all",
+            f"made, hold {room} nodes; for more, end the cluster and make a new one: clusterctl down --all",
         )
 
 

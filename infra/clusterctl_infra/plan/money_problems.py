@@ -92,7 +92,7 @@ def time_is_left(case: Case) -> Iterator[Problem]:
             yield error(
                 "caps.budget_usd",
                 f"${deadline.budget_usd or 0:.2f} is spent, and {passed}: clusterctl down ends what is left of it; a "
-                "higher budget goes on",
+                "higher budget lets it continue",
             )
         elif deadline.reason in ("reservation", "capacity-block"):
             key = "capacity_block" if case.config.capacity_block is not None else "reservation"

@@ -128,8 +128,8 @@ def region_stays(case: Case) -> Iterator[Problem]:
     if not zone.startswith(region):
         yield error(
             "region",
-            f"{region}: this cluster has been in {zone} since its birth and cannot move: every machine would be made "
-            "anew; another region is another cluster: clusterctl down --all, then clusterctl up",
+            f"{region}: this cluster has been in {zone} since its birth and cannot move: every machine would be "
+            "replaced; another region is another cluster: clusterctl down --all, then clusterctl up",
         )
 
 
@@ -140,7 +140,7 @@ def dead_man_is_patient(case: Case) -> Iterator[Problem]:
     if allowed < SHORTEST_RULE:
         yield _too_short("caps.dead_man", allowed, usual=LONG_REBOOT)
     elif case.config.nodes == 1:
-        yield warning("caps.dead_man", "one node has nobody to see: the rule does nothing")
+        yield warning("caps.dead_man", "one node has no others to lose: the rule does nothing")
     elif allowed < LONG_REBOOT:
         yield warning(
             "caps.dead_man",

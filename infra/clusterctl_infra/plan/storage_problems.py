@@ -33,7 +33,7 @@ def storage_outlives_the_deadline(case: Case) -> Iterator[Problem]:
     price = case.plan.price.storage_usd_per_hour
     hourly = "" if not price else f" at ${price:.2f} an hour"
     ended_by = "clusterctl down --all" if any(is_retained(row) for row in own) else "clusterctl down"
-    yield warning("storage", f"{mounts}: no deadline ends what holds data; it bills on{hourly} until {ended_by}")
+    yield warning("storage", f"{mounts}: the deadline does not end what holds data; it bills{hourly} until {ended_by}")
 
 
 def adopted_file_systems_are_reached(case: Case) -> Iterator[Problem]:

@@ -262,7 +262,7 @@ def test_a_download_that_a_person_interrupts_names_what_it_has_left(
         assert process.stderr is not None
         said = process.stderr.read().decode()
     (left,) = back.iterdir()
-    assert f" MB are kept in {left}: the same command goes on there\n" in said
+    assert f" MB are kept in {left}: run the same command again to resume\n" in said
     assert process.returncode == 130
 
 

@@ -97,7 +97,7 @@ def test_a_node_that_stands_still_in_the_middle_is_not_waited_for(
             _, said = process.communicate(timeout=20)
         finally:
             os.kill(int(pid.read_text()), signal.SIGKILL)
-    assert b"train-1: nothing moved for 3 s; the same command goes on where it was" in said
+    assert b"train-1: nothing moved for 3 s; run the same command again: it resumes" in said
     assert process.returncode == 1
 
 
@@ -124,7 +124,7 @@ def test_an_rsync_that_says_nothing_is_not_waited_for(loopback_cluster: Loopback
     program.write_text("#!/bin/sh\nexec cat >/dev/null\n")
     program.chmod(0o755)
     done = loopback_cluster.run("sync", f"{tmp_path / 'source'}/", "1:there", "--timeout", "1s")
-    assert b"train-1: nothing moved for 1 s; the same command goes on where it was" in done.stderr
+    assert b"train-1: nothing moved for 1 s; run the same command again: it resumes" in done.stderr
     assert done.returncode == 1
 
 

@@ -52,7 +52,7 @@ def test_up_names_what_waits_and_what_is_made_anew_and_does_just_that(recorded: 
 
     recorded.write(machines="none", image="dlami-pytorch-2.7-ubuntu-22.04")
     anew = recorded.run("up", str(recorded.folder))
-    assert f"{recorded.name}-[0-1]: made anew, what is on their disks is lost: image ami-" in anew.stderr
+    assert f"{recorded.name}-[0-1]: replaced, the data on their disks is lost: image ami-" in anew.stderr
     assert "takes effect" not in anew.stderr
     assert not set(before.values()) & set(recorded.instance_ids().values())
     assert not [row["note"] for row in recorded.nodes().values() if "takes effect" in str(row["note"])]

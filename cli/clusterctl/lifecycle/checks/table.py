@@ -259,7 +259,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithPlan,
         refuse=without_aws.machines_stay,
-        refuses="a file that was changed so that machines would be made anew",
+        refuses="a file that was changed so that machines would be replaced",
     ),
     Check(
         name="way in",

@@ -157,7 +157,7 @@ def present_state(layout: Layout, job: str) -> dict[str, Any]:
         return again
     if again["state"] == judge.PREPARING:
         return _lost(again, "the command that prepared the job ended before it was started")
-    return _lost(again, "the node started anew" if again["boot_id"] != boot_id(layout) else "its supervisor is gone")
+    return _lost(again, "the node was restarted" if again["boot_id"] != boot_id(layout) else "its supervisor is gone")
 
 
 def tell_lost(layout: Layout, job: str, why: str) -> None:

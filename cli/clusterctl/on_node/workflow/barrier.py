@@ -148,7 +148,7 @@ def _join(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, 
     while True:
         left_s = until_s - time.monotonic()
         if left_s <= 0:
-            raise Failed("rank 0 at %s:%d let nobody go within %g s: %s" % (connect, port, timeout_s, why))
+            raise Failed("rank 0 at %s:%d did not release the group within %g s: %s" % (connect, port, timeout_s, why))
         try:
             with socket.create_connection((connect, port), timeout=min(left_s, SAY_WITHIN_S)) as connection:
                 connection.settimeout(left_s)

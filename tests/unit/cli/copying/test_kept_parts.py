@@ -21,7 +21,7 @@ def test_what_came_of_a_broken_download_is_named_and_what_has_nothing_in_it_remo
         with contextlib.suppress(error), kept.gathering(str(path)):
             path.write_bytes(bytes(size_bytes))
             raise error
-    assert kept.settle() == [f"1.5 MB are kept in {half}: the same command goes on there"]
+    assert kept.settle() == [f"1.5 MB are kept in {half}: run the same command again to resume"]
     assert list(tmp_path.iterdir()) == [half]
 
 
@@ -31,7 +31,7 @@ def test_a_download_that_runs_when_the_command_is_ended_is_named_too(tmp_path: P
     half = tmp_path / "half"
     with kept.gathering(str(half)):
         half.write_bytes(bytes(100_000))
-        assert kept.settle() == [f"0.1 MB are kept in {half}: the same command goes on there"]
+        assert kept.settle() == [f"0.1 MB are kept in {half}: run the same command again to resume"]
 
 
 def test_a_part_that_cannot_be_looked_at_hides_nothing_that_is_to_be_said(tmp_path: Path) -> None:

@@ -11,7 +11,10 @@ from tests.unit.infra.plan.plan_cases import a_plan
 
 EFS = {"mount": "/work", "efs": {}}
 SCRATCH = {"mount": "/scratch", "fsx-lustre": {"size": "1200GiB", "type": "scratch", "on_delete": "delete"}}
-DOWN, DOWN_ALL = "no deadline ends it, clusterctl down does", "no deadline ends it, clusterctl down --all does"
+DOWN, DOWN_ALL = (
+    "the deadline does not end it, clusterctl down does",
+    "the deadline does not end it, clusterctl down --all does",
+)
 
 
 @pytest.mark.parametrize(

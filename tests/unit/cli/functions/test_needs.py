@@ -77,7 +77,7 @@ def test_functions_of_one_app_share_a_cluster_with_the_most_that_any_needs() -> 
         merged({"large": large, "other": ClusterNeeds(gpu="a100:8")})
     with pytest.raises(UsageError, match="another function"):
         merged({"large": large, "other": ClusterNeeds(mounts=mounts_of({"/data": "s3://other"}))})
-    with pytest.raises(UsageError, match="both gpu= and instance_type="):
+    with pytest.raises(UsageError, match="gpu= and instance_type=: give only one"):
         merged({"large": large, "other": ClusterNeeds(instance_type="p5.48xlarge")})
 
 

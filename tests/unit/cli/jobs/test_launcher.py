@@ -85,7 +85,7 @@ def test_the_launcher_is_known_by_the_program(words: list[str], launcher: str | 
     ],
 )
 def test_a_flag_that_is_ours_is_refused_with_the_reason(launcher: tuple[str, ...], flag: str) -> None:
-    with pytest.raises(UsageError, match="clusterctl sees to that itself; ") as refused:
+    with pytest.raises(UsageError, match="clusterctl sets it itself; ") as refused:
         chosen_launch([*launcher, flag, "2", "train.py"], None)
     owned = {reason for begin, _, flags in TYPED if begin == launcher for reason in flags.owned.values()}
     assert refused.value.message.rpartition("; ")[2] in owned
@@ -100,8 +100,8 @@ def test_a_flag_that_is_ours_is_refused_with_the_reason(launcher: tuple[str, ...
         (["train.py"], "slurm", "there is torchrun, accelerate, deepspeed"),
         (["srun", "train.py"], None, "srun as a launcher is not built yet"),
         (["accelerate", "train.py"], None, "write: accelerate launch SCRIPT"),
-        (["mpirun", "--novel", "3", "./a"], None, "--novel: not known here"),
-        (["mpirun", "./a", ":", "./b"], None, "a lone : as the begin of another program"),
+        (["mpirun", "--novel", "3", "./a"], None, "--novel: unknown flag"),
+        (["mpirun", "./a", ":", "./b"], None, "a lone : as the start of another program"),
         (["./a"], "jax", "starts a Python script"),
         (["accelerate", "launch", "a.py"], "jax", "do not go together"),
         (["torchrun", "train.py"], "plain", "do not go together"),

@@ -232,7 +232,7 @@ def test_a_name_of_its_own_is_one(program: str, expected: str) -> None:
 def test_a_node_without_a_container_engine_is_named() -> None:
     words = {1: said(1, engine="docker"), 3: said(3)}
     assert problems(request(image="a:1"), words) == [
-        "Node 3 (train-3): neither docker nor podman is there, so it runs no --image"
+        "Node 3 (train-3): has neither docker nor podman, so --image cannot run there"
     ]
     assert problems(request(), words) == []
 

@@ -12,9 +12,9 @@ from clusterctl_infra.errors import UsageError
     ("words", "told"),
     [
         ([], "extend by how much?"),
-        (["2h", "--until", "17:30"], "both 2h and --until 17:30: say one"),
-        (["-1h"], "-1h: extend adds time and takes none away"),
-        (["--cluster", "train", "-30m"], "for an earlier end, name its moment"),
+        (["2h", "--until", "17:30"], "2h and --until 17:30: give only one of them"),
+        (["-1h"], "-1h: extend only adds time"),
+        (["--cluster", "train", "-30m"], "for an earlier end, give a moment by --until"),
         (["2"], "a number without a unit; write 90m, 12h, 2d or 1h30m"),
         (["31d"], "longer than 30d"),
         (["--until", "tomorrow"], "write 17:30"),

@@ -124,7 +124,7 @@ def test_who_stops_the_undoing_is_told_that_something_may_bill(runner: Callable[
             change, up(change), before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s"
         )
     said = told(change)
-    assert "stopped in the middle of the repair" in said
+    assert "stopped during the repair" in said
     assert "may bill" in said
     assert "clusterctl down" in said
 
@@ -172,7 +172,7 @@ def test_where_the_disk_was_full_nothing_is_undone_which_may_cost_the_state(runn
     change = runner(lambda: ended(is_well=False, said=said))
     change.begin()
     error = failure_of(change, up(change))
-    assert "with room again clusterctl up s goes on with it, and clusterctl down s ends it" in error.message
+    assert "once AWS has room, clusterctl up s goes on with it, and clusterctl down s ends it" in error.message
     assert error.hint == "df -h /"
     assert len(change.options) == 1, "no second run"
     assert change.home.run_file("train").exists(), "the next change has to repair"

@@ -73,7 +73,7 @@ def test_the_network_as_it_is_and_other_nodes_addresses_are_let_through() -> Non
     ],
 )
 def test_what_would_make_the_network_anew_is_refused(network: dict[str, str], said: str) -> None:
-    with pytest.raises(ConfigError, match="1 change would make the network anew, nothing was changed") as caught:
+    with pytest.raises(ConfigError, match="1 change would replace the network, nothing was changed") as caught:
         refuse_other_network(state_of(), config_of(**network), source="cluster.yaml", shown="s")
     assert said in caught.value.problems[0]
 

@@ -46,21 +46,21 @@ def seen(stack: Stack, state: StackState, *, minutes: int = 0, config: str = "")
 
 def test_nothing_happens_to_a_cluster_whose_file_is_as_it_was(stack: Stack) -> None:
     found = seen(stack, living(stack))
-    assert next_up_rows(found, now=BORN) == [("nothing", "no node is made, ended or made anew")]
+    assert next_up_rows(found, now=BORN) == [("nothing", "no node is made, ended or replaced")]
 
 
 @pytest.mark.parametrize(
     ("before", "after", "rows"),
     [
         ("nodes: 4", "nodes: 6", [("makes", "train-[4-5]")]),
-        ("nodes: 4", "nodes: 3", [("ends", "train-3: what is on their disks is lost")]),
+        ("nodes: 4", "nodes: 3", [("ends", "train-3: the data on their disks is lost")]),
         (
             "p5.48xlarge",
             "p5e.48xlarge",
             [
                 (
                     "replace",
-                    "train-[0-3]: made anew, what is on their disks is lost: instance type p5.48xlarge → p5e.48xlarge",
+                    "train-[0-3]: replaced, the data on their disks is lost: instance type p5.48xlarge → p5e.48xlarge",
                 )
             ],
         ),

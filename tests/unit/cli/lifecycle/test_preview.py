@@ -72,7 +72,7 @@ def lines(state: StackState, **changes: Any) -> list[str]:
 )
 def test_nodes_that_a_change_makes_anew_are_named_with_it(changes: dict[str, Any], reason: str) -> None:
     told = lines(state_of(a_plan()), **changes)
-    assert told == [f"train-[0-3]: made anew, what is on their disks is lost: {reason}"]
+    assert told == [f"train-[0-3]: replaced, the data on their disks is lost: {reason}"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_machines_of_different_makes_are_told_apart() -> None:
     rows = list(state.resources)
     rows[3] = dataclasses.replace(rows[3], trigger="a digest of an older clusterctl")
     told = lines(StackState(resources=tuple(rows)))
-    assert told == ["train-2: made anew, what is on its disks is lost: made by an older clusterctl"]
+    assert told == ["train-2: replaced, the data on its disks is lost: made by an older clusterctl"]
 
 
 def test_of_spot_machines_it_is_said_that_no_place_is_held_for_the_new_ones() -> None:

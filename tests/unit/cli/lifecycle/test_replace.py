@@ -99,7 +99,7 @@ def test_nothing_is_said_of_others_where_no_other_runs() -> None:
 @pytest.mark.parametrize(
     ("slots", "slot", "told"),
     [
-        ([0, 2, 3], 3, "slot 1 has no machine, as after an up that failed"),
+        ([0, 2, 3], 3, "slot 1 has no machine, as after a failed up"),
         ([3], 3, "slots 0, 1, 2 have no machine"),
         ([0, 2], 1, "slot 1 has no machine to replace"),
         ([], 0, "slot 0 has no machine to replace"),

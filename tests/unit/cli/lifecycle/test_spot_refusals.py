@@ -35,7 +35,7 @@ def an_intent(**changes: Any) -> Intent:
     [
         ("InsufficientInstanceCapacity", "not as many p5.48xlarge to spare there now", None),
         ("MaxSpotInstanceCountExceeded", "quotas of their own", "aws service-quotas list-service-quotas"),
-        ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "whoever may, does it once", ROLE),
+        ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "somebody who may has to do it once", ROLE),
         ("SpotMaxPriceTooLow", "the price on demand of 2026-01", "clusterctl prices refresh --region us-west-2 p5.48x"),
     ],
 )

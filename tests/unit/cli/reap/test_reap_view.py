@@ -229,7 +229,7 @@ def test_where_to_look_is_what_was_said_or_what_is_known() -> None:
     assert regions_asked(None, [], None, all_regions=True) == []
     with pytest.raises(UsageError, match="which region"):
         regions_asked(None, [], None, all_regions=False)
-    with pytest.raises(UsageError, match="say one"):
+    with pytest.raises(UsageError, match="give only one"):
         regions_asked("eu-west-1", [], None, all_regions=True)
 
 

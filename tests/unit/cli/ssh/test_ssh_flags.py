@@ -14,7 +14,7 @@ def test_there_is_one_way_to_show_and_one_set_of_machines() -> None:
     refuse_contradiction(gather=True, as_json=False)
     with pytest.raises(UsageError, match="--gather and --json"):
         refuse_contradiction(gather=True, as_json=True)
-    with pytest.raises(UsageError, match=r"both --cluster train and --inventory lab\.json"):
+    with pytest.raises(UsageError, match=r"--cluster train and --inventory lab\.json: give only one"):
         chosen_machines("train", Path("lab.json"))
 
 

@@ -69,7 +69,7 @@ def test_nodes_to_be_avoided_are_taken_when_there_are_no_others() -> None:
 
 def test_a_node_of_which_another_job_has_gpus_takes_only_what_is_left() -> None:
     assert slots(workflow(4), rooms(1, free=4)) == [(0, 4)]
-    with pytest.raises(NoRoom, match="no node is left for t0, which wants 8 GPUs"):
+    with pytest.raises(NoRoom, match="no node is left for t0, which needs 8 GPUs"):
         slots(workflow(8), rooms(1, free=4))
 
 
@@ -96,7 +96,7 @@ def test_what_no_node_can_take_is_told_for_each_task_by_the_catalogs_type() -> N
 def test_a_group_that_does_not_fit_at_once_is_told() -> None:
     loaded = read(workflow(8, 8, 8))
     (told,) = unfit(loaded.workflow, rooms_of(inventory(2), P5), "p5.48xlarge")
-    assert told.startswith("group g: no node is left for t2, which wants 8 GPUs: it has 3 tasks at the same time, ")
+    assert told.startswith("group g: no node is left for t2, which needs 8 GPUs: it has 3 tasks at the same time, ")
     assert told.endswith("and of 2 nodes 2 are free")
 
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clusterctl.workflows.loading import load_workflow
-from clusterctl.workflows.template import Settings
+from clusterctl.workflows.loading import Settings, load_workflow
 from clusterctl_infra.errors import ConfigError
 
 from tests.unit.cli.workflows.workflow_files import SCALED, SMALL, guide_files, needs_guide, problems, read
@@ -186,10 +185,10 @@ def test_a_workflow_sends_no_file_from_outside_its_folder(tmp_path: Path, name: 
     file = folder / "workflow.yaml"
     file.write_text(SMALL + f"    files: [{{path: /tmp/t, localpath: {name.format(outside=key)}}}]\n")
     with pytest.raises(ConfigError) as caught:
-        load_workflow(file, Settings())
+        load_workflow(file, Settings(environment={}))
     assert "outside the folder of the workflow's file; copy it there" in str(caught.value.problems)
     file.write_text(SMALL + "    files: [{path: /tmp/t, localpath: train.py}]\n")
-    assert load_workflow(file, Settings()).contents
+    assert load_workflow(file, Settings(environment={})).contents
 
 
 @pytest.mark.parametrize(

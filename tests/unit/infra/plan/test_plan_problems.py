@@ -50,7 +50,7 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"caps": {"budget_usd": 100}}, "caps.budget_usd", "$100.00 pays for 27 more minutes"),
         ({"caps": {"runtime": "90s"}}, "caps.runtime", "1m30s, counted from creation: the cluster may end before"),
         ({"caps": {"dead_man": "5m"}}, "caps.dead_man", "5m: a large machine may take 15m to reboot"),
-        ({"caps": {"dead_man": "30m"}, "nodes": 1}, "caps.dead_man", "one node has nobody to see"),
+        ({"caps": {"dead_man": "30m"}, "nodes": 1}, "caps.dead_man", "one node has no others to lose"),
         ({"caps": {"idle": "5m"}}, "caps.idle", "5m: the cluster ends while somebody thinks"),
         ({"caps": {"idle": "10s"}}, "caps.idle", "10s: the cluster ends while somebody thinks"),
         ({"caps": {"dead_man": "10s"}}, "caps.dead_man", "10s: a large machine may take"),
@@ -163,7 +163,7 @@ def test_after_the_deadline_a_plan_is_refused(hours: int) -> None:
 def test_a_spent_budget_is_refused_with_its_sum_and_what_helps() -> None:
     message = problems_of(a_plan(caps={"budget_usd": 100}, now=BORN + timedelta(hours=2)))["caps.budget_usd"]
     assert "$100.00 is spent" in message
-    assert "a higher budget goes on" in message
+    assert "a higher budget lets it continue" in message
 
 
 @pytest.mark.parametrize("budget_usd", [0.01, 0.001])

@@ -87,10 +87,13 @@ def test_what_bills_by_use_is_said_not_to_be_in_the_price() -> None:
     [
         (
             [LUSTRE],
-            "/shared: no deadline ends what holds data; it bills on at $1.38 an hour until clusterctl down --all",
+            "/shared: the deadline does not end what holds data; it bills at $1.38 an hour until clusterctl down --all",
         ),
-        ([EFS], "/work: no deadline ends what holds data; it bills on until clusterctl down --all"),
-        ([SCRATCH], "/scratch: no deadline ends what holds data; it bills on at $0.23 an hour until clusterctl down"),
+        ([EFS], "/work: the deadline does not end what holds data; it bills until clusterctl down --all"),
+        (
+            [SCRATCH],
+            "/scratch: the deadline does not end what holds data; it bills at $0.23 an hour until clusterctl down",
+        ),
     ],
 )
 def test_what_outlives_the_deadline_is_said(storage: list[Any], told: str) -> None:

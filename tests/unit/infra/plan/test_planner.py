@@ -94,7 +94,7 @@ def test_the_size_of_user_data_is_that_of_the_largest_slot() -> None:
 
 
 def test_an_ordinary_cluster_leaves_about_as_much_for_scripts_as_the_page_of_nodes_says() -> None:
-    said = re.search(r"About ([\d,]+) are\s+free for them", PAGE.read_text())
+    said = re.search(r"About ([\d,]+) bytes are\s+free for", PAGE.read_text())
     assert said is not None
     assert 0 <= USER_DATA_LIMIT_BYTES - a_plan().user_data_bytes - int(said[1].replace(",", "")) < 200
 

@@ -158,5 +158,5 @@ def test_machines_that_run_with_a_higher_maximum_are_named() -> None:
 def test_with_a_dead_man_a_slot_0_that_aws_took_back_ends_the_others_and_a_plan_says_so() -> None:
     told = problems_of(a_spot_plan({"dead_man": "30m"}), "warning")["caps.dead_man"]
     assert told.startswith("30m: AWS may take slot 0 back")
-    assert a_spot_plan({"dead_man": "30m"}, nodes=1).problems[-1].message.startswith("one node has nobody")
+    assert a_spot_plan({"dead_man": "30m"}, nodes=1).problems[-1].message.startswith("one node has no others")
     assert problems_of(a_plan(caps={"dead_man": "30m"}), "warning") == {}

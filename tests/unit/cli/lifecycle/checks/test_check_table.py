@@ -220,7 +220,7 @@ CASES: Mapping[str, tuple[Given, str]] = {
     "data": ({"more": (part(LUSTRE, tags={"clusterctl:mount": "/shared"}),)}, r"would lose data"),
     "network": (
         {"more": (part(VPC, urn=OUR_VPC, cidrBlock="172.16.0.0/16"),)},
-        r"would make the network anew",
+        r"would replace the network",
     ),
     "launch": ({"more": (part(PLACEMENT_GROUP_TYPE, urn=f"u::{CAPACITY}x"),)}, r"not made on running nodes"),
     "new deadline": (
@@ -230,7 +230,7 @@ CASES: Mapping[str, tuple[Given, str]] = {
     "plan": ({"now": DEADLINE + timedelta(hours=1)}, r"its run time was over"),
     "machines stay": (
         {"verb": "extend", "file": CLUSTER.replace("p5.48xlarge", "p4d.24xlarge") + "placement: none\n"},
-        r"made anew",
+        r"would be replaced",
     ),
     "clock": ({"sent_at": "Sat, 21 Nov 2020 20:00:00 GMT"}, r"ahead of AWS's .* so nothing was created"),
     "namesake": (namesake, r"another cluster called train runs"),
