@@ -30,7 +30,7 @@ SECONDS_AFTER = 5
 """How much later than its deadline a machine may be gone."""
 SECONDS_AFTER_UNDER_LOAD = 20
 """The same on a computer that has more to do than it has processors, such as other tests."""
-WITHOUT_NFT = {"/usr/sbin/nft": MachineFile(content=b"")}
+WITHOUT_NFT = {f"/usr/sbin/{name}": MachineFile(content=b"") for name in ("nft", "iptables")}
 """Not executable: as if the package were not installed."""
 
 IGNORE_SIGTERM = "setsid bash -c \"trap '' TERM HUP INT; while :; do sleep 1; done\" >/dev/null 2>&1 </dev/null &"
