@@ -197,13 +197,18 @@ def _placed(problem: ConfigProblem, read: Document, rendered: Rendered) -> Confi
 
 
 def _read(folder: FilePath, name: str) -> bytes:
-    """A file of the workflow's folder: its author, who may be somebody else, has no other file of ours sent away.
+    """A file of the workflow's folder, or of the checkout that this is in. Raises OSError, ValueError.
 
-    Raises OSError, ValueError.
+    Its author may be somebody else, who must not have other files of this computer sent away, also by a link.
     """
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise ValueError("outside the folder of the workflow's file; copy it there")
+    if not path.resolve().is_relative_to(_own_tree(folder.resolve())):
+        raise ValueError("outside the folder of the workflow's file, and its checkout; copy it there")
     if path.is_file() and path.stat().st_size > MOST_FILE_BYTES:
         raise ValueError(f"{path.stat().st_size} bytes; at most {MOST_FILE_BYTES}: data belongs on shared storage")
     return path.read_bytes()
+
+
+def _own_tree(folder: FilePath) -> FilePath:
+    """The git checkout that the folder is in; the folder itself, where it is in none."""
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
