@@ -21,6 +21,7 @@ from clusterctl.home import home_directory
 from clusterctl.jobs.node_answers import Answer, JobNodes
 from clusterctl.jobs.snapshot import Snapshot, write_archive
 from clusterctl.jobs.spec import AUTO, JobRequest, held_by, in_use, make_spec, problems
+from clusterctl.on_node.job import container
 from clusterctl.on_node.job.launch import ports
 from clusterctl.on_node.job.launchers import ONE_EACH
 from clusterctl.text.node_set import fold_numbers
@@ -29,7 +30,7 @@ from clusterctl.text.quantities import count, thousands
 PREPARE_S = 600.0
 READY_S = 1800.0
 """For requirements and a setup command, on each node."""
-PULL_S = 3700.0
+PULL_S = container.PULL_S + 100.0
 """A little longer than a node takes before it gives an image up."""
 AGAIN = "clusterctl jobs"
 CHUNK_BYTES = 1024 * 1024
