@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any  # a client of boto3's
 from urllib.parse import parse_qs, urlsplit
@@ -13,7 +16,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from tests.integration.kill_campaign import Kill, kill_during
+from tests.integration.kill_campaign import Kill, kill_during, steps_in, victims_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
 
 KILL = Kill(part="both", after_events=40, jitter_s=0.0, then="up", wait_s=0.0)
@@ -73,14 +76,31 @@ def test_of_two_people_on_one_state_the_second_names_the_first_and_disturbs_noth
     argv = [CLUSTERCTL, "up", str(cluster.folder)]
     nowhere = subprocess.DEVNULL
     with subprocess.Popen(argv, env=cluster.env, stdin=nowhere, stdout=nowhere, stderr=nowhere) as first:
+        # Not its first lock: the engine takes one for a moment before, to make the stack.
         wait_until(
-            lambda: bool(locks(cluster)) or first.poll() is not None, what="the first has the lock", timeout_s=60
+            lambda: steps_in(cluster.home / "log") > 0 or first.poll() is not None,
+            what="the first makes resources",
+            timeout_s=60,
         )
-        held = locks(cluster)
-        second = subprocess.run(argv, env=bobs, capture_output=True, text=True, timeout=60, stdin=nowhere)
+        engines = victims_of("engine", cluster, cli=first.pid)
+        with frozen(engines):
+            held = locks(cluster)
+            second = subprocess.run(argv, env=bobs, capture_output=True, text=True, timeout=60, stdin=nowhere)
         assert first.wait(timeout=120) == 0
     assert held, "the first was over before"
     assert second.returncode == 1, second.stderr
     assert "is changing this stack: started by" in second.stderr
     assert cluster.ok("nodes").count("i-") == 2
     cluster.down()
+
+
+@contextmanager
+def frozen(pids: Sequence[int]) -> Iterator[None]:
+    """Processes of ours that stand still meanwhile."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)

@@ -43,13 +43,13 @@ time.sleep(600)
 """
 FILLING = """\
 import os, time
-print("up", flush=True)
 if os.environ["RANK"] == "1":
     with open(os.environ["CLUSTERCTL_JOB_DIR"] + "/big", "wb") as file:
         while True:
-            file.write(b"x" * 65536)
+            file.write(b"x" * 512)
 time.sleep(600)
 """
+"""The disk is full before the job says its first word."""
 SHORT_OF_MEMORY = """\
 set -e
 unit=system.slice/clusterctl-job-%s.service
@@ -65,7 +65,7 @@ else
 fi
 touch /tmp/eat
 """
-SMALL_DISK = "mount -t tmpfs -o size=3M,mode=755 tmpfs /var/lib/clusterctl/jobs"
+SMALL_DISK = "cd /var/lib/clusterctl && mkdir -p jobs && mount -t tmpfs -o size=3M,mode=755 tmpfs jobs"
 
 
 IN_CONTAINER = """\

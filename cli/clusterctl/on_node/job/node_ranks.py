@@ -62,6 +62,7 @@ class NodeRanks:
     def start(self) -> None:
         """Starts them; what cannot be started has ended by itself, and says why in its output."""
         self.is_started = True
+        self._log.begin()
         job = self._spec["job"]
         # In an image: its own, wherever that is.
         python = "python3" if self._containers is not None else sys.executable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
@@ -9,9 +10,12 @@ from pathlib import Path
 from typing import IO, Iterator, Optional, Tuple
 
 from clusterctl.on_node.job.redaction import redacted
+from clusterctl.on_node.job.room import keep_room
 
 SEGMENT_BYTES = 16 * 1024 * 1024
 SEGMENTS = 4
+ROOM_BYTES = 64 * 1024
+"""Of a segment, taken when it begins: a job that fills the disk still says why it ends."""
 READ_BYTES = 256 * 1024
 LINE_BYTES = 64 * 1024
 LAST_LINES = 20
@@ -43,6 +47,11 @@ class OutputLog:
             except OSError:
                 pass  # the training goes on without its log
 
+    def begin(self) -> None:
+        """Takes the first segment's room, before anything can fill the disk."""
+        with self._lock, contextlib.suppress(OSError):
+            self._next()
+
     def close(self) -> None:
         """Lets go of it."""
         if self._file is not None:
@@ -52,6 +61,7 @@ class OutputLog:
         self.close()
         self._number += 1
         self._file = segment(self._folder, self._number).open("ab", buffering=0)
+        keep_room(self._file.fileno(), ROOM_BYTES)
         self._written = 0
         old = segment(self._folder, self._number - SEGMENTS)
         if old.exists():

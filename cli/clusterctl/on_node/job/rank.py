@@ -23,10 +23,14 @@ from clusterctl.on_node.job.layout import write_json
 from clusterctl.on_node.job.mpi_agent import rank_output
 from clusterctl.on_node.job.processes import end_with_parent, itself
 from clusterctl.on_node.job.rank_place import rank_variables
+from clusterctl.on_node.job.rank_end import MOST_BYTES as END_BYTES
 from clusterctl.on_node.job.redaction import hidden_bytes, redacted
+from clusterctl.on_node.job.room import keep_room
 
 LOG_BYTES = 16 * 1024 * 1024
 """Of a rank's log, and as much again of the one before it."""
+ROOM_BYTES = 64 * 1024
+"""Of its first file, taken before the rank can fill the disk."""
 LINE_BYTES = 64 * 1024
 LAST_LINES = 20
 LAST_BYTES = 4096
@@ -43,6 +47,7 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
     rank, local_rank = int(place["RANK"]), int(place["LOCAL_RANK"])
     command = with_local_rank(flags, command, local_rank)
     write_json(folder / ("%d.pid" % rank), itself())
+    end = RankEnd(folder, rank, local_rank)
     own = secret_values(secrets)
     hidden = hidden_bytes(own.values())
     environment = {**os.environ, **place, **own}
@@ -62,7 +67,7 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
         said = "%s: %s" % (command[0], e.strerror)
         stream.write(("%d\t%s\n" % (rank, said)).encode())
         stream.flush()
-        _tell(folder, rank, local_rank, {"code": code, "signal": None, "lines": [said]})
+        end.tell({"code": code, "signal": None, "lines": [said]})
         return code
     _pass_stop_on(child)
     output = RankOutput(rank, folder / ("%d.log" % rank), stream, hidden=hidden)
@@ -73,7 +78,7 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
     output.close()
     number = -status if status < 0 else None
     ended = {"code": None if number else status, "signal": number, "lines": output.last_lines()}
-    _tell(folder, rank, local_rank, {**ended, "error": own_error(hidden)})
+    end.tell({**ended, "error": own_error(hidden)})
     return 128 + number if number else status
 
 
@@ -86,6 +91,23 @@ def with_local_rank(flags: list[str], command: list[str], local_rank: int) -> li
     return command
 
 
+class RankEnd:
+    """The file in which a rank's parent writes how the rank ended; its room on the disk is taken at once."""
+
+    def __init__(self, folder: Path, rank: int, local_rank: int) -> None:
+        self._path = folder / ("%d.json" % rank)
+        self._beside = folder / ("%d.end" % rank)
+        self._place = {"rank": rank, "local_rank": local_rank}
+        self._file = self._beside.open("wb")
+        keep_room(self._file.fileno(), END_BYTES)
+
+    def tell(self, ended: dict[str, Any]) -> None:
+        """Writes it down; readers see all of it or nothing. Raises OSError."""
+        with self._file:
+            self._file.write(json.dumps({**self._place, "at_s": time.time(), **ended}).encode())
+        os.replace(self._beside, self._path)
+
+
 class RankOutput:
     """What the rank says: to `stream` with its number, to its log, and the end of it kept."""
 
@@ -96,6 +118,7 @@ class RankOutput:
         self._mark = b"%d\t" % rank
         self._log = log
         self._file = log.open("ab", buffering=0)
+        keep_room(self._file.fileno(), ROOM_BYTES)
         self._written = self._file.tell()
         self._last: deque[bytes] = deque(maxlen=LAST_LINES)
 
@@ -161,13 +184,3 @@ def own_error(hidden: Tuple[bytes, ...]) -> str | None:
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
-
-def _tell(folder: Path, rank: int, local_rank: int, ended: dict[str, Any]) -> None:
-    """Writes it down; where the disk is full its own log makes room, which the node's output has too."""
-    words = {"rank": rank, "local_rank": local_rank, "at_s": time.time(), **ended}
-    try:
-        write_json(folder / ("%d.json" % rank), words)
-    except OSError:
-        for name in ("%d.log.1" % rank, "%d.log" % rank):
-            (folder / name).unlink(missing_ok=True)
-        write_json(folder / ("%d.json" % rank), words)
