@@ -21,6 +21,7 @@ HELP = """Runs workflows in OSMO's file format: groups of tasks, each a job on a
   show      ID    the states of its groups and tasks
   logs      ID    the output of its tasks; -f follows it
   cancel    ID    stop what runs of it
+  exec      ID TASK [-- COMMAND]  run a command inside a task, as job exec does
 
 submit starts each group when its turn comes, so it has to stay: if it is killed, running tasks go on, and no further
 group is started. Its exit code is 0 when all groups have completed, else that of the task that ended its group; 130
@@ -30,8 +31,9 @@ when it was cancelled.
 Examples:
   clusterctl workflow validate train.yaml
   clusterctl workflow spec train.yaml --set n_nodes=4 n_gpus_per_node=4
-  clusterctl workflow submit train.yaml --set n_nodes=4 --on-host
+  clusterctl workflow submit train.yaml --set n_nodes=4
   clusterctl workflow logs train-3f9a --task master -f
+  clusterctl workflow exec train-3f9a master -- ls /tmp
 """
 SEVERAL = ("--set", "--set-string", "--set-env")
 """Flags behind which several NAME=VALUE may stand, as OSMO's command line has it."""
@@ -78,14 +80,14 @@ def with_repeated_flags(args: list[str]) -> list[str]:
 )
 @cluster_option
 @click.option("--up", metavar="STACK", help="Not built yet.")
-@click.option("--on-host", "is_on_host", is_flag=True, help="submit: on the nodes as they are, without images.")
+@click.option("--on-host", "is_on_host", is_flag=True, help="submit: on the nodes as they are, not in images.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="submit: show where each task would run, and what.")
 @click.option("--task", metavar="NAME", help="logs: of this task alone.")
 @click.option("-f", "--follow", "is_followed", is_flag=True, help="logs: go on until the tasks have ended.")
 @connect_timeout_option(default="15s")
 @json_option
 @click.argument("verb", metavar="VERB", type=click.Choice(VERBS))
-@click.argument("words", metavar="FILE|ID", nargs=-1)
+@click.argument("words", metavar="FILE|ID [TASK]", nargs=-1)
 @click.pass_obj
 def command(
     output: Output,

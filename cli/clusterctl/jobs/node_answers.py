@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any  # what nodes answer
 
+from clusterctl_infra.errors import ClusterctlError, NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.strict_json import NotAsExpected, parsed
 
@@ -98,3 +99,14 @@ def answer_of(verb: str, node: InventoryNode, result: NodeResult) -> Answer:
         return Answer(node=node, words={}, error=said[-1] if said else odd)
     error = words.get("error")
     return Answer(node=node, words=words, error=None if error is None else str(error))
+
+
+def refuse_errors(answers: Sequence[Answer], what: str, *, hint: str = "clusterctl status") -> None:
+    """Raises NotReached where a node was not reached, ClusterctlError where one could not do it."""
+    failed = [answer for answer in answers if answer.error is not None]
+    if not failed:
+        return
+    told = "; ".join(answer.told for answer in failed[:3])
+    more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
+    kind = ClusterctlError if all(answer.is_reached for answer in failed) else NotReached
+    raise kind(f"{what}: {told}{more}", hint=hint)

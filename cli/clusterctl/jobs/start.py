@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any  # JSON
 
-from clusterctl_infra.errors import ClusterctlError, ConfigError, NotReached
+from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.engine.jobs_here import note_job
 from clusterctl.home import home_directory
-from clusterctl.jobs.node_answers import Answer, JobNodes
+from clusterctl.jobs.images import fetch_image
+from clusterctl.jobs.node_answers import Answer, JobNodes, refuse_errors
 from clusterctl.jobs.snapshot import Snapshot, write_archive
 from clusterctl.jobs.spec import AUTO, JobRequest, held_by, in_use, make_spec, problems
-from clusterctl.on_node.job import container
 from clusterctl.on_node.job.launch import ports
 from clusterctl.on_node.job.launchers import ONE_EACH
 from clusterctl.text.node_set import fold_numbers
@@ -30,8 +30,6 @@ from clusterctl.text.quantities import count, thousands
 PREPARE_S = 600.0
 READY_S = 1800.0
 """For requirements and a setup command, on each node."""
-PULL_S = container.PULL_S + 100.0
-"""A little longer than a node takes before it gives an image up."""
 AGAIN = "clusterctl jobs"
 CHUNK_BYTES = 1024 * 1024
 WAIT_POLL_S = 2.0
@@ -109,7 +107,7 @@ class JobStart:
             self.tell(f"{name}: its nodes share no storage: {stays} (clusterctl job cp {name} DIR)")
         if self.request.image is not None:
             # Before any node is held: it takes minutes, and disturbs no other job.
-            spec = {**spec, "image_id": self._pull(self.request.image)}
+            spec = {**spec, "image_id": self._image_id(self.request.image)}
         with tempfile.TemporaryFile() as payload:
             # Before any node is held: a large folder takes its time, and others may want the nodes.
             header = self._write(spec, payload)
@@ -128,14 +126,8 @@ class JobStart:
         note_job(self.request.name, self.request.inventory.cluster, home_directory(os.environ))
         return spec
 
-    def _pull(self, image: str) -> str:
-        """The image's id, the same on all nodes. Raises NotReached, ClusterctlError."""
-        self.tell(f"{self.request.name}: fetches {image} where a node does not have it")
-        answers = self.nodes.ask(self.request.nodes, "pull", image, timeout_s=PULL_S)
-        hint = f"clusterctl ssh --sudo docker pull {image}"
-        refuse_errors(list(answers.values()), f"{self.request.name} was not started", hint=hint)
-        said = {slot: answer.words for slot, answer in answers.items()}
-        return same_image(image, {slot: str(words["image_id"]) for slot, words in said.items()})
+    def _image_id(self, image: str) -> str:
+        return fetch_image(image, self.nodes, self.request.nodes, name=self.request.name, tell=self.tell)
 
     def _hold(self, spec: dict[str, Any], held: list[InventoryNode]) -> dict[str, Any]:
         """The spec with the GPUs that the job has now; `held` says which nodes have to be given back.
@@ -231,16 +223,6 @@ def by_interpreter(said: Mapping[int, Mapping[str, Any]]) -> dict[tuple[str, str
     return found
 
 
-def same_image(image: str, ids: Mapping[int, str]) -> str:
-    """The id that all slots have. Raises ClusterctlError where an older image of the name is on some nodes."""
-    slots_by_id = {found: [slot for slot in sorted(ids) if ids[slot] == found] for found in ids.values()}
-    if len(slots_by_id) == 1:
-        return next(iter(slots_by_id))
-    told = "; ".join(f"{found[:19]} on {fold_numbers(slots)}" for found, slots in sorted(slots_by_id.items()))
-    hint = f"clusterctl ssh --sudo docker pull {image}"
-    raise ClusterctlError(f"{image} is not the same image on all nodes: {told}", hint=hint)
-
-
 def write_header(payload: IO[bytes], header: Mapping[str, Any]) -> None:
     """In the place that `payload` has for it: a line of JSON, with blanks up to the line's end."""
     payload.seek(0)
@@ -258,17 +240,6 @@ def without_gpus(request: JobRequest, members: Sequence[Mapping[str, Any]]) -> s
     if not slots or request.nproc != AUTO or request.launch.launcher in ONE_EACH:
         return ""
     return f"{'Node' if len(slots) == 1 else 'Nodes'} {fold_numbers(slots)}: no GPUs, so one process each (--nproc N)"
-
-
-def refuse_errors(answers: Sequence[Answer], what: str, *, hint: str = "clusterctl status") -> None:
-    """Raises NotReached where a node was not reached, ClusterctlError where one could not do it."""
-    failed = [answer for answer in answers if answer.error is not None]
-    if not failed:
-        return
-    told = "; ".join(answer.told for answer in failed[:3])
-    more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
-    kind = ClusterctlError if all(answer.is_reached for answer in failed) else NotReached
-    raise kind(f"{what}: {told}{more}", hint=hint)
 
 
 def _append(target: IO[bytes], source: IO[bytes]) -> None:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed, UsageError
+from clusterctl_infra.errors import ClusterctlError, NothingMatched, SomeNodesFailed, UsageError
+from clusterctl_infra.nearest import did_you_mean
 
-from clusterctl.jobs.known import job_nodes, known_jobs, members_of
+from clusterctl.jobs.inside import InsideRequest, is_terminal, run_inside
+from clusterctl.jobs.known import KnownJobs, job_nodes, known_jobs, members_of
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.options import chosen_cluster
 from clusterctl.output import Output
+from clusterctl.ssh.single.login import log_in
 from clusterctl.text.quantities import count
 from clusterctl.workflows.jobs_of_tasks import (
     HEADER,
@@ -51,7 +54,7 @@ class WorkflowFlags:
 
     verb: str
     words: tuple[str, ...]
-    """Behind the verb: a file, or a workflow's id."""
+    """Behind the verb: a file, or a workflow's id; of exec a task and a command, too."""
     settings: tuple[str, ...]
     setting_texts: tuple[str, ...]
     environment: Mapping[str, str]
@@ -67,8 +70,6 @@ class WorkflowFlags:
 
 def carry_out(flags: WorkflowFlags, output: Output) -> int:
     """The exit code. Raises ClusterctlError."""
-    if flags.verb == EXEC:
-        raise UsageError("workflow exec is not built yet", hint="clusterctl ssh NODE COMMAND")
     if flags.up is not None:
         raise UsageError("--up is not built yet: bring the cluster up first", hint=f"clusterctl up {flags.up}")
     if flags.verb in (VALIDATE, SPEC, SUBMIT):
@@ -84,10 +85,12 @@ def carry_out(flags: WorkflowFlags, output: Output) -> int:
         elif workflows:
             output.table(HEADER, [table_row(workflow) for workflow in workflows], right=("tasks",))
         else:
-            output.note("no workflow\n  next: clusterctl workflow submit FILE --on-host")
+            output.note("no workflow\n  next: clusterctl workflow submit FILE")
         for answer in known.unheard:
             output.note(answer.told)
         return SomeNodesFailed.exit_code if known.unheard else 0
+    if flags.verb == EXEC:
+        return _run_inside(flags, known, nodes, output)
     workflow = known_workflow(known, _only_word(flags, "a workflow's id"), nodes.inventory.cluster)
     if flags.verb == LOGS:
         show_logs(workflow, nodes, output, task=flags.task, is_followed=flags.is_followed, as_json=flags.as_json)
@@ -125,6 +128,28 @@ def _only_word(flags: WorkflowFlags, what: str) -> str:
     if len(flags.words) != 1 or not flags.words[0]:
         raise UsageError(f"workflow {flags.verb} needs {what}", hint=HINT)
     return flags.words[0]
+
+
+def _run_inside(flags: WorkflowFlags, known: KnownJobs, nodes: JobNodes, output: Output) -> int:
+    """A command inside a task, as `job exec` runs it inside the task's job."""
+    if len(flags.words) < 2:
+        raise UsageError("write: clusterctl workflow exec ID TASK [-- COMMAND]", hint=HINT)
+    name, task, *words = flags.words
+    workflow = known_workflow(known, name, nodes.inventory.cluster)
+    job = workflow.jobs.get(task)
+    if job is None:
+        tasks = [each.name for plan in workflow.plans for each in plan.tasks]
+        why = "was not started yet" if task in tasks else f"is no task of it{did_you_mean(task, tasks)}"
+        raise NothingMatched(f"{workflow.id}: {task} {why}", hint=f"clusterctl workflow show {workflow.id}")
+    request = InsideRequest(
+        job=job,
+        members=members_of(job, nodes.inventory),
+        is_choice=False,
+        rank=None,
+        words=tuple(words),
+        as_json=flags.as_json,
+    )
+    return run_inside(request, nodes, output, log_in, is_at_terminal=is_terminal())
 
 
 def _show_spec(loaded: LoadedWorkflow, output: Output, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from clusterctl_infra.errors import ClusterctlError, ConfigError
 from clusterctl_infra.outputs import InventoryNode
 
+from clusterctl.jobs.images import fetch_image
 from clusterctl.jobs.job_state import JobState
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.shown import ended_text
@@ -210,6 +211,7 @@ class Submission:
         self._keys[group.name] = secrets.token_hex(32)
         gate = Gate(names=names, connect="", port=0) if group.has_barrier else None
         begun = []
+        self._fetch_images(placed)
         try:
             for name in names:
                 port = self._begin_task(group, placed, by_name[name], gate)
@@ -224,6 +226,14 @@ class Submission:
         except BaseException:
             self._stop(begun)
             raise
+
+    def _fetch_images(self, placed: Sequence[Placed]) -> None:
+        """To their nodes, all side by side and before any task waits for the others. Raises ClusterctlError."""
+        if not self.run.has_containers:
+            return
+        for image in sorted({each.task.image for each in placed}):
+            nodes = {each.node.slot: each.node for each in placed if each.task.image == image}
+            fetch_image(image, self.nodes, list(nodes.values()), name=self.run.id, tell=self.tell)
 
     def _begin_task(self, group: Group, together: Sequence[Placed], placed: Placed, gate: Gate | None) -> int:
         """Starts a task; the port of its node that is its job's alone."""

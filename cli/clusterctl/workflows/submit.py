@@ -12,13 +12,14 @@ from secrets import token_hex
 from typing import Any  # JSON
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import ClusterctlError, ConfigError, UsageError
+from clusterctl_infra.errors import ClusterctlError, ConfigError
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.jobs.attached import HUNG_UP, HungUp, signals_as_exceptions
 from clusterctl.jobs.known import job_nodes, known_jobs
-from clusterctl.jobs.node_answers import JobNodes
-from clusterctl.jobs.start import refuse_errors, started_by
+from clusterctl.jobs.node_answers import JobNodes, refuse_errors
+from clusterctl.jobs.spec import IMAGE
+from clusterctl.jobs.start import started_by
 from clusterctl.options import chosen_cluster
 from clusterctl.output import Output
 from clusterctl.workflows.course import plans_json, plans_of
@@ -52,16 +53,18 @@ def submit(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> int:
     inventory = chosen_cluster(flags.cluster)
     secrets = _credentials(loaded, os.environ)
     _refuse_unfit(loaded, inventory)
-    _agree_to_host(loaded, flags, output)
+    if not flags.is_on_host:
+        _refuse_odd_images(loaded)
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
-    share = shared_storage(nodes)
+    share = shared_storage(nodes, has_containers=not flags.is_on_host)
+    _say_where(loaded, flags, output)
     if share is None and (found := needs_share(loaded)):
         raise ConfigError(
             f"{loaded.source}: {inventory.cluster} has no shared storage, nothing was started",
             problems=[f"  {each} lie there" for each in found],
             hint="storage: in cluster.yaml (docs/config.md)",
         )
-    run = _run(loaded, inventory, share)
+    run = _run(loaded, inventory, share, has_containers=not flags.is_on_host)
     if flags.is_dry_run:
         _show_plan(run, inventory, output, as_json=flags.as_json)
         return 0
@@ -80,12 +83,19 @@ def submit(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> int:
     return code
 
 
-def shared_storage(nodes: JobNodes) -> str | None:
-    """Where all nodes have storage that takes files, as the lowest slot says; None: nowhere. Raises ClusterctlError."""
+def shared_storage(nodes: JobNodes, *, has_containers: bool) -> str | None:
+    """Where all nodes have storage that takes files, as the lowest slot says; None: nowhere.
+
+    Raises ClusterctlError; also where containers are wanted and the node has nothing that runs them.
+    """
     first = min(nodes.inventory.nodes, key=lambda node: node.slot)
     answers = nodes.ask((first,), "probe", PROBE_NAME)
     refuse_errors(list(answers.values()), "the workflow was not started")
-    found: str | None = answers[first.slot].words["shared"]
+    said = answers[first.slot].words
+    if has_containers and not said["engine"]:
+        told = f"Node {first.slot} ({first.name}) has neither docker nor podman, so tasks cannot run in their images"
+        raise ConfigError(f"{told}; nothing was started", hint=HINT)
+    found: str | None = said["shared"]
     return found
 
 
@@ -139,23 +149,27 @@ def _refuse_unfit(loaded: LoadedWorkflow, inventory: Inventory) -> None:
         )
 
 
-def _agree_to_host(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> None:
-    images = sorted({task.image for task in loaded.workflow.all_tasks()})
-    if not flags.is_on_host:
-        raise UsageError(
-            f"workflows do not run images yet ({', '.join(images)}): --on-host runs the tasks on the nodes as they are",
+def _refuse_odd_images(loaded: LoadedWorkflow) -> None:
+    odd = [task for task in loaded.workflow.all_tasks() if IMAGE.fullmatch(task.image) is None]
+    if odd:
+        raise ConfigError(
+            f"{loaded.source}: these images have no name that a registry has, nothing was started",
+            problems=[f"  task {task.name}: {task.image!r}" for task in odd],
             hint=HINT,
         )
-    output.note(
-        f"on the nodes themselves, without what {', '.join(images)} would hold; memory and processors have no limit"
-    )
+
+
+def _say_where(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> None:
+    images = ", ".join(sorted({task.image for task in loaded.workflow.all_tasks()}))
+    where = f"on the nodes themselves, without what {images} would hold" if flags.is_on_host else f"in {images}"
+    output.note(f"{where}; memory and processors have no limit")
 
 
 def _rooms(inventory: Inventory) -> tuple[Room, ...]:
     return rooms_of(inventory, load_catalog().types.get(inventory.instance_type))
 
 
-def _run(loaded: LoadedWorkflow, inventory: Inventory, share: str | None) -> Run:
+def _run(loaded: LoadedWorkflow, inventory: Inventory, share: str | None, *, has_containers: bool) -> Run:
     name = re.sub(r"[^a-z0-9]+", "-", loaded.workflow.name.lower())[:NAME_LENGTH].strip("-")
     return Run(
         id=f"{name}-{token_hex(2)}",
@@ -164,6 +178,7 @@ def _run(loaded: LoadedWorkflow, inventory: Inventory, share: str | None) -> Run
         inventory=inventory,
         share=share,
         plans=plans_json(plans_of(loaded.workflow)),
+        has_containers=has_containers,
         by=started_by(),
     )
 

@@ -55,6 +55,8 @@ class Run:
     share: str | None
     """Where the cluster's shared storage is on every node; None: it has none."""
     plans: Sequence[Mapping[str, Any]]
+    has_containers: bool
+    """Whether tasks run in containers of their images; else on the nodes as they are."""
     by: str
 
 
@@ -130,7 +132,8 @@ def task_request(
         secrets=tuple(secrets),
         timeout_s=run.loaded.workflow.timeout.exec_timeout,
         grace_s=GRACE_S,
-        has_own_tmp=True,
+        image=placed.task.image if run.has_containers else None,
+        has_own_tmp=not run.has_containers,  # a container's /tmp is its own in any case
         workflow=workflow,
         by=run.by,
     )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any  # JSON
 
@@ -55,6 +56,38 @@ workflow:
     tasks:
     - {name: c, image: any, command: [echo], inputs: [{task: a}]}
 """
+CONTAINED = """\
+workflow:
+  name: contained
+  resources: {default: {gpu: 8}}
+  groups:
+  - name: g
+    ignoreNonleadStatus: false
+    tasks:
+    {% for name in ["a", "b"] %}
+    - name: {{name}}
+      lead: {{ (name == "a") | lower }}
+      image: test/tools:1
+      command: [bash, /tmp/run.sh]
+      credentials: {h: {HF_TOKEN: t}}
+      outputs: [{dataset: {name: "of-{{name}}", path: kept}}]
+      files:
+      - path: /tmp/run.sh
+        contents: |
+          token=$(echo -n $HF_TOKEN | wc -c)
+          echo "in $container as $EUID: $(echo /tmp/*), token of $token, $(nslookup {{host:b}} | tail -n1)"
+          [ -e /etc/clusterctl/ssh_key ] || echo no key
+          echo $HF_TOKEN >{{output}}/kept
+          {% if name == "b" %}until [ -e {{output}}/go ]; do sleep 0.1; done{% endif %}
+    {% endfor %}
+"""
+MAKE_IMAGE = (
+    "set -e; cd /; for program in bash tail wc sleep env; do set -- $* usr/bin/$program; done; "
+    "tar --no-recursion -cf /root/image.tar tmp; tar -rf /root/image.tar bin lib lib64 usr/lib64 usr/bin/python3*"
+    " usr/lib/python3* usr/lib/*-linux-gnu $*; podman import -q - test/tools:1 </root/image.tar;"
+    " podman save -q -o /shared/image.tar test/tools:1"
+)
+"""The node's own Python and shell as an image: machines reach no registry."""
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +100,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
 
 
 def newest(cluster: Rehearsed) -> dict[str, Any]:
-    """The workflow that something happened to last."""
-    found: dict[str, Any] = json.loads(cluster.ok("workflow", "list", "--json"))[0]
-    return found
+    """The workflow that something happened to last; empty where there was none yet."""
+    found: list[dict[str, Any]] = json.loads(cluster.ok("workflow", "list", "--json"))
+    return found[0] if found else {}
+
+
+@contextmanager
+def submitting(cluster: Rehearsed, file: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
+    """A `workflow submit` under way, which is over afterwards."""
+    argv = [str(ROOT / ".venv" / "bin" / "clusterctl"), "workflow", "submit", str(file), *flags]
+    env = {**cluster.env, "HF_TOKEN": "very-secret"}
+    with subprocess.Popen(argv, env=env, cwd=cluster.folder, stderr=subprocess.PIPE, text=True) as submitted:
+        try:
+            yield submitted
+        finally:
+            submitted.kill()
 
 
 def tasks(workflow: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -114,18 +159,21 @@ def test_a_task_that_fails_or_is_cancelled_stops_its_group_and_what_waits_for_it
     refused = cluster.run(*argv)
     assert refused.exit_code == 2
     assert "task b: HF_TOKEN" in refused.stderr
-    env = {**cluster.env, "HF_TOKEN": "very-secret"}
-    submitted = subprocess.Popen(
-        [ROOT / ".venv" / "bin" / "clusterctl", *argv], env=env, cwd=cluster.folder, stderr=subprocess.PIPE, text=True
-    )
-    if work == "sleep 600":
-        wait_until(
-            lambda: newest(cluster)["workflow"] == "staying" and tasks(newest(cluster))["b"]["state"] == "running",
-            what="both tasks run",
-            timeout_s=60,
-        )
-        assert "cancelled" in cluster.ok("workflow", "cancel", newest(cluster)["id"])
-    _, said = submitted.communicate(timeout=90)
+    with submitting(cluster, tmp_path / "w.yaml", "--on-host") as submitted:
+        if work == "sleep 600":
+            wait_until(
+                lambda: (
+                    newest(cluster).get("workflow") == "staying" and tasks(newest(cluster))["b"]["state"] == "running"
+                ),
+                what="both tasks run",
+                timeout_s=60,
+            )
+            name, job = newest(cluster)["id"], tasks(newest(cluster))["b"]["job"]
+            told = cluster.ok("workflow", "exec", name, "b", "--", "sh", "-c", "echo $CLUSTERCTL_JOB; pwd")
+            assert told.startswith(job)
+            assert "c was not started yet" in cluster.run("workflow", "exec", name, "c", "--", "true").stderr
+            assert "cancelled" in cluster.ok("workflow", "cancel", newest(cluster)["id"])
+        _, said = submitted.communicate(timeout=90)
     assert submitted.returncode == (3 if work == "exit 3" else 130), said
     assert "very-secret" not in said
     rows = tasks(newest(cluster))
@@ -134,14 +182,42 @@ def test_a_task_that_fails_or_is_cancelled_stops_its_group_and_what_waits_for_it
     assert json.loads(cluster.ok("workflow", "show", newest(cluster)["id"], "--json"))["state"] != "completed"
 
 
-def test_what_does_not_fit_or_has_no_image_is_refused_before_anything_starts(cluster: Rehearsed) -> None:
+def test_tasks_run_in_their_images_with_names_storage_and_secrets_and_without_the_nodes_keys(
+    cluster: Rehearsed, tmp_path: Path
+) -> None:
+    cluster.ok("ssh", "--node", "0", "--sudo", "--command", MAKE_IMAGE)
+    cluster.ok("ssh", "--node", "1", "--sudo", "--command", "podman load -q -i /shared/image.tar")
+    (tmp_path / "w.yaml").write_text(CONTAINED)
+    with submitting(cluster, tmp_path / "w.yaml") as submitted:
+        wait_until(
+            lambda: (
+                newest(cluster).get("workflow") == "contained"
+                and "no key" in cluster.run("workflow", "logs", newest(cluster)["id"], "--task", "b").stdout
+            ),
+            what="the second task waits",
+            timeout_s=90,
+        )
+        name = newest(cluster)["id"]
+        cluster.ok("ssh", "--node", "0", "--command", f"touch /shared/clusterctl/workflows/{name}/b/go")
+        _, said = submitted.communicate(timeout=90)
+    assert submitted.returncode == 0, said
+    told = cluster.ok("workflow", "logs", name)
+    address = cluster.inventory()["nodes"][1]["private_ip"]
+    assert told.count(f"in podman as 1000: /tmp/run.sh, token of 11, Address: {address}") == 2, told
+    assert told.count("no key") == 2
+    assert "very-secret" not in told
+    assert "of-b/1" in told
+    left = cluster.ok("ssh", "--node", "all", "--sudo", "--command", "podman ps --all --quiet")
+    assert left.strip() == ""
+
+
+def test_what_does_not_fit_is_refused_before_anything_starts(cluster: Rehearsed) -> None:
     before = len(json.loads(cluster.ok("workflow", "list", "--json")))
     file = str(EXAMPLE / "workflow.yaml")
     for flags, told in (
         (("--on-host", "--set", "n_nodes=3", "n_gpus_per_node=8"), "no node is left for worker_2"),
         (("--on-host", "--set", "n_gpus_per_node=9"), "task master: gpu: 9 is more than the 8 of a node (p5.48xlarge)"),
         (("--on-host", "--set", "n_node=3"), "(did you mean n_nodes?)"),
-        ((), "workflows do not run images yet"),
         (("--up", "x"), "--up is not built yet"),
     ):
         done = cluster.run("workflow", "submit", file, *flags)

@@ -8,8 +8,8 @@ import pwd
 from pathlib import Path
 
 import pytest
+from clusterctl.jobs.images import same_image
 from clusterctl.jobs.spec import checked_image
-from clusterctl.jobs.start import same_image
 from clusterctl.on_node.job.container import (
     Bind,
     ContainerRequest,

@@ -43,6 +43,7 @@ class FakeNodes:
         self.inventory = inventory(nodes)
         self.now_s = 1000.0
         self.asked: list[tuple[str, str]] = []
+        self.slots_asked: list[list[int]] = []
         self.held: set[int] = set()
         self._ends = ends
         self._jobs: dict[str, dict[str, Any]] = {}
@@ -59,6 +60,7 @@ class FakeNodes:
         timeout_s: float = 60.0,
     ) -> dict[int, Answer]:
         if verb not in ("probe", "list"):
+            self.slots_asked.append([node.slot for node in nodes])
             self.asked.append((verb, arguments[0]))
         return {
             node.slot: Answer(node=node, words=self._answer(node.slot, verb, arguments, stdin), error=None)
@@ -69,7 +71,9 @@ class FakeNodes:
         if verb == "probe":
             holders = [{"job": "other", "gpus": None}] if slot in self.held else []
             facts = {"slot": slot, "cluster_id": "0123456789ab", "generation": 1, "gpus": 8, "phase": "ready"}
-            return {**facts, "holders": holders, "is_name_taken": False, "ports_in_use": []}
+            return {**facts, "holders": holders, "is_name_taken": False, "ports_in_use": [], "engine": "podman"}
+        if verb == "pull":
+            return {"image_id": "sha256:1"}
         if verb == "take":
             return {"gpus": None, "holders": []}
         if verb == "prepare" and stdin is not None:
@@ -92,11 +96,18 @@ class FakeNodes:
         return [job for verb, job in self.asked if verb == "start"]
 
 
-def submission(nodes: FakeNodes, *words: str) -> Submission:
+def submission(nodes: FakeNodes, *words: str, has_containers: bool = False) -> Submission:
     loaded = read(GROUPS, *words)
     plans = plans_of(loaded.workflow)
     run = Run(
-        id="w", uuid="u", loaded=loaded, inventory=nodes.inventory, share="/shared", plans=plans_json(plans), by="ada"
+        id="w",
+        uuid="u",
+        loaded=loaded,
+        inventory=nodes.inventory,
+        share="/shared",
+        plans=plans_json(plans),
+        has_containers=has_containers,
+        by="ada",
     )
     told: list[str] = []
     return Submission(
@@ -118,6 +129,15 @@ def test_a_group_starts_with_its_lead_and_the_next_one_when_it_has_completed() -
     assert nodes.started() == ["w-0", "w-1", "w-2"]
     assert own.state == "completed"
     assert [own.placed[task].node.slot for task in "abc"] == [0, 1, 0]
+
+
+def test_images_are_on_all_nodes_of_a_group_before_its_first_task_starts() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: 0 if age_s >= 3 else None)
+    own = submission(nodes, has_containers=True)
+    assert own.watch() == 0
+    pulls = [verb for verb, _ in nodes.asked[: nodes.asked.index(("start", "w-0"))] if verb == "pull"]
+    assert pulls == ["pull", "pull"]  # the group's, and the first task's own look
+    assert nodes.slots_asked[0] == [0, 1]
 
 
 def test_others_are_stopped_some_seconds_after_their_lead_has_completed() -> None:

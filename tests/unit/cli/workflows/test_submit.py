@@ -8,7 +8,7 @@ from typing import Any  # JSON
 import pytest
 from clusterctl.jobs.node_answers import Answer
 from clusterctl.workflows.submit import shared_storage
-from clusterctl_infra.errors import NotReached
+from clusterctl_infra.errors import ConfigError, NotReached
 from clusterctl_infra.outputs import InventoryNode
 
 from tests.unit.cli.workflows.workflow_files import inventory
@@ -29,9 +29,18 @@ class ProbedNodes:
 
 @pytest.mark.parametrize("path", ["/shared", None])
 def test_storage_is_shared_where_the_lowest_slot_has_it(path: str | None) -> None:
-    assert shared_storage(ProbedNodes({"shared": path})) == path  # type: ignore[arg-type]  # its only method
+    for engine, has_containers in (("", False), ("podman", True)):
+        nodes = ProbedNodes({"shared": path, "engine": engine})
+        assert shared_storage(nodes, has_containers=has_containers) == path  # type: ignore[arg-type]  # its only method
+
+
+def test_images_need_something_that_runs_them() -> None:
+    nodes = ProbedNodes({"shared": None, "engine": ""})
+    with pytest.raises(ConfigError, match=r"Node 0 \(train-0\) has neither docker nor podman") as refused:
+        shared_storage(nodes, has_containers=True)  # type: ignore[arg-type]  # its only method
+    assert refused.value.hint == "clusterctl workflow submit FILE --on-host"
 
 
 def test_a_node_that_is_not_reached_starts_nothing() -> None:
     with pytest.raises(NotReached, match=r"the workflow was not started: Node 0 \(train-0\): not reached"):
-        shared_storage(ProbedNodes(None))  # type: ignore[arg-type]  # its only method
+        shared_storage(ProbedNodes(None), has_containers=False)  # type: ignore[arg-type]  # its only method

@@ -25,9 +25,16 @@ workflow:
 """
 
 
-def run(text: str, share: str | None = "/shared") -> Run:
+def run(text: str, share: str | None = "/shared", *, has_containers: bool = False) -> Run:
     return Run(
-        id="w-1a2b", uuid="u1", loaded=read(text), inventory=inventory(2), share=share, plans=(), by="ada@desk (1)"
+        id="w-1a2b",
+        uuid="u1",
+        loaded=read(text),
+        inventory=inventory(2),
+        share=share,
+        plans=(),
+        has_containers=has_containers,
+        by="ada@desk (1)",
     )
 
 
@@ -111,3 +118,12 @@ def test_a_task_is_a_plain_job_with_its_own_tmp_that_remembers_its_workflow() ->
         "tries": 2,
         "plans": [{"name": "second"}],
     }
+
+
+def test_a_task_in_a_container_has_its_image_whose_tmp_is_its_own() -> None:
+    own = run(CHAIN, has_containers=True)
+    together = placed(own, 1)
+    values = values_of(own, together, together[0], "w-1a2b-1")
+    group = own.loaded.workflow.all_groups()[1]
+    request = task_request(own, group, together[0], "w-1a2b-1", tries=1, values=values, secrets=[])
+    assert (request.image, request.has_own_tmp) == ("i", False)
