@@ -14,7 +14,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import ConfigError, NothingMatched, NotReached
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.functions.payload import module_folder, pickled_call, staged
+from clusterctl.functions.payload import REQUIREMENTS, module_folder, own_files, pickled_call, staged
 from clusterctl.functions.settings import FunctionSettings
 from clusterctl.functions.task import CONNECT_S, Task, secure_own_home
 from clusterctl.jobs.known import job_nodes
@@ -50,9 +50,9 @@ def started(function: Callable[..., Any], settings: FunctionSettings, content: b
     gpus = held_gpus(inventory, settings.gpus)
     nodes = job_nodes(inventory, connect_timeout_s=CONNECT_S)
     launch, nproc = chosen_start(
-        _interpreters(nodes, members, settings.environment),
+        {} if settings.container is not None else _interpreters(nodes, members, settings.environment),
         function.__name__,
-        is_manual=settings.is_manual,
+        settings,
         gpus=inventory.gpus_per_node if gpus is None else gpus,
     )
     request = JobRequest(
@@ -63,11 +63,15 @@ def started(function: Callable[..., Any], settings: FunctionSettings, content: b
         nproc=nproc,
         gpus=gpus,
         environment=settings.environment,
+        image=settings.container,
+        requirements=f"{call.FOLDER}/{REQUIREMENTS}" if settings.requirements else None,
         timeout_s=settings.timeout_s,
         grace_s=GRACE_S,
         by=started_by(),
     )
-    with staged(settings.workdir or module_folder(function), content, including=settings.include) as snapshot:
+    folder = settings.workdir or module_folder(function)
+    own = own_files(content, settings.requirements)
+    with staged(folder, own, including=settings.include) as snapshot:
         start = JobStart(request=request, nodes=nodes, snapshot=snapshot, secrets={}, wait_s=0.0, tell=_tell)
         return Task(nodes, start.begin())
 
@@ -95,10 +99,11 @@ def held_gpus(inventory: Inventory, wanted: GpuSpec | None) -> int | None:
 
 
 def chosen_start(
-    found: Mapping[str, Mapping[str, object]], function: str, *, is_manual: bool, gpus: int
+    found: Mapping[str, Mapping[str, object]], function: str, settings: FunctionSettings, *, gpus: int
 ) -> tuple[Launch, str]:
     """How the ranks are started, and how many on each node. `found`: node's name → what its python3 is.
 
+    In a container nobody knows that yet, and the function's own main program looks.
     Raises ConfigError where an interpreter could not read what is sent, or torch is on some of the nodes alone.
     """
     own = call.python_version()
@@ -108,8 +113,10 @@ def chosen_start(
         raise ConfigError(told, problems=problems, hint=f"python{next(iter(found.values()))['python']} SCRIPT")
     command = (f"{call.FOLDER}/{call.MAIN}", function)
     without = [name for name, row in found.items() if not row["has_torch"]]
-    if is_manual:
+    if settings.is_manual:
         return Launch(launcher=PLAIN, command=command), "1"
+    if settings.requirements:
+        without = list(found)  # torch, too, is there only where they name it
     if not without:
         return Launch(launcher=TORCHRUN, command=command), NPROC_AUTO
     if len(without) < len(found):

@@ -31,6 +31,7 @@ from clusterctl.on_node.function.call import main
 
 sys.exit(main(Path(__file__).resolve().parent))
 """
+REQUIREMENTS = "requirements.txt"
 MIB = 1024 * 1024
 
 
@@ -66,14 +67,13 @@ def module_folder(function: Callable[..., Any]) -> Path | None:
 
 
 @contextmanager
-def staged(folder: Path | None, content: bytes, *, including: Sequence[str]) -> Iterator[Snapshot]:
-    """A copy of the folder's chosen files, with the call beside them. Raises UsageError."""
+def staged(folder: Path | None, own: Mapping[str, bytes], *, including: Sequence[str]) -> Iterator[Snapshot]:
+    """A copy of the folder's chosen files, with the call's own (`own_files`) beside them. Raises UsageError."""
     with TemporaryDirectory(prefix="clusterctl-function-") as name:
         target = Path(name)
         chosen = None if folder is None else _chosen(folder, including)
         if chosen is not None:
             _copy(chosen, target)
-        own = {f"{call.FOLDER}/{path}": text for path, text in _own_files(content).items()}
         for path, written in own.items():
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             (target / path).write_bytes(written)
@@ -104,8 +104,15 @@ def _copy(chosen: Snapshot, target: Path) -> None:
             raise UsageError(told, hint="@app.function(workdir=…), or a .gitignore") from e
 
 
-def _own_files(content: bytes) -> dict[str, bytes]:
-    """What lies in the call's own folder on the nodes, which reach no registry: cloudpickle is sent along."""
+def own_files(content: bytes, requirements: Sequence[str]) -> dict[str, bytes]:
+    """The call's own files, by path. Nodes may reach no registry: cloudpickle is sent along."""
+    found = {f"{call.FOLDER}/{path}": text for path, text in _in_own_folder(content).items()}
+    if requirements:
+        found[f"{call.FOLDER}/{REQUIREMENTS}"] = "".join(f"{line}\n" for line in requirements).encode()
+    return found
+
+
+def _in_own_folder(content: bytes) -> dict[str, bytes]:
     found = {
         call.MAIN: MAIN.encode(),
         call.CALL: content,

@@ -24,19 +24,19 @@ from clusterctl.functions.needs import (
     volumes_of,
 )
 from clusterctl.jobs.env_file import VARIABLE
-from clusterctl.jobs.spec import checked_name
+from clusterctl.jobs.spec import IMAGE, checked_name
 
 AUTO, MANUAL = "auto", "manual"
 JOB = (
     *("cluster", "num_instances", "gpu", "distributed_mode", "environment", "max_run_time_hours"),
-    *("name", "workdir", "include"),
+    *("name", "workdir", "include", "requirements"),
 )
 OWN = (
     *("instance_type", "image", "volumes", "mounts", "max_price_per_hour", "budget_usd", "priority"),
     *("internode_interconnect", "intranode_interconnect"),
 )
 """What describes a cluster of the app's own."""
-NOT_BUILT = ("env", "gpu_memory_gb", "requirements", "retries", "secrets", "timeout")
+NOT_BUILT = ("env", "gpu_memory_gb", "retries", "secrets", "timeout")
 OF_APP = ("access", "idle", "region", "rehearse", "terminate_on_exit")
 ON_HOST = "CLUSTERCTL_ON_HOST"
 AMOUNTS = {"max_run_time_hours": "hours", "max_price_per_hour": "US dollars", "budget_usd": "US dollars"}
@@ -57,6 +57,10 @@ class FunctionSettings:
     """Of each node; None: whole nodes, whatever they have."""
     is_manual: bool
     """Once on each node, instead of once for each GPU."""
+    container: str | None
+    """The image in whose containers it runs; None: on the nodes themselves."""
+    requirements: tuple[str, ...]
+    """Lines for pip."""
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float | None
     name: str | None
@@ -81,13 +85,15 @@ class FunctionArguments(TypedDict, total=False):
     distributed_mode: str
     """`auto`: a rank for each GPU; `manual`: one for each node."""
     image: str | None
-    """Of the machines: a name from the catalog, or `ami-…`."""
+    """Of the machines: a name from the catalog, or `ami-…`; else of containers, in which the function runs."""
     volumes: Mapping[str, Mapping[str, Any]] | None
     """Path → `name`, `size_gb` (10⁹ bytes), `interface` (`file`)."""
     mounts: Mapping[str, str] | None
     """Path → `s3://bucket/prefix`, read-only."""
     environment: Mapping[str, str] | None
     """Of the ranks."""
+    requirements: Sequence[str]
+    """What pip installs for it beforehand, as in a requirements.txt."""
     max_price_per_hour: float | None
     """US dollars, of one node."""
     max_run_time_hours: float | None
@@ -121,6 +127,7 @@ class Arguments:
     volumes: Mapping[str, Mapping[str, Any]] | None = None
     mounts: Mapping[str, str] | None = None
     environment: Mapping[str, str] | None = None
+    requirements: Sequence[str] = ()
     max_price_per_hour: float | None = None
     max_run_time_hours: float | None = None
     budget_usd: float | None = None
@@ -144,7 +151,9 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
         value = getattr(given, name)
         if value is not None and (isinstance(value, bool) or not 0 < value < float("inf")):
             raise UsageError(f"{name}={value!r}: {unit}, more than 0", hint=HINT)
-    if given.cluster is not None and (described := [name for name in OWN if getattr(given, name) is not None]):
+    container = None if is_on_host or is_machine_image(given.image) else given.image
+    described = [name for name in OWN if getattr(given, name) is not None and (name != "image" or container is None)]
+    if given.cluster is not None and described:
         told = f"{', '.join(f'{name}=' for name in described)} would describe a cluster of the app's own"
         raise UsageError(
             f"{told}, and cluster={given.cluster!r} names one that exists: give only one of them", hint=HINT
@@ -152,9 +161,11 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
     hours = given.max_run_time_hours
     return FunctionSettings(
         cluster=given.cluster,
-        needs=_needs(given, is_on_host=is_on_host),
+        needs=_needs(given, has_container=container is not None),
         num_instances=given.num_instances if given.cluster is not None else (given.num_instances or 1),
         gpus=None if given.gpu is None else gpu_spec(given.gpu),
+        container=None if container is None else _checked_container(container),
+        requirements=_requirements(given.requirements, container),
         is_manual=given.distributed_mode == MANUAL,
         environment=_environment(given.environment or {}),
         timeout_s=None if hours is None else hours * SECONDS_AN_HOUR,
@@ -164,24 +175,45 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
     )
 
 
-def _needs(given: Arguments, *, is_on_host: bool) -> ClusterNeeds:
+def is_machine_image(image: str | None) -> bool:
+    """Whether machines can start from it; also where none is named. Else it is an image of containers."""
+    return image is None or image.startswith("ami-") or image in load_catalog().images
+
+
+def _checked_container(image: str) -> str:
+    """Raises UsageError for what has neither a colon nor a slash: it may well be a misspelt machine image."""
+    if IMAGE.fullmatch(image) is None or not (":" in image or "/" in image):
+        machines = tuple(load_catalog().images)
+        nearest = did_you_mean(image, machines)
+        told = f"neither a machine image ({', '.join(machines)}, ami-…) nor a container's with its tag, as python:3.12"
+        raise UsageError(f"image={image!r}: {told}{nearest}", hint=HINT)
+    return image
+
+
+def _requirements(lines: Sequence[str], container: str | None) -> tuple[str, ...]:
+    """Raises UsageError for what is no list of lines, and for containers, which have what is in their image."""
+    if isinstance(lines, str) or not all(isinstance(each, str) and each.strip() for each in lines):
+        raise UsageError(f"requirements={lines!r}: write a list, as ['numpy==2.1', 'einops']", hint=HINT)
+    if odd := [each for each in lines if len(each.splitlines()) > 1]:
+        raise UsageError(f"requirements has {odd[0]!r}: write each requirement as a text of its own", hint=HINT)
+    if lines and container is not None:
+        told = f"requirements= with image={container!r} is not built yet: put them into the image"
+        raise UsageError(told, hint=HINT)
+    return tuple(lines)
+
+
+def _needs(given: Arguments, *, has_container: bool) -> ClusterNeeds:
     nodes = given.num_instances or 1
     if given.priority is not None:
         refuse_priority(given.priority)
-    is_machine_image = given.image is None or given.image.startswith("ami-") or given.image in load_catalog().images
-    if not is_machine_image and not is_on_host:
-        raise UsageError(
-            f"image={given.image!r}: functions in containers are not built yet; the name of a machine image is taken "
-            f"({', '.join(load_catalog().images)}, ami-…), and {ON_HOST}=1 leaves a container's image out",
-            hint=HINT,
-        )
+    is_machines = is_machine_image(given.image)
     word = given.internode_interconnect
     return ClusterNeeds(
         num_instances=nodes,
         gpu=given.gpu,
         instance_type=given.instance_type,
-        image=given.image if is_machine_image else None,
-        left_out_image=None if is_machine_image else given.image,
+        image=given.image if is_machines else None,
+        left_out_image=None if is_machines or has_container else given.image,
         fabric=None if word is None else fabric_of(word),
         fabric_word=word,
         link=None if given.intranode_interconnect is None else link_of(given.intranode_interconnect),

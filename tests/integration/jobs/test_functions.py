@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.jobs.wheels import write_wheel
 from tests.integration.rehearsed import ROOT, Done, Rehearsed, rehearsed, run, wait_until
 
 HEAD = """\
@@ -46,6 +47,11 @@ def die():
 def stay():
     print("up", flush=True)
     time.sleep(600)
+
+@app.function(**settings, requirements=["--no-index", "--find-links wheels", "tinypkg>=1"])
+def version():
+    import tinypkg
+    return [tinypkg.VERSION, os.environ["WORLD_SIZE"]]
 
 @app.function(**settings)
 def lock():
@@ -113,6 +119,14 @@ def test_a_function_gives_what_it_gives_on_rank_0_or_on_all_and_its_output_is_sh
     assert "[Pair(total=4, rank=0), Pair(total=4, rank=1)]\n" in done.stdout
     assert "adds 1 2 3" in done.stdout
     assert "[Node 1]" in done.stdout
+
+
+def test_what_a_function_requires_is_installed_before_it_starts(cluster: Rehearsed, work: Path) -> None:
+    (work / "wheels").mkdir()
+    write_wheel(work / "wheels", "tinypkg", "1.2")
+    done = run_program(cluster, work, "print(version.remote())")
+    assert done.exit_code == 0, done.text
+    assert "['1.2', '2']\n" in done.stdout
 
 
 def test_an_exception_comes_back_with_its_node_rank_and_traceback(cluster: Rehearsed, work: Path) -> None:

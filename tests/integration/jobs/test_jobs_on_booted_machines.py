@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.integration.rehearsed import Rehearsed, rehearsed, wait_until
+from tests.integration.rehearsed import Rehearsed, rehearsed, run, wait_until
 
 HOSTILE = """\
 import os, subprocess
@@ -64,6 +65,17 @@ else
     systemctl set-property --runtime ${unit##*/} MemoryMax=120M MemorySwapMax=0
 fi
 touch /tmp/eat
+"""
+IMAGED = """\
+import clusterctl
+
+@clusterctl.App("imaged").function(cluster=%r, num_instances=1, image="test/python:1", distributed_mode="manual")
+def times(number):
+    import os
+    return [os.environ["container"], number * 3]
+
+if __name__ == "__main__":
+    print(times.remote(4))
 """
 SMALL_DISK = "cd /var/lib/clusterctl && mkdir -p jobs && mount -t tmpfs -o size=3M,mode=755 tmpfs jobs"
 
@@ -201,6 +213,14 @@ def test_ranks_run_in_containers_of_an_image_and_nothing_of_them_is_left(cluster
         what="no container and no process of the job is left",
         timeout_s=30,
     )
+
+
+def test_a_function_runs_in_a_container_of_its_image(cluster: Rehearsed, tmp_path: Path) -> None:
+    cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"podman image exists test/python:1 || ({MAKE_IMAGE})")
+    (tmp_path / "program.py").write_text(IMAGED % cluster.name)
+    done = run([sys.executable, "program.py"], env=cluster.env, cwd=tmp_path, timeout_s=120)
+    assert done.exit_code == 0, done.text
+    assert "['podman', 12]\n" in done.stdout
 
 
 def test_an_image_that_no_registry_gives_starts_nothing(cluster: Rehearsed, work: Path) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import uuid
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any  # parsed JSON
@@ -15,6 +14,7 @@ from typing import Any  # parsed JSON
 import pytest
 from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
+from tests.integration.jobs.wheels import write_wheel
 from tests.integration.rehearsed import CLUSTERCTL, ROOT, Done, Rehearsed, rehearsed, wait_until
 
 WORDS = """\
@@ -284,11 +284,7 @@ def test_jobs_of_some_gpus_run_side_by_side_and_a_job_of_whole_nodes_waits(clust
 
 def test_a_job_s_requirements_are_there_before_it_starts(cluster: Rehearsed, work: Path) -> None:
     (work / "wheels").mkdir()
-    with zipfile.ZipFile(work / "wheels" / "tinypkg-1.2-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("tinypkg.py", "VERSION = '1.2'\n")
-        wheel.writestr("tinypkg-1.2.dist-info/METADATA", "Metadata-Version: 2.1\nName: tinypkg\nVersion: 1.2\n")
-        wheel.writestr("tinypkg-1.2.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr("tinypkg-1.2.dist-info/RECORD", "")
+    write_wheel(work / "wheels", "tinypkg", "1.2")
     (work / "wanted.txt").write_text("--no-index\n--find-links wheels\ntinypkg>=1\n")
     (work / "uses.py").write_text("import tinypkg, os\nprint('has', tinypkg.VERSION, os.environ['MODE'])\n")
     name = new_name()

@@ -21,8 +21,8 @@ def job_environment(layout: Layout, spec: dict[str, Any], node_rank: int) -> dic
     job, user = spec["job"], pwd.getpwnam(spec["user"])
     cluster = read_environment(layout.root / "etc/clusterctl/env")
     cluster.update(read_environment(layout.root / "etc/clusterctl/nccl.env"))
-    return {
-        **_by_python(layout, job),
+    found = {
+        "PATH": PATH,
         "LANG": "C.UTF-8",
         "HOME": user.pw_dir,
         "USER": user.pw_name,
@@ -32,15 +32,19 @@ def job_environment(layout: Layout, spec: dict[str, Any], node_rank: int) -> dic
         "CLUSTERCTL_WARNING_FILE": str(layout.warning(job)),
         JOB_VARIABLE: job,
     }
+    return {**found, **_by_python(layout, job, found["PATH"])}
 
 
-def _by_python(layout: Layout, job: str) -> dict[str, str]:
-    """PATH, and what tells programs which environment they are in, where the job has an interpreter of its own."""
+def _by_python(layout: Layout, job: str, path: str) -> dict[str, str]:
+    """What tells programs which environment they are in, where the job has an interpreter of its own.
+
+    That comes first in PATH, also before what the job itself has there (`path`).
+    """
     try:
         place = Path(read_json(layout.folder(job) / PYTHON_FILE)["interpreter"]).parent
     except (OSError, ValueError, LookupError):
-        return {"PATH": PATH}
-    found = {"PATH": "%s:%s:%s" % (layout.folder(job) / "bin", place, PATH)}
+        return {}
+    found = {"PATH": "%s:%s:%s" % (layout.folder(job) / "bin", place, path)}
     if (place.parent / "pyvenv.cfg").exists():
         found["VIRTUAL_ENV"] = str(place.parent)
     if (place.parent / "conda-meta").exists():

@@ -195,6 +195,8 @@ def test_a_second_function_that_wants_another_cluster_is_refused_where_it_is_wri
 def test_what_describes_a_cluster_stands_not_beside_the_name_of_one() -> None:
     with pytest.raises(UsageError, match=r"volumes=, budget_usd= would describe a cluster of the app's own"):
         clusterctl.App("exp").function(cluster="train", volumes={}, budget_usd=3)
-    with pytest.raises(UsageError, match="functions in containers are not built yet"):
-        clusterctl.App("exp").function(gpu="h100:8", image="nvcr.io/nvidia/pytorch:23.10-py3")
+    with pytest.raises(UsageError, match=r"image= would describe a cluster of the app's own"):
+        clusterctl.App("exp").function(cluster="train", image="ubuntu-22.04")
+    # A container's image describes no machine.
+    clusterctl.App("exp").function(cluster="train", image="nvcr.io/nvidia/pytorch:23.10-py3")
     clusterctl.App("exp").function(gpu="h100:8", image="ubuntu-22.04")

@@ -8,10 +8,14 @@ import clusterctl
 import pytest
 from clusterctl.functions.app import refuse_within_a_job
 from clusterctl.functions.calling import chosen_start
-from clusterctl.functions.settings import NOT_BUILT
+from clusterctl.functions.settings import NOT_BUILT, Arguments, FunctionSettings, function_settings
 from clusterctl.on_node.function import call
 from clusterctl.on_node.job.launchers import PLAIN, TORCHRUN
 from clusterctl_infra.errors import ConfigError, UsageError
+
+
+def settings(**arguments: Any) -> FunctionSettings:
+    return function_settings(Arguments(cluster="train", **arguments), is_on_host=False)
 
 
 def refused(**settings: Any) -> str:
@@ -39,6 +43,11 @@ def test_an_argument_that_nobody_knows_is_a_type_error_with_the_nearest_one() ->
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
+        ({"requirements": "einops"}, "write a list, as ['numpy==2.1', 'einops']"),
+        ({"requirements": ["einops", " "]}, "write a list"),
+        ({"requirements": ["a\nb"]}, "each requirement as a text of its own"),
+        ({"requirements": ["a"], "image": "python:3.12"}, "put them into the image"),
+        ({"cluster": None, "image": "ubunto-22.04"}, "(did you mean ubuntu-22.04?)"),
         ({"cluster": ""}, "cluster='' is no name"),
         ({"cluster": None, "max_price_per_hour": 0}, "max_price_per_hour=0: US dollars"),
         ({"cluster": None, "priority": "low"}, "priority='low' is not built yet"),
@@ -71,14 +80,18 @@ def test_ranks_are_started_by_torchrun_where_there_is_torch_and_once_per_node_wh
     own = call.python_version()
     torch = {"train-0": {"python": own, "has_torch": True}}
     none = {"train-1": {"python": own, "has_torch": False}}
-    launch, nproc = chosen_start(torch, "f", is_manual=False, gpus=8)
+    launch, nproc = chosen_start(torch, "f", settings(), gpus=8)
     assert (launch.launcher, nproc) == (TORCHRUN, "auto")
-    launch, nproc = chosen_start(none, "f", is_manual=False, gpus=8)
-    assert (launch.launcher, nproc) == (PLAIN, "8")
-    launch, nproc = chosen_start(torch, "f", is_manual=True, gpus=8)
+    # Of its own environment nobody knows beforehand whether torch is in it.
+    for found, wanted in ((none, settings()), (torch, settings(requirements=["einops"]))):
+        launch, nproc = chosen_start(found, "f", wanted, gpus=8)
+        assert (launch.launcher, nproc) == (PLAIN, "8")
+    launch, nproc = chosen_start({}, "f", settings(image="python:3.12"), gpus=8)
+    assert (launch.launcher, nproc) == (TORCHRUN, "auto")
+    launch, nproc = chosen_start(torch, "f", settings(distributed_mode="manual"), gpus=8)
     assert (launch.launcher, nproc) == (PLAIN, "1")
     with pytest.raises(ConfigError, match="torch is on some of the nodes alone"):
-        chosen_start({**torch, **none}, "f", is_manual=False, gpus=8)
+        chosen_start({**torch, **none}, "f", settings(), gpus=8)
     with pytest.raises(ConfigError, match="other versions cannot read it") as e:
-        chosen_start({"train-0": {"python": "2.7", "has_torch": True}}, "f", is_manual=False, gpus=8)
+        chosen_start({"train-0": {"python": "2.7", "has_torch": True}}, "f", settings(), gpus=8)
     assert e.value.problems == ("train-0: python3 is 2.7",)

@@ -10,7 +10,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from clusterctl.functions.payload import pickled_call, staged
+from clusterctl.functions.payload import REQUIREMENTS, own_files, pickled_call, staged
 from clusterctl.functions.results import remote_error, value_of
 from clusterctl.on_node.function import call
 from clusterctl_infra.errors import ClusterctlError, UsageError
@@ -49,7 +49,8 @@ def free(first: object, second: object = None) -> None:
 
 
 def test_what_calls_the_function_goes_along_with_it() -> None:
-    with staged(None, b"call", including=()) as snapshot:
+    with staged(None, own_files(b"call", ("--no-index", "einops")), including=()) as snapshot:
+        assert (snapshot.folder / call.FOLDER / REQUIREMENTS).read_text() == "--no-index\neinops\n"
         assert f"{call.FOLDER}/{call.MAIN}" in snapshot.files
         assert (snapshot.folder / call.FOLDER / call.CALL).read_bytes() == b"call"
         assert (snapshot.folder / call.FOLDER / "cloudpickle" / "cloudpickle.py").is_file()

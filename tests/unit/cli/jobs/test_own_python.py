@@ -1,13 +1,18 @@
-"""Files in folders of the login user are read as that user: a job may have put a link there."""
+"""A job's own interpreter, and its files in folders of the login user, which are read as that user."""
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from clusterctl.on_node.job import own_python
+from clusterctl.on_node.job.job_environment import PATH, job_environment
 from clusterctl.on_node.job.layout import Layout
+
+from tests.unit.cli.jobs.job_specs import spec
 
 SPEC = {"job": "train-1", "requirements": "requirements.txt"}
 PYTHON = ["/usr/bin/python3", "3.10.12", "Linux"]
@@ -53,3 +58,16 @@ def test_a_lock_that_another_job_made_a_link_is_not_sent_to_the_nodes(layout: La
     place.unlink()
     place.write_text("numpy==2.0\n")
     assert own_python.lock(layout, SPEC, PYTHON, FakeRun([source, place])) == "numpy==2.0\n"
+
+
+@pytest.mark.parametrize("given", [{}, {"PATH": "/opt/mine:/usr/bin"}])
+def test_the_interpreter_of_a_job_comes_first_also_before_a_path_of_the_persons(
+    layout: Layout, given: dict[str, str]
+) -> None:
+    user = pwd.getpwuid(os.getuid()).pw_name
+    words = spec(user=user, job="train-1", environment=given)
+    path = given.get("PATH", PATH)
+    assert job_environment(layout, words, 0)["PATH"] == path
+    own_python.write_python(layout, "train-1", "/envs/1/bin/python")
+    found = job_environment(layout, words, 0)["PATH"]
+    assert found == f"{layout.folder('train-1')}/bin:/envs/1/bin:{path}"
