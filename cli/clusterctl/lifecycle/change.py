@@ -43,9 +43,11 @@ from clusterctl.text.next_commands import stack_words
 ChangeVerb = Literal["up", "extend", "replace", "down"]
 PROBE = "probe"
 KEPT_LOGS = 20
-STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
+STOPPING = "stopping: the engine finishes what it has begun; press Ctrl-C again to make it stop at once"
 REPAIR_STOPPED = "stopped during the repair: what an interrupted run made is still there, and may bill."
-INSISTING = "insisting; once more kills the engine, and the next run repairs"
+STOPPING_AT_ONCE = (
+    "stopping at once; press Ctrl-C once more to kill the engine: the next up or down repairs what it leaves half done"
+)
 
 
 @dataclass(kw_only=True)
@@ -176,7 +178,7 @@ class Change:
             parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
             log=self._log_file(verb),
             on_event=handle,
-            on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else INSISTING),
+            on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else STOPPING_AT_ONCE),
             options=options,
             config_file=config_file,
         )

@@ -315,11 +315,11 @@ def tell_nothing_there(down: Down) -> None:
         refuse_unseen(change, known)
     change.finish()
     clean_config(change)
-    change.output.note(f"{change.cluster}: there is nothing")
+    change.output.note(f"{change.cluster}: nothing to end: its stack has no resources in this Pulumi backend")
     if known is not None:  # its account may be another one: it is not for `down` to forget it
         where = f"in {known.region} of the account {change.clients.account()}"
-        change.output.note(f"  in this Pulumi backend; nor does anything of {known.cluster_id} bill {where}")
-        change.output.note(f"  to forget it on this computer, too: clusterctl forget {change.cluster}")
+        change.output.note(f"  nothing with the cluster's id {known.cluster_id} bills {where} either")
+        change.output.note(f"  to make this computer forget it: clusterctl forget {change.cluster}")
 
 
 def refuse_unseen(change: Change, known: Inventory) -> None:
