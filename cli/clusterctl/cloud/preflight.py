@@ -16,7 +16,7 @@ from clusterctl_infra.names import ID_TAG
 from clusterctl.cloud.adopted_capacity import capacity_problem, find_capacity
 from clusterctl.cloud.adopted_network import find_network, network_problem
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.capacity_probe import offered
+from clusterctl.cloud.capacity_trial import offered
 from clusterctl.cloud.preflight_finding import Finding, Level
 from clusterctl.cloud.quotas import (
     QUOTA_CODE,

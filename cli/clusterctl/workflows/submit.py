@@ -31,8 +31,8 @@ from clusterctl.workflows.tokens import resolve
 
 NAME_LENGTH = 26
 """Leaves room in a job's name for the digits, the task's number and the try."""
-PROBE_NAME = "workflow"
-"""A node is probed for a job of some name; here it is asked about its storage alone."""
+ANY_JOB = "workflow"
+"""A node tells its facts to a job of some name; here they are asked for because of its storage alone."""
 HINT = "clusterctl workflow submit FILE --on-host"
 
 
@@ -83,7 +83,7 @@ def submit(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> int:
 def shared_storage(nodes: JobNodes) -> str | None:
     """Where all nodes have storage that takes files, as the lowest slot says; None: nowhere. Raises ClusterctlError."""
     first = min(nodes.inventory.nodes, key=lambda node: node.slot)
-    answers = nodes.ask((first,), "probe", PROBE_NAME)
+    answers = nodes.ask((first,), "facts", ANY_JOB)
     refuse_errors(list(answers.values()), "the workflow was not started")
     found: str | None = answers[first.slot].words["shared"]
     return found
