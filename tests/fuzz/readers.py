@@ -145,7 +145,7 @@ def _job_answers(data: bytes) -> None:
     result = NodeResult(
         slot=0, name="train-0", exit_code=0, signal=None, failure=None, stdout=data, stderr=b"", duration_s=1.0
     )
-    for verb in ("probe", "take", "pull", "lock", "ready", "cancel"):
+    for verb in ("facts", "take", "pull", "lock", "ready", "cancel"):
         job_answer_of(verb, node, result)
     told = job_answer_of("events", node, result)
     for event in merged_events({0: told.words.get("events", ()) if told.error is None else ()}):

@@ -18,7 +18,7 @@ def test_a_second_down_says_that_there_is_nothing(recorded: Rehearsed) -> None:
     assert foretold == deleted
     again = recorded.run("down", str(recorded.folder))
     assert again.exit_code == 0
-    assert "there is nothing" in again.text
+    assert "nothing to end" in again.text
     assert_gone(recorded)
 
 

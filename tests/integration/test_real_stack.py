@@ -80,7 +80,10 @@ def test_a_price_that_is_small_is_agreed_to_with_a_y_and_refused_with_enter(in_a
 def test_without_a_terminal_and_without_a_yes_nobody_has_agreed(in_aws: Rehearsed) -> None:
     done = in_aws.run("up", str(in_aws.folder))
     assert done.exit_code == 2, done.text
-    assert "nobody agreed, and there is no terminal; nothing was changed. This will run at $110.13/h" in done.stderr
+    assert (
+        "not agreed, since there is no terminal to ask at; nothing was changed. This will run at $110.13/h"
+        in done.stderr
+    )
     assert f"next: clusterctl up {in_aws.folder} --yes" in done.stderr
     assert_nothing_was_made(in_aws)
 

@@ -101,7 +101,7 @@ def test_an_up_that_tries_again_comes_when_there_is_room(recorded: Rehearsed) ->
 def test_a_rehearsal_asks_when_told_to_and_a_known_cluster_needs_no_folder(recorded: Rehearsed) -> None:
     refused = recorded.run("up", str(recorded.folder), "--ask")
     assert refused.exit_code == 2, refused.text
-    assert "nobody agreed, and there is no terminal; nothing was changed" in refused.stderr
+    assert "not agreed, since there is no terminal to ask at; nothing was changed" in refused.stderr
     assert recorded.resources() == []
     recorded.up()
     again = recorded.run("up", "--cluster", recorded.name)

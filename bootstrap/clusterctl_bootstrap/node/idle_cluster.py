@@ -34,7 +34,7 @@ SLACK_S = 45.0
 WARN_S = 300.0
 DOWN_S = 20
 """For machines that have nothing to save: until they are off, as a rule."""
-PROBES = 16
+PARALLEL = 16
 KEPT_SIGNS = 5
 """As many are shown."""
 
@@ -84,7 +84,7 @@ class IdleWatch:
 
     def look(self) -> None:
         """One judgement, and what follows from it."""
-        self._probe()
+        self._ask_silent()
         found = self._judge(self._fresh)
         self._note(found)
         left_s = self.limit_s - found.idle_s
@@ -128,7 +128,7 @@ class IdleWatch:
     def _answered(self, peer: Peer) -> bool:
         return self._fresh(peer) and peer.report["asked"] == self.asked
 
-    def _probe(self) -> None:
+    def _ask_silent(self) -> None:
         """A node that does not report, but whose SSH server answers, is there."""
         silent = [slot for slot, peer in enumerate(self.peers) if not self._fresh(peer)]
 
@@ -136,7 +136,7 @@ class IdleWatch:
             if self.outside.ssh_banner(address(self.known["slot_cidr"], slot)).startswith("SSH-"):
                 self.peers[slot].seen_s = time.monotonic()
 
-        with ThreadPoolExecutor(PROBES) as pool:
+        with ThreadPoolExecutor(PARALLEL) as pool:
             list(pool.map(ask, silent))
 
     def _say(self, line: str) -> None:

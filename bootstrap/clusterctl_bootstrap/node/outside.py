@@ -43,9 +43,9 @@ class ThisMachine(Outside):
 
     def has_address(self, address: str) -> bool:
         """Whether an interface of this machine carries the address: only then can it be bound."""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as tried:
             try:
-                probe.bind((address, 0))
+                tried.bind((address, 0))
             except OSError:
                 return False
         return True

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal  # EC2's answers: typed dictionaries with every key optional
+from typing import Any  # EC2's answers: typed dictionaries with every key optional
 
 from botocore.exceptions import BotoCoreError, ClientError
 from clusterctl_infra.catalog.instance import InstanceType
@@ -16,7 +16,8 @@ from clusterctl_infra.names import ID_TAG
 from clusterctl.cloud.adopted_capacity import capacity_problem, find_capacity
 from clusterctl.cloud.adopted_network import find_network, network_problem
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.capacity_probe import offered
+from clusterctl.cloud.capacity_trial import offered
+from clusterctl.cloud.preflight_finding import Finding, Level
 from clusterctl.cloud.quotas import (
     QUOTA_CODE,
     VPC_QUOTA_CODE,
@@ -29,7 +30,6 @@ from clusterctl.cloud.quotas import (
 from clusterctl.cloud.refusal import aws_errors, code_of
 from clusterctl.text.quantities import duration
 
-Level = Literal["ok", "warning", "error", "unknown"]
 PARALLEL = 16
 OLD_IMAGE = timedelta(days=180)
 """A choice: drivers and kernels of half a year ago lack fixes that are public."""
@@ -37,18 +37,6 @@ SHORT_CREDENTIALS = timedelta(hours=1)
 """A choice: an `up` with FSx takes a quarter of an hour, and what follows it should have time."""
 CREDENTIALS = "credentials"
 NO_ID = "0" * 12
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One answer."""
-
-    about: str
-    level: Level
-    value: str
-    limit: str = ""
-    helps: str | None = None
-    """A command, or what to write."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.errors import CloudError, EngineError
 from clusterctl_infra.names import USUAL_STACK_NAME
 
-from clusterctl.engine.stack import read_stack
-from clusterctl.engine.stack_plan import plan_stack, refuse_problems
-from clusterctl.home import home_directory
-from clusterctl.lifecycle.next_up import next_up, next_up_json
+from clusterctl.cloud.preflight_finding import LEVELS, Finding, fails, findings_json, findings_text
+from clusterctl.engine.stack import Stack, read_stack
+from clusterctl.engine.stack_plan import StackPlan, plan_stack, refuse_problems
+from clusterctl.home import Home, home_directory
+from clusterctl.lifecycle.next_up import NextUp, cluster_of, next_up_json
 from clusterctl.lifecycle.plan_view import plan_json, plan_text
-from clusterctl.lifecycle.preflight import LEVELS, fails, findings_json, findings_text, online_findings
 from clusterctl.options import StackFolder, json_option
 from clusterctl.output import Output
 
@@ -51,14 +52,8 @@ def command(
     home = home_directory(os.environ)
     catalog = load_catalog(home.prices_file)
     stack_plan = plan_stack(stack, catalog, home=home, now=now, rehearse=rehearse)
-    found, trouble = None, None
-    try:
-        found = next_up(stack, home=home, environ=os.environ, rehearse=rehearse, now=now)
-    except (EngineError, CloudError) as e:
-        trouble = e.message
-    except OSError as e:  # a home that is full, or read-only: the plan itself needs neither
-        trouble = str(e)
-    findings = online_findings(stack, stack_plan, catalog, home=home, environ=os.environ, now=now) if online else ()
+    found, trouble = _next_up(stack, home=home, rehearse=rehearse, now=now)
+    findings = _online_findings(stack, stack_plan, catalog, home=home, now=now) if online else ()
     if as_json:
         told = findings_json(findings) if online else None
         output.json({**plan_json(stack_plan), "next_up": found and next_up_json(found), "online": told})
@@ -72,3 +67,26 @@ def command(
     if found is not None and found.refused:
         return 2
     return int(fails(findings, fail_on=fail_on))
+
+
+def _next_up(stack: Stack, *, home: Home, rehearse: bool, now: datetime) -> tuple[NextUp | None, str | None]:
+    """What `up` would do to the cluster that is there, and why that is not known; None and None without a cluster."""
+    if cluster_of(stack, home=home, is_rehearsal=rehearse or stack.is_rehearsal_project) is None:
+        return None, None
+    # Loaded on use: without a cluster nothing is to be compared with the state.
+    next_up = importlib.import_module("clusterctl.lifecycle.next_up_by_state").next_up
+    try:
+        return next_up(stack, home=home, environ=os.environ, rehearse=rehearse, now=now), None
+    except (EngineError, CloudError) as e:
+        return None, e.message
+    except OSError as e:  # a home that is full, or read-only: the plan itself needs neither
+        return None, str(e)
+
+
+def _online_findings(
+    stack: Stack, stack_plan: StackPlan, catalog: Catalog, *, home: Home, now: datetime
+) -> tuple[Finding, ...]:
+    # Loaded on use: without --online AWS is not asked.
+    ask = importlib.import_module("clusterctl.lifecycle.preflight").online_findings
+    found: tuple[Finding, ...] = ask(stack, stack_plan, catalog, home=home, environ=os.environ, now=now)
+    return found

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.errors import ClusterctlError, NothingMatched
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
@@ -31,6 +31,14 @@ def cluster_names(home: Home) -> tuple[str, ...]:
         return tuple(sorted(path.stem for path in home.inventory_dir.glob("*.json")))
     except OSError:
         return ()
+
+
+def inventory_here(home: Home, cluster: str) -> Inventory | None:
+    """The inventory that this computer has under the cluster's name; None without a readable one."""
+    try:
+        return read_inventory(home.inventory_file(cluster))
+    except (ClusterctlError, OSError):
+        return None
 
 
 def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) -> Inventory:

@@ -75,7 +75,8 @@ def run_engine(
     options: Sequence[str] = (),
     config_file: Path | None = None,
 ) -> RunResult:
-    """Runs the engine to its end; the first Ctrl-C asks it to stop, the second insists, the third kills it.
+    """Runs the engine to its end; the first Ctrl-C lets it finish what it has begun, the second stops it at once,
+    the third kills it.
 
     To be called from the main thread: the child is told when the thread that started it ends (prctl(2)).
     """

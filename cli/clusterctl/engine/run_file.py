@@ -46,7 +46,7 @@ class RunRecord:
     """As it is typed behind `up` from anywhere; empty in the file of an older clusterctl."""
     engines: tuple[EngineStart, ...] = ()
     """Those that may have taken the stack's lock, of the unfinished runs before it, too."""
-    probe: str = ""
+    trial: str = ""
     """The id of what AWS is being asked for room with; empty: nothing of that is there."""
 
     @property
@@ -87,7 +87,7 @@ def read_record(path: Path) -> RunRecord | None:
             tokens=row.texts("tokens"),
             stack=row.text_or_none("stack") or "",
             engines=tuple(_engine(start) for start in row.objects("engines")),
-            probe=row.text_or_none("probe") or "",
+            trial=row.text_or_none("trial") or "",
         )
     except (OSError, NotAsExpected):
         return None

@@ -36,8 +36,8 @@ def checked_answer(verb: str, words: object) -> Mapping[str, Any]:
     row = Fields.of(words)
     if row.has("error"):
         row.text("error", most=MOST_WORD)
-    elif verb == "probe":
-        _check_probe(row)
+    elif verb == "facts":
+        _check_facts(row)
     elif verb == "take":
         _refuse_missing(row, "gpus")
         _check_indices(row, "gpus")
@@ -98,7 +98,7 @@ def checked_rank(text: str) -> str:
     return text
 
 
-def _check_probe(row: Fields) -> None:
+def _check_facts(row: Fields) -> None:
     row.whole("slot", high=MOST_SLOT)
     row.text("cluster_id")
     row.whole("generation")

@@ -61,7 +61,7 @@ class JobStart:
     def planned(self) -> dict[str, Any]:
         """The spec, all nodes asked and nothing done. Raises ClusterctlError, NodesInUse."""
         request = self.request
-        answers = self.nodes.ask(request.inventory.nodes, "probe", request.name)
+        answers = self.nodes.ask(request.inventory.nodes, "facts", request.name)
         said = self._heard({node.slot: answers[node.slot] for node in request.nodes})
         # Nodes beside the job are only asked whether they know its name; one that is away keeps nobody from starting.
         named = [slot for slot, answer in answers.items() if answer.error is None and answer.words["is_name_taken"]]

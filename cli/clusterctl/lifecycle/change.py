@@ -18,7 +18,7 @@ from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.region_keys import RegionAccess
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.capacity_probe import LASTS, LATE, end_probe
+from clusterctl.cloud.capacity_trial import LASTS, LATE, end_trial
 from clusterctl.cloud.clients import AwsClients, refuse_account
 from clusterctl.cloud.delete_orphans import NOT_ENDED
 from clusterctl.cloud.machine_resources import RESERVATION
@@ -41,11 +41,13 @@ from clusterctl.output import Output
 from clusterctl.text.next_commands import stack_words
 
 ChangeVerb = Literal["up", "extend", "replace", "down"]
-PROBE = "probe"
+TRIAL = "trial"
 KEPT_LOGS = 20
-STOPPING = "stopping: what is under way is finished first; Ctrl-C again insists"
+STOPPING = "stopping: the engine finishes what it has begun; press Ctrl-C again to make it stop at once"
 REPAIR_STOPPED = "stopped during the repair: what an interrupted run made is still there, and may bill."
-INSISTING = "insisting; once more kills the engine, and the next run repairs"
+STOPPING_AT_ONCE = (
+    "stopping at once; press Ctrl-C once more to kill the engine: the next up or down repairs what it leaves half done"
+)
 
 
 @dataclass(kw_only=True)
@@ -176,7 +178,7 @@ class Change:
             parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
             log=self._log_file(verb),
             on_event=handle,
-            on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else INSISTING),
+            on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else STOPPING_AT_ONCE),
             options=options,
             config_file=config_file,
         )
@@ -258,46 +260,46 @@ class Change:
         file = self.home.run_file(self.cluster)
         before = read_record(file)
         new = new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory))
-        kept = new if before is None else replace(new, engines=before.engines, probe=before.probe)
+        kept = new if before is None else replace(new, engines=before.engines, trial=before.trial)
         write_record(file, kept)
 
     @contextlib.contextmanager
-    def probing(self, probe_id: str) -> Iterator[None]:
+    def trying(self, trial_id: str) -> Iterator[None]:
         """While entered, the record of this run says what AWS is asked for room with: it is ended whoever is killed."""
-        self._note_probe(probe_id)
-        self._begun.append(PROBE)
+        self._note_trial(trial_id)
+        self._begun.append(TRIAL)
         try:
             yield
         except CloudError as e:
             if e.code == NOT_ENDED:
                 raise
-            self._forget_probe()
+            self._forget_trial()
             raise
-        self._forget_probe()
+        self._forget_trial()
 
-    def end_left_probe(self) -> None:
+    def end_left_trial(self) -> None:
         """Ends what a killed run left when it asked for room; what AWS does not let go is told, and ends by itself."""
-        probe_id = "" if self.previous is None else self.previous.probe
-        if not probe_id:
+        trial_id = "" if self.previous is None else self.previous.trial
+        if not trial_id:
             return
         try:
-            end_probe(self.clients, probe_id, tell=self.tell)
+            end_trial(self.clients, trial_id, tell=self.tell)
         except CloudError as e:
             self.tell(
                 f"{e.message}. AWS ends it within {(LASTS + LATE).total_seconds() / 60:.0f} minutes of its making"
             )
             return
-        self._note_probe("")
+        self._note_trial("")
 
-    def _forget_probe(self) -> None:
-        self._note_probe("")
-        self._begun.remove(PROBE)
+    def _forget_trial(self) -> None:
+        self._note_trial("")
+        self._begun.remove(TRIAL)
 
-    def _note_probe(self, probe_id: str) -> None:
+    def _note_trial(self, trial_id: str) -> None:
         file = self.home.run_file(self.cluster)
         record = read_record(file)
         if record is not None:
-            write_record(file, replace(record, probe=probe_id))
+            write_record(file, replace(record, trial=trial_id))
 
 
 VPC_TYPE = "aws:ec2/vpc:Vpc"

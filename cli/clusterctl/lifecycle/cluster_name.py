@@ -8,12 +8,12 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.engine.known_folder import cluster_name_in
 from clusterctl.engine.other_projects import project_that_holds
 from clusterctl.engine.stacks_near import CLUSTER_FILE
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.change import Change
-from clusterctl.lifecycle.final_sum import inventory_here
 from clusterctl.text.next_commands import down_again, edit
 
 

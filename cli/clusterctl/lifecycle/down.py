@@ -18,6 +18,7 @@ from clusterctl.cloud.look import look_at_each, named
 from clusterctl.cloud.resource import CloudResource, Known, orphans
 from clusterctl.cloud.storage_resources import DATA_KINDS
 from clusterctl.engine.extended_budget import BUDGET
+from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.engine.progress import summary
 from clusterctl.engine.repair import state_at_rest
 from clusterctl.engine.run import RunResult
@@ -32,7 +33,7 @@ from clusterctl.lifecycle.cluster_name import held_cluster, refuse_other_stack
 from clusterctl.lifecycle.data import StoredData, bill_lines, data_in, holds_data, kept_in, others_in
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.end_by_tag import TagEnd, end_by_tag
-from clusterctl.lifecycle.final_sum import inventory_here, known_here, told_sum
+from clusterctl.lifecycle.final_sum import known_here, told_sum
 from clusterctl.lifecycle.intent import Intent, for_zero_nodes, read_intent, without_own_values
 from clusterctl.lifecycle.last_look import (
     bill_of,
@@ -314,11 +315,11 @@ def tell_nothing_there(down: Down) -> None:
         refuse_unseen(change, known)
     change.finish()
     clean_config(change)
-    change.output.note(f"{change.cluster}: there is nothing")
+    change.output.note(f"{change.cluster}: nothing to end: its stack has no resources in this Pulumi backend")
     if known is not None:  # its account may be another one: it is not for `down` to forget it
         where = f"in {known.region} of the account {change.clients.account()}"
-        change.output.note(f"  in this Pulumi backend; nor does anything of {known.cluster_id} bill {where}")
-        change.output.note(f"  to forget it on this computer, too: clusterctl forget {change.cluster}")
+        change.output.note(f"  nothing with the cluster's id {known.cluster_id} bills {where} either")
+        change.output.note(f"  to make this computer forget it: clusterctl forget {change.cluster}")
 
 
 def refuse_unseen(change: Change, known: Inventory) -> None:

@@ -26,11 +26,11 @@ from clusterctl.cloud.machine_resources import RESERVATION
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.cost.sighting_file import note_cancelled
+from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.engine.region import region_access
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
-from clusterctl.lifecycle.final_sum import inventory_here
 from clusterctl.lifecycle.last_look import bill_of, billing, look_for
 from clusterctl.output import Output
 from clusterctl.system.processes import is_alive

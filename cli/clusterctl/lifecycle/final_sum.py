@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from clusterctl_infra.errors import ClusterctlError
-from clusterctl_infra.outputs import Inventory, read_inventory
+from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.cost_row import sums
 from clusterctl.cost.estimate import cost_rows
 from clusterctl.cost.sighting_file import read_observed
+from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.home import Home
 from clusterctl.status.ledger import read_account
 from clusterctl.text.quantities import usd
@@ -19,14 +19,6 @@ def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory
     """What this computer knows of the cluster, to be read before that is forgotten; None if it knows of none."""
     found = inventory_here(home, cluster)
     return found if found is not None and found.cluster_id == cluster_id else None
-
-
-def inventory_here(home: Home, cluster: str) -> Inventory | None:
-    """The inventory that this computer has under the cluster's name; None without a readable one."""
-    try:
-        return read_inventory(home.inventory_file(cluster))
-    except (ClusterctlError, OSError):
-        return None
 
 
 def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:

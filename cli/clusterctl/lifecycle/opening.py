@@ -89,7 +89,7 @@ def inspect(change: Change) -> tuple[StackState | None, bool]:
     run_checks(change.verb, WithEngine(engine=change.engine))
     state, was_cut_off = change.read_state()
     run_checks(change.verb, WithHold(change=change, state=state or StackState()))
-    change.end_left_probe()
+    change.end_left_trial()
     if state is not None and account_of(state) is not None:
         change.note_machines()  # a run that was killed could not say what it left
     return state, was_cut_off

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -13,16 +12,13 @@ from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.storage_model import BucketPlan
 
 from clusterctl.cloud.clients import AwsClients
-from clusterctl.cloud.preflight import Finding, Needs, ask_all
+from clusterctl.cloud.preflight import Needs, ask_all
+from clusterctl.cloud.preflight_finding import Finding
 from clusterctl.cloud.quotas import addresses_wanted
 from clusterctl.engine.region import region_access, tell_region
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_plan import StackPlan
 from clusterctl.home import Home
-from clusterctl.text.table import render_table
-
-LEVELS = ("error", "warning")
-"""What `--fail-on` may name, the worse first."""
 
 
 def needs_of(
@@ -76,23 +72,6 @@ def online_findings(
         source=stack.source,
     )
     return ask_all(AwsClients.at(rehearsed, region=cluster_plan.region), needs, now=now)
-
-
-def findings_text(findings: Sequence[Finding]) -> str:
-    """The findings as a table, errors and warnings in place."""
-    rows = [(row.about, row.level, row.value, row.limit, row.helps or "") for row in findings]
-    return render_table(("online", "", "value", "limit", "what helps"), rows)
-
-
-def findings_json(findings: Sequence[Finding]) -> list[dict[str, object]]:
-    """For `--json`."""
-    return [dataclasses.asdict(row) for row in findings]
-
-
-def fails(findings: Sequence[Finding], *, fail_on: str) -> bool:
-    """Whether one of them is as bad as `fail_on`, or worse."""
-    bad = LEVELS[: LEVELS.index(fail_on) + 1]
-    return any(row.level in bad for row in findings)
 
 
 def refuse_findings(findings: Sequence[Finding]) -> None:

@@ -13,7 +13,16 @@ from clusterctl_infra.identity import CLUSTER_ID_LENGTH
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.capacity_probe import LASTS, LATE, NO_ROOM, Attempt, Candidate, Probe, ask_for_room, offered
+from clusterctl.cloud.capacity_trial import (
+    LASTS,
+    LATE,
+    NO_ROOM,
+    Attempt,
+    Candidate,
+    CapacityTrial,
+    ask_for_room,
+    offered,
+)
 from clusterctl.engine.state import StackState, identity_in
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.checks.known import WithPlan
@@ -87,19 +96,19 @@ def chosen(change: Change, planned: WithPlan) -> WithPlan:
 
 def _asked(change: Change, planned: WithPlan) -> Candidate:
     config = planned.intent.config
-    probe = Probe(
-        probe_id=secrets.token_hex(CLUSTER_ID_LENGTH // 2),
+    trial = CapacityTrial(
+        trial_id=secrets.token_hex(CLUSTER_ID_LENGTH // 2),
         cluster=change.name,
         owner=planned.plan.owner,
         places=len(planned.plan.slots),
         is_grouped=config.grouping == "cluster",
         tags=config.tags,
     )
-    with change.probing(probe.probe_id):
-        attempts = ask_for_room(change.clients, probe, planned.candidates, now=utc_now, tell=change.tell)
+    with change.trying(trial.trial_id):
+        attempts = ask_for_room(change.clients, trial, planned.candidates, now=utc_now, tell=change.tell)
     last = attempts[-1]
     if config.is_list or any(attempt.refusal for attempt in attempts):
-        change.output.note(room_table(attempts, places=probe.places))
+        change.output.note(room_table(attempts, places=trial.places))
     if last.refusal is None:
         return last.candidate
     raise _no_room(attempts, planned)

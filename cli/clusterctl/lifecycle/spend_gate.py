@@ -74,10 +74,10 @@ def agree_to(
     Raises UsageError.
     """
     if not (asks and output.can_ask):
-        why = "there is no terminal" if asks else "--json never asks"
+        why = "there is no terminal to ask at" if asks else "--json never asks"
         offer = question.rpartition(". ")[0] or question
         raise UsageError(
-            f"nobody agreed, and {why}; nothing was changed. {offer}. {agreed_by} agrees to that; {bound}",
+            f"not agreed, since {why}; nothing was changed. {offer}. {agreed_by} agrees to that; {bound}",
             hint=hint,
         )
     why_name = why_loud(told)

@@ -15,7 +15,7 @@ from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.capacity_probe import Candidate
+from clusterctl.cloud.capacity_trial import Candidate
 from clusterctl.engine.progress import summary
 from clusterctl.engine.region import tell_region
 from clusterctl.engine.selected_stack import selected_meanwhile

@@ -13,11 +13,11 @@ from clusterctl.cloud.instances import instances_of, other_ids_alive
 from clusterctl.cloud.look import look
 from clusterctl.cloud.quotas import address_room, addresses_wanted, refuse_beyond, refuse_without_room, vcpu_limit
 from clusterctl.cloud.storage_resources import DATA_KINDS
+from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.engine.region import tell_region
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.drift import lost_parts
-from clusterctl.lifecycle.final_sum import inventory_here
 from clusterctl.lifecycle.intent import Intent
 
 

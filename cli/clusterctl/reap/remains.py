@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from clusterctl_infra.names import DEADLINE_TAG, NAME_TAG, NO_DEADLINE, OWNER_TAG, PROBE_TAG
+from clusterctl_infra.names import DEADLINE_TAG, NAME_TAG, NO_DEADLINE, OWNER_TAG, TRIAL_TAG
 
 from clusterctl.cloud.delete_orphans import GUARDED
 from clusterctl.cloud.resource import CloudResource, ResourceType, type_of
@@ -59,9 +59,9 @@ class Remains:
         return not has_machines and self.says_none
 
     @property
-    def is_probe(self) -> bool:
+    def is_trial(self) -> bool:
         """It was made to ask AWS for room, and belongs to no cluster: whoever made it was killed meanwhile."""
-        return any(PROBE_TAG in resource.tags for resource in self.things)
+        return any(TRIAL_TAG in resource.tags for resource in self.things)
 
     @property
     def says_none(self) -> bool:

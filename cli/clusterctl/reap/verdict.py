@@ -157,7 +157,7 @@ def _judged(
         when = f"{clock(deadline, now)}" + (f", {duration(asked.grace)} of grace" if passed else "")
         return False, f"its deadline {'was' if passed else 'is'} {when}", None
     late = f"{duration(now - deadline)} past its deadline"
-    if remains.is_probe:
+    if remains.is_trial:
         return True, f"{late}: asked for room, and cut off", None
     if known is None and not asked.anyones:
         return False, f"{late}, and unknown on this computer: a colleague's", name_it

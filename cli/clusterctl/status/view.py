@@ -85,8 +85,9 @@ def remarks(seen: Overview) -> list[str]:
         )
     if facts.wrong_by is not None:
         way = "ahead of" if facts.wrong_by > timedelta(0) else "behind"
-        by = f"{duration(abs(facts.wrong_by))} {way} {cloud_name(inventory)}'s"
-        told.append(f"this computer's clock is {by}, whose time this screen goes by; next: timedatectl set-ntp true")
+        whose = f"{cloud_name(inventory)}'s"
+        by = f"this computer's clock is {duration(abs(facts.wrong_by))} {way} {whose}; the times shown follow {whose}"
+        told.append(f"{by}; next: timedatectl set-ntp true")
     if facts.instances is not None and facts.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, facts.reserved_trouble))
     told += [

@@ -183,7 +183,7 @@ class Submission:
 
     def _place(self, group: Group, avoided: Collection[int]) -> tuple[Placed, ...]:
         """By what is free now. Raises NoRoom."""
-        answers = self.nodes.ask([room.node for room in self.rooms], "probe", self.run.id)
+        answers = self.nodes.ask([room.node for room in self.rooms], "facts", self.run.id)
         rooms = []
         for room in self.rooms:
             answer = answers[room.node.slot]

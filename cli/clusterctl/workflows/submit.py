@@ -32,8 +32,8 @@ from clusterctl.workflows.tokens import resolve
 
 NAME_LENGTH = 26
 """Leaves room in a job's name for the digits, the task's number and the try."""
-PROBE_NAME = "workflow"
-"""A node is probed for a job of some name; here it is asked about its storage alone."""
+ANY_JOB = "workflow"
+"""A node tells its facts to a job of some name; here they are asked for because of its storage alone."""
 HINT = "clusterctl workflow submit FILE --on-host"
 
 
@@ -89,7 +89,7 @@ def shared_storage(nodes: JobNodes, *, has_containers: bool) -> str | None:
     Raises ClusterctlError; also where containers are wanted and the node has nothing that runs them.
     """
     first = min(nodes.inventory.nodes, key=lambda node: node.slot)
-    answers = nodes.ask((first,), "probe", PROBE_NAME)
+    answers = nodes.ask((first,), "facts", ANY_JOB)
     refuse_errors(list(answers.values()), "the workflow was not started")
     said = answers[first.slot].words
     if has_containers and not said["engine"]:

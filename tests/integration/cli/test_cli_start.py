@@ -58,6 +58,31 @@ def test_no_verb_loads_what_is_for_python_programs() -> None:
     assert (done.stdout, done.stderr) == ("True\n[]\n", "")
 
 
+def test_a_plan_of_what_does_not_run_loads_nothing_that_asks_aws_or_reads_a_state(
+    tmp_path: Path, own_home: Path
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: train\nruntime: python\n")
+    (tmp_path / "cluster.yaml").write_text(
+        "name: train\nowner: ada\nregion: us-west-2\nzone: us-west-2b\nnodes: 4\ninstance_type: p5.48xlarge\n"
+        "caps: {price_usd_per_hour: 60, budget_usd: 9000, runtime: 24h}\nimage: ami-0123456789abcdef0\n"
+        "access: {mode: private}\n"
+    )
+    needed = {
+        "pydantic",
+        "importlib.metadata",
+        "yaml",
+        "cryptography",
+    }  # for cluster.yaml and the nodes' keys
+    unwanted = (*(name for name in HEAVY if name not in needed), "botocore", "clusterctl.lifecycle.change")
+    code = (
+        "import sys; from clusterctl.program import run; from clusterctl.output import Output;"
+        f"code = run(['plan', {str(tmp_path)!r}], Output.of_process());"
+        f"print(code, [name for name in {unwanted!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.stderr.splitlines()[-1], "train-3" in done.stdout) == ("0 []", True), done.stderr
+
+
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [

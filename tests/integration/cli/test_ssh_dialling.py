@@ -9,7 +9,7 @@ from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.fanout.dialling import dialled
 from clusterctl.ssh.fanout.fan_out import run_remote
-from clusterctl.ssh.fanout.job import OpenLinks
+from clusterctl.ssh.fanout.shared_command import OpenLinks
 from clusterctl.ssh.keys.login_keys import LoginKeys, key_in_file
 from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.target import target_of

@@ -46,6 +46,14 @@ def test_screens_of_a_rehearsal_say_so(living: Rehearsed) -> None:
         assert "simulated" in shown.text, shown.text
 
 
+def test_a_plan_of_a_living_cluster_loads_what_reads_the_state_and_no_ssh(living: Rehearsed) -> None:
+    shown = living.run("plan", str(living.folder), env={"PYTHONPROFILEIMPORTTIME": "1"})
+    assert "clusterctl up would do this to the cluster that is there" in shown.stdout, shown.text
+    loaded = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
+    assert "clusterctl.lifecycle.checks.table" in loaded
+    assert not loaded & {"pulumi", "paramiko", "rich", "fabric", "clusterctl.node_group.group"}
+
+
 def test_a_sweep_finds_a_gpu_that_is_simulated_as_sick(living: Rehearsed) -> None:
     living.ok("ssh", "--node", "1", "--", "sudo", "simulate-gpus", "hot", "5")
     sick = living.run("sweep", "--probe", "gpu")

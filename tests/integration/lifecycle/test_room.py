@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import yaml
-from clusterctl_infra.names import PROBE_TAG
+from clusterctl_infra.names import TRIAL_TAG
 
 from tests.integration.recorded_stack import RESERVATION, instances
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
@@ -16,8 +16,8 @@ LIST = ["p5en.48xlarge", "p5.48xlarge"]
 ROOM = {"p5en.48xlarge": 1, "p5.48xlarge@us-west-2a": 0}
 
 
-def probes(cluster: Rehearsed) -> list[str]:
-    return [row.token for row in cluster.resources() if PROBE_TAG in row.tags]
+def trials(cluster: Rehearsed) -> list[str]:
+    return [row.token for row in cluster.resources() if TRIAL_TAG in row.tags]
 
 
 def written(cluster: Rehearsed, key: str) -> str:
@@ -34,9 +34,9 @@ def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorde
     quiet = subprocess.DEVNULL
     argv = [CLUSTERCTL, "up", str(recorded.folder)]
     with subprocess.Popen(argv, env=recorded.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:
-        wait_until(lambda: RESERVATION in probes(recorded), what="room is being asked for", timeout_s=60)
+        wait_until(lambda: RESERVATION in trials(recorded), what="room is being asked for", timeout_s=60)
         os.kill(child.pid, signal.SIGKILL)
-    assert RESERVATION in probes(recorded)
+    assert RESERVATION in trials(recorded)
 
     recorded.write(machines="none", settings={"capacity": ROOM})
     made = recorded.run("up", str(recorded.folder))
@@ -44,7 +44,7 @@ def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorde
     assert "with which room was asked for" in made.stderr, made.text
     assert "p5en.48xlarge  us-west-2a, us-west-2b, us-west-2c  InsufficientInstanceCapacity" in made.stderr, made.text
     assert "p5.48xlarge    us-west-2b                          room for 2" in made.stderr, made.text
-    assert probes(recorded) == []
+    assert trials(recorded) == []
     assert written(recorded, "chosen") == '{"instance_type":"p5.48xlarge","zone":"us-west-2b"}'
     (reservation,) = (row for row in recorded.resources() if row.token == RESERVATION)
     assert (reservation.inputs["instanceType"], reservation.inputs["availabilityZone"]) == ("p5.48xlarge", "us-west-2b")

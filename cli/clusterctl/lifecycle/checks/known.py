@@ -8,7 +8,7 @@ from datetime import datetime
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.capacity_probe import Candidate
+from clusterctl.cloud.capacity_trial import Candidate
 from clusterctl.engine.boundary import Engine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState

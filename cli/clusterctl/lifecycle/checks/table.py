@@ -48,8 +48,8 @@ class Check(Generic[K]):
     """What is known when it runs."""
     refuse: Callable[[K], None]
     """Raises ClusterctlError."""
-    refuses: str
-    """What is not begun, as docs/checks.md says it."""
+    refused_when: str
+    """In which case the change is not begun, as docs/checks.md says it."""
     why_early: str | None = None
     """Why AWS is asked before something that is known here already."""
     is_told_by_plan: bool = False
@@ -73,7 +73,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.NOTHING,
         needs=WithFolder,
         refuse=without_aws.program,
-        refuses="a stack whose folder has no program for the engine to run",
+        refused_when="the stack's folder has no program for the engine to run",
     ),
     Check(
         name="room at home",
@@ -81,7 +81,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.NOTHING,
         needs=WithFolder,
         refuse=without_aws.room_at_home,
-        refuses="a change that this computer could not write down, since the disk of its home is full",
+        refused_when="the disk of this computer's clusterctl home is full, so that the change could not be recorded",
     ),
     Check(
         name="writable config",
@@ -89,7 +89,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.NOTHING,
         needs=WithEngine,
         refuse=without_aws.config_is_writable,
-        refuses="a change whose settings could not be kept, since the stack's config may not be written",
+        refused_when="the stack's config file may not be written, so that the settings could not be kept",
     ),
     Check(
         name="room for the config",
@@ -97,7 +97,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.NOTHING,
         needs=WithEngine,
         refuse=without_aws.room_for_config,
-        refuses="a change whose settings could not be kept, since the disk of the stack's config is full",
+        refused_when="the disk of the stack's config file is full, so that the settings could not be kept",
     ),
     Check(
         name="room for the state",
@@ -105,7 +105,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.NOTHING,
         needs=WithEngine,
         refuse=without_aws.room_for_state,
-        refuses="a run of the engine that could not write its state, where that is a file on a disk that is full",
+        refused_when="the state is a file on a disk that is full, so that the engine could not write it",
     ),
     Check(
         name="program of what stays",
@@ -113,7 +113,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.NOTHING,
         needs=WithIntent,
         refuse=without_aws.program,
-        refuses="a `down` that keeps data, where the folder has no program for the engine to run",
+        refused_when="`down` is to keep data, and the folder has no program for the engine to run",
     ),
     Check(
         name="ordered ranks",
@@ -121,7 +121,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.NOTHING,
         needs=WithIntent,
         refuse=without_aws.ranks_are_ordered,
-        refuses="`--reorder-ranks` where ranks are not ordered by topology",
+        refused_when="`--reorder-ranks` is given, and cluster.yaml does not order ranks by topology",
     ),
     Check(
         name="project",
@@ -129,7 +129,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithHold,
         refuse=without_aws.project,
-        refuses="a stack that holds nothing because its project has another name than when its cluster was made",
+        refused_when="the stack holds nothing because its project had another name when its cluster was made",
     ),
     Check(
         name="home",
@@ -137,7 +137,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithHold,
         refuse=without_aws.home,
-        refuses="a cluster that is rehearsed in another home",
+        refused_when="the cluster is rehearsed in another home",
     ),
     Check(
         name="region",
@@ -145,7 +145,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithHold,
         refuse=without_aws.region_asked,
-        refuses="a cluster that is in another region than AWS would be asked in",
+        refused_when="the cluster is in another region than the one that AWS would be asked in",
     ),
     Check(
         name="account",
@@ -153,7 +153,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithHold,
         refuse=with_aws.account,
-        refuses="credentials of another account than the cluster's",
+        refused_when="the credentials are of another account than the cluster's",
         why_early="what AWS says of the machines is written down as soon as the state is read, for `clusterctl cost`; "
         "another account would say that there are none",
     ),
@@ -163,7 +163,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithState,
         refuse=without_aws.slot_has_machine,
-        refuses="a slot without a machine, or slots without machines before others",
+        refused_when="a slot has no machine, as after a failed `up`",
     ),
     Check(
         name="clock",
@@ -171,7 +171,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithState,
         refuse=with_aws.clock,
-        refuses="a clock of this computer that is more than a minute off AWS's",
+        refused_when="the clock of this computer is more than a minute off AWS's",
         why_early="by a clock that is ahead a cluster that runs would be called ended",
     ),
     Check(
@@ -180,7 +180,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithState,
         refuse=without_aws.cluster_is_whole,
-        refuses="a cluster without nodes, of which some are missing, or that has ended",
+        refused_when="the cluster has no nodes, lacks some of them, or has ended",
     ),
     Check(
         name="shared project",
@@ -188,7 +188,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithState,
         refuse=without_aws.shared_project,
-        refuses="the cluster of another folder, where both folders name one project",
+        refused_when="the cluster was made from another folder whose project has the same name",
     ),
     Check(
         name="name",
@@ -196,7 +196,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithIntent,
         refuse=without_aws.name,
-        refuses="a cluster of another name than cluster.yaml says (`down`: where data is kept)",
+        refused_when="cluster.yaml has another name than the cluster (`down`: only if data is kept)",
     ),
     Check(
         name="region in the file",
@@ -204,7 +204,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithIntent,
         refuse=without_aws.region_written,
-        refuses="another region in cluster.yaml than the cluster is in (`down`: where data is kept)",
+        refused_when="cluster.yaml has another region than the cluster (`down`: only if data is kept)",
         is_told_by_plan=True,
     ),
     Check(
@@ -213,7 +213,8 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithIntent,
         refuse=without_aws.data,
-        refuses="a file that would end a file system, or make it anew and empty (`down`: where data is kept)",
+        refused_when="cluster.yaml would end a file system, or replace it with an empty one "
+        "(`down`: only if data is kept)",
         is_told_by_plan=True,
     ),
     Check(
@@ -222,7 +223,8 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithIntent,
         refuse=without_aws.network,
-        refuses="other addresses of the network than what lives in it has (`down`: where data is kept)",
+        refused_when="cluster.yaml has other network addresses than the network that is in use (`down`: only if data "
+        "is kept)",
         is_told_by_plan=True,
     ),
     Check(
@@ -231,7 +233,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithPlan,
         refuse=without_aws.launch,
-        refuses="another placement or capacity than living machines were launched with",
+        refused_when="cluster.yaml has another placement or capacity than running machines were launched with",
         is_told_by_plan=True,
     ),
     Check(
@@ -240,7 +242,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithPlan,
         refuse=without_aws.deadline,
-        refuses="a new end that has passed, is too near, too late, or beyond the budget",
+        refused_when="the new deadline has passed, is too near, too late, or beyond the budget",
         is_about_time=True,
     ),
     Check(
@@ -249,7 +251,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithPlan,
         refuse=without_aws.plan,
-        refuses="a plan with an error in it, a deadline that has passed, and a budget that is spent",
+        refused_when="the plan has an error, its deadline has passed, or the budget is spent",
         is_told_by_plan=True,
         is_about_time=True,
     ),
@@ -259,7 +261,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithPlan,
         refuse=without_aws.machines_stay,
-        refuses="a file that was changed so that machines would be replaced",
+        refused_when="cluster.yaml was changed in a way that replaces machines",
     ),
     Check(
         name="way in",
@@ -267,7 +269,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.STATE,
         needs=WithPlan,
         refuse=without_aws.way_in,
-        refuses="private nodes where this computer lacks a program that reaches them",
+        refused_when="nodes are private, and this computer lacks a program that is needed to reach them",
     ),
     Check(
         name="namesake",
@@ -275,7 +277,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPlan,
         refuse=with_aws.namesake,
-        refuses="a new cluster of a name that another one has, here or where this computer knows one",
+        refused_when="another cluster has the name, in this account and region or as far as this computer knows",
     ),
     Check(
         name="reaped",
@@ -283,7 +285,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPlan,
         refuse=with_aws.reaped,
-        refuses="a cluster whose network AWS has no more",
+        refused_when="the cluster's network no longer exists in AWS",
     ),
     Check(
         name="ending",
@@ -291,7 +293,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPlan,
         refuse=with_aws.ending,
-        refuses="a cluster that its state machine is ending",
+        refused_when="the cluster's state machine is ending it",
     ),
     Check(
         name="spot rights",
@@ -299,7 +301,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPreview,
         refuse=with_aws.spot_rights,
-        refuses="spot machines that these credentials could make and not end",
+        refused_when="these credentials may make spot machines, and may not end them",
     ),
     Check(
         name="spot price",
@@ -307,7 +309,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPreview,
         refuse=with_aws.spot_price,
-        refuses="spot machines that cost more now than their maximum",
+        refused_when="spot machines cost more now than their maximum price",
     ),
     Check(
         name="addresses",
@@ -315,7 +317,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPreview,
         refuse=with_aws.addresses,
-        refuses="more elastic IPs than the account may have",
+        refused_when="more elastic IPs are needed than the account may have",
     ),
     Check(
         name="vCPUs",
@@ -323,7 +325,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPreview,
         refuse=with_aws.vcpus,
-        refuses="more vCPUs on demand than the account may have",
+        refused_when="more on-demand vCPUs are needed than the account may have",
     ),
     Check(
         name="preflight",
@@ -331,8 +333,8 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPreview,
         refuse=with_aws.preflight,
-        refuses="on AWS, what `clusterctl plan --online` finds to be an error: region, image, type, quotas, "
-        "reservation, subnet, buckets, rights",
+        refused_when="on AWS, `clusterctl plan --online` finds an error: region, image, type, quotas, reservation, "
+        "subnet, buckets, rights",
     ),
 )
 

@@ -20,7 +20,7 @@ from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.mpi_agent import write_order
 from clusterctl.on_node.job.node_ranks import become
 from clusterctl.on_node.job.pack import pack
-from clusterctl.on_node.job.prepare import discard, gpus, probe, receive, remove_old
+from clusterctl.on_node.job.prepare import discard, gpus, node_facts, receive, remove_old
 from clusterctl.on_node.job.rank import NOT_FOUND, run_rank
 from clusterctl.on_node.job.ready import Readying
 from clusterctl.on_node.job.shared_storage import share_logs
@@ -172,7 +172,7 @@ DONE: dict[str, Callable[[str], object]] = {
 }
 """Verbs of a job that say nothing."""
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
-    "probe": lambda job: probe(LAYOUT, job),
+    "facts": lambda job: node_facts(LAYOUT, job),
     "take": answer_take,
     "pull": answer_pull,
     "prepare": answer_prepare,

@@ -29,7 +29,7 @@ PROGRAMS = "programs"
 """Beside the jobs' folders; no job's."""
 
 
-def probe(layout: Layout, job: str) -> dict[str, Any]:
+def node_facts(layout: Layout, job: str) -> dict[str, Any]:
     """What a job has to know of this node before it is started."""
     facts = read_json(layout.root / "etc/clusterctl/node.json")
     holders = lease.holders(layout)

@@ -22,8 +22,8 @@ from clusterctl.ssh.broker.way_back import WayBack
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.canceller import Canceller
 from clusterctl.ssh.fanout.fan_out import run_remote
-from clusterctl.ssh.fanout.job import OpenLinks
 from clusterctl.ssh.fanout.link_pool import LinkPool, link_key
+from clusterctl.ssh.fanout.shared_command import OpenLinks
 from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.on_nodes import run_and_show
 from clusterctl.ssh.remote_command import RemoteCommand

@@ -18,11 +18,11 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.canceller import Canceller
 from clusterctl.ssh.fanout.command_input import BytesInput, CommandInput
 from clusterctl.ssh.fanout.event_loop import EventLoop, Task
-from clusterctl.ssh.fanout.job import Job, OpenLinks
 from clusterctl.ssh.fanout.libssh2 import load
 from clusterctl.ssh.fanout.link_pool import LinkPool
 from clusterctl.ssh.fanout.node_task import node_task
 from clusterctl.ssh.fanout.outbox import Chunk, Event, Outbox
+from clusterctl.ssh.fanout.shared_command import OpenLinks, SharedCommand
 from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.remote_command import RemoteCommand
@@ -159,7 +159,7 @@ class _Run:
         self._outbox = Outbox(self._wake)
         stdin, count = remote.stdin, len(remote.nodes)
         self._pumped = _pumped(stdin, readers=count, on_more=self._wake)
-        self._job = Job(
+        self._command = SharedCommand(
             remote=remote,
             links=links,
             stdin=BytesInput(stdin) if isinstance(stdin, bytes) else self._pumped,
@@ -255,7 +255,7 @@ class _Run:
     def _tasks(self) -> Iterator[Task]:
         with contextlib.suppress(queue.Empty):
             while True:
-                yield node_task(self._job, self._waiting.get_nowait())
+                yield node_task(self._command, self._waiting.get_nowait())
 
     def _wake(self) -> None:
         for loop in self._loops:

@@ -11,12 +11,12 @@ from clusterctl_infra.outputs import InventoryNode
 from clusterctl.ssh.failures import NodeFailure, Phase
 from clusterctl.ssh.fanout.command_run import CommandRun, ExitCode, Outlet, window_bytes
 from clusterctl.ssh.fanout.event_loop import Stopped, Task, Waiting
-from clusterctl.ssh.fanout.job import Job
 from clusterctl.ssh.fanout.libssh2 import STDERR
 from clusterctl.ssh.fanout.link import Link
 from clusterctl.ssh.fanout.link_pool import LinkKey, link_key
 from clusterctl.ssh.fanout.outbox import Chunk
 from clusterctl.ssh.fanout.reaching import another_link, reach
+from clusterctl.ssh.fanout.shared_command import SharedCommand
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import target_of
 
@@ -28,7 +28,7 @@ WARM_ANSWER_S = 3.0
 class _NodeOutlet:
     """The output of one node: kept here up to a bound, or passed on."""
 
-    job: Job
+    shared: SharedCommand
     slot: int
     kept: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
     is_truncated: bool = False
@@ -36,36 +36,36 @@ class _NodeOutlet:
     """The command has been started."""
 
     def has_room(self) -> bool:
-        return self.job.captures_bytes is not None or self.job.outbox.has_room()
+        return self.shared.captures_bytes is not None or self.shared.outbox.has_room()
 
     def put(self, stream: int, chunk: bytes) -> None:
-        if self.job.captures_bytes is None:
-            self.job.outbox.put(Chunk(slot=self.slot, is_stderr=stream == STDERR, data=chunk))
+        if self.shared.captures_bytes is None:
+            self.shared.outbox.put(Chunk(slot=self.slot, is_stderr=stream == STDERR, data=chunk))
             return
         kept = self.kept[stream == STDERR]
-        room = self.job.captures_bytes - len(kept)
+        room = self.shared.captures_bytes - len(kept)
         self.is_truncated = self.is_truncated or len(chunk) > room
         kept += chunk[:room]
 
 
-def node_task(job: Job, node: InventoryNode) -> Task:
+def node_task(shared: SharedCommand, node: InventoryNode) -> Task:
     """Steps until the node's result is in the outbox; what nobody expected goes there as it is."""
     began_at = time.monotonic()
-    outlet = _NodeOutlet(job, node.slot)
+    outlet = _NodeOutlet(shared, node.slot)
     ended: ExitCode | None = None
     failure: NodeFailure | None = None
     try:
         try:
-            ended = yield from _run(job, node, outlet)
+            ended = yield from _run(shared, node, outlet)
         except NodeFailure as e:
             failure = e
         except Stopped:
             phase: Phase = "command" if outlet.is_running else "connect"
             failure = NodeFailure("stopped", f"{node.name}: ended before its time", phase=phase)
     except BaseException as e:  # noqa: BLE001 handed to the caller's thread, which raises it
-        job.outbox.put(e)
+        shared.outbox.put(e)
         return
-    job.outbox.put(
+    shared.outbox.put(
         NodeResult(
             slot=node.slot,
             name=node.name,
@@ -80,17 +80,17 @@ def node_task(job: Job, node: InventoryNode) -> Task:
     )
 
 
-def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waiting, bool, ExitCode]:
-    inventory, pool, deadlines = job.remote.inventory, job.links.pool, job.remote.deadlines
+def _run(shared: SharedCommand, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waiting, bool, ExitCode]:
+    inventory, pool, deadlines = shared.remote.inventory, shared.links.pool, shared.remote.deadlines
     target = target_of(inventory, node)
     key = link_key(inventory, node, target)
     link: Link | None = None
     run: CommandRun | None = None
     try:
-        link, run = yield from _started_warm(job, key, outlet)
+        link, run = yield from _started_warm(shared, key, outlet)
         if link is None or run is None:
-            link = yield from reach(target, job.remote.keys, deadlines, job.links.dialled)
-            run = _command_run(job, link, outlet)
+            link = yield from reach(target, shared.remote.keys, deadlines, shared.links.dialled)
+            run = _command_run(shared, link, outlet)
             yield from run.start(time.monotonic() + deadlines.session_s)
         outlet.is_running = True
         ended = yield from run.to_its_end()
@@ -106,15 +106,15 @@ def _run(job: Job, node: InventoryNode, outlet: _NodeOutlet) -> Generator[Waitin
 
 
 def _started_warm(
-    job: Job, key: LinkKey, outlet: _NodeOutlet
+    shared: SharedCommand, key: LinkKey, outlet: _NodeOutlet
 ) -> Generator[Waiting, bool, tuple[Link | None, CommandRun | None]]:
     """The command started on a connection that was kept; nothing when there is none, or it turns out to be dead."""
-    link = None if job.links.pool is None else job.links.pool.take(key)
+    link = None if shared.links.pool is None else shared.links.pool.take(key)
     if link is None:
         return None, None
     link.watch()
-    run = _command_run(job, link, outlet)
-    now, session_s = time.monotonic(), job.remote.deadlines.session_s
+    run = _command_run(shared, link, outlet)
+    now, session_s = time.monotonic(), shared.remote.deadlines.session_s
     is_asked = False
     try:
         yield from run.open(now + min(WARM_ANSWER_S, session_s))
@@ -133,13 +133,13 @@ def _started_warm(
     return link, run
 
 
-def _command_run(job: Job, link: Link, outlet: Outlet) -> CommandRun:
-    remote = job.remote
+def _command_run(shared: SharedCommand, link: Link, outlet: Outlet) -> CommandRun:
+    remote = shared.remote
     return CommandRun(
         link,
         remote.command,
         outlet,
-        job.stdin,
+        shared.stdin,
         another=lambda ends_at: another_link(link.target, remote.keys, remote.deadlines, ends_at),
         silence_s=remote.deadlines.silence_s,
         window=window_bytes(len(remote.nodes)),

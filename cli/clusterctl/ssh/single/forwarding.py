@@ -58,10 +58,10 @@ def parse_ports(text: str) -> Ports:
 
 def refuse_taken(ports: Ports) -> None:
     """Raises ClusterctlError where the port here is not free."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as ssh does: of closed connections it may have
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as ssh does: of closed connections it may have
         try:
-            probe.bind((LOOPBACK, ports.here))
+            tried.bind((LOOPBACK, ports.here))
         except OSError as e:
             if e.errno == errno.EADDRINUSE:
                 other = f"clusterctl forward {ports.here + 1 if ports.here < MOST_PORT else 8888}:{ports.there}"

@@ -9,7 +9,8 @@ from typing import Any  # rows as EC2 answers
 
 import pytest
 from botocore.exceptions import ClientError
-from clusterctl.cloud.preflight import Finding, Needs, ask_all, credentials, dry_runs, image_findings
+from clusterctl.cloud.preflight import Needs, ask_all, credentials, dry_runs, image_findings
+from clusterctl.cloud.preflight_finding import Finding
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import ID_TAG
 

@@ -11,7 +11,7 @@ from clusterctl_infra.strict_json import NotAsExpected
 
 from tests.fuzz.job_samples import JOBS
 
-VERBS = ("probe", "take", "pull", "lock", "ready", "cancel", "list", "events")
+VERBS = ("facts", "take", "pull", "lock", "ready", "cancel", "list", "events")
 
 
 def spec_with(**changes: Any) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def spec_with(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_sound_answer_is_taken_and_an_empty_one_is_not(verb: str) -> None:
-    assert checked_answer(verb, JOBS | {"gpus": 8 if verb == "probe" else None}) is not None
+    assert checked_answer(verb, JOBS | {"gpus": 8 if verb == "facts" else None}) is not None
     with pytest.raises(NotAsExpected, match="missing"):
         checked_answer(verb, {})
 
@@ -35,8 +35,8 @@ def test_a_sound_answer_is_taken_and_an_empty_one_is_not(verb: str) -> None:
         ("lock", {"lock": ["torch"]}, "lock is .*: no text"),
         ("lock", {"lock": "x" * (MOST_LOCK + 1)}, f"longer than {MOST_LOCK} characters"),
         ("ready", {"version": None}, "version is missing"),
-        ("probe", {"engine": None}, "engine is missing"),
-        ("probe", {"shared": 5}, "shared is 5: no text"),
+        ("facts", {"engine": None}, "engine is missing"),
+        ("facts", {"shared": 5}, "shared is 5: no text"),
         ("list", spec_with(cluster_id=None), "cluster_id is missing"),
         ("list", spec_with(cluster_id="../../home"), "cluster_id is '../../home': no id of a cluster"),
         ("list", spec_with(launcher_options=5), "launcher_options is no list"),

@@ -13,7 +13,8 @@ from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import PLACEMENT_GROUP_TYPE, StackState, StateResource
 from clusterctl.home import Home
 from clusterctl.lifecycle.intent import for_up, plan_of, read_intent
-from clusterctl.lifecycle.next_up import NextUp, cluster_of, foresee, next_up_json, next_up_rows
+from clusterctl.lifecycle.next_up import NextUp, cluster_of, next_up_json, next_up_rows
+from clusterctl.lifecycle.next_up_by_state import foresee
 from clusterctl_infra.outputs import inventory_to_json
 
 from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER

@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from clusterctl.cloud.capacity_probe import Attempt, Candidate
+from clusterctl.cloud.capacity_trial import Attempt, Candidate
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
 from clusterctl.lifecycle.intent import Intent, for_up, plan_of
 from clusterctl.lifecycle.room_stage import candidates_of, room_table, room_words
 from clusterctl_infra.errors import CloudError
 
-from tests.unit.cli.cloud.test_capacity_probe import FakeEc2, clients_of
+from tests.unit.cli.cloud.test_capacity_trial import FakeEc2, clients_of
 from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER, intent_of, state_of
 
 LIST = CLUSTER.replace("p5.48xlarge", "[p5en.48xlarge, p5.48xlarge]")

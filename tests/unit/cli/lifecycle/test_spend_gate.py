@@ -38,7 +38,9 @@ def asked(cluster_plan: ClusterPlan, typed: str | None, *, asks: bool = True) ->
 def test_a_program_is_told_how_it_agrees() -> None:
     output, now = Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stdin=io.StringIO()), BORN
     by = "app.run(yes=True)"
-    with pytest.raises(UsageError, match=r"there is no terminal; nothing was changed\. .* app\.run\(yes=True\) agrees"):
+    with pytest.raises(
+        UsageError, match=r"there is no terminal to ask at; nothing was changed\. .* app\.run\(yes=True\) agrees"
+    ):
         agree(output, a_plan(**CHEAP), question="Price. Go?", now=now, shown="s", asks=True, agreed_by=by)
 
 

@@ -10,7 +10,7 @@ from clusterctl.cloud.resource import CloudResource, type_of
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.reap.remains import Remains, remains_of
 from clusterctl.reap.verdict import Asked, KnownHere, Verdict, judge, latest_deadline, spared_since
-from clusterctl_infra.names import PROBE_TAG
+from clusterctl_infra.names import TRIAL_TAG
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ def past(*, by: timedelta) -> Remains:
 
 def asked_for_room(*, by: timedelta) -> Remains:
     made = thing("capacity reservation", "cr-1", deadline=written(NOW - by))
-    return remains(replace(made, tags={**made.tags, PROBE_TAG: "true"}))
+    return remains(replace(made, tags={**made.tags, TRIAL_TAG: "true"}))
 
 
 def judged(found: Remains, known: KnownHere | None = None, *, all_regions: bool = False, **asked: object) -> Verdict:

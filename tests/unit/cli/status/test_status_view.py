@@ -204,7 +204,7 @@ def test_nodes_that_answer_where_no_machine_is_known_were_made_elsewhere(make_in
 def test_a_clock_that_is_wrong_here_is_said(hours: int, way: str, make_inventory: MakeInventory) -> None:
     facts = Facts(now=NOW, instances=(machine(0),), answers={0: READY}, wrong_by=timedelta(hours=hours))
     told = status_text(overview(make_inventory(size=1), facts))
-    assert f"this computer's clock is {way}, whose time this screen goes by" in told
+    assert f"this computer's clock is {way}; the times shown follow AWS's" in told
 
 
 def test_an_extend_that_was_cut_off_is_named_with_the_command_that_finishes_it(make_inventory: MakeInventory) -> None:

@@ -59,7 +59,7 @@ class FakeNodes:
         stdin: IO[bytes] | None = None,
         timeout_s: float = 60.0,
     ) -> dict[int, Answer]:
-        if verb not in ("probe", "list"):
+        if verb not in ("facts", "list"):
             self.slots_asked.append([node.slot for node in nodes])
             self.asked.append((verb, arguments[0]))
         return {
@@ -68,7 +68,7 @@ class FakeNodes:
         }
 
     def _answer(self, slot: int, verb: str, arguments: Sequence[str], stdin: IO[bytes] | None) -> Mapping[str, Any]:
-        if verb == "probe":
+        if verb == "facts":
             holders = [{"job": "other", "gpus": None}] if slot in self.held else []
             facts = {"slot": slot, "cluster_id": "0123456789ab", "generation": 1, "gpus": 8, "phase": "ready"}
             return {**facts, "holders": holders, "is_name_taken": False, "ports_in_use": [], "engine": "podman"}

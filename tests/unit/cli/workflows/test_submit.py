@@ -15,14 +15,14 @@ from tests.unit.cli.workflows.workflow_files import inventory
 
 
 class ProbedNodes:
-    """Nodes that say this when they are probed, or cannot be reached."""
+    """Nodes that say this when they are asked for their facts, or cannot be reached."""
 
     def __init__(self, words: Mapping[str, Any] | None) -> None:
         self.inventory = inventory(2)
         self._words = words
 
     def ask(self, nodes: Sequence[InventoryNode], verb: str, *arguments: str) -> dict[int, Answer]:
-        assert (verb, [node.slot for node in nodes]) == ("probe", [0])
+        assert (verb, [node.slot for node in nodes]) == ("facts", [0])
         error = "not reached: timeout" if self._words is None else None
         return {0: Answer(node=nodes[0], words=self._words or {}, error=error, is_reached=error is None)}
 

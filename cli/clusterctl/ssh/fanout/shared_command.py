@@ -22,7 +22,7 @@ class OpenLinks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class SharedCommand:
     """The command, and what its nodes share while it runs."""
 
     remote: RemoteCommand

@@ -10,9 +10,9 @@ from typing import Any  # requests and answers as boto3 has them
 import pytest
 from botocore.exceptions import ClientError
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.capacity_probe import Candidate, Probe, ask_for_room, offered
+from clusterctl.cloud.capacity_trial import Candidate, CapacityTrial, ask_for_room, offered
 from clusterctl_infra.errors import CloudError
-from clusterctl_infra.names import ID_TAG, PROBE_TAG
+from clusterctl_infra.names import ID_TAG, TRIAL_TAG
 
 from tests.unit.cli.cloud.fake_clients import FakeClients
 
@@ -99,8 +99,8 @@ def clients_of(ec2: FakeEc2) -> Clients:
 
 
 def asked_of(ec2: FakeEc2, *, is_grouped: bool = True) -> list[tuple[str, str | None]]:
-    probe = Probe(probe_id=ID, cluster="train", owner="ada", places=4, is_grouped=is_grouped, tags=OWN_TAGS)
-    attempts = ask_for_room(clients_of(ec2), probe, ORDER, now=lambda: NOW, tell=lambda _: None, sleep=lambda _: None)
+    trial = CapacityTrial(trial_id=ID, cluster="train", owner="ada", places=4, is_grouped=is_grouped, tags=OWN_TAGS)
+    attempts = ask_for_room(clients_of(ec2), trial, ORDER, now=lambda: NOW, tell=lambda _: None, sleep=lambda _: None)
     return [(f"{each.candidate.instance_type}@{each.candidate.zone[-1]}", each.refusal) for each in attempts]
 
 
@@ -114,7 +114,7 @@ def test_candidates_are_asked_in_order_until_there_is_room_and_nothing_is_left()
     assert (ec2.reservations, ec2.groups) == ({}, {})
 
 
-def test_a_reservation_is_for_all_nodes_in_a_group_ends_soon_and_carries_the_probes_tags() -> None:
+def test_a_reservation_is_for_all_nodes_in_a_group_ends_soon_and_carries_the_trials_tags() -> None:
     ec2 = FakeEc2(answers={(P5EN, "us-west-2a"): "active"})
     asked_of(ec2)
     (asked,) = ec2.asked
@@ -123,7 +123,7 @@ def test_a_reservation_is_for_all_nodes_in_a_group_ends_soon_and_carries_the_pro
     assert asked["PlacementGroupArn"].endswith(f"/clusterctl-probe-{ID}")
     assert (asked["EndDate"] - NOW).total_seconds() == 300
     assert tags["team"] == "vision", "an account may refuse what lacks it"
-    assert (tags[ID_TAG], tags[PROBE_TAG], tags["clusterctl:deadline"]) == (ID, "true", "2026-11-25T12:05:00Z")
+    assert (tags[ID_TAG], tags[TRIAL_TAG], tags["clusterctl:deadline"]) == (ID, "true", "2026-11-25T12:05:00Z")
 
 
 def test_without_a_placement_group_none_is_made() -> None:

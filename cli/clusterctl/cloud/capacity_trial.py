@@ -1,6 +1,6 @@
 """Whether AWS has room for machines of a type in a zone: asked by a reservation that is cancelled at once.
 
-Everything that is made carries a probe's own id and no cluster's, so that it can be ended whoever was killed when.
+Everything that is made carries a trial's own id and no cluster's, so that it can be ended whoever was killed when.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any  # EC2's requests: typed dictionaries with
 
 from botocore.exceptions import ClientError
 from clusterctl_infra.config.rules import is_zone_of
-from clusterctl_infra.names import DEADLINE_TAG, ID_TAG, NAME_TAG, OWNER_TAG, PROBE_TAG
+from clusterctl_infra.names import DEADLINE_TAG, ID_TAG, NAME_TAG, OWNER_TAG, TRIAL_TAG
 
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.delete_orphans import delete_orphans
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types_boto3_ec2.type_defs import TagSpecificationTypeDef
 
 LASTS = timedelta(minutes=5)
-"""Until AWS itself ends a probe that nobody cancelled; no shortest time is documented, and clocks may differ by one
+"""Until AWS itself ends a trial that nobody cancelled; no shortest time is documented, and clocks may differ by one
 minute (CreateCapacityReservation in botocore 1.44; 2026-11-25)."""
 LATE = timedelta(hours=1)
 """So much later than its end date AWS may end a reservation (the same page)."""
@@ -60,11 +60,11 @@ class Attempt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probe:
+class CapacityTrial:
     """What is asked of every candidate."""
 
-    probe_id: str
-    """12 hex digits, made for this probe."""
+    trial_id: str
+    """12 hex digits, made for this trial."""
     cluster: str
     owner: str
     places: int
@@ -88,7 +88,7 @@ def offered(clients: Clients, names: Sequence[str]) -> tuple[Candidate, ...]:
 
 def ask_for_room(
     clients: Clients,
-    probe: Probe,
+    trial: CapacityTrial,
     candidates: Sequence[Candidate],
     *,
     now: Callable[[], datetime],
@@ -102,27 +102,27 @@ def ask_for_room(
     attempts: list[Attempt] = []
     is_clean = False
     try:
-        with aws_errors(f"asking whether there is room for {probe.places} machines"):
-            group = _make_group(clients, probe, ends_at=now() + LASTS) if probe.is_grouped else None
+        with aws_errors(f"asking whether there is room for {trial.places} machines"):
+            group = _make_group(clients, trial, ends_at=now() + LASTS) if trial.is_grouped else None
             for candidate in candidates:
-                refusal = _ask(clients, probe, candidate, group=group, ends_at=now() + LASTS, sleep=sleep)
+                refusal = _ask(clients, trial, candidate, group=group, ends_at=now() + LASTS, sleep=sleep)
                 attempts.append(Attempt(candidate=candidate, refusal=refusal))
                 if refusal is None:
                     break
-            is_clean = group is None or _is_group_deleted(clients, probe)
+            is_clean = group is None or _is_group_deleted(clients, trial)
     finally:
         if not is_clean:
-            end_probe(clients, probe.probe_id, tell=tell, sleep=sleep)
+            end_trial(clients, trial.trial_id, tell=tell, sleep=sleep)
     return tuple(attempts)
 
 
-def end_probe(
-    clients: Clients, probe_id: str, *, tell: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
+def end_trial(
+    clients: Clients, trial_id: str, *, tell: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
 ) -> None:
-    """Ends what is left of a probe. Raises CloudError when AWS does not let it go in time."""
+    """Ends what is left of a trial. Raises CloudError when AWS does not let it go in time."""
     delete_orphans(
         clients,
-        probe_id,
+        trial_id,
         {},
         data_since=None,
         pause=lambda: sleep(pause_s(clients)),
@@ -132,20 +132,20 @@ def end_probe(
     )
 
 
-def _make_group(clients: Clients, probe: Probe, *, ends_at: datetime) -> str:
+def _make_group(clients: Clients, trial: CapacityTrial, *, ends_at: datetime) -> str:
     """The ARN of a placement group, in which nothing is until a reservation is granted."""
     answer = clients.ec2.create_placement_group(
-        GroupName=_group_name(probe),
+        GroupName=_group_name(trial),
         Strategy="cluster",
-        TagSpecifications=_tagged("placement-group", probe, ends_at=ends_at),
+        TagSpecifications=_tagged("placement-group", trial, ends_at=ends_at),
     )
     return str(answer["PlacementGroup"]["GroupArn"])
 
 
-def _is_group_deleted(clients: Clients, probe: Probe) -> bool:
+def _is_group_deleted(clients: Clients, trial: CapacityTrial) -> bool:
     """Not at once where AWS still has the reservation in it, which was cancelled a moment ago."""
     try:
-        clients.ec2.delete_placement_group(GroupName=_group_name(probe))
+        clients.ec2.delete_placement_group(GroupName=_group_name(trial))
     except ClientError:
         return False
     return True
@@ -153,7 +153,7 @@ def _is_group_deleted(clients: Clients, probe: Probe) -> bool:
 
 def _ask(
     clients: Clients,
-    probe: Probe,
+    trial: CapacityTrial,
     candidate: Candidate,
     *,
     group: str | None,
@@ -164,15 +164,15 @@ def _ask(
     placed: Any = {} if group is None else {"PlacementGroupArn": group}
     try:
         row = clients.ec2.create_capacity_reservation(
-            ClientToken=f"{probe.probe_id}-{candidate.instance_type}-{candidate.zone}",
+            ClientToken=f"{trial.trial_id}-{candidate.instance_type}-{candidate.zone}",
             InstanceType=candidate.instance_type,
             InstancePlatform="Linux/UNIX",
             AvailabilityZone=candidate.zone,
-            InstanceCount=probe.places,
+            InstanceCount=trial.places,
             InstanceMatchCriteria="targeted",
             EndDateType="limited",
             EndDate=ends_at,
-            TagSpecifications=_tagged("capacity-reservation", probe, ends_at=ends_at),
+            TagSpecifications=_tagged("capacity-reservation", trial, ends_at=ends_at),
             **placed,
         )["CapacityReservation"]
     except ClientError as e:
@@ -198,18 +198,18 @@ def _settled(clients: Clients, id: str, state: str, *, sleep: Callable[[float], 
     return state
 
 
-def _group_name(probe: Probe) -> str:
-    return f"clusterctl-probe-{probe.probe_id}"
+def _group_name(trial: CapacityTrial) -> str:
+    return f"clusterctl-probe-{trial.trial_id}"
 
 
-def _tagged(kind: Any, probe: Probe, *, ends_at: datetime) -> list[TagSpecificationTypeDef]:
-    """`kind`: EC2's word, one of hundreds in its types. The deadline is the probe's own end."""
+def _tagged(kind: Any, trial: CapacityTrial, *, ends_at: datetime) -> list[TagSpecificationTypeDef]:
+    """`kind`: EC2's word, one of hundreds in its types. The deadline is the trial's own end."""
     tags: Mapping[str, str] = {
-        **probe.tags,
-        ID_TAG: probe.probe_id,
-        NAME_TAG: probe.cluster,
-        OWNER_TAG: probe.owner,
+        **trial.tags,
+        ID_TAG: trial.trial_id,
+        NAME_TAG: trial.cluster,
+        OWNER_TAG: trial.owner,
         DEADLINE_TAG: ends_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        PROBE_TAG: "true",
+        TRIAL_TAG: "true",
     }
     return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]

@@ -1,0 +1,43 @@
+"""One answer of AWS's to what an `up` will need of it, and how answers are shown and judged."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from clusterctl.text.table import render_table
+
+Level = Literal["ok", "warning", "error", "unknown"]
+LEVELS = ("error", "warning")
+"""What `--fail-on` may name, the worse first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One answer."""
+
+    about: str
+    level: Level
+    value: str
+    limit: str = ""
+    helps: str | None = None
+    """A command, or what to write."""
+
+
+def findings_text(findings: Sequence[Finding]) -> str:
+    """The findings as a table, errors and warnings in place."""
+    rows = [(row.about, row.level, row.value, row.limit, row.helps or "") for row in findings]
+    return render_table(("online", "", "value", "limit", "what helps"), rows)
+
+
+def findings_json(findings: Sequence[Finding]) -> list[dict[str, object]]:
+    """For `--json`."""
+    return [dataclasses.asdict(row) for row in findings]
+
+
+def fails(findings: Sequence[Finding], *, fail_on: str) -> bool:
+    """Whether one of them is as bad as `fail_on`, or worse."""
+    bad = LEVELS[: LEVELS.index(fail_on) + 1]
+    return any(row.level in bad for row in findings)
