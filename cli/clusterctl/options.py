@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
-from clusterctl_infra.config.quantities import parse_seconds
+from clusterctl_infra.config.quantities import parse_seconds, parse_size_gib
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
@@ -106,6 +106,18 @@ def time_option(name: str, *, default: str | None, help: str, parameter: str | N
             raise click.BadParameter(str(e), ctx=ctx, param=param) from e
 
     return click.option(*names, metavar="TIME", default=default, show_default=True, callback=convert, help=help)
+
+
+def size_option(name: str, *, default: str, help: str) -> Callable[[F], F]:
+    """Adds a flag for a size, passed in whole GiB."""
+
+    def convert(ctx: click.Context, param: click.Parameter, value: str) -> int:
+        try:
+            return parse_size_gib(value)
+        except ValueError as e:
+            raise click.BadParameter(str(e), ctx=ctx, param=param) from e
+
+    return click.option(name, metavar="SIZE", default=default, show_default=True, callback=convert, help=help)
 
 
 def count_option(name: str, *, help: str, most: int = NO_LIMIT) -> Callable[[F], F]:

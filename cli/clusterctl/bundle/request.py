@@ -8,7 +8,7 @@ import os
 import platform
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,9 +30,12 @@ from clusterctl.output import Output
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.results import outcome
+from clusterctl.system.room import shown
 from clusterctl.text.quantities import count, thousands
 
 LOOK_S = 30.0
+FILE_BYTES = 64 * 1024 * 1024
+"""The end of each of the job's files: as much as all output of a node that is as it should be."""
 LOOK = """\
 part() { echo; echo "== $*"; timeout 8 "$@" 2>&1 | tail -c 150000; }
 part cat /etc/clusterctl/status.json; part cat /etc/clusterctl/node.json; part uname -a; part cat /etc/os-release
@@ -51,6 +54,8 @@ class BundleRequest:
     cluster: str | None
     job: str | None
     target: Path | None
+    most_bytes: int
+    """Of the job's files, before they are compressed; what is beyond stays out."""
     connect_timeout_s: float
 
 
@@ -68,6 +73,8 @@ class Collected:
 
     cluster: str
     kept: KeptJob | None = None
+    kept_files: list[Path] = field(default_factory=list)
+    """Those of the kept job that go into the archive."""
     entries: list[Entry] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -79,12 +86,14 @@ def carry_out(request: BundleRequest, output: Output, health: Callable[[Inventor
     target = request.target or Path(f"bundle-{found.cluster}-{datetime.now(UTC):%m%d-%H%M%S}.tar.gz")
     if found.kept is not None:
         found.secrets += secret_values(found.kept.state.spec)
+        found.kept_files = kept_files(found.kept, request.most_bytes, found.errors)
     found.entries += [_json("versions.json", _versions()), _json("not-there.json", found.errors)]
     size = _write(target, found)
     for error in found.errors:
         output.note(error)
     output.note("what looks like a secret is replaced by ***; look through it before you send it")
-    output.note(f"{thousands(size)} bytes, {count(len(found.entries), 'file')} and the job's")
+    files = count(len(found.entries) + len(found.kept_files), "file")
+    output.note(f"{thousands(size)} bytes, {files}")
     output.data(str(target))
     return SomeNodesFailed.exit_code if found.errors else 0
 
@@ -179,7 +188,7 @@ def _write(target: Path, found: Collected) -> int:
     fresh, path = tempfile.mkstemp(dir=target.parent, prefix=".bundle-")  # for its owner alone
     try:
         with os.fdopen(fresh, "wb") as stream, tarfile.open(fileobj=stream, mode="w:gz", compresslevel=6) as tar:
-            for entry in (*found.entries, *(() if found.kept is None else _kept_entries(found.kept))):
+            for entry in (*found.entries, *(() if found.kept is None else _kept_entries(found.kept, found.kept_files))):
                 row = tarfile.TarInfo(f"{target.name.removesuffix('.tar.gz')}/{entry.name}")
                 content = without_secrets(entry.content, found.secrets)
                 row.size, row.mode = len(content), 0o600
@@ -191,8 +200,27 @@ def _write(target: Path, found: Collected) -> int:
     return target.stat().st_size
 
 
-def _kept_entries(kept: KeptJob) -> Iterator[Entry]:
-    for path in sorted(kept.folder.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            place = path.relative_to(kept.folder).as_posix()
-            yield Entry(name=f"job-{kept.state.name}/{place}", content=path.read_bytes())
+def kept_files(kept: KeptJob, most_bytes: int, errors: list[str]) -> list[Path]:
+    """The job's files that are not more than this together; `errors` hears of those that are left out.
+
+    Small files come first: how the job ended is told by them, and a node that sent a large one hides no other's.
+    """
+    files = [path for path in kept.folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    taken, left_bytes = [], most_bytes
+    for size_bytes, path in sorted((min(path.stat().st_size, FILE_BYTES), path) for path in files):
+        if size_bytes > left_bytes:
+            break
+        left_bytes -= size_bytes
+        taken.append(path)
+    if len(taken) < len(files):
+        left_out = count(len(files) - len(taken), "file")
+        errors.append(f"{left_out} of {kept.state.name} left out: --limit SIZE takes more than {shown(most_bytes)}")
+    return sorted(taken)
+
+
+def _kept_entries(kept: KeptJob, files: Sequence[Path]) -> Iterator[Entry]:
+    for path in files:
+        place = path.relative_to(kept.folder).as_posix()
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - FILE_BYTES))
+            yield Entry(name=f"job-{kept.state.name}/{place}", content=stream.read(FILE_BYTES))

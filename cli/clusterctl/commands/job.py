@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from clusterctl.jobs.job_request import VERBS, JobFlags, carry_out
-from clusterctl.options import cluster_option, connect_timeout_option, json_option, node_option
+from clusterctl.options import cluster_option, connect_timeout_option, json_option, node_option, size_option
 from clusterctl.output import Output
 
 HELP = """Shows, follows, cancels or enters one job, from any computer that knows the cluster.
@@ -25,7 +25,7 @@ attach and wait give the job's own exit code, as run does. show, logs, events an
 exec runs on the job's first node, on those of --node, or on the node of --rank, with that rank's variables. At a
 terminal it has one, and without a command it is a shell. On one node the exit code is the command's own, on several
 4 when one failed. What exec starts ends with the job. cp copies everything, or one path below the folder; from
-several nodes each into a folder named after its node.
+several nodes each into a folder named after its node. What does not come whole, or is larger than --limit, is not kept.
 
 \b
 Examples:
@@ -43,6 +43,7 @@ Examples:
 @node_option(default=None, help="logs, events, exec, cp: these nodes of the job.")
 @click.option("--rank", metavar="N", type=click.IntRange(min=0), help="logs, exec: this rank alone.")
 @click.option("-f", "--follow", "is_followed", is_flag=True, help="logs: go on until the job ends.")
+@size_option("--limit", default="100GiB", help="cp: the most to take from one node.")
 @connect_timeout_option(default="15s")
 @json_option
 @click.argument("verb", metavar="VERB", type=click.Choice(VERBS))
@@ -55,6 +56,7 @@ def command(
     node: str | None,
     rank: int | None,
     is_followed: bool,
+    limit: int,
     connect_timeout: float,
     as_json: bool,
     verb: str,
@@ -71,5 +73,6 @@ def command(
         verb=verb,
         name=name,
         words=words,
+        limit_gib=limit,
     )
     return carry_out(flags, output)

@@ -1,9 +1,7 @@
-"""Files of a job from its nodes to a folder here: one archive from each node, unpacked with care."""
+"""Files of a job from its nodes to a folder here: one archive from each node."""
 
 from __future__ import annotations
 
-import os
-import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -15,6 +13,7 @@ from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.node_program import command
+from clusterctl.jobs.unpacking import NO_LIMIT, unpack
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.fanout.sinks import NodeSinks
@@ -22,7 +21,6 @@ from clusterctl.ssh.results import outcome
 from clusterctl.text.quantities import count, thousands
 
 FETCH_S = 3600.0
-NO_LIMIT = 1 << 62
 MOST_WORDS_BYTES = 4096
 
 
@@ -55,12 +53,16 @@ def fetch(
     *,
     timeout_s: float = FETCH_S,
     most_bytes: int = NO_LIMIT,
+    archives_dir: Path | None = None,
 ) -> list[Fetched]:
-    """What each node packs for `words` (job, what, path), unpacked into its `target`; `most_bytes` of it at most."""
+    """What each node packs for `words` (job, what, path), unpacked into its `target`; `most_bytes` of it at most.
+
+    Raises OSError where there is no room here for the archives.
+    """
     said: dict[int, bytes] = {node.slot: b"" for node in members}
     with ExitStack() as stack:
         archives: Mapping[int, IO[bytes]] = {
-            node.slot: stack.enter_context(tempfile.TemporaryFile()) for node in members
+            node.slot: stack.enter_context(tempfile.TemporaryFile(dir=archives_dir)) for node in members
         }
 
         def hear(node: InventoryNode, chunk: bytes) -> None:
@@ -72,7 +74,7 @@ def fetch(
         results = run_on_nodes(
             nodes.inventory,
             members,
-            Command(line=command("pack", *words), timeout_s=timeout_s),
+            Command(line=command("pack", *words, str(most_bytes)), timeout_s=timeout_s),
             keys=nodes.keys,
             deadlines=nodes.deadlines,
             pool=nodes.pool,
@@ -82,11 +84,10 @@ def fetch(
         for node in members:
             result = results[node.slot]
             if result.is_ok:
-                found.append(unpack(archives[node.slot], node, target(node), most_bytes=most_bytes))
+                found.append(_unpacked(archives[node.slot], node, target(node), most_bytes))
                 continue
-            last = said[node.slot].decode(errors="replace").strip().splitlines()
             why = outcome(result) if result.failure is None else result.failure.told_under(node.name)
-            found.append(Fetched(node=node, error=last[-1].removeprefix("clusterctl: ") if last else why))
+            found.append(Fetched(node=node, error=_last_line(said[node.slot]) or why))
         return found
 
 
@@ -95,26 +96,13 @@ def write_within(archive: IO[bytes], chunk: bytes, most_bytes: int) -> None:
     archive.write(chunk[: max(0, most_bytes - archive.tell())])
 
 
-def unpack(archive: IO[bytes], node: InventoryNode, target: Path, *, most_bytes: int = NO_LIMIT) -> Fetched:
-    """The archive's files below `target`, with names, kinds and sizes looked at: a node that is hostile made it."""
-    archive.seek(0)
-    files = size_bytes = 0
-    left_out = []
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=archive, mode="r|gz") as tar:
-            for member in tar:
-                size_bytes += member.size
-                if size_bytes > most_bytes:
-                    told = f"more than {thousands(most_bytes)} bytes; the rest was left there"
-                    return Fetched(node=node, files=files, size_bytes=size_bytes, error=told)
-                try:
-                    tar.extract(member, target, filter="data")
-                    files += 1
-                except tarfile.FilterError:
-                    left_out.append(member.name)
-    except (OSError, EOFError, ValueError, OverflowError, tarfile.TarError) as e:
-        # A name with NUL is a ValueError, a time beyond the clock's an OverflowError.
-        why = os.strerror(e.errno) if isinstance(e, OSError) and e.errno else str(e) or "it broke off"
-        return Fetched(node=node, files=files, size_bytes=size_bytes, error=f"not all came: {why}")
-    return Fetched(node=node, files=files, size_bytes=size_bytes, left_out=tuple(left_out))
+def _unpacked(archive: IO[bytes], node: InventoryNode, folder: Path, most_bytes: int) -> Fetched:
+    found = unpack(archive, folder, most_bytes=most_bytes)
+    return Fetched(
+        node=node, files=found.files, size_bytes=found.size_bytes, error=found.error, left_out=found.left_out
+    )
+
+
+def _last_line(said: bytes) -> str:
+    lines = said.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("clusterctl: ") if lines else ""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterctl_infra.errors import ClusterctlError, NothingMatched, NotReached, SomeNodesFailed, UsageError
+from clusterctl_infra.errors import NothingMatched, NotReached, SomeNodesFailed, UsageError
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.engine.known_clusters import VARIABLE
 from clusterctl.home import home_directory
 from clusterctl.jobs.attached import Attached, kept_attached
+from clusterctl.jobs.copying_out import GIB, CopyRequest, copy_out
 from clusterctl.jobs.events import merged_events
-from clusterctl.jobs.fetching import fetch
 from clusterctl.jobs.following import JobFollowing, Notice, OutputLine
 from clusterctl.jobs.inside import InsideRequest, is_terminal, run_inside
 from clusterctl.jobs.job_state import JobState
@@ -23,7 +22,6 @@ from clusterctl.jobs.kept_logs import kept_job
 from clusterctl.jobs.known import job_nodes, known_job, members_of
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.shown_job import rank_of, show_events, show_kept, show_line, show_state
-from clusterctl.on_node.job.pack import WORK
 from clusterctl.options import chosen_cluster, chosen_rows
 from clusterctl.output import Output
 from clusterctl.text.node_set import ALL
@@ -49,6 +47,8 @@ class JobFlags:
     name: str
     words: tuple[str, ...] = ()
     """What stands behind the job's name: of cp and exec."""
+    limit_gib: int = 100
+    """What cp takes of one node at most: more than the checkpoints of most models, and less than most disks."""
 
 
 def carry_out(flags: JobFlags, output: Output) -> int:
@@ -102,7 +102,14 @@ def _reach_in(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -
     members = _chosen(flags, job, nodes)
     if flags.verb == CP:
         *path, target = flags.words
-        return copy_out(job, members, path[0] if path else ".", Path(target), nodes, output)
+        copying = CopyRequest(
+            job=job,
+            members=members,
+            path=path[0] if path else ".",
+            target=Path(target),
+            most_bytes=flags.limit_gib * GIB,
+        )
+        return copy_out(copying, nodes, output)
     login = importlib.import_module("clusterctl.ssh.single.login")  # loaded on use, as a verb is
     request = InsideRequest(
         job=job,
@@ -113,21 +120,6 @@ def _reach_in(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -
         as_json=flags.as_json,
     )
     return run_inside(request, nodes, output, login.log_in, is_at_terminal=is_terminal())
-
-
-def copy_out(
-    job: JobState, members: Sequence[InventoryNode], path: str, target: Path, nodes: JobNodes, output: Output
-) -> int:
-    """Files below the job's own folder to here; of several nodes each into a folder with its name."""
-    members = members[:1] if job.spec.get("shared") else members
-    alone = len(members) == 1
-    fetched = fetch(nodes, members, (job.name, WORK, path), lambda node: target if alone else target / node.name)
-    for each in fetched:
-        output.note(each.told)
-    failed = [each for each in fetched if each.error is not None]
-    if failed and alone:
-        return ClusterctlError.exit_code
-    return SomeNodesFailed.exit_code if failed else 0
 
 
 def _show_events(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -> int:

@@ -16,6 +16,7 @@ from clusterctl_infra.nearest import did_you_mean
 from pydantic import ValidationError
 
 from clusterctl.text.quantities import count
+from clusterctl.workflows.bounded_rendering import bounded_render
 from clusterctl.workflows.model import File, Resources, Task, Workflow, WorkflowFile
 from clusterctl.workflows.rules import ROOT, faults, token_faults
 from clusterctl.workflows.template import Rendered, TemplateProblems, read_settings, render
@@ -52,7 +53,11 @@ ReadFile = Callable[[str], bytes]
 """What lies at a path relative to the workflow's file. Raises OSError, ValueError."""
 
 
-def load_workflow(path: FilePath, settings: Settings) -> LoadedWorkflow:
+Rendering = Callable[[str, Mapping[str, Any]], Rendered]
+"""Makes of a template and values what `render` does."""
+
+
+def load_workflow(path: FilePath, settings: Settings, *, rendering: Rendering = bounded_render) -> LoadedWorkflow:
     """The workflow in the file. Raises ConfigError with all problems."""
     try:
         data = path.read_bytes()
@@ -65,21 +70,29 @@ def load_workflow(path: FilePath, settings: Settings) -> LoadedWorkflow:
     except UnicodeDecodeError as e:
         line = data.count(b"\n", 0, e.start) + 1
         raise ConfigError(f"{path}: not UTF-8 text (line {line})") from e
-    return read_workflow(text, source=str(path), settings=settings, read_file=lambda name: _read(path.parent, name))
+    return read_workflow(
+        text,
+        source=str(path),
+        settings=settings,
+        read_file=lambda name: _read(path.parent, name),
+        rendering=rendering,
+    )
 
 
-def render_text(text: str, *, source: str, settings: Settings) -> Rendered:
+def render_text(text: str, *, source: str, settings: Settings, rendering: Rendering = render) -> Rendered:
     """What Jinja makes of the file. Raises ConfigError."""
     try:
-        return render(text.removeprefix("\ufeff"), read_settings(settings.words, settings.texts))
+        return rendering(text.removeprefix("\ufeff"), read_settings(settings.words, settings.texts))
     except TemplateProblems as e:
         problems = [ConfigProblem(path=(), message=sentence, line=line) for line, sentence in e.problems]
         raise workflow_error(source, problems) from e
 
 
-def read_workflow(text: str, *, source: str, settings: Settings, read_file: ReadFile) -> LoadedWorkflow:
-    """The workflow in `text`; pure but for `read_file`. Raises ConfigError with all problems, naming `source`."""
-    rendered = render_text(text, source=source, settings=settings)
+def read_workflow(
+    text: str, *, source: str, settings: Settings, read_file: ReadFile, rendering: Rendering = render
+) -> LoadedWorkflow:
+    """The workflow in `text`; pure but for its functions. Raises ConfigError with all problems, naming `source`."""
+    rendered = render_text(text, source=source, settings=settings, rendering=rendering)
     read = read_document(rendered.text)
     problems = [
         ConfigProblem(path=each.path, message=each.message, line=each.line and (rendered.line_of(each.line) or None))

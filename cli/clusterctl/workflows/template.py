@@ -7,10 +7,10 @@ Jinja renders the rest, tokens come back. Only then is YAML read, and files afte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any  # values of a person's file
+from typing import Any, cast  # values of a person's file
 
 import yaml
 from clusterctl_infra.nearest import did_you_mean
@@ -25,6 +25,8 @@ TOP_KEY = re.compile(r"([A-Za-z_][\w-]*)\s*:")
 NAME = re.compile(r"[A-Za-z_]\w*")
 MOST_RENDERED = 4 * 1024 * 1024
 """Characters: a hundred times what a thousand tasks need."""
+MOST_MEMORY_MIB = 1024
+"""Of the process that renders, which bounded_rendering sees to."""
 MOST_REPEATED = 100_000
 """Of what `*` may make of a text or a list."""
 MARK_OPEN, MARK_CLOSE = "\ue012", "\ue013"
@@ -60,7 +62,8 @@ class TemplateProblems(Exception):
 class _Sandbox(SandboxedEnvironment):
     """Jinja's own sandbox, in which no expression makes a text that fills the memory either."""
 
-    intercepted_binops = frozenset({"*", "**"})
+    intercepted_binops = frozenset({"*", "**", "%"})
+    """What is intercepted is not worked out beforehand either, where an error would have no line."""
 
     def call_binop(self, context: object, operator: str, left: Any, right: Any) -> Any:
         if operator == "**" and (abs(left) > MOST_REPEATED or abs(right) > 64):
@@ -72,7 +75,18 @@ class _Sandbox(SandboxedEnvironment):
 
 
 def render(text: str, given: Mapping[str, Any]) -> Rendered:
-    """The file's template with its default values, `given` ones in their place. Raises TemplateProblems."""
+    """The file's template with its default values, `given` ones in their place. Raises TemplateProblems.
+
+    In time and memory it has no limit of its own: see bounded_rendering.
+    """
+    try:
+        return _render(text, given)
+    except (RecursionError, MemoryError, SyntaxError, TemplateError, ValueError) as e:
+        # Python's compiler, or what a filter does, meets its limits.
+        raise TemplateProblems([(line_of_error(e), f"template: {_told(e)}")]) from e
+
+
+def _render(text: str, given: Mapping[str, Any]) -> Rendered:
     if found := PRIVATE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise TemplateProblems([(line, f"the character U+{ord(found[0]):04X} is not read")])
@@ -170,17 +184,19 @@ def _refuse_unused(given: Mapping[str, Any], values: Mapping[str, Any], used: It
 def _rendered(environment: SandboxedEnvironment, source: str, tree: nodes.Template, values: Mapping[str, Any]) -> str:
     parts, size = [], 0
     try:
-        for part in environment.from_string(source).generate(dict(values)):
+        rendering = cast(Generator[str], environment.from_string(source).generate(dict(values)))
+        for part in rendering:
             size += len(part)
             if size > MOST_RENDERED:
-                raise TemplateProblems([(None, f"template: it renders to more than {MOST_RENDERED} characters")])
+                # Thrown where the template is, so that it has that line.
+                rendering.throw(SecurityError(f"it renders to more than {MOST_RENDERED} characters"))
             parts.append(part)
     except UndefinedError as e:
-        raise TemplateProblems(_undefined(environment, tree, values) or [(_line(e), f"template: {_told(e)}")]) from e
-    except TemplateProblems:
-        raise
+        raise TemplateProblems(
+            _undefined(environment, tree, values) or [(line_of_error(e), f"template: {_told(e)}")]
+        ) from e
     except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as e:
-        raise TemplateProblems([(_line(e), f"template: {_told(e)}")]) from e
+        raise TemplateProblems([(line_of_error(e), f"template: {_told(e)}")]) from e
     return "".join(parts)
 
 
@@ -204,10 +220,14 @@ def _undefined(
 
 
 def _told(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, MemoryError):
+        return f"it takes more than {MOST_MEMORY_MIB} MiB of memory to render"
     return tokens.reveal(str(error)) or type(error).__name__
 
 
-def _line(error: BaseException) -> int | None:
+def line_of_error(error: BaseException) -> int | None:
     """Where in the template it was raised: Jinja writes that into the frames of its exceptions."""
     found, frame = None, error.__traceback__
     while isinstance(frame, TracebackType):
@@ -226,7 +246,7 @@ def _source_lines(
     """
     try:
         marked = environment.from_string(_marked(environment, hidden)).render(dict(values))
-    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError):
         return ()
     if MARK.sub("", marked) != rendered:
         return ()

@@ -221,7 +221,8 @@ def test_only_its_owner_can_speak_to_the_process(warm_cluster: LoopbackCluster) 
     folder = warm_cluster.home / "warm"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "socket").stat().st_mode) == 0o600
-    assert [path.name for path in folder.iterdir() if path.stat().st_size] == []
+    assert [path.name for path in folder.iterdir() if path.stat().st_size] == ["stamp"]
+    assert stat.S_IMODE((folder / "stamp").stat().st_mode) == 0o600
 
 
 def test_the_process_ends_with_its_folder_and_shows_no_command(warm_cluster: LoopbackCluster) -> None:

@@ -27,6 +27,38 @@ for path in ("/var/lib/clusterctl/jobs/%s/state.json" % name, "/run/clusterctl/j
 print("sessions are", os.path.isdir("/run/user") and os.access("/run/user", os.R_OK) and "open" or "hidden")
 print("user", os.getuid(), os.environ["USER"])
 """
+ENTERED = """\
+import json, os, subprocess, sys, time
+ranks = "/var/lib/clusterctl/jobs/%s/attempt-1/ranks/" % os.environ["CLUSTERCTL_JOB"]
+tools = os.environ["CLUSTERCTL_JOB_DIR"] + "/tools"
+os.mkdir(tools)
+with open(tools + "/id", "w") as file:
+    file.write("#!/bin/sh\\necho planted; exec /usr/bin/id -u\\n")
+os.chmod(tools + "/id", 0o755)
+planted = {"RANK": "7", "PATH": tools, "LD_PRELOAD": tools + "/none.so"}
+subprocess.Popen(["/bin/sleep", "600"], env={**os.environ, **planted})
+with open("/proc/self/stat") as file:
+    start = int(file.read().rpartition(")")[2].split()[19])
+with open("/proc/1/stat") as file:
+    first = int(file.read().rpartition(")")[2].split()[19])
+with open(ranks + "7.pid", "w") as file:
+    json.dump([os.getpid(), start], file)
+with open(ranks + "8.pid", "w") as file:
+    json.dump([1, first], file)
+os.symlink("/etc/shadow", ranks + "9.pid")
+os.mkfifo(ranks + "10.pid")
+print("up", flush=True)
+time.sleep(600)
+"""
+"""Plants ranks for `job exec --rank`: one with programs and a search path of its own, and three that are none."""
+INSIDE = """\
+/usr/bin/id -u; grep -E 'NoNewPrivs|CapEff|CapPrm' /proc/self/status | tr -d '\\t'
+sudo -n true 2>/dev/null && echo sudo works
+for path in /etc/clusterctl/ssh_key /etc/clusterctl/barrier /run/user /etc/shadow; do
+    ls $path/ 2>/dev/null || cat $path 2>/dev/null && echo $path is open
+done
+true
+"""
 ORPHANS = """\
 import subprocess, time
 subprocess.Popen(["setsid", "sleep", "98765"], start_new_session=True)
@@ -117,6 +149,7 @@ def work(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "hostile.py").write_text(HOSTILE)
     (folder / "orphans.py").write_text(ORPHANS)
+    (folder / "entered.py").write_text(ENTERED)
     (folder / "hungry.py").write_text(HUNGRY)
     (folder / "filling.py").write_text(FILLING)
     (folder / "contained.py").write_text(IN_CONTAINER)
@@ -150,6 +183,27 @@ def test_a_user_without_sudo_reads_nothing_of_a_job(cluster: Rehearsed, work: Pa
     line = f"setpriv --reuid nobody --regid nogroup --clear-groups sh -c '{read}'; true"
     assert cluster.ok("ssh", "--node", "0", "--sudo", "--command", line) == ""
     assert "hostile.py" in cluster.ok("ssh", "--node", "0", "--command", f"ls {folder}/code")
+
+
+def test_a_command_inside_a_job_has_no_more_rights_than_the_job_whatever_the_job_plants(
+    cluster: Rehearsed, work: Path
+) -> None:
+    name = f"j{uuid.uuid4().hex[:8]}"
+    options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
+    cluster.ok("run", *options, "--node", "0", "--", "entered.py")
+    wait_until(lambda: "up" in cluster.ok("job", "logs", name), what="the job runs", timeout_s=60)
+    no_rights = ["1000", "CapPrm:0000000000000000", "CapEff:0000000000000000", "NoNewPrivs:1"]
+    for rank in ((), ("--rank", "0")):
+        assert cluster.ok("job", "exec", name, *rank, "--", "sh", "-c", INSIDE).split() == no_rights
+    enter = f"sudo -n python3 -I $(ls -d /var/lib/clusterctl/jobs/programs/*) exec {name}"
+    planted = cluster.run("ssh", "--node", "0", "--command", f"{enter} 7 id")
+    assert planted.stdout.split() == ["planted", "1000"], planted.text
+    for number in (8, 9, 10):
+        done = cluster.run("ssh", "--node", "0", "--command", f"{enter} {number} /usr/bin/id -u")
+        assert done.exit_code == 1, done.text
+        assert done.stdout == "", done.text
+        assert "root:" not in done.text
+    cluster.ok("job", "cancel", name)
 
 
 def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: Path) -> None:

@@ -71,8 +71,8 @@ def beside_its_stdout(verb: str, arguments: list[str]) -> int:
     try:
         if verb == "exec":
             run_inside(LAYOUT, arguments[0], arguments[1], arguments[2:])
-        job, what, path = arguments
-        pack(LAYOUT, job, what, path, sys.stdout.buffer)
+        job, what, path, most_bytes = arguments
+        pack(LAYOUT, job, what, path, int(most_bytes), sys.stdout.buffer)
     except (OSError, ValueError, LookupError, tarfile.TarError) as e:
         print("clusterctl: %s" % e, file=sys.stderr, flush=True)
         return NOT_FOUND if verb == "exec" and isinstance(e, FileNotFoundError) else 1

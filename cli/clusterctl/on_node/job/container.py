@@ -120,11 +120,11 @@ def renumbered(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {**spec, "members": members}
 
 
-def present_binds(root: Path, shared: Sequence[str]) -> tuple[Bind, ...]:
-    """The node contract, and the storage that the node has mounted at `shared`."""
+def present_binds(root: Path, storage: Sequence[str]) -> tuple[Bind, ...]:
+    """The node contract, and the storage that the node has at these paths."""
     contract = [Bind(str(root / CONTRACT_FOLDER / name)) for name in CONTRACT]
-    storage = [Bind(path, is_writable=True) for path in shared]
-    return tuple(bind for bind in (*contract, *storage) if os.path.exists(bind.path))
+    there = [bind for bind in contract if os.path.exists(bind.path)]
+    return (*there, *(Bind(path, is_writable=True) for path in storage))
 
 
 def present_devices(root: Path) -> tuple[str, ...]:

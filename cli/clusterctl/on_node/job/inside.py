@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pwd
-from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 from clusterctl.on_node.job import judge
 from clusterctl.on_node.job.job_environment import job_environment, job_folder, secret_values
@@ -42,7 +41,8 @@ def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:
     command = command or [user.pw_shell or "/bin/sh"]
     if "TERM" in os.environ:
         environment["TERM"] = os.environ["TERM"]
-    _enter_mounts((holder(layout, job) or {}).get("keeper"))
+    if os.getuid() == 0:
+        _enter_mounts(job, keeper_of(job, holder(layout, job)))
     become_user(user)
     if not spec["is_sudo"]:
         give_up_privileges()
@@ -70,14 +70,24 @@ def _environment(layout: Layout, spec: dict[str, Any], rank: str, uid: int) -> d
     raise ValueError("rank %s has ended" % rank)
 
 
-def _enter_mounts(keeper: Any) -> None:
-    """The job's view of files: what is hidden from it is hidden here, too. Nothing where it sees what all see."""
+def keeper_of(job: str, held: Mapping[str, Any] | None) -> tuple[int, int]:
+    """The process that keeps the job here, as (pid, start). Raises ValueError where there is none (any more).
+
+    A job may end while a command is on its way into it; a command without the job's view of files would see the keys
+    that are hidden from the job.
+    """
+    keeper = None if held is None else held.get("keeper")
     if keeper is None:
-        return
-    theirs = Path("/proc/%d/ns/mnt" % int(keeper[0]))
-    if os.getuid() != 0 or os.readlink(theirs) == os.readlink("/proc/self/ns/mnt"):
-        return
-    namespace = os.open(theirs, os.O_RDONLY | os.O_CLOEXEC)
-    if ctypes.CDLL(None, use_errno=True).setns(namespace, CLONE_NEWNS):
+        raise ValueError("%s has just ended: a command can run inside it while it runs" % job)
+    return int(keeper[0]), int(keeper[1])
+
+
+def _enter_mounts(job: str, keeper: tuple[int, int]) -> None:
+    """The job's view of files: what is hidden from it is hidden here, too."""
+    namespace = os.open("/proc/%d/ns/mnt" % keeper[0], os.O_RDONLY | os.O_CLOEXEC)
+    if not is_alive(keeper):  # its number may be another process's by now
+        raise ValueError("%s has just ended: a command can run inside it while it runs" % job)
+    is_other = not os.path.samestat(os.fstat(namespace), os.stat("/proc/self/ns/mnt"))
+    if is_other and ctypes.CDLL(None, use_errno=True).setns(namespace, CLONE_NEWNS):
         raise OSError(ctypes.get_errno(), "setns")
     os.close(namespace)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import pwd
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Optional, Tuple
 
 from clusterctl.on_node.job import container
 from clusterctl.on_node.job.container import Argv, Bind, ContainerRequest
 from clusterctl.on_node.job.job_environment import job_folder, own_folder
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
+from clusterctl.on_node.job.shared_storage import present_paths
 
 OWN = ("PATH", "HOME")
 """The image's search path holds, and its user has no home in the image: its home is the job's folder to keep things."""
@@ -26,9 +27,12 @@ class JobContainers:
         self._program = program
         self._user = pwd.getpwnam(spec["user"])
         self._count = 0
+        self._storage: Optional[Tuple[str, ...]] = None
 
     def argv(self, argv: Argv, environment: Mapping[str, str]) -> Argv:
         """The engine's argv that runs `argv` with these variables in a container. Raises OSError, ValueError."""
+        if self._storage is None:
+            self._storage = present_paths(shared_paths(self._layout))
         job, attempt = self._spec["job"], int(self._spec["attempt"])
         variables = self._layout.attempt(job, attempt) / ("environment-%d.json" % self._count)
         kept = set(environment).difference(OWN) | set(self._spec["environment"])
@@ -50,7 +54,7 @@ class JobContainers:
             gid=user.pw_gid,
             groups=tuple(group for group in os.getgrouplist(user.pw_name, user.pw_gid) if group != user.pw_gid),
             folder=str(job_folder(self._layout, self._spec)),
-            binds=(*self._own_binds(), *container.present_binds(self._layout.root, shared_paths(self._layout))),
+            binds=(*self._own_binds(), *container.present_binds(self._layout.root, self._storage or ())),
             devices=container.present_devices(self._layout.root),
             gpu_indices=self._gpu_indices(),
         )

@@ -90,7 +90,11 @@ class NodeRanks:
     def _start(self, argv: list[str], environment: dict[str, str]) -> None:
         if self._containers is not None:
             # The engine's command is root's, so it reads nothing that the job sets.
-            argv = [*self._with_rights("yes"), *self._containers.argv(argv, environment)]
+            try:
+                argv = self._containers.argv(argv, environment)
+            except (OSError, ValueError) as e:
+                argv = refusal_argv(str(e))
+            argv = [*self._with_rights("yes"), *argv]
             self._begin(argv, container.CLIENT_ENVIRONMENT, Path("/"), is_theirs=False)
             return
         argv = [*self._with_rights("yes" if self._spec["is_sudo"] else "no"), *argv]
@@ -243,6 +247,11 @@ class NodeRanks:
         job = self._spec["job"]
         output = self._layout.output(job, self._spec["attempt"])
         return {**launchers.mpi_variables(str(self._layout.folder(job))), OUTPUT_VARIABLE: str(output)}
+
+
+def refusal_argv(why: str) -> list[str]:
+    """What says why something cannot be started, in the job's output, and fails."""
+    return ["sh", "-c", 'printf "clusterctl: %s\n" "$1"; exit 1', "sh", why]
 
 
 def secrets_of(folder: Path, uid: int) -> list[str]:

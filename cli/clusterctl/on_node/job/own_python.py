@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
+from clusterctl.on_node.job.index_logins import without_logins
 from clusterctl.on_node.job.job_environment import PYTHON_FILE, job_folder
 from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.lease import holders
@@ -71,16 +72,43 @@ def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> s
     if place.is_file():
         return text_of(place, run)
     scratch = place.with_suffix(".resolver-%d" % os.getpid())
+    bare, netrc = beside(source, "resolved"), beside(source, "netrc")
     try:
         pip = new_environment(scratch, python[0], run)
-        code, report = run([*pip, *RESOLVE, "-r", str(source)], keeps_output=True)
+        variables = write_for_pip(text, bare, netrc, run)
+        code, report = run([*pip, *RESOLVE, "-r", str(bare)], keeps_output=True, variables=variables)
         if code:
             raise ValueError("%s: %s" % (spec["requirements"], last_of(report)))
         found = locked(text, json.loads(report[report.index("{") :]))
-        run(["sh", "-c", 'printf "%s" "$1" > "$2.new" && mv "$2.new" "$2"', "sh", found, str(place)])
+        write_private(place, found, run)
         return found
     finally:
-        run(["rm", "-rf", str(scratch)])
+        run(["rm", "-rf", str(scratch), str(bare), str(netrc)])
+
+
+def write_for_pip(text: str, bare: Path, netrc: Path, run: Run) -> Dict[str, str]:
+    """Writes requirements without the indexes' logins, and these into a file of their own; pip's variables for it."""
+    without, logins = without_logins(text)
+    write_private(bare, without, run)
+    if not logins:
+        return {}
+    # What the person has in a netrc file of their own holds, too; of one host the first login counts.
+    write_private(netrc, logins, run)
+    run(["sh", "-c", 'cat ~/.netrc >> "$1" 2>/dev/null; true', "sh", str(netrc)])
+    return {"NETRC": str(netrc)}
+
+
+def write_private(path: Path, text: str, run: Run) -> None:
+    """The file, whole or not at all, for the job's user alone: by stdin, since everybody sees arguments."""
+    script = 'umask 077; cat > "$1.new" && mv -T "$1.new" "$1"'
+    code, said = run(["sh", "-c", script, "sh", str(path)], stdin=text)
+    if code:
+        raise ValueError("%s: %s" % (path.name, last_of(said)))
+
+
+def beside(path: Path, kind: str) -> Path:
+    """A hidden file in the same folder: what a file of requirements names is found from there."""
+    return path.with_name(".%s.%s" % (path.name, kind))
 
 
 def text_of(path: Path, run: Run) -> str:
@@ -116,15 +144,18 @@ def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python:
     """The environment that has what the lock says, made where it is not there yet. Raises ValueError."""
     place = environments(layout, spec) / digest(lock_text, *python[1:])
     mine = job_folder(layout, spec) / spec["requirements"]
-    file = mine.with_name(".%s.lock" % mine.name)
+    file, netrc = beside(mine, "lock"), beside(mine, "netrc")
     # One process at a time makes it, also where nodes share it; what broke off has no DONE_FILE.
     script = (
         'exec 9>"$1.lock" && flock 9 || exit 3; [ -e "$1/$3" ] && { touch "$1/$3"; exit 0; }; rm -rf "$1"; '
         '%s -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check --no-input -r "$2" '
         '&& touch "$1/$3"'
     ) % shlex.quote(python[0])
-    run(["sh", "-c", 'printf "%s" "$1" > "$2"', "sh", lock_text, str(file)])
-    code, said = run(["sh", "-c", script, "sh", str(place), str(file), DONE_FILE])
+    try:
+        variables = write_for_pip(lock_text, file, netrc, run)
+        code, said = run(["sh", "-c", script, "sh", str(place), str(file), DONE_FILE], variables=variables)
+    finally:
+        run(["rm", "-f", str(netrc)])
     if code:
         raise ValueError("the environment of %s was not made: %s" % (spec["requirements"], last_of(said)))
     if not spec.get("shared"):

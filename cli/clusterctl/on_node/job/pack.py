@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import os
 import pwd
+import stat
 import tarfile
 from pathlib import Path
-from typing import IO, Iterator, Tuple
+from typing import IO, Iterable, Iterator, Tuple
 
 from clusterctl.on_node.job.job_environment import own_folder
 from clusterctl.on_node.job.layout import Layout, read_json
@@ -18,14 +19,18 @@ WORK, LOGS = "work", "logs"
 BUFFER_BYTES = 256 * 1024
 
 
-def pack(layout: Layout, job: str, what: str, path: str, stream: IO[bytes]) -> None:
+def pack(layout: Layout, job: str, what: str, path: str, most_bytes: int, stream: IO[bytes]) -> None:
     """Writes a compressed tar archive. `path` is below the job's own folder, with `what` being work.
+
+    Files of work that are more than `most_bytes` together are refused before anything is written.
 
     As the login user: the job may have put links in its folders, and root would follow them.
     Raises OSError, ValueError, LookupError, tarfile.TarError.
     """
     spec = read_json(layout.spec(job))
     become_user(pwd.getpwnam(str(spec["user"])))
+    if what == WORK:
+        refuse_more_than(most_bytes, work_rows(own_folder(layout, spec), path))
     rows = work_rows(own_folder(layout, spec), path) if what == WORK else log_rows(layout, job)
     with gzip.GzipFile(  # noqa: SIM117 one statement for both wants Python 3.10
         fileobj=stream, mode="wb", compresslevel=1
@@ -51,6 +56,20 @@ def work_rows(folder: Path, path: str) -> Iterator[Tuple[Path, str]]:
                 yield file, str(file.relative_to(begin))
     else:
         yield place, place.name
+
+
+def refuse_more_than(most_bytes: int, rows: Iterable[Tuple[Path, str]]) -> None:
+    """Raises ValueError, with what there is and the limit, where these files are more."""
+    files = size_bytes = 0
+    for path, _ in rows:
+        try:
+            found = path.lstat()
+        except OSError:
+            continue  # it has gone meanwhile
+        files += 1
+        size_bytes += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    if size_bytes > most_bytes:
+        raise ValueError("%d bytes in %d files: more than the limit of %d bytes" % (size_bytes, files, most_bytes))
 
 
 def log_rows(layout: Layout, job: str) -> Iterator[Tuple[Path, str]]:

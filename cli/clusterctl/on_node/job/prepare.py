@@ -15,6 +15,7 @@ from typing import IO, Any, Callable, Iterable, Iterator, Mapping
 from clusterctl.on_node.job import judge, launch, launchers, lease, shared_storage
 from clusterctl.on_node.job.container import present_engine
 from clusterctl.on_node.job.events import note_event
+from clusterctl.on_node.job.job_containers import shared_paths
 from clusterctl.on_node.job.layout import Layout, read_json, read_state, write_json
 from clusterctl.on_node.job.supervise import boot_id
 
@@ -135,6 +136,8 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
     layout.jobs.chmod(0o755)
     _close(folder, user)
     shared_storage.make_folder(spec)
+    if spec.get("image_id"):  # its containers get the storage, and an engine would wait for a server that is away
+        shared_storage.present_paths(shared_paths(layout))
     for own in (layout.code(job), layout.work(job), layout.attempt(job, spec["attempt"])):
         own.mkdir()
     archive = folder / "code.tar.gz"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from clusterctl.on_node.job import lease, own_python
 from clusterctl.on_node.job.job_environment import job_environment, job_folder
@@ -85,10 +85,20 @@ class Readying:
             place.mkdir(parents=True)
             os.chown(place, self._user.pw_uid, self._user.pw_gid)
 
-    def run(self, argv: List[str], *, keeps_output: bool = False) -> Tuple[int, str]:
-        """Its exit code, and the end of what it printed. Raises ValueError where the node is not held any more."""
+    def run(
+        self,
+        argv: List[str],
+        *,
+        keeps_output: bool = False,
+        stdin: Optional[str] = None,
+        variables: Optional[Mapping[str, str]] = None,
+    ) -> Tuple[int, str]:
+        """Its exit code, and the end of what it printed. Raises ValueError where the node is not held any more.
+
+        `stdin`: what it reads, if anything; `variables`: in addition to the job's.
+        """
         spec = self._spec
-        environment = job_environment(self._layout, spec, member_of(spec, self._slot))
+        environment = {**job_environment(self._layout, spec, member_of(spec, self._slot)), **(variables or {})}
         is_root = os.getuid() == 0
         become = [sys.executable, "-I", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
         before = self._log.stat().st_size if self._log.exists() else 0
@@ -97,7 +107,7 @@ class Readying:
                 [*become, *argv],
                 env=environment,
                 cwd=job_folder(self._layout, spec),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
                 stdout=subprocess.PIPE if keeps_output else log,
                 stderr=log,
                 start_new_session=True,
@@ -105,15 +115,16 @@ class Readying:
                 group=self._user.pw_gid if is_root else None,
                 extra_groups=os.getgrouplist(self._user.pw_name, self._user.pw_gid) if is_root else None,
             )
-            output = self._awaited(child)
+            output = self._awaited(child, stdin)
         with self._log.open("rb") as log_file:
             log_file.seek(max(before, self._log.stat().st_size - END_BYTES))
             said = log_file.read().decode("utf-8", "replace")
         return child.returncode, output if keeps_output and not child.returncode else said
 
-    def _awaited(self, child: "subprocess.Popen[bytes]") -> str:
+    def _awaited(self, child: "subprocess.Popen[bytes]", stdin: Optional[str]) -> str:
         """What it printed to a pipe of ours, once it has ended; the node is held meanwhile."""
         renewed_s: Optional[float] = None
+        given = None if stdin is None else stdin.encode()
         while True:
             if renewed_s is None or time.monotonic() - renewed_s > RENEW_S:
                 renewed_s = time.monotonic()
@@ -121,7 +132,7 @@ class Readying:
                     child.kill()
                     raise ValueError("the node is not held for %s any more" % self._job)
             try:
-                output, _ = child.communicate(timeout=POLL_S)
+                output, _ = child.communicate(given, timeout=POLL_S)
                 return (output or b"").decode("utf-8", "replace")
             except subprocess.TimeoutExpired:
-                continue
+                given = None  # it has it, or is given the rest

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any, List, Mapping, Optional
+from typing import Any, Iterable, List, Mapping, Optional, Tuple
 
 from clusterctl.on_node.job.launch import member_of
 from clusterctl.on_node.job.layout import Layout, read_json
@@ -18,6 +20,7 @@ KINDS = ("fsx-lustre", "efs")
 """Those that take files written in place; a bucket does not."""
 FOLDER = "clusterctl-jobs"
 MAKE_S = 20.0
+LOOK_S, KILLED_S = 10.0, 1.0
 COPY_S = 15.0
 """How long a job's end waits for its output to be there, too: storage that hangs must not keep its nodes."""
 
@@ -60,6 +63,29 @@ def folder_argv(shared: str) -> List[str]:
     `-m` is for folders that are named; those above them get the usual mode.
     """
     return ["mkdir", "-p", "-m", "700", shared, shared + "/work"]
+
+
+def present_paths(paths: Iterable[str], within_s: float = LOOK_S) -> Tuple[str, ...]:
+    """Those that there are. Raises ValueError for one that does not answer.
+
+    Processes look, since a look at a mount whose server is away (NFS, EFS, Lustre) waits for it; one that does not
+    even end when it is killed is left to that server.
+    """
+    until = time.monotonic() + within_s
+    looks = [(path, subprocess.Popen(["test", "-e", path], stdin=subprocess.DEVNULL)) for path in paths]
+    found, silent = [], []
+    for path, look in looks:
+        try:
+            if look.wait(max(0.0, until - time.monotonic())) == 0:
+                found.append(path)
+        except subprocess.TimeoutExpired:
+            look.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                look.wait(KILLED_S)
+            silent.append(path)
+    if silent:
+        raise ValueError("%s: no answer within %g s; its server is away (umount -f -l)" % (", ".join(silent), within_s))
+    return tuple(found)
 
 
 def start_copy(spec: Mapping[str, Any], program: Path) -> Optional[subprocess.Popen[bytes]]:

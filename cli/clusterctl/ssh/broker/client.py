@@ -18,7 +18,7 @@ from clusterctl_infra.names import HOME_VARIABLE
 
 from clusterctl.ssh.broker.asked import Asked
 from clusterctl.ssh.broker.frames import ACCEPTED, EXIT, GO, REQUEST, STDERR, STDOUT, WITH_STDIN, Frames, frame
-from clusterctl.ssh.broker.place import FOLDER_NAME, is_off, is_same_person, opened, stamp
+from clusterctl.ssh.broker.place import FOLDER_NAME, is_of_this_version, is_off, is_same_person, opened, stamp
 from clusterctl.system.whole_write import write_whole
 
 VERB = "ssh"
@@ -50,20 +50,28 @@ def _taken(connection: socket.socket, coming: Frames, argv: Sequence[str], envir
     """The exit code for the case that the process is lost; None when it does not take the command. Raises OSError."""
     connection.settimeout(ANSWER_S)
     home = home_folder(environ)
-    connection.connect(opened(os.path.join(home, FOLDER_NAME)))
+    place = opened(os.path.join(home, FOLDER_NAME))
+    # Words and variables may be secrets, which a process of another version may not keep as this one does.
+    if not is_of_this_version(os.path.dirname(place)):
+        return None
+    connection.connect(place)
     if not is_same_person(connection):
         return None
     typed_to = _stdin_sent(connection)
     connection.sendall(frame(REQUEST, _asked(argv, {**environ, HOME_VARIABLE: home}).to_bytes()))
-    answer = coming.next()
+    answer = coming.next(within_s=ANSWER_S)
     if answer is None or answer[0] != ACCEPTED:
         return None
+    try:
+        code_if_lost, is_typed_read = map(int, answer[1].split())
+    except ValueError:
+        return None  # no answer of this version: nothing has run before GO
+    connection.settimeout(ANSWER_S)
     connection.sendall(frame(GO))
     connection.settimeout(None)
-    code_if_lost, is_typed_read = answer[1].split()
-    if typed_to is not None and is_typed_read == b"1":
+    if typed_to is not None and is_typed_read == 1:
         _thread.start_new_thread(_pass_on_typed, (sys.stdin.fileno(), typed_to))
-    return int(code_if_lost)
+    return code_if_lost
 
 
 def _stdin_sent(connection: socket.socket) -> int | None:
@@ -127,7 +135,7 @@ def _written(coming: Frames) -> int | None:
     while (came := coming.next()) is not None:
         kind, data = came
         if kind == EXIT:
-            return int(data) or (0 if is_told else EXIT_UNWRITTEN)
+            return int(data) or (0 if is_told else EXIT_UNWRITTEN) if data.isdigit() else None
         if kind == STDOUT:
             write_whole(1, data)
         elif kind == STDERR:

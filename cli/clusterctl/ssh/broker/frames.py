@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 
 WITH_STDIN = b"\0"
 """One byte, not a frame."""
@@ -36,9 +37,13 @@ class Frames:
         self._connection = connection
         self._held = bytearray()
 
-    def next(self) -> tuple[bytes, bytes] | None:
-        """Kind and bytes of the next frame; None when the other side has gone, or said nothing in its time."""
+    def next(self, within_s: float | None = None) -> tuple[bytes, bytes] | None:
+        """Kind and bytes of the next frame; None when the other side has gone, or said nothing in its time.
+
+        Within `within_s`, where it is given, all of the frame has to be here.
+        """
         held = self._held
+        until_s = None if within_s is None else time.monotonic() + within_s
         while True:
             if len(held) >= _HEAD.size:
                 kind, length = _HEAD.unpack_from(held)
@@ -50,6 +55,8 @@ class Frames:
                 if length > MOST_BYTES:
                     return None
             try:
+                if until_s is not None:
+                    self._connection.settimeout(max(0.001, until_s - time.monotonic()))
                 chunk = self._connection.recv(_CHUNK_BYTES)
             except OSError:
                 return None

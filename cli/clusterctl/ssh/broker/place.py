@@ -12,6 +12,8 @@ from clusterctl_infra.version import VERSION
 VARIABLE = "CLUSTERCTL_WARM"
 FOLDER_NAME = "warm"
 SOCKET_NAME = "socket"
+STAMP_NAME = "stamp"
+MOST_STAMP_BYTES = 8192
 
 _OFF = {"no", "off", "0", "false"}
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
@@ -33,6 +35,31 @@ def opened(folder: str) -> str:
     Holds a descriptor of the folder for the rest of the process. Raises OSError without the folder.
     """
     return f"/proc/self/fd/{os.open(folder, os.O_RDONLY | os.O_DIRECTORY)}/{SOCKET_NAME}"
+
+
+def write_stamp(folder: str, number: int) -> None:
+    """Says whose the socket with this inode's number is: another version's command does not even speak to it.
+
+    The number, since a process of a version that writes no stamp may come after this one. Raises OSError.
+    """
+    file = os.open(os.path.join(folder, STAMP_NAME), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.write(file, _stamp_of(number))
+    finally:
+        os.close(file)
+
+
+def is_of_this_version(folder: str) -> bool:
+    """The process that listens in the folder is of this clusterctl. Raises OSError where nobody says whose it is."""
+    file = os.open(os.path.join(folder, STAMP_NAME), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        return os.read(file, MOST_STAMP_BYTES) == _stamp_of(os.stat(os.path.join(folder, SOCKET_NAME)).st_ino)
+    finally:
+        os.close(file)
+
+
+def _stamp_of(number: int) -> bytes:
+    return f"{number} {stamp()}".encode(errors="surrogateescape")
 
 
 def is_same_person(connection: socket.socket) -> bool:

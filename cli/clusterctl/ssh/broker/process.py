@@ -24,7 +24,7 @@ from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.ssh.broker.asked import asked_from_bytes
 from clusterctl.ssh.broker.frames import ACCEPTED, EXIT, GO, REFUSED, WITH_STDIN, Frames, frame
-from clusterctl.ssh.broker.place import SOCKET_NAME, is_same_person, opened
+from clusterctl.ssh.broker.place import SOCKET_NAME, is_same_person, opened, write_stamp
 from clusterctl.ssh.broker.warm_command import warm_command
 from clusterctl.ssh.fanout.canceller import Canceller
 from clusterctl.ssh.fanout.link_pool import LinkPool
@@ -142,14 +142,16 @@ def _serve(state: _State, folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return  # another command was quicker
-    place = folder / SOCKET_NAME
-    place.unlink(missing_ok=True)
+    place, fresh = folder / SOCKET_NAME, folder / f"{SOCKET_NAME}.new"
+    fresh.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
         os.umask(0o177)
-        listener.bind(opened(str(folder)))
+        listener.bind(f"{opened(str(folder))}.new")
         os.umask(0o077)  # a folder that is made here later can be entered
         listener.listen(64)
-        number = place.stat().st_ino
+        number = fresh.stat().st_ino
+        write_stamp(str(folder), number)
+        fresh.rename(place)  # whoever finds it finds whose it is
         threading.Thread(target=_look_after, args=(state,), daemon=True).start()
         while _is_wanted(state, place, number):
             if _has_come(listener, LOOK_S):
@@ -197,7 +199,7 @@ def _do(state: _State, connection: socket.socket) -> None:
     with contextlib.ExitStack() as held:
         files = [held.enter_context(open(number, "rb", buffering=0)) for number in descriptors]
         coming = Frames(connection)
-        came = coming.next()
+        came = coming.next(within_s=JOB_S)
         if came is None or not files:
             return
         found = None if state.is_outdated() else warm_command(asked_from_bytes(came[1]), files, state.pool)
@@ -205,7 +207,7 @@ def _do(state: _State, connection: socket.socket) -> None:
             connection.sendall(frame(REFUSED))
             return
         connection.sendall(frame(ACCEPTED, b"%d %d" % (found.code_if_lost, found.remote.stdin is not None)))
-        if coming.next() != (GO, b""):
+        if coming.next(within_s=JOB_S) != (GO, b""):
             return
         connection.settimeout(None)
         canceller = Canceller()

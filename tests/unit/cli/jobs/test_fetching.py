@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 from pathlib import Path
 
 import pytest
-from clusterctl.jobs.fetching import unpack, write_within
+from clusterctl.jobs.copying_out import placed
+from clusterctl.jobs.fetching import Fetched, write_within
+from clusterctl.jobs.unpacking import move_into, staging_folder, unpack
+from clusterctl.on_node.job.pack import refuse_more_than
 
 from tests.unit.cli.jobs.test_spec import NODES
 
@@ -38,7 +42,7 @@ def odd(name: str, **facts: object) -> tuple[tarfile.TarInfo, bytes]:
 
 def test_files_come_with_their_folders(tmp_path: Path) -> None:
     packed = archive((tarfile.TarInfo("a/b.txt"), b"12"), (tarfile.TarInfo("c"), b"3"))
-    fetched = unpack(io.BytesIO(packed), NODE, tmp_path / "here")
+    fetched = unpack(io.BytesIO(packed), tmp_path / "here")
     assert (fetched.files, fetched.size_bytes, fetched.error) == (2, 3, None)
     assert (tmp_path / "here/a/b.txt").read_bytes() == b"12"
 
@@ -49,27 +53,35 @@ def test_files_come_with_their_folders(tmp_path: Path) -> None:
         [(tarfile.TarInfo("../out"), b"x")],
         [link("away", "/etc"), (tarfile.TarInfo("away/out"), b"x")],
         [link("up", ".."), (tarfile.TarInfo("up/out"), b"x")],
+        [link("a/b", "../d"), link("c", "a/b/.."), link("c/e", "../.."), (tarfile.TarInfo("c/e/out"), b"x")],
+        [odd("hard", type=tarfile.LNKTYPE, linkname="../out")],
+        [odd("pipe", type=tarfile.FIFOTYPE)],
+        [odd("disk", type=tarfile.BLKTYPE, devmajor=8)],
+        [odd("zero", type=tarfile.CHRTYPE, devmajor=1, devminor=5)],
+        [odd("d/" * 200 + "x")],
+        [odd("a" * 5000)],
     ],
 )
 def test_nothing_is_written_outside_of_the_folder(tmp_path: Path, rows: list[tuple[tarfile.TarInfo, bytes]]) -> None:
-    fetched = unpack(io.BytesIO(archive(*rows)), NODE, tmp_path / "here")
+    fetched = unpack(io.BytesIO(archive(*rows)), tmp_path / "here")
     assert fetched.left_out
-    assert fetched.left_out[0] in fetched.told
+    assert fetched.left_out[0] in Fetched(node=NODE, left_out=fetched.left_out).told
     assert not (tmp_path / "out").exists()
+    assert all(path.is_file() or path.is_dir() or path.is_symlink() for path in (tmp_path / "here").rglob("*"))
     assert not Path("/etc/out").exists()
 
 
 def test_an_archive_that_broke_off_is_told_as_one(tmp_path: Path) -> None:
     packed = archive((tarfile.TarInfo("a"), bytes(range(256)) * 400))
-    fetched = unpack(io.BytesIO(packed[: len(packed) // 2]), NODE, tmp_path)
+    fetched = unpack(io.BytesIO(packed[: len(packed) // 2]), tmp_path)
     assert fetched.error is not None
     assert fetched.error.startswith("not all came: ")
 
 
 def test_an_archive_that_unfolds_to_more_than_was_meant_is_left(tmp_path: Path) -> None:
     packed = archive((tarfile.TarInfo("a"), b"0" * 100), (tarfile.TarInfo("b"), b"0" * 100))
-    fetched = unpack(io.BytesIO(packed), NODE, tmp_path, most_bytes=150)
-    assert fetched.error == "more than 150 bytes; the rest was left there"
+    fetched = unpack(io.BytesIO(packed), tmp_path, most_bytes=150)
+    assert fetched.error == "more than 150 bytes, or 1 000 000 files"
     assert not (tmp_path / "b").exists()
 
 
@@ -77,7 +89,7 @@ def test_an_archive_that_unfolds_to_more_than_was_meant_is_left(tmp_path: Path) 
 def test_what_no_file_has_ends_that_nodes_archive_and_nothing_else(
     tmp_path: Path, row: tuple[tarfile.TarInfo, bytes]
 ) -> None:
-    fetched = unpack(io.BytesIO(archive(row)), NODE, tmp_path / "here")
+    fetched = unpack(io.BytesIO(archive(row)), tmp_path / "here")
     assert fetched.error is not None
     assert fetched.error.startswith("not all came: ")
 
@@ -87,3 +99,79 @@ def test_a_node_that_sends_without_end_fills_no_disk_here() -> None:
     for _ in range(3):
         write_within(spooled, b"0123456789", 15)
     assert spooled.getvalue() == b"012345678901234"
+
+
+def test_an_archive_of_more_files_than_are_taken_is_left(tmp_path: Path) -> None:
+    packed = archive(*((tarfile.TarInfo(str(number)), b"") for number in range(5)))
+    fetched = unpack(io.BytesIO(packed), tmp_path, most_files=3)
+    assert fetched.error is not None
+    assert fetched.error.endswith("or 3 files")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_header_that_would_fill_the_memory_is_not_read(tmp_path: Path, kind: bytes) -> None:
+    header = tarfile.TarInfo("header")
+    header.type, header.size = kind, 1 << 40
+    zeros = gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + bytes(16 << 20), 9)
+    fetched = unpack(io.BytesIO(zeros), tmp_path)
+    assert fetched.error == "the archive has a header of more than 1 048 576 bytes"
+
+
+def test_a_header_for_all_files_and_a_negative_size_are_refused(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", pax_headers={"comment": "x"}) as tar:
+        tar.addfile(tarfile.TarInfo("a"))
+    assert "headers for all" in str(unpack(packed, tmp_path).error)
+    row = tarfile.TarInfo("a")
+    row.size = -512
+    below = gzip.compress(row.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+    assert unpack(io.BytesIO(below), tmp_path).error is not None
+
+
+def test_what_was_left_out_is_read_over_and_the_rest_comes(tmp_path: Path) -> None:
+    packed = archive((tarfile.TarInfo("../out"), bytes(5 << 20)), (tarfile.TarInfo("after"), b"1"))
+    fetched = unpack(io.BytesIO(packed), tmp_path)
+    assert (fetched.error, fetched.files, fetched.left_out) == (None, 1, ("../out",))
+
+
+def test_files_that_are_more_than_the_limit_are_refused_before_any_is_packed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12")
+    (tmp_path / "b").symlink_to("a")
+    rows = [(tmp_path / name, name) for name in ("a", "b", "gone")]
+    refuse_more_than(2, rows)
+    with pytest.raises(ValueError, match=r"^2 bytes in 2 files: more than the limit of 1 bytes$"):
+        refuse_more_than(1, rows)
+
+
+def test_what_came_whole_replaces_files_of_the_same_names_and_nothing_else(tmp_path: Path) -> None:
+    source, target = tmp_path / "from", tmp_path / "to"
+    for path in (source / "a/new", source / "a/both", target / "a/both", target / "a/old"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(path))
+    (source / "link").symlink_to("a")
+    assert move_into(source, target) == ()
+    assert (target / "a/both").read_text() == str(source / "a/both")
+    assert sorted(path.name for path in (target / "a").iterdir()) == ["both", "new", "old"]
+    assert (target / "link").readlink() == Path("a")
+
+
+def test_a_link_in_the_target_leads_nothing_out_of_it(tmp_path: Path) -> None:
+    source, target, other = tmp_path / "from", tmp_path / "to", tmp_path / "other"
+    for folder in (source / "a", target, other):
+        folder.mkdir(parents=True)
+    (source / "a/x").write_text("x")
+    (target / "a").symlink_to(other)
+    assert move_into(source, target) == ("a",)
+    assert list(other.iterdir()) == []
+
+
+def test_nothing_of_an_archive_that_broke_off_is_in_the_target(tmp_path: Path) -> None:
+    target = tmp_path / "to"
+    with staging_folder(target) as staging:
+        assert list(tmp_path.iterdir()) == [staging]
+        (staging / NODE.name).mkdir()
+        (staging / NODE.name / "half").write_text("x")
+        broken = Fetched(node=NODE, error="not all came: it broke off")
+        assert placed(broken, staging, target) == broken
+    assert list(tmp_path.iterdir()) == []

@@ -25,7 +25,7 @@ class FakeRun:
     def __init__(self, readable: Sequence[Path]) -> None:
         self._readable = readable
 
-    def __call__(self, argv: Sequence[str], *, keeps_output: bool = False) -> tuple[int, str]:
+    def __call__(self, argv: Sequence[str], *, keeps_output: bool = False, **_: object) -> tuple[int, str]:
         if argv[0] != "head":
             return 0, ""
         path = Path(argv[-1])

@@ -6,7 +6,7 @@ import string
 import pytest
 from clusterctl.workflows.template import TemplateProblems, read_settings, render, split_values
 from clusterctl.workflows.tokens import HIDDEN, hide, resolve, reveal, tokens_in
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.cli.workflows.workflow_files import SCALED, problems, read
@@ -35,6 +35,20 @@ workflow:
       - {path: /tmp/train.py, localpath: train.py}
     
 """  # noqa: W293 what Jinja leaves of a line that held a statement
+FILTERS = (
+    "center(9)",
+    "join",
+    "length",
+    "list",
+    "sum",
+    "indent",
+    "first",
+    "int",
+    "string",
+    "sort",
+    "batch(2)",
+    "tojson",
+)
 VALUE = st.one_of(st.integers(), st.text(string.ascii_letters + "-_./ ", min_size=1).filter(lambda text: text.strip()))
 
 
@@ -144,6 +158,36 @@ def test_hidden_tokens_come_back_and_nothing_of_them_is_left_for_jinja(text: str
 def test_no_text_makes_rendering_raise_anything_else(text: str) -> None:
     with contextlib.suppress(TemplateProblems):
         render(text, {})
+
+
+NUMBER = st.sampled_from(["0", "1", "-1", "3", "10**5", "1.5", "none", "'a'", "[1]", "{}", "n"])
+EXPRESSION = st.recursive(
+    NUMBER,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "//", "%", "**", "~", "==", "in", "and"]), inner).map(
+            " ".join
+        ),
+        st.tuples(inner, st.sampled_from(FILTERS)).map("|".join).map(lambda text: f"({text})"),
+        inner.map(lambda text: f"('%d %s' % ({text}))"),
+        inner.map(lambda text: f"({text})[{text}]"),
+        inner.map(lambda text: f"({text}).__class__"),
+    ),
+    max_leaves=6,
+)
+PIECE = st.one_of(
+    EXPRESSION.map(lambda text: f"{{{{ {text} }}}}"),
+    EXPRESSION.map(lambda text: f"{{% for n in {text} %}}a{{{{ n }}}}{{% endfor %}}"),
+    EXPRESSION.map(lambda text: f"{{% set n = {text} %}}"),
+    EXPRESSION.map(lambda text: f"{{% if {text} %}}\n{{% endif %}}"),
+    st.sampled_from(["\n", "{{host:a}}", "{% endfor %}", "{{ n }}", "a: b\n"]),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECE, max_size=6).map("".join))
+def test_no_template_of_jinja_s_own_words_makes_rendering_raise_anything_else(text: str) -> None:
+    with contextlib.suppress(TemplateProblems):
+        render(text + "\ndefault-values: {n: 3}\n", {})
 
 
 @given(VALUE, VALUE)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.workflows.loading import Settings, load_workflow
+from clusterctl.workflows.template import render
 from clusterctl_infra.errors import ConfigError
 
 from tests.unit.cli.workflows.workflow_files import SCALED, SMALL, guide_files, needs_guide, problems, read
@@ -185,13 +186,13 @@ def test_a_workflow_sends_no_file_from_outside_its_folder(tmp_path: Path, name: 
     file = folder / "workflow.yaml"
     file.write_text(SMALL + f"    files: [{{path: /tmp/t, localpath: {name.format(outside=key)}}}]\n")
     with pytest.raises(ConfigError) as caught:
-        load_workflow(file, Settings(environment={}))
+        load_workflow(file, Settings(environment={}), rendering=render)
     assert "outside the folder of the workflow's file, and its checkout" in str(caught.value.problems)
     file.write_text(SMALL + "    files: [{path: /tmp/t, localpath: train.py}]\n")
-    assert load_workflow(file, Settings(environment={})).contents
+    assert load_workflow(file, Settings(environment={}), rendering=render).contents
     (tmp_path / ".git").mkdir()
     file.write_text(SMALL + "    files: [{path: /tmp/t, localpath: link}]\n")
-    assert list(load_workflow(file, Settings(environment={})).contents.values()) == [b"mine"]
+    assert list(load_workflow(file, Settings(environment={}), rendering=render).contents.values()) == [b"mine"]
 
 
 @pytest.mark.parametrize(

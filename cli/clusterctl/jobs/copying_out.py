@@ -1,0 +1,80 @@
+"""`clusterctl job cp`: files out of a job's own folder; all that was asked for of a node comes here, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from clusterctl_infra.errors import ClusterctlError, SomeNodesFailed
+from clusterctl_infra.outputs import InventoryNode
+
+from clusterctl.jobs.fetching import Fetched, fetch
+from clusterctl.jobs.job_state import JobState
+from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.unpacking import move_into, staging_folder
+from clusterctl.on_node.job.pack import WORK
+from clusterctl.output import Output
+from clusterctl.system.room import existing, look_at
+
+GIB = 1024**3
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyRequest:
+    """Which files, from where to where."""
+
+    job: JobState
+    members: tuple[InventoryNode, ...]
+    path: str
+    """Below the job's own folder."""
+    target: Path
+    most_bytes: int
+    """Of one node."""
+
+
+def copy_out(request: CopyRequest, nodes: JobNodes, output: Output) -> int:
+    """0, or the exit code of failure; of several nodes each gets a folder with its name. Raises ClusterctlError."""
+    try:
+        told = _copied(request, nodes)
+    except OSError as e:
+        why = f"{e.filename or request.target} cannot be written: {e.strerror}"
+        raise ClusterctlError(f"{why}; nothing was kept", hint=look_at(existing(request.target))) from e
+    return _tell(told, request.most_bytes, output)
+
+
+def _copied(request: CopyRequest, nodes: JobNodes) -> list[Fetched]:
+    """What came of each node. Raises OSError where there is no place for it here."""
+    job, target = request.job, request.target
+    members = request.members[:1] if job.spec.get("shared") else request.members
+    with staging_folder(target) as staging:
+        fetched = fetch(
+            nodes,
+            members,
+            (job.name, WORK, request.path),
+            lambda node: staging / node.name,
+            most_bytes=request.most_bytes,
+            archives_dir=staging,
+        )
+        return [placed(each, staging, target if len(members) == 1 else target / each.node.name) for each in fetched]
+
+
+def placed(each: Fetched, staging: Path, target: Path) -> Fetched:
+    """What came of a node, which is in its target now if all of it came; with what was left out on the way there."""
+    if each.error is not None:
+        return each
+    try:
+        return replace(each, left_out=(*each.left_out, *move_into(staging / each.node.name, target)))
+    except OSError as e:
+        return replace(each, error=f"not all was put in place: {e.strerror}: {e.filename2 or e.filename}")
+
+
+def _tell(fetched: Sequence[Fetched], most_bytes: int, output: Output) -> int:
+    failed = [each for each in fetched if each.error is not None]
+    for each in fetched:
+        output.note(each.told if each.error is None else f"{each.told}; nothing of it was kept")
+    if any("more than" in str(each.error) for each in failed):
+        output.note(f"--limit SIZE takes more than {most_bytes // GIB}GiB from a node; or name a PATH below its folder")
+    if failed and len(fetched) == 1:
+        return ClusterctlError.exit_code
+    return SomeNodesFailed.exit_code if failed else 0

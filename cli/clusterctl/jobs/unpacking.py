@@ -1,0 +1,164 @@
+"""An archive that a node made, unpacked here: nothing in it leads out of its folder, fills the disk or the memory."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from clusterctl.text.quantities import thousands
+
+NO_LIMIT = 1 << 62
+MOST_FILES = 1_000_000
+MOST_HEADER_BYTES = 1024 * 1024
+"""Of the header of one file: tarfile reads it into memory."""
+MOST_NAME = 4096
+"""Characters: PATH_MAX of Linux."""
+MOST_DEPTH = 100
+MOST_LEFT_OUT = 100
+"""Names that are told."""
+STAGING_PREFIX = ".clusterctl-cp-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unpacked:
+    """What an archive gave."""
+
+    files: int = 0
+    size_bytes: int = 0
+    error: str | None = None
+    left_out: tuple[str, ...] = ()
+    """Names of what was not written here, such as a link out of the folder; the first hundred."""
+
+
+class TooLarge(ValueError):
+    """An archive has more than was allowed; the text is the sentence for the person."""
+
+
+class _Metered:
+    """The archive's bytes, as many as were allowed for what is read now."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._left_bytes = 0
+
+    def allow(self, size_bytes: int) -> None:
+        """So many bytes from now on, and a header."""
+        self._left_bytes = size_bytes + MOST_HEADER_BYTES
+
+    def read(self, size_bytes: int) -> bytes:
+        """Raises TooLarge."""
+        chunk = self._stream.read(size_bytes)
+        self._left_bytes -= len(chunk)
+        if self._left_bytes < 0:
+            raise TooLarge(f"the archive has a header of more than {thousands(MOST_HEADER_BYTES)} bytes")
+        return chunk
+
+
+def unpack(archive: IO[bytes], folder: Path, *, most_bytes: int = NO_LIMIT, most_files: int = MOST_FILES) -> Unpacked:
+    """The archive's files below `folder`. Where there is an error, `folder` has what came before it."""
+    archive.seek(0)
+    files = size_bytes = 0
+    left_out: list[str] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with gzip.GzipFile(fileobj=archive, mode="rb") as unzipped:
+            for tar, member in _members(cast(IO[bytes], unzipped)):
+                size_bytes += member.size
+                if size_bytes > most_bytes or files >= most_files:
+                    raise TooLarge(f"more than {thousands(most_bytes)} bytes, or {thousands(most_files)} files")
+                if _extract(tar, member, folder):
+                    files += 1
+                elif len(left_out) < MOST_LEFT_OUT:
+                    left_out.append(member.name[:MOST_NAME])
+    except TooLarge as e:
+        return Unpacked(files=files, size_bytes=size_bytes, error=str(e))
+    except (OSError, EOFError, ValueError, LookupError, OverflowError, tarfile.TarError) as e:
+        # A name with NUL is a ValueError, a time beyond the clock's an OverflowError.
+        why = os.strerror(e.errno) if isinstance(e, OSError) and e.errno else str(e) or "it broke off"
+        return Unpacked(files=files, size_bytes=size_bytes, error=f"not all came: {why}")
+    return Unpacked(files=files, size_bytes=size_bytes, left_out=tuple(left_out))
+
+
+def _members(unzipped: IO[bytes]) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    """Each of the archive's entries; the caller may extract it before it takes the next one. Raises TooLarge."""
+    metered = _Metered(unzipped)
+    metered.allow(0)
+    with tarfile.open(fileobj=cast(IO[bytes], metered), mode="r|") as tar:
+        for member in tar:
+            if tar.pax_headers:
+                raise TooLarge("the archive has headers for all of its files, which a node of ours does not write")
+            if member.size < 0:
+                raise TooLarge("the archive has a file of less than no bytes")
+            metered.allow(member.size)
+            following = tar.offset
+            yield tar, member
+            metered.allow(max(0, following - unzipped.tell()))  # of what was not extracted, to be read over
+            tar.members = []  # type: ignore[attr-defined] # else each one stays in memory
+
+
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> bool:
+    """Whether it was written; not where it leads out of the folder, or is neither file, folder nor link."""
+    parts = Path(member.name).parts
+    if max(len(member.name), len(member.linkname)) > MOST_NAME or len(parts) > MOST_DEPTH:
+        return False
+    if member.issym() and not _is_plain(member.linkname):
+        return False
+    try:
+        tar.extract(member, folder, filter="data")
+    except tarfile.FilterError:
+        return False
+    return True
+
+
+def _is_plain(link: str) -> bool:
+    """Whether `..` stands in a link's target at its beginning alone.
+
+    Behind a name, which may be another link, it leads elsewhere than it seems; Python before 3.11.13, 3.12.11 and
+    3.13.4 was deceived by that (CVE-2025-4517, read 2026-11-26).
+    """
+    parts = Path(link).parts
+    up = next((number for number, part in enumerate(parts) if part != ".."), len(parts))
+    return ".." not in parts[up:]
+
+
+@contextmanager
+def staging_folder(target: Path) -> Iterator[Path]:
+    """A hidden folder on the target's file system, which is gone afterwards. Raises OSError."""
+    place = target if target.is_dir() else target.parent
+    place.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=place))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def move_into(source: Path, target: Path) -> tuple[str, ...]:
+    """All that is in the folder `source` goes into the folder `target`, whose files of the same names are replaced.
+
+    Gives the names of folders that are left out: in `target` they are links that lead out of it. Raises OSError.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    root = target.resolve()
+    left_out = []
+    for base, folders, files in os.walk(source):
+        links = [name for name in folders if (Path(base) / name).is_symlink()]
+        for name in (*files, *links):
+            place = target / (Path(base) / name).relative_to(source)
+            os.replace(Path(base) / name, place)
+        for name in [name for name in folders if name not in links]:
+            place = target / (Path(base) / name).relative_to(source)
+            if place.is_symlink() and not place.resolve().is_relative_to(root):
+                left_out.append(str(place.relative_to(target)))
+                folders.remove(name)
+                continue
+            place.mkdir(exist_ok=True)
+    return tuple(left_out)
