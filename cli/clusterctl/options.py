@@ -68,7 +68,7 @@ def cluster_option(function: F) -> F:
         "--cluster",
         metavar="NAME",
         callback=convert,
-        shell_complete=_complete_clusters,
+        shell_complete=complete_clusters,
         help="The cluster; else $CLUSTERCTL_CLUSTER, else the only one known here.",
     )(function)
 
@@ -84,7 +84,7 @@ def inventory_option(function: F) -> F:
 def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
     """Adds `--node SET` with this default, which is shown, and this help."""
     return click.option(
-        "--node", metavar="SET", default=default, show_default=True, shell_complete=_complete_nodes, help=help
+        "--node", metavar="SET", default=default, show_default=True, shell_complete=complete_nodes, help=help
     )
 
 
@@ -157,12 +157,14 @@ def names_of_nodes() -> list[str]:
     return names
 
 
-def _complete_clusters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def complete_clusters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The clusters that this computer knows."""
     names = cluster_names(named_home(os.environ))
     return [name for name in names if name.startswith(incomplete)]
 
 
-def _complete_nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def complete_nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The nodes of the cluster that is meant, by number and by name, and all of them."""
     try:
         inventory = chosen_cluster(ctx.params.get("cluster"))
     except ClusterctlError:

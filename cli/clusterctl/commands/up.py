@@ -12,13 +12,18 @@ from clusterctl_infra.names import USUAL_STACK_NAME
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.lifecycle.retry_up import bring_up_in_time
 from clusterctl.lifecycle.up import UpRequest, bring_up
-from clusterctl.options import StackFolder, chosen_cluster, count_option, json_option, time_option
+from clusterctl.options import StackFolder, chosen_cluster, complete_clusters, count_option, json_option, time_option
 from clusterctl.output import Output
 
 
 @click.command("up")
 @click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), required=False)
-@click.option("--cluster", metavar="NAME", help="Instead of STACK: a cluster that is known on this computer.")
+@click.option(
+    "--cluster",
+    metavar="NAME",
+    shell_complete=complete_clusters,
+    help="Instead of STACK: a cluster that is known on this computer.",
+)
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="Rehearse: on this computer instead of AWS, at no cost.")
 @count_option("--nodes", help="This many nodes, until cluster.yaml says another number.")
