@@ -29,7 +29,7 @@ def complete_types(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 @click.command("init")
-@click.argument("folder", metavar="NAME", type=StackFolder())
+@click.argument("folder", metavar="NAME", type=StackFolder(is_new=True))
 @click.option("--region", metavar="REGION", shell_complete=complete_regions, help="The AWS region, such as us-west-2.")
 @click.option(
     "--type",

@@ -47,7 +47,7 @@ def test_a_node_that_says_that_it_failed_is_one_of_them(make_inventory: MakeInve
     report = NodeReport(phase=FAILED, generation=0, failed_phase="scripts", message="setup.sh: exit 3 after 2 s")
     silent = NodeFailure("timeout", "train-2: no answer", phase="connect")
     inventory = make_inventory()
-    answers = {0: NodeReport(phase=READY, generation=1), 1: report, 2: silent}
+    answers: dict[int, NodeReport | NodeFailure] = {0: NodeReport(phase=READY, generation=1), 1: report, 2: silent}
     (found,) = failed_of(inventory, answers)
     assert (found.name, found.why) == ("train-1", WHY)
     assert found.instance_id == inventory.nodes[1].instance_id
